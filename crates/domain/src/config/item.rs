@@ -1,0 +1,199 @@
+//! The items other than tools, and the validation of any item.
+
+use super::read::{Members, kind_of};
+use super::{AGENT_TYPES, Problem, ToolItem};
+use crate::limits::SomeLimits;
+use serde_json::Value;
+
+/// A valid configuration item.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    Tool(Box<ToolItem>),
+    ToolService(ToolServiceItem),
+    Mcp(McpItem),
+    Prompt(PromptItem),
+    /// Text added to the context of every agent prompt.
+    AdditionalContext(String),
+    Pattern(PatternItem),
+    TaskType(TaskTypeItem),
+    /// Stored for others; the agent does not read it.
+    Other,
+}
+
+/// A service reached over queues.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolServiceItem {
+    pub request_queue: String,
+    pub response_queue: String,
+    /// Name of each parameter, and whether a tool must set it.
+    pub config_params: Vec<(String, bool)>,
+}
+
+/// A tool on an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpItem {
+    pub url: String,
+    pub remote_name: String,
+    pub auth_token: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum PromptItem {
+    /// Rendered in front of every prompt.
+    System(String),
+    Template { id: String, prompt: String, reply: PromptReply },
+    /// The list of ids that older prompt services need.
+    Index,
+}
+
+/// What kind of reply a prompt asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PromptReply {
+    Text,
+    Json { schema: Option<Value> },
+    /// One JSON value per line.
+    JsonLines { schema: Option<Value> },
+}
+
+/// An execution pattern that the router may choose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatternItem {
+    pub name: String,
+    pub description: String,
+    pub when_to_use: String,
+    pub limits: SomeLimits,
+}
+
+/// A kind of problem: its framing and the patterns that suit it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskTypeItem {
+    pub name: String,
+    pub description: String,
+    pub framing: String,
+    /// None means all patterns.
+    pub valid_patterns: Option<Vec<String>>,
+    pub when_to_use: String,
+    pub termination: String,
+    pub limits: SomeLimits,
+}
+
+/// Reads one item, or says what is wrong with it.
+pub fn validate(kind: &str, key: &str, value: &str) -> Result<Item, Problem> {
+    if !AGENT_TYPES.contains(&kind) {
+        return Ok(Item::Other);
+    }
+    if kind == "agent" {
+        return Ok(if key == "additional-context" { Item::AdditionalContext(plain_text(value)) } else { Item::Other });
+    }
+    let problem = |what: String, mend: &str| Problem {
+        kind: kind.to_owned(),
+        key: key.to_owned(),
+        field: "value".to_owned(),
+        what,
+        mend: mend.to_owned(),
+    };
+    let value: Value = serde_json::from_str(value)
+        .map_err(|error| problem(format!("not valid JSON: {error}"), "write a JSON value"))?;
+    if kind == "prompt" && key == "system" {
+        return match value {
+            Value::String(text) => Ok(Item::Prompt(PromptItem::System(text))),
+            other => Err(problem(format!("expected a JSON text, found {}", kind_of(&other)), "write it in quotes")),
+        };
+    }
+    if kind == "prompt" && key == "template-index" {
+        return Ok(Item::Prompt(PromptItem::Index));
+    }
+    let Value::Object(map) = &value else {
+        return Err(problem(format!("expected an object, found {}", kind_of(&value)), "write {…}"));
+    };
+    let members = Members { kind, key, map };
+    match kind {
+        "tool" => ToolItem::read(&members).map(|tool| Item::Tool(Box::new(tool))),
+        "tool-service" => read_tool_service(&members),
+        "mcp" => read_mcp(&members),
+        "prompt" => read_prompt(&members),
+        "agent-pattern" => read_pattern(&members),
+        _ => read_task_type(&members),
+    }
+}
+
+/// The additional context is text; quoted as JSON or not, both are in use.
+fn plain_text(value: &str) -> String {
+    serde_json::from_str(value).unwrap_or_else(|_| value.to_owned())
+}
+
+fn read_tool_service(members: &Members<'_>) -> Result<Item, Problem> {
+    let queue = |name| members.required_text(name, "both request-queue and response-queue are needed");
+    let parameter = |value: &Value| match value {
+        Value::String(name) => Ok((name.clone(), false)),
+        Value::Object(map) => {
+            let name = map.get("name").and_then(Value::as_str);
+            let required = map.get("required").and_then(Value::as_bool).unwrap_or(false);
+            name.map(|name| (name.to_owned(), required)).ok_or("an entry has no name")
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => Err("an entry is neither name nor object"),
+    };
+    let config_params = match members.map.get("config-params") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(list)) => list.iter().map(parameter).collect::<Result<_, _>>().map_err(|what| {
+            members.problem("config-params", what, r#"write names or {"name": …, "required": true}"#)
+        })?,
+        Some(other) => {
+            let what = format!("expected a list, found {}", kind_of(other));
+            return Err(members.problem("config-params", what, "write a list of names"));
+        }
+    };
+    let (request_queue, response_queue) = (queue("request-queue")?, queue("response-queue")?);
+    Ok(Item::ToolService(ToolServiceItem { request_queue, response_queue, config_params }))
+}
+
+fn read_mcp(members: &Members<'_>) -> Result<Item, Problem> {
+    Ok(Item::Mcp(McpItem {
+        url: members.required_text("url", "give the address of the MCP endpoint")?,
+        remote_name: members.text(&["remote-name"])?.unwrap_or_else(|| members.key.to_owned()),
+        auth_token: members.text(&["auth-token"])?,
+    }))
+}
+
+fn read_prompt(members: &Members<'_>) -> Result<Item, Problem> {
+    let Some(id) = members.key.strip_prefix("template.").filter(|id| !id.is_empty()) else {
+        return Err(members.problem("key", "is neither `system` nor `template.<id>`", "store it as template.<id>"));
+    };
+    let schema = members.map.get("schema").filter(|schema| !schema.is_null()).cloned();
+    if let Some(other) = schema.as_ref().filter(|schema| !schema.is_object()) {
+        let what = format!("expected a JSON schema object, found {}", kind_of(other));
+        return Err(members.problem("schema", what, "write {\"type\": …}"));
+    }
+    let reply = match members.text(&["response-type"])?.as_deref() {
+        None | Some("" | "text") => PromptReply::Text,
+        Some("json") => PromptReply::Json { schema },
+        Some("jsonl") => PromptReply::JsonLines { schema },
+        Some(other) => {
+            let what = format!("unknown response type `{other}`");
+            return Err(members.problem("response-type", what, "use text, json or jsonl"));
+        }
+    };
+    let prompt = members.required_text("prompt", "give the template's text")?;
+    Ok(Item::Prompt(PromptItem::Template { id: id.to_owned(), prompt, reply }))
+}
+
+fn read_pattern(members: &Members<'_>) -> Result<Item, Problem> {
+    Ok(Item::Pattern(PatternItem {
+        name: members.text(&["name"])?.unwrap_or_else(|| members.key.to_owned()),
+        description: members.text(&["description"])?.unwrap_or_default(),
+        when_to_use: members.text(&["when_to_use", "when-to-use"])?.unwrap_or_default(),
+        limits: members.limits()?,
+    }))
+}
+
+fn read_task_type(members: &Members<'_>) -> Result<Item, Problem> {
+    Ok(Item::TaskType(TaskTypeItem {
+        name: members.text(&["name"])?.unwrap_or_else(|| members.key.to_owned()),
+        description: members.text(&["description"])?.unwrap_or_default(),
+        framing: members.text(&["framing_prompt", "framing-prompt", "framing"])?.unwrap_or_default(),
+        valid_patterns: members.texts(&["valid_patterns", "valid-patterns"])?,
+        when_to_use: members.text(&["when_to_use", "when-to-use"])?.unwrap_or_default(),
+        termination: members.text(&["termination"])?.unwrap_or_default(),
+        limits: members.limits()?,
+    }))
+}

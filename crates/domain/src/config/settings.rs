@@ -1,0 +1,160 @@
+//! All agent items of a workspace at one version: what a session is pinned to.
+
+use super::{AGENT_TYPES, Item, McpItem, PatternItem, Problem, PromptItem, PromptReply, TaskTypeItem, ToolItem, ToolServiceItem, validate};
+use crate::Hash;
+use crate::limits::SomeLimits;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One item as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StoredItem {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub key: String,
+    pub value: String,
+}
+
+/// The agent's settings, read from the valid items; the others are listed as problems.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// The workspace's configuration version.
+    pub version: u64,
+    /// The content hash of the snapshot.
+    pub snapshot: Option<Hash>,
+    /// By the name that the model uses, not by key.
+    pub tools: BTreeMap<String, ToolItem>,
+    pub tool_services: BTreeMap<String, ToolServiceItem>,
+    pub mcp: BTreeMap<String, McpItem>,
+    pub system_prompt: String,
+    pub prompts: BTreeMap<String, Prompt>,
+    pub additional_context: String,
+    pub patterns: BTreeMap<String, PatternItem>,
+    pub task_types: BTreeMap<String, TaskTypeItem>,
+    pub problems: Vec<Problem>,
+}
+
+/// A prompt template.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    pub text: String,
+    pub reply: PromptReply,
+    pub hash: Hash,
+}
+
+/// A snapshot as it is stored: the agent's items in order, under their content hash.
+#[derive(Debug, Serialize, Deserialize)]
+struct Snapshot {
+    version: u64,
+    items: Vec<StoredItem>,
+}
+
+impl Settings {
+    /// Reads items and gives the snapshot's bytes, whose hash names it.
+    pub fn take(version: u64, items: impl IntoIterator<Item = StoredItem>) -> (Self, Vec<u8>) {
+        let mut items: Vec<_> = items.into_iter().filter(|item| AGENT_TYPES.contains(&item.kind.as_str())).collect();
+        items.sort();
+        let snapshot = Snapshot { version, items };
+        let bytes = serde_json::to_vec(&snapshot).expect("texts and numbers are always JSON");
+        let mut settings = Self::read(version, &snapshot.items);
+        settings.snapshot = Some(Hash::of(&bytes));
+        (settings, bytes)
+    }
+
+    /// Reads a stored snapshot.
+    pub fn from_snapshot(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        let snapshot: Snapshot = serde_json::from_slice(bytes)?;
+        let mut settings = Self::read(snapshot.version, &snapshot.items);
+        settings.snapshot = Some(Hash::of(bytes));
+        Ok(settings)
+    }
+
+    fn read(version: u64, items: &[StoredItem]) -> Self {
+        let mut settings = Self { version, ..Self::default() };
+        for item in items {
+            match validate(&item.kind, &item.key, &item.value) {
+                Ok(valid) => settings.put(&item.key, valid),
+                Err(problem) => settings.note(item, problem),
+            }
+        }
+        settings.drop_tools_without_service();
+        settings
+    }
+
+    fn put(&mut self, key: &str, item: Item) {
+        match item {
+            Item::Tool(tool) => {
+                self.tools.insert(tool.name.clone(), *tool);
+            }
+            Item::ToolService(service) => {
+                self.tool_services.insert(key.to_owned(), service);
+            }
+            Item::Mcp(mcp) => {
+                self.mcp.insert(key.to_owned(), mcp);
+            }
+            Item::Prompt(PromptItem::System(text)) => self.system_prompt = text,
+            Item::Prompt(PromptItem::Template { id, prompt, reply }) => {
+                let hash = Hash::of(prompt.as_bytes());
+                self.prompts.insert(id, Prompt { text: prompt, reply, hash });
+            }
+            Item::AdditionalContext(text) => self.additional_context = text,
+            Item::Pattern(pattern) => {
+                self.patterns.insert(key.to_owned(), pattern);
+            }
+            Item::TaskType(task_type) => {
+                self.task_types.insert(key.to_owned(), task_type);
+            }
+            Item::Prompt(PromptItem::Index) | Item::Other => {}
+        }
+    }
+
+    /// A pattern or task type that is not JSON still exists under its key, as in the original.
+    fn note(&mut self, item: &StoredItem, problem: Problem) {
+        if problem.field == "value" {
+            let (name, empty) = (item.key.clone(), String::new);
+            match item.kind.as_str() {
+                "agent-pattern" => {
+                    let (description, when_to_use) = (empty(), empty());
+                    let pattern = PatternItem { name, description, when_to_use, limits: SomeLimits::default() };
+                    self.patterns.insert(item.key.clone(), pattern);
+                }
+                "agent-task-type" => {
+                    let task_type = TaskTypeItem {
+                        name,
+                        description: empty(),
+                        framing: empty(),
+                        valid_patterns: None,
+                        when_to_use: empty(),
+                        termination: empty(),
+                        limits: SomeLimits::default(),
+                    };
+                    self.task_types.insert(item.key.clone(), task_type);
+                }
+                _ => {}
+            }
+        }
+        self.problems.push(problem);
+    }
+
+    /// A tool of a service that is missing, or that does not set what the service requires, is left out alone.
+    fn drop_tools_without_service(&mut self) {
+        let Self { tools, tool_services, problems, .. } = self;
+        tools.retain(|name, tool| {
+            if tool.kind != super::ToolKind::ToolService {
+                return true;
+            }
+            let key = tool.setting("service").unwrap_or_default();
+            let (field, what, mend) = match tool_services.get(key) {
+                None => ("service", format!("there is no tool-service `{key}`"), format!("add tool-service/{key}")),
+                Some(service) => {
+                    let unset = |(name, required): &&(String, bool)| *required && !tool.settings.contains_key(name);
+                    let Some((parameter, _)) = service.config_params.iter().find(unset) else { return true };
+                    (parameter.as_str(), format!("tool-service `{key}` requires it"), format!("set `{parameter}`"))
+                }
+            };
+            let (kind, key, field) = ("tool".to_owned(), name.clone(), field.to_owned());
+            problems.push(Problem { kind, key, field, what, mend });
+            false
+        });
+    }
+}

@@ -1,0 +1,128 @@
+//! Tool items.
+
+use super::Problem;
+use super::read::{Members, kind_of};
+use crate::decision::words;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+words!(
+    /// What a tool does when it is called.
+    ToolKind {
+        KnowledgeQuery = "knowledge-query",
+        TextCompletion = "text-completion",
+        McpTool = "mcp-tool",
+        Prompt = "prompt",
+        StructuredQuery = "structured-query",
+        RowEmbeddingsQuery = "row-embeddings-query",
+        ToolService = "tool-service",
+    }
+);
+
+/// A tool that the model may call by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolItem {
+    pub kind: ToolKind,
+    pub name: String,
+    pub description: String,
+    /// What the model may pass.
+    pub arguments: Vec<ArgumentItem>,
+    pub groups: Vec<String>,
+    /// The state that a successful call leads to.
+    pub state: Option<String>,
+    /// None means every state.
+    pub applicable_states: Option<Vec<String>>,
+    /// The whole object, for the members that only this kind of tool has.
+    pub settings: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArgumentItem {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub description: String,
+}
+
+impl ToolItem {
+    pub(super) fn read(members: &Members<'_>) -> Result<Self, Problem> {
+        let kind = read_kind(members)?;
+        check_settings(members, kind)?;
+        let name = members.text(&["name"])?.filter(|name| !name.trim().is_empty());
+        let wildcard = |states: &Vec<String>| states.iter().any(|state| state == "*");
+        Ok(Self {
+            kind,
+            name: name.unwrap_or_else(|| members.key.to_owned()),
+            description: members.text(&["description"])?.unwrap_or_default(),
+            arguments: read_arguments(members, kind)?,
+            groups: members.texts(&["group"])?.unwrap_or_else(|| vec!["default".to_owned()]),
+            state: members.text(&["state"])?.filter(|state| !state.is_empty()),
+            applicable_states: members
+                .texts(&["applicable-states", "available_in_states"])?
+                .filter(|states| !wildcard(states)),
+            settings: members.map.clone(),
+        })
+    }
+
+    /// A text member that only this kind of tool has, such as `template`.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.get(name)?.as_str()
+    }
+}
+
+fn read_kind(members: &Members<'_>) -> Result<ToolKind, Problem> {
+    let known = ToolKind::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
+    let word = members.required_text("type", &format!("use one of {known}"))?;
+    ToolKind::from_word(&word)
+        .ok_or_else(|| members.problem("type", format!("unknown tool type `{word}`"), format!("use one of {known}")))
+}
+
+fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> {
+    let need = |name: &str, mend: &str| members.required_text(name, mend).map(|_| ());
+    match kind {
+        ToolKind::KnowledgeQuery | ToolKind::StructuredQuery => members.text(&["collection"]).map(|_| ()),
+        ToolKind::TextCompletion => Ok(()),
+        ToolKind::McpTool => need("mcp-tool", "name the key of an `mcp` item"),
+        ToolKind::Prompt => need("template", "name a prompt, stored as `prompt` item `template.<id>`"),
+        ToolKind::ToolService => need("service", "name the key of a `tool-service` item"),
+        ToolKind::RowEmbeddingsQuery => {
+            members.number("limit")?;
+            need("schema-name", "name the schema to search")
+        }
+    }
+}
+
+/// Some kinds have arguments of their own, the others take them from the item.
+fn read_arguments(members: &Members<'_>, kind: ToolKind) -> Result<Vec<ArgumentItem>, Problem> {
+    let fixed = |name: &str, description: &str| {
+        Ok(vec![ArgumentItem { name: name.into(), kind: "string".into(), description: description.into() }])
+    };
+    match kind {
+        ToolKind::KnowledgeQuery | ToolKind::TextCompletion | ToolKind::StructuredQuery => {
+            fixed("question", "The question to ask")
+        }
+        ToolKind::RowEmbeddingsQuery => fixed("query", "The text to search for"),
+        ToolKind::McpTool | ToolKind::Prompt | ToolKind::ToolService => configured_arguments(members),
+    }
+}
+
+fn configured_arguments(members: &Members<'_>) -> Result<Vec<ArgumentItem>, Problem> {
+    let wrong = |what: String| {
+        members.problem("arguments", what, r#"write a list of {"name": …, "type": "string", "description": …}"#)
+    };
+    let arguments = match members.map.get("arguments") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(arguments)) => arguments,
+        Some(other) => return Err(wrong(format!("expected a list, found {}", kind_of(other)))),
+    };
+    let read = |(index, argument): (usize, &Value)| {
+        let text = |name: &str| argument.get(name).and_then(Value::as_str).map(str::to_owned);
+        let name = text("name").filter(|name| !name.is_empty());
+        Ok(ArgumentItem {
+            name: name.ok_or_else(|| wrong(format!("entry {} has no name", index + 1)))?,
+            kind: text("type").unwrap_or_else(|| "string".to_owned()),
+            description: text("description").unwrap_or_default(),
+        })
+    };
+    arguments.iter().enumerate().map(read).collect()
+}

@@ -1,0 +1,76 @@
+use super::*;
+
+fn item(kind: &str, key: &str, value: &str) -> StoredItem {
+    StoredItem { kind: kind.into(), key: key.into(), value: value.into() }
+}
+
+#[test]
+fn one_bad_item_never_discards_the_good_ones() {
+    let (settings, _) = Settings::take(
+        7,
+        [
+            item("tool", "good", r#"{"type": "text-completion", "name": "ask", "description": "d"}"#),
+            item("tool", "bad", r#"{"type": "text-completion", "name": "x", "group": "default"}"#),
+            item("tool", "orphan", r#"{"type": "tool-service", "name": "joke", "service": "joke"}"#),
+            item("agent-pattern", "odd", "not json"),
+            item("prompt", "template.q", r#"{"prompt": "{{ question }}"}"#),
+        ],
+    );
+    assert_eq!(settings.tools.keys().collect::<Vec<_>>(), ["ask"]);
+    assert!(settings.prompts.contains_key("q"));
+    assert!(settings.patterns.contains_key("odd"), "a pattern that is not JSON exists under its key");
+    let problems: Vec<_> = settings.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "agent-pattern/odd: field `value`: not valid JSON: expected ident at line 1 column 2; write a JSON value",
+            "tool/bad: field `group`: expected a list of texts, found a text; write a list of texts such as [\"default\"]",
+            "tool/joke: field `service`: there is no tool-service `joke`; add tool-service/joke",
+        ]
+    );
+}
+
+#[test]
+fn each_kind_names_the_field_and_the_mend() {
+    let check = |kind: &str, value: &str, starts: &str| {
+        let problem = validate(kind, "k", value).expect_err(value).to_string();
+        assert!(problem.starts_with(&format!("{kind}/k: field {starts}")), "{problem}");
+    };
+    check("tool", "[]", "`value`: expected an object");
+    check("tool", r#"{"type":"prompt","name":"x"}"#, "`template`: is missing or empty");
+    check("tool", r#"{"type":"prompt","template":"t","arguments":[{}]}"#, "`arguments`: entry 1 has no name");
+    check("tool", r#"{"type":"text-completion","state":3}"#, "`state`: expected a text, found a number");
+    check("tool", r#"{"type":"text-completion","applicable-states":[1]}"#, "`applicable-states`: the list contains a number");
+    check("tool-service", r#"{"request-queue":"q"}"#, "`response-queue`: is missing");
+    check("mcp", "{}", "`url`: is missing");
+    check("prompt", r#"{"prompt":"x"}"#, "`key`: is neither");
+    check("agent-pattern", r#"{"limits":{"max-iteration":3}}"#, "`limits`: unknown field");
+    check("agent-task-type", r#"{"valid_patterns":"react"}"#, "`valid_patterns`: expected a list");
+}
+
+#[test]
+fn framing_and_states_are_read_under_both_names() {
+    let framing = |value: &str| match validate("agent-task-type", "t", value) {
+        Ok(Item::TaskType(task_type)) => task_type.framing,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(framing(r#"{"framing_prompt": "a"}"#), "a");
+    assert_eq!(framing(r#"{"framing": "b"}"#), "b");
+    let states = |value: &str| match validate("tool", "t", value) {
+        Ok(Item::Tool(tool)) => tool.applicable_states,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(states(r#"{"type":"text-completion","available_in_states":["a"]}"#), Some(vec!["a".into()]));
+    assert_eq!(states(r#"{"type":"text-completion","applicable-states":["a","*"]}"#), None);
+}
+
+#[test]
+fn a_snapshot_is_named_by_its_content_and_reads_back_the_same() {
+    let items = || [item("tool", "b", r#"{"type":"text-completion"}"#), item("flow", "f", "{}")];
+    let (settings, bytes) = Settings::take(3, items());
+    assert_eq!(settings, Settings::from_snapshot(&bytes).unwrap());
+    let mut reversed = items();
+    reversed.reverse();
+    assert_eq!(settings.snapshot, Settings::take(3, reversed).0.snapshot);
+    assert_ne!(settings.snapshot, Settings::take(4, items()).0.snapshot);
+}

@@ -1,0 +1,101 @@
+//! Choices: what was chosen, from which options, by whom.
+
+use crate::document::Document;
+use serde::{Deserialize, Serialize};
+
+/// One choice with the set it was made from. No choice lies outside its set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    pub kind: DecisionKind,
+    pub options: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<Excluded>,
+    /// Empty when the model named something outside the set.
+    pub chosen: Vec<String>,
+    /// IRI of the configuration item or node that the set came from.
+    pub source: String,
+    pub config_version: u64,
+    pub decided_by: DecidedBy,
+    pub enforcement: Enforcement,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<String>,
+    /// The reason the model gave: a claim, not a fact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rationale: Option<Document>,
+    /// A reply that was outside the set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<Document>,
+}
+
+/// An option that was ruled out before the choice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Excluded {
+    pub name: String,
+    pub reason: String,
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name {
+            $(#[serde(rename = $word)] $variant),*
+        }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),*
+                }
+            }
+
+            pub fn from_word(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.as_str() == word)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words!(
+    /// What is being chosen.
+    DecisionKind {
+        TaskType = "task-type",
+        Pattern = "pattern",
+        Tool = "tool",
+        Goals = "goals",
+        SubagentPattern = "subagent-pattern",
+        SubagentGroup = "subagent-group",
+        Replan = "replan",
+        Round = "round",
+    }
+);
+
+words!(
+    /// Who chose. Honest: `OnlyOption` means that no model was asked.
+    DecidedBy {
+        Model = "model",
+        OnlyOption = "only-option",
+        Fallback = "fallback",
+        Caller = "caller",
+        Supervisor = "supervisor",
+        Rule = "rule",
+    }
+);
+
+words!(
+    /// Whether the set was enforced while the model wrote, or checked afterwards.
+    Enforcement {
+        Decoding = "decoding",
+        Validated = "validated",
+        None = "none",
+    }
+);

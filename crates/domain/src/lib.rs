@@ -1,0 +1,25 @@
+//! The vocabulary of Trellis: messages, ids, terms and quads, configuration items, records.
+//!
+//! This crate owns what things *are* and how they are written down. It does not decide, perform or
+//! store anything: no async, no clock, no randomness, no IO.
+
+pub mod broker;
+pub mod config;
+pub mod decision;
+pub mod document;
+pub mod gateway;
+pub mod hash;
+pub mod ids;
+mod lenient;
+pub mod limits;
+pub mod message;
+pub mod rdf;
+pub mod record;
+pub mod reply;
+pub mod run;
+pub mod time;
+pub mod usage;
+
+pub use hash::Hash;
+pub use ids::{Collection, ConversationId, Flow, RequestId, RunId, Scope, SessionId, Workspace};
+pub use time::Timestamp;

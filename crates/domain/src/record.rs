@@ -1,0 +1,313 @@
+//! Records: everything a run does, under names that can be computed in advance.
+//!
+//! A record is written as two lines of JSON, header and body. The header's content hash is taken over
+//! the body's bytes as stored, so that it can be checked without knowing what they mean.
+
+use crate::decision::Decision;
+use crate::document::{Document, Payload};
+use crate::limits::{Limits, SomeLimits};
+use crate::message::AgentStep;
+use crate::run::Termination;
+use crate::usage::Usage;
+use crate::{Collection, ConversationId, Flow, Hash, RunId, SessionId, Timestamp, Workspace};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// The newest record format. Older ones keep loading.
+pub const FORMAT: u16 = 1;
+
+/// The name of a record or turn inside its session, such as `i3/observation`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Name(Arc<str>);
+
+impl Name {
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// The accepted question.
+    pub fn session() -> Self {
+        Self::new("session")
+    }
+
+    pub fn pattern_decision() -> Self {
+        Self::new("pattern-decision")
+    }
+
+    /// Iteration `n`, counted from 1: a turn, and the record of the model's reply in it.
+    pub fn iteration(n: u32) -> Self {
+        Self::new(format!("i{n}"))
+    }
+
+    pub fn observation(n: u32) -> Self {
+        Self::new(format!("i{n}/observation"))
+    }
+
+    /// The one end of a session.
+    pub fn end() -> Self {
+        Self::new("end")
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The iteration that a turn's name stands for.
+    pub fn as_iteration(&self) -> Option<u32> {
+        self.0.strip_prefix('i')?.parse().ok()
+    }
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What the committer knows and the body does not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    pub format: u16,
+    pub workspace: Workspace,
+    pub flow: Flow,
+    pub run: RunId,
+    pub session: SessionId,
+    pub name: Name,
+    /// Position among the run's events, gapless from 1.
+    pub seq: u64,
+    /// The session's version after the commit that wrote this record.
+    pub version: u64,
+    /// Names of the records in the same session that this one follows from.
+    pub causes: Vec<Name>,
+    pub parents: Vec<Hash>,
+    pub content: Hash,
+    /// The configuration snapshot that the session is pinned to.
+    pub config: Hash,
+    /// Counts from 1; higher when the effect was begun again.
+    pub attempt: u32,
+    /// Arrived after the session's end: kept, never acted on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    pub time: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    pub header: Header,
+    pub body: Body,
+}
+
+/// Why stored bytes are not a record.
+#[derive(Debug, thiserror::Error)]
+pub enum UnreadableRecord {
+    #[error("the record has no header line")]
+    NoHeader,
+    #[error("the record was written in format {found}, this program knows up to {FORMAT}; use a newer version")]
+    NewerFormat { found: u16 },
+    #[error("the record's JSON does not fit format {FORMAT}: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("the record {name} of session {session} does not have the content that its hash says")]
+    Content { session: SessionId, name: Name },
+}
+
+impl Record {
+    /// The stored form.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let mut bytes = serde_json::to_vec(&self.header)?;
+        bytes.push(b'\n');
+        serde_json::to_writer(&mut bytes, &self.body)?;
+        Ok(bytes)
+    }
+
+    /// Reads the stored form, without checking the hash.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, UnreadableRecord> {
+        let (header, body) = split(bytes)?;
+        Ok(Self { header: read_header(header)?, body: serde_json::from_slice(body)? })
+    }
+
+    /// Reads the stored form and checks that the body has the content its header names.
+    pub fn from_bytes_checked(bytes: &[u8]) -> Result<Self, UnreadableRecord> {
+        let (_, body) = split(bytes)?;
+        let record = Self::from_bytes(bytes)?;
+        if Hash::of(body) == record.header.content {
+            Ok(record)
+        } else {
+            Err(UnreadableRecord::Content { session: record.header.session, name: record.header.name })
+        }
+    }
+}
+
+fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), UnreadableRecord> {
+    let end = bytes.iter().position(|byte| *byte == b'\n').ok_or(UnreadableRecord::NoHeader)?;
+    Ok((&bytes[..end], &bytes[end + 1..]))
+}
+
+fn read_header(bytes: &[u8]) -> Result<Header, UnreadableRecord> {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u16,
+    }
+    let Format { format } = serde_json::from_slice(bytes)?;
+    if format > FORMAT {
+        return Err(UnreadableRecord::NewerFormat { found: format });
+    }
+    Ok(serde_json::from_slice(bytes)?)
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Body {
+    Accepted(Accepted),
+    Routed(Routed),
+    Replied(Replied),
+    Observed(Observed),
+    Ended(Ended),
+}
+
+impl Body {
+    /// Every text that may be large.
+    pub fn payloads_mut(&mut self) -> Vec<&mut Payload> {
+        fn text(document: &mut Option<Document>) -> Option<&mut Payload> {
+            document.as_mut().map(|document| &mut document.text)
+        }
+        fn decisions(decisions: &mut [Decision]) -> impl Iterator<Item = &mut Payload> {
+            decisions.iter_mut().flat_map(|d| text(&mut d.rationale).into_iter().chain(text(&mut d.rejected)))
+        }
+        match self {
+            Self::Accepted(accepted) => vec![&mut accepted.question],
+            Self::Routed(routed) => decisions(&mut routed.decisions).collect(),
+            Self::Replied(replied) => {
+                let mut all: Vec<_> = decisions(replied.decision.as_mut_slice()).collect();
+                all.push(&mut replied.raw);
+                all.extend(text(&mut replied.thought));
+                if let Reading::Answer { answer } = &mut replied.reading {
+                    all.push(answer);
+                }
+                all
+            }
+            Self::Observed(observed) => text(&mut observed.result).into_iter().collect(),
+            Self::Ended(ended) => text(&mut ended.answer).into_iter().collect(),
+        }
+    }
+}
+
+/// A question was accepted: the root of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Accepted {
+    pub question: Payload,
+    /// Hash of the whole request, to tell a repetition from a different request under the same id.
+    pub request: Hash,
+    pub group: Option<Vec<String>>,
+    pub state: String,
+    pub collection: Collection,
+    pub streaming: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
+    /// What the caller named; empty if nothing.
+    #[serde(default)]
+    pub pattern: String,
+    #[serde(default)]
+    pub task_type: String,
+    #[serde(default)]
+    pub framing: String,
+    #[serde(default)]
+    pub limits: SomeLimits,
+    /// Caller-supplied history: context, not iterations of this session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<AgentStep>,
+}
+
+/// Task type and pattern are chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Routed {
+    pub task_type: String,
+    pub pattern: String,
+    pub framing: String,
+    /// The limits that hold from here on.
+    pub limits: Limits,
+    pub decisions: Vec<Decision>,
+}
+
+/// A model call returned, or gave up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replied {
+    pub prompt: PromptUse,
+    pub raw: Payload,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thought: Option<Document>,
+    pub reading: Reading,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decision: Vec<Decision>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_token: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_token: Option<u64>,
+    pub ms: u64,
+    /// Attempts of the same call that failed before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailedAttempt>,
+}
+
+/// What is needed to reconstruct a model call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptUse {
+    pub id: String,
+    /// Hash of the template that was rendered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Hash>,
+    /// Hash of what was sent to the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<Hash>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedAttempt {
+    pub reason: String,
+    pub ms: u64,
+}
+
+/// What a reply says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Reading {
+    Action { tool: String, arguments: Map<String, Value> },
+    Answer { answer: Payload },
+    /// The reply could not be read; the reason is shown to the model.
+    Unreadable { reason: String },
+    /// There is no reply: the call failed for good.
+    Failed { reason: String },
+}
+
+/// A tool returned, or the runtime had to tell the model why none was called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Observed {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Document>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    pub ms: u64,
+    /// The state that holds afterwards, if the tool changed it. Only a success changes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The key the tool was called with; absent if no tool was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// The session ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    pub reason: Termination,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Document>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    pub usage: Usage,
+}

@@ -1,0 +1,86 @@
+//! The states of a run and the reasons why it ends.
+
+use crate::decision::words;
+use crate::usage::Usage;
+use crate::{ConversationId, RunId, Timestamp, Workspace};
+use serde::{Deserialize, Serialize};
+
+words!(
+    /// Where a run stands. The last five are ends.
+    RunState {
+        Queued = "queued",
+        Running = "running",
+        Waiting = "waiting",
+        Answered = "answered",
+        AnsweredPartial = "answered-partial",
+        Limit = "limit",
+        Failed = "failed",
+        Cancelled = "cancelled",
+    }
+);
+
+impl RunState {
+    pub const fn is_end(self) -> bool {
+        match self {
+            Self::Queued | Self::Running | Self::Waiting => false,
+            Self::Answered | Self::AnsweredPartial | Self::Limit | Self::Failed | Self::Cancelled => true,
+        }
+    }
+}
+
+words!(
+    /// Why a session ended.
+    Termination {
+        FinalAnswer = "final-answer",
+        PlanComplete = "plan-complete",
+        PlanPartial = "plan-partial",
+        SubagentsComplete = "subagents-complete",
+        SubagentsPartial = "subagents-partial",
+        MaxIterations = "max-iterations",
+        Limit = "limit",
+        Timeout = "timeout",
+        Cancelled = "cancelled",
+        Error = "error",
+    }
+);
+
+impl Termination {
+    /// The state of a run whose root session ended so.
+    pub const fn run_state(self) -> RunState {
+        match self {
+            Self::FinalAnswer | Self::PlanComplete | Self::SubagentsComplete => RunState::Answered,
+            Self::PlanPartial | Self::SubagentsPartial => RunState::AnsweredPartial,
+            Self::MaxIterations | Self::Limit | Self::Timeout => RunState::Limit,
+            Self::Cancelled => RunState::Cancelled,
+            Self::Error => RunState::Failed,
+        }
+    }
+}
+
+/// One line of the list of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSummary {
+    pub workspace: Workspace,
+    pub run: RunId,
+    pub state: RunState,
+    /// The question, cut to a line's length.
+    pub question: String,
+    pub pattern: String,
+    pub task_type: String,
+    pub conversation: Option<ConversationId>,
+    pub started: Timestamp,
+    pub ended: Option<Timestamp>,
+    /// The newest sequence number of the run's events.
+    pub seq: u64,
+    pub usage: Usage,
+}
+
+impl RunSummary {
+    /// Longest question text kept in a summary, in characters.
+    pub const QUESTION_CHARS: usize = 300;
+
+    /// Run time so far, or in all.
+    pub fn ms(&self, now: Timestamp) -> u64 {
+        self.ended.unwrap_or(now).ms_since(self.started)
+    }
+}

@@ -1,0 +1,50 @@
+//! What model and tool calls cost.
+
+use serde::{Deserialize, Serialize};
+
+/// Sums over calls. Token counts stay absent until a provider reports some: missing is not zero.
+///
+/// ```
+/// use trellis_domain::usage::Usage;
+///
+/// let mut total = Usage::default();
+/// total.add(&Usage { in_token: Some(3), model_calls: 1, ..Usage::default() });
+/// total.add(&Usage { model_calls: 1, ..Usage::default() });
+/// assert_eq!((total.in_token, total.out_token, total.model_calls), (Some(3), None, 2));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_token: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_token: Option<u64>,
+    /// The model seen last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default)]
+    pub model_ms: u64,
+    #[serde(default)]
+    pub tool_ms: u64,
+    #[serde(default)]
+    pub model_calls: u32,
+    #[serde(default)]
+    pub tool_calls: u32,
+}
+
+impl Usage {
+    pub fn add(&mut self, other: &Self) {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+        };
+        self.in_token = sum(self.in_token, other.in_token);
+        self.out_token = sum(self.out_token, other.out_token);
+        if other.model.is_some() {
+            self.model.clone_from(&other.model);
+        }
+        self.model_ms += other.model_ms;
+        self.tool_ms += other.tool_ms;
+        self.model_calls += other.model_calls;
+        self.tool_calls += other.tool_calls;
+    }
+}
