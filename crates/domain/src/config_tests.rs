@@ -40,7 +40,11 @@ fn each_kind_names_the_field_and_the_mend() {
     check("tool", r#"{"type":"prompt","name":"x"}"#, "`template`: is missing or empty");
     check("tool", r#"{"type":"prompt","template":"t","arguments":[{}]}"#, "`arguments`: entry 1 has no name");
     check("tool", r#"{"type":"text-completion","state":3}"#, "`state`: expected a text, found a number");
-    check("tool", r#"{"type":"text-completion","applicable-states":[1]}"#, "`applicable-states`: the list contains a number");
+    check(
+        "tool",
+        r#"{"type":"text-completion","applicable-states":[1]}"#,
+        "`applicable-states`: the list contains a number",
+    );
     check("tool-service", r#"{"request-queue":"q"}"#, "`response-queue`: is missing");
     check("mcp", "{}", "`url`: is missing");
     check("prompt", r#"{"prompt":"x"}"#, "`key`: is neither");

@@ -137,6 +137,18 @@ fn derive(parts: &[&str]) -> String {
     Uuid::new_v5(&NAMESPACE, parts.join("\0").as_bytes()).to_string()
 }
 
+/// The IRI of a configuration item, or of all items of a type: where an option set came from.
+pub fn config_iri(workspace: &Workspace, kind: &str, key: Option<&str>) -> String {
+    let key = key.map(|key| format!(":{}", iri_part(key))).unwrap_or_default();
+    format!("urn:trellis:config:{workspace}:{kind}{key}")
+}
+
+/// A name as a part of an IRI: what could break the IRI is percent-encoded.
+pub fn iri_part(name: &str) -> String {
+    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    name.bytes().map(|byte| if safe(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
 impl SessionId {
     fn derived(parts: &[&str]) -> Self {
         Self(derive(parts).into())

@@ -126,7 +126,13 @@ pub enum StepStatus {
 /// One message of the answer's stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct AgentResponse {
-    #[serde(default, alias = "chunk_type", alias = "chunk-type", alias = "message-type", deserialize_with = "nullable")]
+    #[serde(
+        default,
+        alias = "chunk_type",
+        alias = "chunk-type",
+        alias = "message-type",
+        deserialize_with = "nullable"
+    )]
     pub message_type: String,
     #[serde(default, deserialize_with = "nullable")]
     pub content: String,

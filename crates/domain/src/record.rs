@@ -277,12 +277,21 @@ pub struct FailedAttempt {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Reading {
-    Action { tool: String, arguments: Map<String, Value> },
-    Answer { answer: Payload },
+    Action {
+        tool: String,
+        arguments: Map<String, Value>,
+    },
+    Answer {
+        answer: Payload,
+    },
     /// The reply could not be read; the reason is shown to the model.
-    Unreadable { reason: String },
+    Unreadable {
+        reason: String,
+    },
     /// There is no reply: the call failed for good.
-    Failed { reason: String },
+    Failed {
+        reason: String,
+    },
 }
 
 /// A tool returned, or the runtime had to tell the model why none was called.
@@ -299,6 +308,9 @@ pub struct Observed {
     /// The key the tool was called with; absent if no tool was called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+    /// What the tool spent on models of its own.
+    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    pub usage: Usage,
 }
 
 /// The session ended.

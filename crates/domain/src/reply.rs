@@ -14,10 +14,20 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ReactReply {
-    Action { thought: String, tool: String, arguments: Map<String, Value> },
-    Answer { thought: String, answer: String },
+    Action {
+        thought: String,
+        tool: String,
+        arguments: Map<String, Value>,
+    },
+    Answer {
+        thought: String,
+        answer: String,
+    },
     /// The reason is written for the model: it is shown to it so that it can correct itself.
-    Unreadable { thought: String, reason: String },
+    Unreadable {
+        thought: String,
+        reason: String,
+    },
 }
 
 impl ReactReply {

@@ -32,6 +32,10 @@ pub struct Usage {
 }
 
 impl Usage {
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
     pub fn add(&mut self, other: &Self) {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (None, None) => None,

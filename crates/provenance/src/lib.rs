@@ -1,1 +1,31 @@
+//! Provenance: records as PROV-O quads, quads as a typed trace, and checks on both.
+//!
+//! RDF is a pure projection: the same records give the same quads, always, in whatever order they
+//! come. This crate owns the vocabulary, the IRIs and the shape of the graph. It stores and fetches
+//! nothing: no async, no clock, no randomness, no IO.
 
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them"))]
+
+pub mod check;
+pub mod documents;
+pub mod export;
+mod graph;
+pub mod iri;
+mod node;
+pub mod project;
+mod session;
+pub mod trace;
+pub mod vocabulary;
+
+pub use check::{Fault, check};
+pub use documents::{DocumentRef, documents};
+pub use export::{ExportError, Format, export, to_oxrdf};
+pub use project::{Event, events, project};
+pub use trace::{SessionTrace, Step, Trace, trace};
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod random_run;
+#[cfg(test)]
+mod stock_reader_tests;

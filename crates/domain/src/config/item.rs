@@ -41,7 +41,11 @@ pub struct McpItem {
 pub enum PromptItem {
     /// Rendered in front of every prompt.
     System(String),
-    Template { id: String, prompt: String, reply: PromptReply },
+    Template {
+        id: String,
+        prompt: String,
+        reply: PromptReply,
+    },
     /// The list of ids that older prompt services need.
     Index,
 }
@@ -50,9 +54,13 @@ pub enum PromptItem {
 #[derive(Debug, Clone, PartialEq)]
 pub enum PromptReply {
     Text,
-    Json { schema: Option<Value> },
+    Json {
+        schema: Option<Value>,
+    },
     /// One JSON value per line.
-    JsonLines { schema: Option<Value> },
+    JsonLines {
+        schema: Option<Value>,
+    },
 }
 
 /// An execution pattern that the router may choose.
@@ -97,7 +105,9 @@ pub fn validate(kind: &str, key: &str, value: &str) -> Result<Item, Problem> {
     if kind == "prompt" && key == "system" {
         return match value {
             Value::String(text) => Ok(Item::Prompt(PromptItem::System(text))),
-            other => Err(problem(format!("expected a JSON text, found {}", kind_of(&other)), "write it in quotes")),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                Err(problem(format!("expected a JSON text, found {}", kind_of(&value)), "write it in quotes"))
+            }
         };
     }
     if kind == "prompt" && key == "template-index" {

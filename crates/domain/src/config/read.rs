@@ -67,7 +67,7 @@ impl Members<'_> {
     }
 
     pub(super) fn limits(&self) -> Result<crate::limits::SomeLimits, Problem> {
-        let Some((value, name)) = self.first(&["limits"]) else { return Ok(Default::default()) };
+        let Some((value, name)) = self.first(&["limits"]) else { return Ok(crate::limits::SomeLimits::default()) };
         serde_json::from_value(value.clone()).map_err(|error| {
             self.problem(&name, error.to_string(), "use names such as max-iterations with whole numbers")
         })

@@ -1,6 +1,9 @@
 //! All agent items of a workspace at one version: what a session is pinned to.
 
-use super::{AGENT_TYPES, Item, McpItem, PatternItem, Problem, PromptItem, PromptReply, TaskTypeItem, ToolItem, ToolServiceItem, validate};
+use super::{
+    AGENT_TYPES, Item, McpItem, PatternItem, Problem, PromptItem, PromptReply, TaskTypeItem, ToolItem, ToolServiceItem,
+    validate,
+};
 use crate::Hash;
 use crate::limits::SomeLimits;
 use serde::{Deserialize, Serialize};

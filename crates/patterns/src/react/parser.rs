@@ -1,25 +1,26 @@
-//! Reads a ReAct reply, at once or while it arrives.
+//! Reads the reply of a model that thinks and acts in turns, at once or while it arrives.
 //!
 //! Owns the grammar of the reply: keywords, the thought, the tool name, its arguments, the answer,
 //! and the code fence that some models put around all of it. Does not own what follows from a
 //! reply: whether the tool exists, and who is shown the text, is decided elsewhere.
 //!
-//! Every character is looked at once and passes through three stages: [`Wrapper`] takes away the
-//! fence around the whole reply, [`ReplyParser`] looks for keywords at the start of a line, and
-//! [`ShownText`] or [`Arguments`] collects. No stage knows how the text was cut into pieces, so a
+//! Every character is looked at once and passes through three stages: `Wrapper` takes away the
+//! fence around the whole reply, `ReplyParser` looks for keywords at the start of a line, and
+//! `ShownText` or `Arguments` collects. No stage knows how the text was cut into pieces, so a
 //! streamed reply cannot be read differently from a whole one.
 
 use serde_json::{Map, Value};
 use trellis_domain::reply::ReactReply;
 
 const NO_TEXT: &str = r#"the reply is empty; write "Thought:" and then "Action:" with "Args:", or "Final Answer:""#;
-const NO_KEYWORD: &str = r#"no line of the reply starts with a keyword; write "Thought:" and then "Action:" with "Args:", or "Final Answer:""#;
-const ONLY_THOUGHT: &str =
-    r#"the reply has a thought but neither "Action:" nor "Final Answer:"; end with one of them"#;
+const NO_KEYWORD: &str =
+    r#"no line starts with a keyword; write "Thought:" and then "Action:" with "Args:", or "Final Answer:""#;
+const ONLY_THOUGHT: &str = r#"the reply has a thought but neither "Action:" nor "Final Answer:"; end with one of them"#;
 const NO_DECISION: &str = r#"the reply has neither "Action:" nor "Final Answer:"; end with one of them"#;
 const NO_TOOL: &str = r#"no tool is named; write "Action:" and the name of one tool before "Args:""#;
 const NO_ANSWER: &str = r#"nothing follows "Final Answer:"; write the answer after it"#;
-const NOT_AN_OBJECT: &str = r#"what follows "Args:" is not a JSON object; write {"name": value}, or {} for no arguments"#;
+const NOT_AN_OBJECT: &str =
+    r#"what follows "Args:" is not a JSON object; write {"name": value}, or {} for no arguments"#;
 const NEVER_CLOSED: &str = r#"the JSON object after "Args:" never ends; close every brace and every quoted text"#;
 
 /// What a piece of streamed text belongs to.
@@ -461,11 +462,10 @@ impl Wrapper {
         unwrapped
     }
 
-    /// What was held back and does not close the wrapper after all.
+    /// What was held back, unless it closes the wrapper.
     fn finish(&mut self) -> String {
         let held = std::mem::take(&mut self.held);
-        let closes = matches!(self.presence, Presence::Present) && held.starts_with("```");
-        if closes { String::new() } else { held }
+        if held.starts_with("```") { String::new() } else { held }
     }
 
     fn saw_no_text(&self) -> bool {

@@ -1,0 +1,176 @@
+//! Accepting a question: a commit that opens its first turn. Only then is the caller told.
+
+use crate::driver::Orchestrator;
+use crate::ports::{Commit, ConfigError, JournalError, NewRecord, NewTurn, Outcome};
+use trellis_domain::config::Settings;
+use trellis_domain::ids::InvalidId;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::AgentRequest;
+use trellis_domain::record::{Accepted, Body, Name};
+use trellis_domain::{Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, broker};
+use trellis_patterns::router::{self, Refusal, Wishes};
+
+/// A question as a surface hands it in.
+#[derive(Debug, Clone)]
+pub struct Question {
+    pub scope: Scope,
+    /// The same for every repetition of the same request.
+    pub request_id: RequestId,
+    pub request: AgentRequest,
+    pub limits: SomeLimits,
+    pub names: UnknownNames,
+}
+
+/// What to do with a pattern, task type or group that nothing defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnknownNames {
+    Refuse,
+    /// As the original does.
+    FallBack,
+}
+
+/// The run that answers, and whether it was there already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acceptance {
+    pub run: RunId,
+    pub attached: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
+    #[error("the question is empty; write what you want to know")]
+    EmptyQuestion,
+    #[error(
+        "the question has {bytes} bytes; at most {limit} are allowed, so shorten it or store the text as a document"
+    )]
+    QuestionTooLong { bytes: usize, limit: u64 },
+    #[error(transparent)]
+    InvalidId(#[from] InvalidId),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("{open} runs are open, which is the limit; wait until some have ended, or raise the limit")]
+    TooManyRuns { open: usize },
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl Orchestrator {
+    /// Accepts a question, or attaches to the run that answers the same request already.
+    pub async fn accept(&self, question: Question) -> Result<Acceptance, AcceptError> {
+        let accepted = self.read_request(&question)?;
+        let settings = self.ports.config.pin(&question.scope.workspace).await?;
+        let wishes = Wishes {
+            pattern: &accepted.pattern,
+            task_type: &accepted.task_type,
+            framing: &accepted.framing,
+            limits: Some(&accepted.limits),
+        };
+        if question.names == UnknownNames::Refuse {
+            router::check(&settings, wishes, accepted.group.as_deref())?;
+        }
+        let given = (!question.request.session_id.is_empty()).then(|| SessionId::new(&question.request.session_id));
+        let mut session = match given {
+            Some(given) => given?,
+            None => SessionId::for_request(&question.scope, &question.request_id),
+        };
+        loop {
+            match self.find(&question.scope, &session, accepted.request).await? {
+                Found::Same => return Ok(Acceptance { run: session, attached: true }),
+                Found::Other => session = session.beside(accepted.request),
+                Found::Nothing => {
+                    let open = self.ports.journal.open_runs();
+                    if open >= self.options.max_open_runs {
+                        return Err(AcceptError::TooManyRuns { open });
+                    }
+                    let commit = self.first_commit(&question.scope, &session, &accepted, &settings, wishes);
+                    // A conflict means that somebody took the id meanwhile: look again.
+                    if let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? {
+                        self.after_commit(&question.scope.workspace, &session, &committed).await;
+                        return Ok(Acceptance { run: session, attached: false });
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_request(&self, question: &Question) -> Result<Accepted, AcceptError> {
+        let request = &question.request;
+        if request.question.trim().is_empty() {
+            return Err(AcceptError::EmptyQuestion);
+        }
+        let limit = self.options.limits.usual.max_question_bytes;
+        if request.question.len() as u64 > limit {
+            return Err(AcceptError::QuestionTooLong { bytes: request.question.len(), limit });
+        }
+        let conversation = match request.conversation_id.as_str() {
+            "" => None,
+            id => Some(ConversationId::new(id)?),
+        };
+        let wide = broker::request(request).to_string();
+        Ok(Accepted {
+            question: request.question.as_str().into(),
+            request: Hash::of(wide),
+            group: request.group.clone(),
+            state: request.state.clone(),
+            collection: Collection::new(&request.collection)?,
+            streaming: request.streaming,
+            conversation,
+            pattern: request.pattern.clone(),
+            task_type: request.task_type.clone(),
+            framing: request.framing.clone(),
+            limits: question.limits.clone(),
+            history: request.history.clone(),
+        })
+    }
+
+    async fn find(&self, scope: &Scope, session: &SessionId, request: Hash) -> Result<Found, JournalError> {
+        let Some(log) = self.ports.journal.load(&scope.workspace, session).await? else { return Ok(Found::Nothing) };
+        let same = log.records.iter().any(|record| match &record.body {
+            Body::Accepted(accepted) => accepted.request == request,
+            Body::Routed(_) | Body::Replied(_) | Body::Observed(_) | Body::Ended(_) => false,
+        });
+        Ok(if same { Found::Same } else { Found::Other })
+    }
+
+    /// The question, the routing if no model is needed for it, and the first turn.
+    fn first_commit(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        accepted: &Accepted,
+        settings: &Settings,
+        wishes: Wishes<'_>,
+    ) -> Commit {
+        let time = self.ports.world.now();
+        let routed = router::route(settings, &scope.workspace, wishes, &self.options.limits);
+        let record = |name: Name, causes: Vec<Name>, body: Body| NewRecord {
+            session: session.clone(),
+            name,
+            causes,
+            config: settings.snapshot.unwrap_or(Hash::ZERO),
+            attempt: 1,
+            time,
+            body,
+        };
+        Commit {
+            scope: scope.clone(),
+            run: session.clone(),
+            session: session.clone(),
+            seen: 0,
+            records: vec![
+                record(Name::session(), Vec::new(), Body::Accepted(accepted.clone())),
+                record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed)),
+            ],
+            close: None,
+            open: vec![NewTurn { session: session.clone(), name: Name::iteration(1), due: None }],
+        }
+    }
+}
+
+enum Found {
+    Nothing,
+    Same,
+    Other,
+}

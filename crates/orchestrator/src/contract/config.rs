@@ -1,0 +1,64 @@
+//! The contract of configuration.
+
+use crate::ports::{Config, ConfigError};
+use std::sync::Arc;
+use trellis_domain::Workspace;
+use trellis_domain::config::StoredItem;
+
+fn item(key: &str, value: &str) -> StoredItem {
+    StoredItem { kind: "tool".to_owned(), key: key.to_owned(), value: value.to_owned() }
+}
+
+const GOOD: &str = r#"{"type":"text-completion","name":"ask"}"#;
+const OTHER: &str = r#"{"type":"text-completion","name":"other"}"#;
+
+pub async fn suite<F: Future<Output = Arc<dyn Config>>>(fresh: impl Fn() -> F) {
+    every_change_is_a_version_with_history(&*fresh().await).await;
+    invalid_items_are_refused_and_nothing_is_written(&*fresh().await).await;
+    a_session_stays_with_the_configuration_it_started_with(&*fresh().await).await;
+    workspaces_are_apart_and_watchers_are_told(&*fresh().await).await;
+}
+
+async fn every_change_is_a_version_with_history(config: &dyn Config) {
+    let ws = Workspace::default();
+    let first = config.put(&ws, vec![item("a", GOOD), item("b", GOOD)]).await.expect("valid items");
+    let second = config.put(&ws, vec![item("a", OTHER)]).await.expect("valid items");
+    let third = config.delete(&ws, "tool", "a").await.expect("the store works").expect("it was there");
+    assert!(first < second && second < third, "versions rise");
+    assert_eq!(config.get(&ws, "tool", "a").await.expect("the store works"), None);
+    let (version, items) = config.all(&ws).await.expect("the store works");
+    assert_eq!((version, items), (third, vec![item("b", GOOD)]));
+    let history = config.history(&ws, "tool", "a").await.expect("the store works");
+    let seen: Vec<_> = history.iter().map(|entry| (entry.version, entry.value.as_deref())).collect();
+    assert_eq!(seen, [(first, Some(GOOD)), (second, Some(OTHER)), (third, None)]);
+    assert_eq!(config.delete(&ws, "tool", "nothing").await.expect("the store works"), None);
+}
+
+async fn invalid_items_are_refused_and_nothing_is_written(config: &dyn Config) {
+    let ws = Workspace::default();
+    let refused = config.put(&ws, vec![item("good", GOOD), item("bad", "{"), item("worse", "[]")]).await;
+    let Err(ConfigError::Invalid(problems)) = refused else { panic!("{refused:?}") };
+    assert_eq!(problems.len(), 2, "every problem is named at once");
+    assert!(config.all(&ws).await.expect("the store works").1.is_empty(), "nothing of it was written");
+}
+
+async fn a_session_stays_with_the_configuration_it_started_with(config: &dyn Config) {
+    let ws = Workspace::default();
+    config.put(&ws, vec![item("a", GOOD)]).await.expect("valid items");
+    let before = config.pin(&ws).await.expect("the store works");
+    config.put(&ws, vec![item("a", OTHER)]).await.expect("valid items");
+    let after = config.pin(&ws).await.expect("the store works");
+    assert!(before.tools.contains_key("ask") && after.tools.contains_key("other"));
+    let hash = before.snapshot.expect("a pin has a snapshot");
+    assert_eq!(*config.snapshot(&ws, hash).await.expect("it was stored"), *before);
+}
+
+async fn workspaces_are_apart_and_watchers_are_told(config: &dyn Config) {
+    let (ws, other) = (Workspace::default(), Workspace::new("other").expect("a valid name"));
+    let mut watch = config.watch();
+    config.put(&ws, vec![item("a", GOOD)]).await.expect("valid items");
+    assert!(watch.has_changed().expect("the sender lives"), "a change is announced");
+    watch.mark_unchanged();
+    assert_eq!(config.get(&other, "tool", "a").await.expect("the store works"), None);
+    assert_eq!(config.all(&other).await.expect("the store works"), (0, Vec::new()));
+}

@@ -1,0 +1,244 @@
+//! The commit contract.
+
+use super::{accepted, commit, ended, id, observed, record, routed, scope, turn};
+use crate::ports::{Commit, Committed, Journal, NewTurn, Outcome, RunFilter, TurnKey};
+use std::sync::Arc;
+use trellis_domain::record::{Body, Name};
+use trellis_domain::run::{RunState, Termination};
+use trellis_domain::{Hash, Timestamp, Workspace};
+
+/// Runs the whole suite; each promise gets a fresh journal.
+pub async fn suite<F: Future<Output = Arc<dyn Journal>>>(fresh: impl Fn() -> F) {
+    accepting_opens_the_first_turn(&*fresh().await).await;
+    an_outcome_needs_only_a_free_name(&*fresh().await).await;
+    what_was_decided_needs_the_newest_version(&*fresh().await).await;
+    of_two_workers_on_one_turn_only_one_closes_it(fresh().await).await;
+    a_session_ends_once_and_opens_nothing_afterwards(&*fresh().await).await;
+    late_outcomes_are_kept_and_marked(&*fresh().await).await;
+    two_counters_are_assigned_by_the_committer(&*fresh().await).await;
+    a_commit_may_end_another_session_or_conflict_as_a_whole(&*fresh().await).await;
+    records_name_their_parents_by_hash(&*fresh().await).await;
+    large_texts_come_back_whole(&*fresh().await).await;
+    workspaces_do_not_see_each_other(&*fresh().await).await;
+    runs_are_listed_newest_first_in_pages(&*fresh().await).await;
+    a_delayed_turn_is_not_due_before_its_time(&*fresh().await).await;
+    a_turn_that_is_given_back_does_not_count_as_begun(&*fresh().await).await;
+}
+
+async fn committed(journal: &dyn Journal, commit: Commit) -> Committed {
+    match journal.commit(commit).await.expect("the store works") {
+        Outcome::Committed(committed) => committed,
+        Outcome::Conflict => panic!("unexpected conflict"),
+    }
+}
+
+async fn conflicts(journal: &dyn Journal, commit: Commit) -> bool {
+    matches!(journal.commit(commit).await.expect("the store works"), Outcome::Conflict)
+}
+
+fn first(run: &str) -> Commit {
+    Commit {
+        records: vec![
+            record(run, Name::session(), &[], accepted("why?")),
+            record(run, Name::pattern_decision(), &[Name::session()], routed()),
+        ],
+        open: vec![turn(run, Name::iteration(1))],
+        ..commit("default", run, run, 0)
+    }
+}
+
+fn key(run: &str, name: Name) -> TurnKey {
+    TurnKey { scope: scope("default"), run: id(run), session: id(run), name }
+}
+
+fn outcome(run: &str, seen: u64, name: &str) -> Commit {
+    let records = vec![record(run, Name::new(name), &[Name::pattern_decision()], observed(name))];
+    Commit { records, ..commit("default", run, run, seen) }
+}
+
+fn end(run: &str, seen: u64) -> Commit {
+    let records = vec![record(run, Name::end(), &[], ended(Termination::FinalAnswer))];
+    Commit { records, close: Some(Name::iteration(1)), ..commit("default", run, run, seen) }
+}
+
+async fn accepting_opens_the_first_turn(journal: &dyn Journal) {
+    let opened = committed(journal, first("r")).await;
+    assert_eq!(opened.version, 1);
+    assert!(opened.opened[0].root, "the first turn of a run is its root");
+    let due = journal.due_turns(Timestamp::from_micros(0)).await.expect("the store works");
+    assert_eq!(due.iter().map(|turn| &turn.key).collect::<Vec<_>>(), [&key("r", Name::iteration(1))]);
+    let log = journal.load(&Workspace::default(), &id("r")).await.expect("the store works").expect("it was committed");
+    assert_eq!((log.version, log.records.len()), (1, 2));
+    assert_eq!(log.records[0].body, accepted("why?"));
+    assert!(conflicts(journal, first("r")).await, "the same question is not accepted twice");
+    assert_eq!(journal.open_runs(), 1);
+}
+
+async fn an_outcome_needs_only_a_free_name(journal: &dyn Journal) {
+    committed(journal, first("r")).await;
+    assert_eq!(committed(journal, outcome("r", 1, "a")).await.version, 2);
+    assert_eq!(committed(journal, outcome("r", 1, "b")).await.version, 3, "two outcomes from one state both count");
+    assert!(conflicts(journal, outcome("r", 3, "a")).await, "a taken name is a conflict");
+}
+
+async fn what_was_decided_needs_the_newest_version(journal: &dyn Journal) {
+    committed(journal, first("r")).await;
+    committed(journal, outcome("r", 1, "a")).await;
+    let close = |seen| Commit {
+        close: Some(Name::iteration(1)),
+        open: vec![turn("r", Name::iteration(2))],
+        ..commit("default", "r", "r", seen)
+    };
+    assert!(conflicts(journal, close(1)).await, "closing from an old state is a conflict");
+    assert!(conflicts(journal, end("r", 1)).await, "ending from an old state is a conflict");
+    assert_eq!(committed(journal, close(2)).await.opened.len(), 1);
+    assert!(conflicts(journal, close(2)).await, "a closed turn is not closed again");
+    assert!(!journal.is_open(&key("r", Name::iteration(1))).await.expect("the store works"));
+    assert!(journal.is_open(&key("r", Name::iteration(2))).await.expect("the store works"));
+}
+
+async fn of_two_workers_on_one_turn_only_one_closes_it(journal: Arc<dyn Journal>) {
+    committed(&*journal, first("r")).await;
+    let close = |name: &str| Commit {
+        close: Some(Name::iteration(1)),
+        open: vec![turn("r", Name::iteration(2))],
+        ..outcome("r", 1, name)
+    };
+    let race = |commit: Commit| {
+        let journal = Arc::clone(&journal);
+        tokio::spawn(async move { conflicts(&*journal, commit).await })
+    };
+    let (one, two) = (race(close("x")), race(close("y")));
+    let lost = [one.await, two.await].into_iter().filter(|result| matches!(result, Ok(true))).count();
+    assert_eq!(lost, 1, "exactly one of two racing workers conflicts");
+}
+
+async fn a_session_ends_once_and_opens_nothing_afterwards(journal: &dyn Journal) {
+    committed(journal, first("r")).await;
+    committed(journal, end("r", 1)).await;
+    assert!(conflicts(journal, Commit { close: None, ..end("r", 2) }).await, "one end per session");
+    let more = Commit { open: vec![turn("r", Name::iteration(2))], ..commit("default", "r", "r", 2) };
+    assert!(conflicts(journal, more).await, "an ended session opens nothing");
+    assert_eq!(journal.open_runs(), 0);
+    let run = journal.run(&Workspace::default(), &id("r")).await.expect("the store works").expect("it exists");
+    assert_eq!(run.state, RunState::Answered);
+}
+
+async fn late_outcomes_are_kept_and_marked(journal: &dyn Journal) {
+    let mut opening = first("r");
+    opening.open.push(turn("r", Name::new("step/1")));
+    committed(journal, opening).await;
+    committed(journal, end("r", 1)).await;
+    let late = committed(journal, outcome("r", 1, "late")).await;
+    assert!(late.records[0].header.late, "an outcome after the end is marked");
+    let close = Commit { close: Some(Name::new("step/1")), ..commit("default", "r", "r", late.version) };
+    committed(journal, close).await;
+}
+
+async fn two_counters_are_assigned_by_the_committer(journal: &dyn Journal) {
+    committed(journal, first("r")).await;
+    let mut child = outcome("r", 1, "spawn");
+    child.records.push(record("c", Name::session(), &[], accepted("part")));
+    committed(journal, child).await;
+    let on_child =
+        Commit { records: vec![record("c", Name::new("x"), &[], observed("x"))], ..commit("default", "r", "c", 1) };
+    assert_eq!(committed(journal, on_child).await.version, 2, "a session counts its own commits");
+    let events = journal.events(&Workspace::default(), &id("r"), 0, 100).await.expect("the store works");
+    let seqs: Vec<_> = events.iter().map(|record| record.header.seq).collect();
+    assert_eq!(seqs, [1, 2, 3, 4, 5], "a run's events have no gap");
+    let after = journal.events(&Workspace::default(), &id("r"), 3, 1).await.expect("the store works");
+    assert_eq!(after.iter().map(|record| record.header.seq).collect::<Vec<_>>(), [4]);
+}
+
+async fn a_commit_may_end_another_session_or_conflict_as_a_whole(journal: &dyn Journal) {
+    let mut opening = first("r");
+    opening.records.push(record("c", Name::session(), &[], accepted("part")));
+    committed(journal, opening).await;
+    let join = |name: &str| {
+        let mut join = outcome("r", 1, name);
+        join.records.push(record("c", Name::end(), &[], ended(Termination::Timeout)));
+        join
+    };
+    committed(journal, join("join")).await;
+    assert!(conflicts(journal, join("again")).await, "the child has ended meanwhile");
+    let log = journal.load(&Workspace::default(), &id("r")).await.expect("the store works").expect("it exists");
+    assert!(log.records.iter().all(|record| record.header.name != Name::new("again")), "all or nothing");
+}
+
+async fn records_name_their_parents_by_hash(journal: &dyn Journal) {
+    let accepted = committed(journal, first("r")).await;
+    let [question, routing] = accepted.records.as_slice() else { panic!("two records were committed") };
+    assert_eq!(routing.header.parents, [question.header.content], "within one commit");
+    let next = committed(journal, outcome("r", 1, "a")).await;
+    assert_eq!(next.records[0].header.parents, [routing.header.content], "across commits");
+    let body = serde_json::to_vec(&question.body).expect("bodies are JSON");
+    assert_eq!(question.header.content, Hash::of(body));
+}
+
+async fn large_texts_come_back_whole(journal: &dyn Journal) {
+    let text = "ä".repeat(50_000);
+    committed(journal, first("r")).await;
+    let large =
+        Commit { records: vec![record("r", Name::new("big"), &[], observed(&text))], ..commit("default", "r", "r", 1) };
+    committed(journal, large).await;
+    let log = journal.load(&Workspace::default(), &id("r")).await.expect("the store works").expect("it exists");
+    let found = log.records.iter().find_map(|record| match &record.body {
+        Body::Observed(observed) => observed.result.as_ref().map(|result| result.text().to_owned()),
+        Body::Accepted(_) | Body::Routed(_) | Body::Replied(_) | Body::Ended(_) => None,
+    });
+    assert_eq!(found.as_deref(), Some(text.as_str()));
+}
+
+async fn workspaces_do_not_see_each_other(journal: &dyn Journal) {
+    committed(journal, first("r")).await;
+    let mut other = first("r");
+    other.scope = scope("other");
+    committed(journal, other).await;
+    let other = Workspace::new("other").expect("a valid name");
+    committed(journal, outcome("r", 1, "a")).await;
+    assert_eq!(journal.events(&other, &id("r"), 0, 10).await.expect("the store works").len(), 2);
+    let nobody = Workspace::new("oth").expect("a valid name");
+    assert!(journal.load(&nobody, &id("r")).await.expect("the store works").is_none());
+    assert!(journal.runs(&nobody, &RunFilter::default(), None, 9).await.expect("the store works").runs.is_empty());
+}
+
+async fn runs_are_listed_newest_first_in_pages(journal: &dyn Journal) {
+    for n in 1..=5_i64 {
+        let mut opening = first(&format!("r{n}"));
+        opening.records[0].time = Timestamp::from_micros(n);
+        committed(journal, opening).await;
+    }
+    committed(journal, end("r4", 1)).await;
+    let page = async |filter: &RunFilter, cursor: Option<&str>, limit| {
+        let page = journal.runs(&Workspace::default(), filter, cursor, limit).await.expect("the store works");
+        (page.runs.iter().map(|run| run.run.to_string()).collect::<Vec<_>>().join(" "), page.next)
+    };
+    let all = RunFilter::default();
+    let (runs, next) = page(&all, None, 2).await;
+    assert_eq!(runs, "r5 r4");
+    let (runs, next) = page(&all, next.as_deref(), 2).await;
+    assert_eq!(runs, "r3 r2");
+    assert_eq!(page(&all, next.as_deref(), 2).await, ("r1".to_owned(), None));
+    let open = RunFilter { state: Some(RunState::Queued), ..RunFilter::default() };
+    assert_eq!(page(&open, None, 9).await.0, "r5 r3 r2 r1");
+    let search = RunFilter { search: Some("WHY".to_owned()), ..RunFilter::default() };
+    assert_eq!(page(&search, None, 9).await.0, "r5 r4 r3 r2 r1");
+}
+
+async fn a_delayed_turn_is_not_due_before_its_time(journal: &dyn Journal) {
+    let mut opening = first("r");
+    opening.open.push(NewTurn { due: Some(Timestamp::from_micros(50)), ..turn("r", Name::new("deadline")) });
+    committed(journal, opening).await;
+    let due = async |micros| journal.due_turns(Timestamp::from_micros(micros)).await.expect("the store works").len();
+    assert_eq!((due(49).await, due(50).await), (1, 2));
+}
+
+async fn a_turn_that_is_given_back_does_not_count_as_begun(journal: &dyn Journal) {
+    committed(journal, first("r")).await;
+    let key = key("r", Name::iteration(1));
+    assert_eq!(journal.begin(&key).await.expect("the store works"), Some(1));
+    journal.release(&key).await.expect("the store works");
+    assert_eq!(journal.begin(&key).await.expect("the store works"), Some(1));
+    committed(journal, end("r", 1)).await;
+    assert_eq!(journal.begin(&key).await.expect("the store works"), None, "a closed turn cannot be begun");
+}

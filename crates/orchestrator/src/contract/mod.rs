@@ -1,0 +1,79 @@
+//! The contract suites: what every adapter of a port must do. Each suite panics with the broken promise.
+
+pub mod config;
+pub mod journal;
+pub mod queue;
+pub mod runs;
+
+use crate::ports::{Commit, NewRecord, NewTurn};
+use trellis_domain::document::Document;
+use trellis_domain::limits::{Limits, SomeLimits};
+use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Routed};
+use trellis_domain::run::Termination;
+use trellis_domain::usage::Usage;
+use trellis_domain::{Collection, Hash, RunId, Scope, SessionId, Timestamp, Workspace};
+
+pub(crate) fn scope(workspace: &str) -> Scope {
+    Scope { workspace: Workspace::new(workspace).expect("test workspaces are valid"), ..Scope::default() }
+}
+
+pub(crate) fn id(id: &str) -> SessionId {
+    SessionId::new(id).expect("test ids are valid")
+}
+
+pub(crate) fn record(session: &str, name: Name, causes: &[Name], body: Body) -> NewRecord {
+    let time = Timestamp::from_micros(1_000_000);
+    NewRecord { session: id(session), name, causes: causes.to_vec(), config: Hash::ZERO, attempt: 1, time, body }
+}
+
+pub(crate) fn accepted(question: &str) -> Body {
+    Body::Accepted(Accepted {
+        question: question.into(),
+        request: Hash::of(question),
+        group: None,
+        state: String::new(),
+        collection: Collection::default(),
+        streaming: false,
+        conversation: None,
+        pattern: String::new(),
+        task_type: String::new(),
+        framing: String::new(),
+        limits: SomeLimits::default(),
+        history: Vec::new(),
+    })
+}
+
+pub(crate) fn routed() -> Body {
+    Body::Routed(Routed {
+        task_type: "general".to_owned(),
+        pattern: "react".to_owned(),
+        framing: String::new(),
+        limits: Limits::default(),
+        decisions: Vec::new(),
+    })
+}
+
+pub(crate) fn observed(text: &str) -> Body {
+    Body::Observed(Observed {
+        result: Document::stored(text),
+        error: None,
+        ms: 1,
+        state: None,
+        idempotency_key: Some("k".to_owned()),
+        usage: Usage { in_token: Some(2), ..Usage::default() },
+    })
+}
+
+pub(crate) fn ended(reason: Termination) -> Body {
+    Body::Ended(Ended { reason, answer: Document::stored("42"), error: None, usage: Usage::default() })
+}
+
+pub(crate) fn turn(session: &str, name: Name) -> NewTurn {
+    NewTurn { session: id(session), name, due: None }
+}
+
+/// A commit on a session of a run.
+pub(crate) fn commit(workspace: &str, run: &str, session: &str, seen: u64) -> Commit {
+    let run: RunId = id(run);
+    Commit { scope: scope(workspace), run, session: id(session), seen, records: vec![], close: None, open: vec![] }
+}

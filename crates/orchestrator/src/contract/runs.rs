@@ -1,0 +1,246 @@
+//! Whole runs over any journal and configuration: the promises, asserted by name.
+
+use super::scope;
+use crate::accept::{Question, UnknownNames};
+use crate::driver::{Options, Orchestrator, Ports};
+use crate::hub::{Hub, Item};
+use crate::memory::scripted::{ScriptedPrompter, ScriptedTools};
+use crate::ports::{Config, Journal, OpenTurn, RealWorld, World};
+use crate::queue::FairQueue;
+use crate::workers::{Stop, WorkerOptions, Workers};
+use std::sync::Arc;
+use tokio::sync::{Semaphore, watch};
+use trellis_domain::config::StoredItem;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::AgentRequest;
+use trellis_domain::record::{Body, Name, Record};
+use trellis_domain::run::{RunState, RunSummary};
+use trellis_domain::{RequestId, RunId, Workspace};
+
+/// Journal and configuration of one store.
+pub type Store = (Arc<dyn Journal>, Arc<dyn Config>);
+
+/// Three tool calls and an answer.
+pub const SCRIPT: [&str; 4] = [
+    "Thought: first\nAction: search\nArgs: {\"question\": \"a\"}",
+    "Thought: second\nAction: search\nArgs: {\"question\": \"b\"}",
+    "Thought: third\nAction: search\nArgs: {\"question\": \"c\"}",
+    "Thought: done\nFinal Answer: It is so.",
+];
+
+/// An orchestrator with scripted model and tools.
+#[derive(Debug)]
+pub struct Bench {
+    pub orchestrator: Arc<Orchestrator>,
+    pub prompter: Arc<ScriptedPrompter>,
+    pub tools: Arc<ScriptedTools>,
+}
+
+impl Bench {
+    pub async fn new((journal, config): Store, prompter: ScriptedPrompter) -> Self {
+        Self::with_tools((journal, config), prompter, ScriptedTools::new(|_| Ok(" a fact \n".to_owned()))).await
+    }
+
+    pub async fn with_tools((journal, config): Store, prompter: ScriptedPrompter, tools: ScriptedTools) -> Self {
+        let tool = r#"{"type":"text-completion","name":"search","description":"finds facts"}"#;
+        let item = StoredItem { kind: "tool".to_owned(), key: "search".to_owned(), value: tool.to_owned() };
+        config.put(&Workspace::default(), vec![item]).await.expect("a valid item");
+        let (prompter, tools) = (Arc::new(prompter), Arc::new(tools));
+        let world: Arc<dyn World> = Arc::new(RealWorld);
+        let ports = Ports {
+            queue: Arc::new(FairQueue::new(Arc::clone(&world))),
+            prompter: Arc::clone(&prompter) as _,
+            tools: Arc::clone(&tools) as _,
+            hub: Arc::new(Hub::default()),
+            journal,
+            config,
+            world,
+        };
+        let orchestrator = Arc::new(Orchestrator::new(ports, Options::default()));
+        Self { orchestrator, prompter, tools }
+    }
+
+    pub async fn ask(&self, n: usize, limits: SomeLimits) -> RunId {
+        let question = Question {
+            scope: scope("default"),
+            request_id: RequestId::new(&format!("request-{n}")).expect("a valid id"),
+            request: AgentRequest { question: format!("question {n}"), streaming: true, ..AgentRequest::default() },
+            limits,
+            names: UnknownNames::Refuse,
+        };
+        self.orchestrator.accept(question).await.expect("a good question").run
+    }
+
+    /// Follows a run to its end.
+    pub async fn follow(&self, run: &RunId) -> Vec<Item> {
+        let ports = &self.orchestrator.ports;
+        let mut subscription = ports.hub.subscribe(&Workspace::default(), run, 0);
+        let mut items = Vec::new();
+        loop {
+            let item = subscription.next(&*ports.journal).await.expect("the store works");
+            items.push(item.clone());
+            if let Item::Record(record) = item
+                && record.header.name == Name::end()
+                && record.header.session == *run
+            {
+                return items;
+            }
+        }
+    }
+
+    /// Serves until all these runs have ended.
+    pub async fn finish(&self, runs: &[RunId], workers: usize) {
+        let (stop, stopped) = watch::channel(None);
+        let groups: Vec<_> = (0..workers)
+            .map(|_| {
+                let group = Workers::new(Arc::clone(&self.orchestrator), WorkerOptions::default());
+                let stopped = stopped.clone();
+                tokio::spawn(async move { group.run(stopped).await })
+            })
+            .collect();
+        for run in runs {
+            self.follow(run).await;
+        }
+        stop.send_replace(Some(Stop::Drain));
+        for group in groups {
+            group.await.expect("workers do not fail");
+        }
+    }
+
+    pub async fn records(&self, run: &RunId) -> Vec<Arc<Record>> {
+        let journal = &self.orchestrator.ports.journal;
+        journal.events(&Workspace::default(), run, 0, 10_000).await.expect("the store works")
+    }
+
+    pub async fn summary(&self, run: &RunId) -> RunSummary {
+        let found = self.orchestrator.ports.journal.run(&Workspace::default(), run).await;
+        found.expect("the store works").expect("the run exists")
+    }
+}
+
+pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
+    a_session_leaves_its_records_in_order(fresh().await).await;
+    many_sessions_and_several_workers_answer_each_once(fresh().await).await;
+    two_workers_on_one_turn_leave_one_outcome(fresh().await).await;
+    a_recorded_reply_is_not_asked_for_again(fresh().await).await;
+    the_same_request_attaches_and_another_gets_its_own_session(fresh().await).await;
+    a_turn_that_panics_ends_its_run_only(fresh().await).await;
+    a_turn_cut_short_too_often_is_set_aside(fresh().await).await;
+}
+
+fn names(records: &[Arc<Record>]) -> String {
+    records.iter().map(|record| record.header.name.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+async fn a_session_leaves_its_records_in_order(store: Store) {
+    let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
+    let run = bench.ask(1, SomeLimits::default()).await;
+    bench.finish(std::slice::from_ref(&run), 1).await;
+    let records = bench.records(&run).await;
+    assert_eq!(
+        names(&records),
+        "session pattern-decision i1 i1/observation i2 i2/observation i3 i3/observation i4 end"
+    );
+    let versions: Vec<_> = records.iter().map(|record| record.header.version).collect();
+    assert_eq!(versions, [1, 1, 2, 3, 4, 5, 6, 7, 8, 9], "nine commits: one per outcome");
+    let summary = bench.summary(&run).await;
+    assert_eq!((summary.state, summary.usage.model_calls, summary.usage.tool_calls), (RunState::Answered, 4, 3));
+    let open = bench.orchestrator.ports.journal.due_turns(RealWorld.now()).await.expect("the store works");
+    assert!(open.is_empty(), "an ended run leaves no open turn");
+}
+
+async fn many_sessions_and_several_workers_answer_each_once(store: Store) {
+    let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
+    let mut runs = Vec::new();
+    for n in 0..40 {
+        runs.push(bench.ask(n, SomeLimits::default()).await);
+    }
+    bench.finish(&runs, 3).await;
+    for run in &runs {
+        let ends = bench.records(run).await.iter().filter(|record| record.header.name == Name::end()).count();
+        assert_eq!(ends, 1, "answered once");
+    }
+    let calls = bench.prompter.calls.all();
+    assert_eq!((calls.len(), calls.values().max()), (160, Some(&1)), "paid once");
+}
+
+async fn two_workers_on_one_turn_leave_one_outcome(store: Store) {
+    let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
+    for n in 0..20 {
+        let run = bench.ask(n, SomeLimits::default()).await;
+        let turn = first_turn(&bench, &run).await;
+        let race = || {
+            let (orchestrator, turn) = (Arc::clone(&bench.orchestrator), turn.clone());
+            tokio::spawn(async move { orchestrator.handle(&turn, &Semaphore::new(9)).await })
+        };
+        let (one, two) = (race(), race());
+        one.await.expect("no panic").expect("the store works");
+        two.await.expect("no panic").expect("the store works");
+        let records = bench.records(&run).await;
+        assert_eq!(names(&records), "session pattern-decision i1 i1/observation");
+    }
+}
+
+async fn first_turn(bench: &Bench, run: &RunId) -> OpenTurn {
+    let open = bench.orchestrator.ports.journal.due_turns(RealWorld.now()).await.expect("the store works");
+    open.into_iter().find(|turn| turn.key.run == *run).expect("an accepted question has an open turn")
+}
+
+async fn a_recorded_reply_is_not_asked_for_again(store: Store) {
+    let tools = ScriptedTools::new(|_| panic!("the process dies here, so to speak"));
+    let bench = Bench::with_tools(store.clone(), ScriptedPrompter::replies(&SCRIPT), tools).await;
+    let run = bench.ask(1, SomeLimits::default()).await;
+    let turn = first_turn(&bench, &run).await;
+    let (orchestrator, handled) = (Arc::clone(&bench.orchestrator), turn.clone());
+    let died = tokio::spawn(async move { orchestrator.handle(&handled, &Semaphore::new(1)).await }).await;
+    assert!(died.is_err_and(|error| error.is_panic()));
+    let second = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
+    second.finish(std::slice::from_ref(&run), 1).await;
+    let calls = second.prompter.calls.all();
+    assert!(!calls.contains_key(&format!("{run}/i1")), "the first reply was recorded: {calls:?}");
+    assert_eq!(calls.len(), 3);
+}
+
+async fn the_same_request_attaches_and_another_gets_its_own_session(store: Store) {
+    let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
+    let question = |text: &str| Question {
+        scope: scope("default"),
+        request_id: RequestId::new("r").expect("a valid id"),
+        request: AgentRequest { question: text.to_owned(), session_id: "mine".to_owned(), ..AgentRequest::default() },
+        limits: SomeLimits::default(),
+        names: UnknownNames::Refuse,
+    };
+    let first = bench.orchestrator.accept(question("a?")).await.expect("a good question");
+    let again = bench.orchestrator.accept(question("a?")).await.expect("a good question");
+    let other = bench.orchestrator.accept(question("b?")).await.expect("a good question");
+    let other_again = bench.orchestrator.accept(question("b?")).await.expect("a good question");
+    assert_eq!((first.run.as_str(), first.attached), ("mine", false));
+    assert_eq!((again.run.as_str(), again.attached), ("mine", true));
+    assert_ne!(other.run, first.run);
+    assert_eq!((other_again.run, other_again.attached), (other.run, true));
+}
+
+async fn a_turn_that_panics_ends_its_run_only(store: Store) {
+    let prompter = ScriptedPrompter::new(|call| {
+        assert!(call.variables["question"] != "question 1", "a bug that only this question finds");
+        Ok("Final Answer: fine".to_owned())
+    });
+    let bench = Bench::new(store, prompter).await;
+    let runs = [bench.ask(1, SomeLimits::default()).await, bench.ask(2, SomeLimits::default()).await];
+    bench.finish(&runs, 1).await;
+    assert_eq!(bench.summary(&runs[0]).await.state, RunState::Failed);
+    assert_eq!(bench.summary(&runs[1]).await.state, RunState::Answered);
+}
+
+async fn a_turn_cut_short_too_often_is_set_aside(store: Store) {
+    let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
+    let run = bench.ask(1, SomeLimits::default()).await;
+    let turn = first_turn(&bench, &run).await;
+    let mut orchestrator = (*bench.orchestrator).clone();
+    orchestrator.options.max_deliveries = 0;
+    orchestrator.handle(&turn, &Semaphore::new(1)).await.expect("the store works");
+    let records = bench.records(&run).await;
+    let Some(Body::Ended(ended)) = records.last().map(|record| &record.body) else { panic!("the run ended") };
+    assert_eq!(ended.error.as_deref(), Some("set aside: handling this request was cut short 0 times"));
+    assert!(bench.prompter.calls.all().is_empty(), "nothing was performed");
+}

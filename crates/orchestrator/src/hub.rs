@@ -1,0 +1,194 @@
+//! The stream of a run to whoever listens: text as it is written, records as they are committed.
+//!
+//! The hub keeps one text per open message and an offset per subscriber. Slow readers coalesce, writers
+//! never wait, and nothing is lost that the record of a completed message does not bring whole.
+
+use crate::ports::{Journal, JournalError};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+use trellis_domain::record::Record;
+use trellis_domain::{RunId, SessionId, Workspace};
+
+/// What a piece of live text belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TextKind {
+    Thought,
+    Answer,
+}
+
+/// What a subscriber receives.
+#[derive(Debug, Clone)]
+pub enum Item {
+    /// Live text; may be lost with the connection.
+    Text { session: SessionId, message_id: Arc<str>, kind: TextKind, text: String },
+    /// A durable event: all of a run's records arrive, in order, without gap.
+    Record(Arc<Record>),
+}
+
+#[derive(Debug, Default)]
+pub struct Hub {
+    runs: Mutex<HashMap<(Workspace, RunId), Arc<RunStream>>>,
+}
+
+#[derive(Debug)]
+struct RunStream {
+    messages: Mutex<BTreeMap<Arc<str>, OpenMessage>>,
+    /// The newest durable sequence number, and a tick for every chunk.
+    news: watch::Sender<News>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct News {
+    seq: u64,
+    ticks: u64,
+    ended: bool,
+}
+
+#[derive(Debug)]
+struct OpenMessage {
+    session: SessionId,
+    kind: TextKind,
+    text: String,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hub {
+    fn stream(&self, workspace: &Workspace, run: &RunId) -> Arc<RunStream> {
+        let mut runs = lock(&self.runs);
+        let stream = runs.entry((workspace.clone(), run.clone())).or_insert_with(|| {
+            Arc::new(RunStream { messages: Mutex::default(), news: watch::Sender::new(News::default()) })
+        });
+        Arc::clone(stream)
+    }
+
+    /// More text of an open message. Never waits.
+    pub fn text(
+        &self,
+        workspace: &Workspace,
+        run: &RunId,
+        session: &SessionId,
+        message_id: &Arc<str>,
+        kind: TextKind,
+        text: &str,
+    ) {
+        let stream = self.stream(workspace, run);
+        {
+            let mut messages = lock(&stream.messages);
+            let message = messages.entry(Arc::clone(message_id)).or_insert_with(|| OpenMessage {
+                session: session.clone(),
+                kind,
+                text: String::new(),
+            });
+            message.text.push_str(text);
+        }
+        stream.news.send_modify(|news| news.ticks += 1);
+    }
+
+    /// These messages are over: their records bring them whole, or they were abandoned.
+    pub fn close_messages(&self, workspace: &Workspace, run: &RunId, ids: &[Arc<str>]) {
+        let stream = lock(&self.runs).get(&(workspace.clone(), run.clone())).cloned();
+        if let Some(stream) = stream {
+            let mut messages = lock(&stream.messages);
+            for id in ids {
+                messages.remove(id);
+            }
+        }
+    }
+
+    /// Records were committed. With the run's end the hub forgets the run; subscribers keep their stream.
+    pub fn committed(&self, workspace: &Workspace, run: &RunId, seq: u64, ended: bool) {
+        let key = (workspace.clone(), run.clone());
+        let stream = {
+            let mut runs = lock(&self.runs);
+            if ended { runs.remove(&key) } else { runs.get(&key).cloned() }
+        };
+        if let Some(stream) = stream {
+            stream.news.send_modify(|news| {
+                news.seq = news.seq.max(seq);
+                news.ended |= ended;
+            });
+        }
+    }
+
+    /// Follows a run from after that sequence number on.
+    pub fn subscribe(&self, workspace: &Workspace, run: &RunId, after: u64) -> Subscription {
+        let stream = self.stream(workspace, run);
+        let news = stream.news.subscribe();
+        Subscription {
+            workspace: workspace.clone(),
+            run: run.clone(),
+            stream,
+            news,
+            after,
+            ready: VecDeque::new(),
+            offsets: HashMap::new(),
+            caught_up: false,
+        }
+    }
+}
+
+/// One reader's place in a run's stream.
+#[derive(Debug)]
+pub struct Subscription {
+    workspace: Workspace,
+    run: RunId,
+    stream: Arc<RunStream>,
+    news: watch::Receiver<News>,
+    after: u64,
+    ready: VecDeque<Arc<Record>>,
+    offsets: HashMap<Arc<str>, usize>,
+    caught_up: bool,
+}
+
+impl Subscription {
+    /// How many records are fetched at a time.
+    const BATCH: usize = 64;
+
+    /// The next item; waits for it. Records come before text that was written after them.
+    pub async fn next(&mut self, journal: &dyn Journal) -> Result<Item, JournalError> {
+        loop {
+            if let Some(record) = self.ready.pop_front() {
+                self.after = record.header.seq;
+                return Ok(Item::Record(record));
+            }
+            let news = *self.news.borrow_and_update();
+            if !self.caught_up || news.seq > self.after {
+                let records = journal.events(&self.workspace, &self.run, self.after, Self::BATCH).await?;
+                self.caught_up = records.len() < Self::BATCH;
+                self.ready.extend(records);
+                if !self.ready.is_empty() {
+                    continue;
+                }
+            }
+            if let Some(item) = self.next_text() {
+                return Ok(item);
+            }
+            if self.news.changed().await.is_err() {
+                // Unreachable while `self.stream` holds the sender; treated as a closed store.
+                return Err(JournalError::Closed);
+            }
+        }
+    }
+
+    fn next_text(&mut self) -> Option<Item> {
+        let messages = lock(&self.stream.messages);
+        self.offsets.retain(|id, _| messages.contains_key(id));
+        let (id, message) =
+            messages.iter().find(|(id, message)| self.offsets.get(*id).copied().unwrap_or(0) < message.text.len())?;
+        let offset = self.offsets.insert(Arc::clone(id), message.text.len()).unwrap_or(0);
+        Some(Item::Text {
+            session: message.session.clone(),
+            message_id: Arc::clone(id),
+            kind: message.kind,
+            text: message.text[offset..].to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "hub_tests.rs"]
+mod tests;

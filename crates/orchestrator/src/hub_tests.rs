@@ -1,0 +1,62 @@
+use super::*;
+use crate::memory::MemoryJournal;
+
+fn run() -> (Workspace, RunId) {
+    (Workspace::default(), SessionId::new("r").unwrap())
+}
+
+fn say(hub: &Hub, id: &str, text: &str) {
+    let (workspace, run) = run();
+    hub.text(&workspace, &run, &run, &Arc::from(id), TextKind::Thought, text);
+}
+
+async fn next_text(subscription: &mut Subscription) -> String {
+    match subscription.next(&MemoryJournal::default()).await.unwrap() {
+        Item::Text { message_id, text, .. } => format!("{message_id}: {text}"),
+        Item::Record(record) => format!("record {}", record.header.seq),
+    }
+}
+
+#[tokio::test]
+async fn a_slow_reader_gets_what_has_gathered_at_once() {
+    let hub = Hub::default();
+    let (workspace, run) = run();
+    let mut slow = hub.subscribe(&workspace, &run, 0);
+    for piece in ["one ", "two ", "three"] {
+        say(&hub, "m", piece);
+    }
+    assert_eq!(next_text(&mut slow).await, "m: one two three");
+    say(&hub, "m", " four");
+    assert_eq!(next_text(&mut slow).await, "m:  four");
+}
+
+#[tokio::test]
+async fn whoever_comes_late_gets_the_open_message_from_its_start() {
+    let hub = Hub::default();
+    let (workspace, run) = run();
+    say(&hub, "m", "begun ");
+    let mut late = hub.subscribe(&workspace, &run, 0);
+    say(&hub, "m", "before");
+    assert_eq!(next_text(&mut late).await, "m: begun before");
+}
+
+#[tokio::test]
+async fn a_closed_message_is_forgotten_and_readers_are_independent() {
+    let hub = Hub::default();
+    let (workspace, run) = run();
+    let (mut one, mut two) = (hub.subscribe(&workspace, &run, 0), hub.subscribe(&workspace, &run, 0));
+    say(&hub, "a", "x");
+    assert_eq!(next_text(&mut one).await, "a: x");
+    hub.close_messages(&workspace, &run, &[Arc::from("a")]);
+    say(&hub, "b", "y");
+    assert_eq!((next_text(&mut one).await, next_text(&mut two).await), ("b: y".into(), "b: y".into()));
+}
+
+#[test]
+fn the_hub_forgets_a_run_that_has_ended() {
+    let hub = Hub::default();
+    let (workspace, run) = run();
+    say(&hub, "m", "x");
+    hub.committed(&workspace, &run, 3, true);
+    assert!(lock(&hub.runs).is_empty());
+}

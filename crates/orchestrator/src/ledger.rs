@@ -1,0 +1,213 @@
+//! The rules of the commit contract, once for every journal: given what is stored, what does a commit
+//! write, or does it conflict?
+
+use crate::ports::{Commit, NewRecord, OpenTurn, TurnKey};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use trellis_domain::Hash;
+use trellis_domain::document::Payload;
+use trellis_domain::record::{Body, FORMAT, Header, Name, Record};
+use trellis_domain::run::{RunState, RunSummary};
+use trellis_domain::usage::Usage;
+use trellis_domain::{SessionId, Timestamp};
+
+/// What a committer must know of a session: its version, and the hash of each record by name.
+#[derive(Debug, Clone, Default)]
+pub struct SessionHead {
+    pub version: u64,
+    pub names: BTreeMap<Name, Hash>,
+}
+
+impl SessionHead {
+    pub fn add(&mut self, record: &Record) {
+        self.version = self.version.max(record.header.version);
+        self.names.insert(record.header.name.clone(), record.header.content);
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.names.contains_key(&Name::end())
+    }
+}
+
+/// What the rules may look at.
+pub trait Stored {
+    type Error;
+
+    fn session(&mut self, session: &SessionId) -> Result<SessionHead, Self::Error>;
+    fn run(&mut self) -> Result<Option<RunSummary>, Self::Error>;
+    fn is_open(&mut self, turn: &TurnKey) -> Result<bool, Self::Error>;
+}
+
+/// What a commit writes.
+#[derive(Debug)]
+pub struct Prepared {
+    pub version: u64,
+    pub records: Vec<PreparedRecord>,
+    pub summary: RunSummary,
+    /// Whether this commit began the run.
+    pub began: bool,
+    pub closed: Option<TurnKey>,
+    pub opened: Vec<OpenTurn>,
+}
+
+#[derive(Debug)]
+pub struct PreparedRecord {
+    pub record: Arc<Record>,
+    /// The stored form, with large texts taken out.
+    pub bytes: Vec<u8>,
+    pub blobs: Vec<(Hash, Arc<str>)>,
+}
+
+/// Applies the rules. None means conflict.
+pub fn prepare<S: Stored>(commit: Commit, stored: &mut S) -> Result<Option<Prepared>, S::Error> {
+    let Some(mut heads) = heads_if_free(&commit, stored)? else { return Ok(None) };
+    let own = heads.get(&commit.session).cloned().unwrap_or_default();
+    let ended = own.has_ended();
+    let ends = commit.records.iter().any(|record| record.name == Name::end());
+    let decided = commit.close.is_some() || !commit.open.is_empty() || ends;
+    if (decided && own.version != commit.seen) || (ended && (!commit.open.is_empty() || ends)) {
+        return Ok(None);
+    }
+    let key = |session: &SessionId, name: &Name| TurnKey {
+        scope: commit.scope.clone(),
+        run: commit.run.clone(),
+        session: session.clone(),
+        name: name.clone(),
+    };
+    let closed = commit.close.as_ref().map(|name| key(&commit.session, name));
+    if let Some(turn) = &closed
+        && !stored.is_open(turn)?
+    {
+        return Ok(None);
+    }
+    let known = stored.run()?;
+    let began = known.is_none();
+    let opened = commit
+        .open
+        .iter()
+        .map(|turn| OpenTurn { key: key(&turn.session, &turn.name), due: turn.due, root: began, begun: 0 })
+        .collect();
+    let Some(mut summary) = known.or_else(|| first_summary(&commit)) else { return Ok(None) };
+    for (session, head) in &mut heads {
+        // A mere closing leaves the version as it is: there is nothing new to see.
+        head.version += u64::from(commit.records.iter().any(|record| record.session == *session));
+    }
+    let version = heads.get(&commit.session).map_or(own.version, |head| head.version);
+    let (scope, run) = (commit.scope.clone(), commit.run.clone());
+    let mut records = Vec::with_capacity(commit.records.len());
+    for new in commit.records {
+        summary.seq += 1;
+        let head = heads.entry(new.session.clone()).or_default();
+        let prepared = seal(new, head, &scope, &run, summary.seq, ended);
+        head.add(&prepared.record);
+        update(&mut summary, &prepared.record);
+        records.push(prepared);
+    }
+    Ok(Some(Prepared { version, records, summary, began, closed, opened }))
+}
+
+/// The heads of all touched sessions, if every name is free.
+fn heads_if_free<S: Stored>(
+    commit: &Commit,
+    stored: &mut S,
+) -> Result<Option<BTreeMap<SessionId, SessionHead>>, S::Error> {
+    let mut heads = BTreeMap::new();
+    heads.insert(commit.session.clone(), stored.session(&commit.session)?);
+    for record in &commit.records {
+        if !heads.contains_key(&record.session) {
+            heads.insert(record.session.clone(), stored.session(&record.session)?);
+        }
+        if heads[&record.session].names.contains_key(&record.name) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(heads))
+}
+
+/// Fills in what only the committer knows and writes the stored form.
+fn seal(
+    new: NewRecord,
+    head: &SessionHead,
+    scope: &trellis_domain::Scope,
+    run: &SessionId,
+    seq: u64,
+    late: bool,
+) -> PreparedRecord {
+    let mut stored_body = None;
+    let mut blobs = Vec::new();
+    let mut body = new.body;
+    if body.payloads_mut().iter().any(|payload| payload.text().len() > trellis_domain::document::INLINE_BYTES) {
+        let mut small = body.clone();
+        blobs.extend(small.payloads_mut().into_iter().filter_map(Payload::detach));
+        stored_body = Some(small);
+    }
+    let written = serde_json::to_vec(stored_body.as_ref().unwrap_or(&body)).expect("record bodies are always JSON");
+    let header = Header {
+        format: FORMAT,
+        workspace: scope.workspace.clone(),
+        flow: scope.flow.clone(),
+        run: run.clone(),
+        session: new.session,
+        name: new.name,
+        seq,
+        version: head.version,
+        parents: new.causes.iter().filter_map(|cause| head.names.get(cause)).copied().collect(),
+        causes: new.causes,
+        content: Hash::of(&written),
+        config: new.config,
+        attempt: new.attempt,
+        late,
+        trace: None,
+        time: new.time,
+    };
+    let mut bytes = serde_json::to_vec(&header).expect("record headers are always JSON");
+    bytes.push(b'\n');
+    bytes.extend_from_slice(&written);
+    PreparedRecord { record: Arc::new(Record { header, body }), bytes, blobs }
+}
+
+/// A run begins with the commit that accepts its question.
+fn first_summary(commit: &Commit) -> Option<RunSummary> {
+    let accepted = commit.records.iter().find_map(|record| match &record.body {
+        Body::Accepted(accepted) if record.session == commit.run => Some((accepted, record.time)),
+        Body::Accepted(_) | Body::Routed(_) | Body::Replied(_) | Body::Observed(_) | Body::Ended(_) => None,
+    });
+    let (accepted, started): (_, Timestamp) = accepted?;
+    Some(RunSummary {
+        workspace: commit.scope.workspace.clone(),
+        run: commit.run.clone(),
+        state: RunState::Queued,
+        question: accepted.question.text().chars().take(RunSummary::QUESTION_CHARS).collect(),
+        pattern: String::new(),
+        task_type: String::new(),
+        conversation: accepted.conversation.clone(),
+        started,
+        ended: None,
+        seq: 0,
+        usage: Usage::default(),
+    })
+}
+
+/// Keeps the run's line in the list of runs up to date.
+fn update(summary: &mut RunSummary, record: &Record) {
+    let root = record.header.session == summary.run;
+    match &record.body {
+        Body::Routed(routed) if root => {
+            summary.pattern.clone_from(&routed.pattern);
+            summary.task_type.clone_from(&routed.task_type);
+        }
+        Body::Ended(ended) if root => {
+            summary.state = ended.reason.run_state();
+            summary.ended = Some(record.header.time);
+        }
+        Body::Accepted(_) | Body::Routed(_) | Body::Ended(_) => {}
+        Body::Replied(_) | Body::Observed(_) => {
+            if !summary.state.is_end() {
+                summary.state = RunState::Running;
+            }
+            if !record.header.late {
+                summary.usage.add(&trellis_patterns::session::cost(&record.body));
+            }
+        }
+    }
+}

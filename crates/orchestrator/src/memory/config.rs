@@ -1,0 +1,146 @@
+//! Configuration in memory.
+
+use crate::ports::{BoxFuture, Config, ConfigError, HistoryEntry, World};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+use trellis_domain::config::{Settings, StoredItem, validate};
+use trellis_domain::{Hash, Workspace};
+
+#[derive(Debug)]
+pub struct MemoryConfig {
+    state: Mutex<State>,
+    changes: watch::Sender<u64>,
+    world: Arc<dyn World>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    workspaces: BTreeMap<Workspace, Items>,
+    snapshots: BTreeMap<(Workspace, Hash), Arc<Settings>>,
+}
+
+#[derive(Debug, Default)]
+struct Items {
+    version: u64,
+    values: BTreeMap<(String, String), String>,
+    history: BTreeMap<(String, String), Vec<HistoryEntry>>,
+}
+
+impl MemoryConfig {
+    pub fn new(world: Arc<dyn World>) -> Self {
+        Self { state: Mutex::default(), changes: watch::Sender::new(0), world }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, workspace: &Workspace, values: Vec<(String, String, Option<String>)>) -> u64 {
+        let time = self.world.now();
+        let version = {
+            let mut state = self.state();
+            let items = state.workspaces.entry(workspace.clone()).or_default();
+            items.version += 1;
+            for (kind, key, value) in values {
+                let entry = HistoryEntry { version: items.version, time, value: value.clone() };
+                items.history.entry((kind.clone(), key.clone())).or_default().push(entry);
+                match value {
+                    Some(value) => drop(items.values.insert((kind, key), value)),
+                    None => drop(items.values.remove(&(kind, key))),
+                }
+            }
+            items.version
+        };
+        self.changes.send_modify(|ticks| *ticks += 1);
+        version
+    }
+
+    fn items(&self, workspace: &Workspace) -> (u64, Vec<StoredItem>) {
+        let state = self.state();
+        let Some(items) = state.workspaces.get(workspace) else { return (0, Vec::new()) };
+        let item = |((kind, key), value): (&(String, String), &String)| StoredItem {
+            kind: kind.clone(),
+            key: key.clone(),
+            value: value.clone(),
+        };
+        (items.version, items.values.iter().map(item).collect())
+    }
+}
+
+/// Refuses items that are not valid, all at once.
+pub fn check_items(items: &[StoredItem]) -> Result<(), ConfigError> {
+    let problems: Vec<_> = items.iter().filter_map(|item| validate(&item.kind, &item.key, &item.value).err()).collect();
+    if problems.is_empty() { Ok(()) } else { Err(ConfigError::Invalid(problems)) }
+}
+
+fn ready<'a, T: Send + 'a>(value: Result<T, ConfigError>) -> BoxFuture<'a, Result<T, ConfigError>> {
+    Box::pin(std::future::ready(value))
+}
+
+impl Config for MemoryConfig {
+    fn get<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        kind: &'a str,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>, ConfigError>> {
+        let key = (kind.to_owned(), key.to_owned());
+        ready(Ok(self.state().workspaces.get(workspace).and_then(|items| items.values.get(&key).cloned())))
+    }
+
+    fn all<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(u64, Vec<StoredItem>), ConfigError>> {
+        ready(Ok(self.items(workspace)))
+    }
+
+    fn put<'a>(&'a self, workspace: &'a Workspace, items: Vec<StoredItem>) -> BoxFuture<'a, Result<u64, ConfigError>> {
+        let written = check_items(&items).map(|()| {
+            self.change(workspace, items.into_iter().map(|item| (item.kind, item.key, Some(item.value))).collect())
+        });
+        ready(written)
+    }
+
+    fn delete<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        kind: &'a str,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<u64>, ConfigError>> {
+        let place = (kind.to_owned(), key.to_owned());
+        let exists = self.state().workspaces.get(workspace).is_some_and(|items| items.values.contains_key(&place));
+        ready(Ok(exists.then(|| self.change(workspace, vec![(place.0, place.1, None)]))))
+    }
+
+    fn history<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        kind: &'a str,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<HistoryEntry>, ConfigError>> {
+        let place = (kind.to_owned(), key.to_owned());
+        let state = self.state();
+        let entries = state.workspaces.get(workspace).and_then(|items| items.history.get(&place).cloned());
+        ready(Ok(entries.unwrap_or_default()))
+    }
+
+    fn pin<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>> {
+        let (version, items) = self.items(workspace);
+        let settings = Arc::new(Settings::take(version, items).0);
+        let hash = settings.snapshot.unwrap_or(Hash::ZERO);
+        self.state().snapshots.insert((workspace.clone(), hash), Arc::clone(&settings));
+        ready(Ok(settings))
+    }
+
+    fn snapshot<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        hash: Hash,
+    ) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>> {
+        let found = self.state().snapshots.get(&(workspace.clone(), hash)).cloned();
+        ready(found.ok_or(ConfigError::NoSnapshot(hash)))
+    }
+
+    fn watch(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+}

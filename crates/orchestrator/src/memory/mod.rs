@@ -1,0 +1,8 @@
+//! In-memory twins of the ports: the same contracts, nothing on disk.
+
+mod config;
+mod journal;
+pub mod scripted;
+
+pub use config::{MemoryConfig, check_items};
+pub use journal::MemoryJournal;

@@ -1,0 +1,126 @@
+//! Twins of model and tools that follow a script. They count what was asked of them.
+
+use crate::ports::{
+    BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall, ToolError,
+    ToolOutput, ToolRunner,
+};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use trellis_domain::Hash;
+use trellis_domain::record::PromptUse;
+
+type ReplyScript = dyn Fn(&PromptCall) -> Result<String, String> + Send + Sync;
+type ToolScript = dyn Fn(&ToolCall) -> Result<String, String> + Send + Sync;
+
+/// Counts calls by the step they were made for.
+#[derive(Debug, Default)]
+pub struct Calls(Mutex<BTreeMap<String, u32>>);
+
+impl Calls {
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<String, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, step: String) {
+        *self.counts().entry(step).or_default() += 1;
+    }
+
+    /// How often each `session/step` was called.
+    pub fn all(&self) -> BTreeMap<String, u32> {
+        self.counts().clone()
+    }
+}
+
+/// A prompter whose replies come from a function of the call.
+pub struct ScriptedPrompter {
+    script: Box<ReplyScript>,
+    /// How many characters each piece of a reply has.
+    pub piece: usize,
+    pub delay: Duration,
+    pub calls: Calls,
+}
+
+impl std::fmt::Debug for ScriptedPrompter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ScriptedPrompter").field("calls", &self.calls).finish_non_exhaustive()
+    }
+}
+
+impl ScriptedPrompter {
+    pub fn new(script: impl Fn(&PromptCall) -> Result<String, String> + Send + Sync + 'static) -> Self {
+        Self { script: Box::new(script), piece: usize::MAX, delay: Duration::ZERO, calls: Calls::default() }
+    }
+
+    /// Replies by iteration: the first for `i1`, and so on; the last for all that follow.
+    pub fn replies(replies: &[&str]) -> Self {
+        let replies: Vec<String> = replies.iter().map(|reply| (*reply).to_owned()).collect();
+        Self::new(move |call| {
+            let n = call.labels.step.as_iteration().unwrap_or(1) as usize;
+            let reply = replies.get(n - 1).or(replies.last());
+            reply.cloned().ok_or_else(|| "the script is empty".to_owned())
+        })
+    }
+
+    async fn reply(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
+        self.calls.count(format!("{}/{}", call.labels.session, call.labels.step));
+        if !self.delay.is_zero() {
+            tokio::time::sleep(self.delay).await;
+        }
+        let provider = |reason| PromptError::Provider { reason, failures: Vec::new() };
+        let raw = (self.script)(&call).map_err(provider)?;
+        let characters: Vec<char> = raw.chars().collect();
+        for piece in characters.chunks(self.piece.min(characters.len().max(1))) {
+            if sink.text(&piece.iter().collect::<String>()).is_break() {
+                break;
+            }
+        }
+        let tokens = |text: &str| Some(text.split_whitespace().count() as u64);
+        Ok(PromptReply {
+            in_token: Some(7),
+            out_token: tokens(&raw),
+            content: ReplyContent::Text,
+            prompt: PromptUse { id: call.id, template: None, sent: Some(Hash::of(&raw)) },
+            model: Some("scripted".to_owned()),
+            failures: Vec::new(),
+            raw,
+        })
+    }
+}
+
+impl Prompter for ScriptedPrompter {
+    fn ask<'a>(
+        &'a self,
+        call: PromptCall,
+        sink: &'a mut dyn ReplySink,
+    ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
+        Box::pin(self.reply(call, sink))
+    }
+}
+
+/// Tools whose results come from a function of the call.
+pub struct ScriptedTools {
+    script: Box<ToolScript>,
+    pub calls: Calls,
+}
+
+impl std::fmt::Debug for ScriptedTools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ScriptedTools").field("calls", &self.calls).finish_non_exhaustive()
+    }
+}
+
+impl ScriptedTools {
+    pub fn new(script: impl Fn(&ToolCall) -> Result<String, String> + Send + Sync + 'static) -> Self {
+        Self { script: Box::new(script), calls: Calls::default() }
+    }
+}
+
+impl ToolRunner for ScriptedTools {
+    fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        self.calls.count(format!("{}/{}", call.labels.session, call.labels.step));
+        let result = (self.script)(&call);
+        let output = |text| ToolOutput { text, ..ToolOutput::default() };
+        Box::pin(std::future::ready(result.map(output).map_err(ToolError)))
+    }
+}

@@ -1,0 +1,72 @@
+//! Configuration with versions, history, snapshots and watch.
+
+use super::{BoxFuture, JournalError};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tokio::sync::watch;
+use trellis_domain::config::{Problem, Settings, StoredItem};
+use trellis_domain::{Hash, Timestamp, Workspace};
+
+/// One change of one item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryEntry {
+    pub version: u64,
+    pub time: Timestamp,
+    /// None if the item was deleted.
+    pub value: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Invalid(Vec<Problem>),
+    #[error("there is no configuration snapshot {0}")]
+    NoSnapshot(Hash),
+    #[error(transparent)]
+    Store(#[from] JournalError),
+}
+
+/// Every call names a workspace. Each change makes a new version of the workspace's configuration.
+pub trait Config: Send + Sync + std::fmt::Debug {
+    fn get<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        kind: &'a str,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>, ConfigError>>;
+
+    /// All items of the workspace, sorted, and the version they are.
+    fn all<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(u64, Vec<StoredItem>), ConfigError>>;
+
+    /// Writes items as one new version. Invalid ones are refused, and then none is written.
+    fn put<'a>(&'a self, workspace: &'a Workspace, items: Vec<StoredItem>) -> BoxFuture<'a, Result<u64, ConfigError>>;
+
+    /// Deletes an item; the version it made, or None if there was no such item.
+    fn delete<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        kind: &'a str,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<u64>, ConfigError>>;
+
+    /// The changes of an item, oldest first.
+    fn history<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        kind: &'a str,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<HistoryEntry>, ConfigError>>;
+
+    /// The settings in force, with their snapshot stored: what a new session is pinned to.
+    fn pin<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>>;
+
+    /// The settings of an earlier pin.
+    fn snapshot<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        hash: Hash,
+    ) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>>;
+
+    /// Ticks with every change in any workspace.
+    fn watch(&self) -> watch::Receiver<u64>;
+}

@@ -1,0 +1,175 @@
+//! The journal: records, open turns, runs. Its commit contract is the heart of the system.
+
+use super::BoxFuture;
+use std::sync::Arc;
+use trellis_domain::record::{Body, Name, Record};
+use trellis_domain::run::{RunState, RunSummary};
+use trellis_domain::{ConversationId, Hash, RunId, Scope, SessionId, Timestamp, Workspace};
+
+/// Names one turn.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TurnKey {
+    pub scope: Scope,
+    pub run: RunId,
+    pub session: SessionId,
+    pub name: Name,
+}
+
+/// A turn that waits to be handled. The journal is the set of them; their order lives in the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenTurn {
+    pub key: TurnKey,
+    /// Not before this time.
+    pub due: Option<Timestamp>,
+    /// The first turn of a run; others go before it.
+    pub root: bool,
+    /// How often it is known to have been begun and cut short.
+    pub begun: u32,
+}
+
+/// What is to be committed, all or nothing.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    pub scope: Scope,
+    pub run: RunId,
+    pub session: SessionId,
+    /// The session's version that was decided from.
+    pub seen: u64,
+    pub records: Vec<NewRecord>,
+    pub close: Option<Name>,
+    pub open: Vec<NewTurn>,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewRecord {
+    pub session: SessionId,
+    pub name: Name,
+    pub causes: Vec<Name>,
+    pub config: Hash,
+    pub attempt: u32,
+    pub time: Timestamp,
+    pub body: Body,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewTurn {
+    pub session: SessionId,
+    pub name: Name,
+    pub due: Option<Timestamp>,
+}
+
+/// Conflict is an answer, not an error: reload and decide again.
+#[derive(Debug)]
+pub enum Outcome {
+    Committed(Committed),
+    Conflict,
+}
+
+#[derive(Debug)]
+pub struct Committed {
+    /// The session's version now. If it is not one above what was seen, other records lie between.
+    pub version: u64,
+    pub records: Vec<Arc<Record>>,
+    pub opened: Vec<OpenTurn>,
+}
+
+/// The records of a session, in the order of commits.
+#[derive(Debug, Clone)]
+pub struct SessionLog {
+    pub version: u64,
+    pub records: Vec<Arc<Record>>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct RunFilter {
+    pub state: Option<RunState>,
+    pub pattern: Option<String>,
+    pub conversation: Option<ConversationId>,
+    /// Part of the question, case-insensitive.
+    pub search: Option<String>,
+}
+
+impl RunFilter {
+    pub fn matches(&self, run: &RunSummary) -> bool {
+        self.state.is_none_or(|state| run.state == state)
+            && self.pattern.as_ref().is_none_or(|pattern| run.pattern == *pattern)
+            && self.conversation.as_ref().is_none_or(|id| run.conversation.as_ref() == Some(id))
+            && self.search.as_ref().is_none_or(|text| run.question.to_lowercase().contains(&text.to_lowercase()))
+    }
+}
+
+/// Runs, newest first, and where to go on.
+#[derive(Debug, Clone, Default)]
+pub struct RunPage {
+    pub runs: Vec<RunSummary>,
+    pub next: Option<String>,
+}
+
+/// The store failed. What was committed before is safe; nothing of the failed commit counts.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum JournalError {
+    #[error(
+        "cannot write to the data folder: {0}; free some space or check its permissions, nothing committed is lost"
+    )]
+    Write(String),
+    #[error("cannot read from the data folder: {0}")]
+    Read(String),
+    #[error("the data folder is damaged: {0}")]
+    Damaged(String),
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// Records and open turns under the commit contract:
+///
+/// - a commit is all or nothing, and durable when it returns;
+/// - a record's name must be free; what was decided from a state (close, open, end) needs `seen` to be
+///   the session's newest version;
+/// - an ended session opens nothing more; outcomes that still arrive are marked late.
+pub trait Journal: Send + Sync + std::fmt::Debug {
+    fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Outcome, JournalError>>;
+
+    fn load<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        session: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Option<SessionLog>, JournalError>>;
+
+    fn is_open<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<bool, JournalError>>;
+
+    /// A turn is taken. None if it is not open; else how often it has been begun, this time included.
+    fn begin<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<Option<u32>, JournalError>>;
+
+    /// A turn is given back unharmed: this beginning does not count.
+    fn release<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// All open turns that are due at that time.
+    fn due_turns(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenTurn>, JournalError>>;
+
+    /// How many runs have no end yet.
+    fn open_runs(&self) -> usize;
+
+    fn run<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Option<RunSummary>, JournalError>>;
+
+    /// Runs of a workspace, newest first.
+    fn runs<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        filter: &'a RunFilter,
+        cursor: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<RunPage, JournalError>>;
+
+    /// The records of a run after that sequence number, in order.
+    fn events<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        run: &'a RunId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Arc<Record>>, JournalError>>;
+}

@@ -1,0 +1,23 @@
+//! What the loop needs from the world. Chosen at run time, so futures are boxed.
+
+mod config;
+mod journal;
+mod library;
+mod prompter;
+mod queue;
+mod tool_runner;
+mod world;
+
+pub use config::{Config, ConfigError, HistoryEntry};
+pub use journal::{
+    Commit, Committed, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, SessionLog,
+    TurnKey,
+};
+pub use library::{Library, StoredDocument};
+pub use prompter::{CallLabels, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink};
+pub use queue::{Delivery, Queue};
+pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};
+pub use world::{RealWorld, World};
+
+/// A boxed future, as ports return them.
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

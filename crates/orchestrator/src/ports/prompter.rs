@@ -1,0 +1,77 @@
+//! Prompts to models: an id with variables in, text, object or list out.
+
+use super::BoxFuture;
+use serde_json::{Map, Value};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use trellis_domain::config::Settings;
+use trellis_domain::record::{FailedAttempt, Name, PromptUse};
+use trellis_domain::{RunId, SessionId};
+
+/// One prompt to send.
+#[derive(Debug, Clone)]
+pub struct PromptCall {
+    pub settings: Arc<Settings>,
+    pub id: String,
+    pub variables: Map<String, Value>,
+    /// Replaces the schema of the template, if any.
+    pub schema: Option<Value>,
+    pub labels: CallLabels,
+}
+
+/// Attributes a call to its place in a run.
+#[derive(Debug, Clone)]
+pub struct CallLabels {
+    pub run: RunId,
+    pub session: SessionId,
+    pub step: Name,
+    pub attempt: u32,
+}
+
+#[derive(Debug, Clone)]
+pub struct PromptReply {
+    /// As the model wrote it.
+    pub raw: String,
+    pub content: ReplyContent,
+    pub prompt: PromptUse,
+    pub model: Option<String>,
+    pub in_token: Option<u64>,
+    pub out_token: Option<u64>,
+    pub failures: Vec<FailedAttempt>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReplyContent {
+    Text,
+    Object(Value),
+    List(Vec<Value>),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PromptError {
+    #[error("there is no prompt `{id}`; add the configuration item prompt/template.{id}")]
+    UnknownPrompt { id: String },
+    #[error("the prompt `{id}` cannot be rendered: {reason}; correct prompt/template.{id}")]
+    Template { id: String, reason: String },
+    #[error("the reply to the prompt `{id}` is not what it asks for: {reason}")]
+    WrongReply { id: String, reason: String, raw: String },
+    #[error("the model did not answer: {reason}")]
+    Provider { reason: String, failures: Vec<FailedAttempt> },
+}
+
+/// Receives a reply while it is written.
+pub trait ReplySink: Send {
+    /// More text. Break stops the call: what came so far is the reply.
+    fn text(&mut self, text: &str) -> ControlFlow<()>;
+
+    /// The call is made again from the start: forget what came so far.
+    fn restart(&mut self);
+}
+
+pub trait Prompter: Send + Sync + std::fmt::Debug {
+    fn ask<'a>(
+        &'a self,
+        call: PromptCall,
+        sink: &'a mut dyn ReplySink,
+    ) -> BoxFuture<'a, Result<PromptReply, PromptError>>;
+}

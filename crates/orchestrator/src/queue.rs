@@ -1,0 +1,213 @@
+//! The queue in memory: fair between workspaces and runs, continuations before new roots.
+//!
+//! It serves both as the twin of every broker and as the embedded queue: the journal is the durable set
+//! of open turns, so the order may live here and be rebuilt at start.
+
+use crate::ports::{BoxFuture, Delivery, OpenTurn, Queue, TurnKey, World};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use tokio::sync::Notify;
+use trellis_domain::{RunId, Timestamp, Workspace};
+
+#[derive(Debug)]
+pub struct FairQueue {
+    state: Mutex<State>,
+    changed: Notify,
+    world: Arc<dyn World>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Workspaces with something to do, next one first.
+    order: VecDeque<Workspace>,
+    workspaces: HashMap<Workspace, WorkspaceQueue>,
+    delayed: BinaryHeap<Reverse<Delayed>>,
+    /// Everything that waits, here or in the heap.
+    waiting: HashSet<TurnKey>,
+    next_tag: u64,
+}
+
+#[derive(Debug, Default)]
+struct WorkspaceQueue {
+    /// Runs with continuations, next one first.
+    order: VecDeque<RunId>,
+    continuations: HashMap<RunId, VecDeque<Entry>>,
+    roots: VecDeque<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    turn: OpenTurn,
+    count: u32,
+}
+
+/// Ordered by due time, then by arrival.
+#[derive(Debug)]
+struct Delayed {
+    due: Timestamp,
+    tag: u64,
+    entry: Entry,
+}
+
+impl PartialEq for Delayed {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Delayed {}
+
+impl PartialOrd for Delayed {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Delayed {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.due, self.tag).cmp(&(other.due, other.tag))
+    }
+}
+
+impl WorkspaceQueue {
+    fn push(&mut self, entry: Entry) {
+        if entry.turn.root {
+            self.roots.push_back(entry);
+            return;
+        }
+        let run = entry.turn.key.run.clone();
+        let entries = self.continuations.entry(run.clone()).or_default();
+        if entries.is_empty() {
+            self.order.push_back(run);
+        }
+        entries.push_back(entry);
+    }
+
+    fn pop(&mut self) -> Option<Entry> {
+        let Some(run) = self.order.pop_front() else { return self.roots.pop_front() };
+        let entries = self.continuations.get_mut(&run)?;
+        let entry = entries.pop_front();
+        if entries.is_empty() {
+            self.continuations.remove(&run);
+        } else {
+            self.order.push_back(run);
+        }
+        entry
+    }
+
+    fn is_empty(&self) -> bool {
+        self.order.is_empty() && self.roots.is_empty()
+    }
+}
+
+impl State {
+    fn push(&mut self, entry: Entry, now: Timestamp) {
+        match entry.turn.due {
+            Some(due) if due > now => {
+                self.next_tag += 1;
+                self.delayed.push(Reverse(Delayed { due, tag: self.next_tag, entry }));
+            }
+            Some(_) | None => self.push_ready(entry),
+        }
+    }
+
+    fn push_ready(&mut self, entry: Entry) {
+        let workspace = entry.turn.key.scope.workspace.clone();
+        let queue = self.workspaces.entry(workspace.clone()).or_default();
+        if queue.is_empty() {
+            self.order.push_back(workspace);
+        }
+        queue.push(entry);
+    }
+
+    fn pop(&mut self, now: Timestamp) -> Option<Delivery> {
+        while self.delayed.peek().is_some_and(|Reverse(first)| first.due <= now) {
+            if let Some(Reverse(delayed)) = self.delayed.pop() {
+                self.push_ready(delayed.entry);
+            }
+        }
+        let workspace = self.order.pop_front()?;
+        let queue = self.workspaces.get_mut(&workspace)?;
+        let entry = queue.pop()?;
+        if queue.is_empty() {
+            self.workspaces.remove(&workspace);
+        } else {
+            self.order.push_back(workspace);
+        }
+        self.waiting.remove(&entry.turn.key);
+        self.next_tag += 1;
+        Some(Delivery { turn: entry.turn, tag: self.next_tag, count: entry.count })
+    }
+}
+
+impl FairQueue {
+    pub fn new(world: Arc<dyn World>) -> Self {
+        Self { state: Mutex::default(), changed: Notify::new(), world }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn put(&self, turn: OpenTurn, count: u32) {
+        let mut state = self.state();
+        if state.waiting.insert(turn.key.clone()) {
+            state.push(Entry { turn, count }, self.world.now());
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    async fn next(&self) -> Delivery {
+        loop {
+            // Created before looking, so that a change between looking and waiting is not missed.
+            let changed = self.changed.notified();
+            let (ready, first_due) = {
+                let mut state = self.state();
+                let ready = state.pop(self.world.now());
+                (ready, state.delayed.peek().map(|Reverse(first)| first.due))
+            };
+            if let Some(delivery) = ready {
+                // More may be ready: wake one more taker.
+                self.changed.notify_one();
+                return delivery;
+            }
+            match first_due {
+                None => changed.await,
+                Some(due) => {
+                    let wait = Duration::from_millis(due.ms_since(self.world.now()) + 1);
+                    tokio::select! {
+                        () = changed => {}
+                        () = self.world.sleep(wait) => {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Queue for FairQueue {
+    fn publish(&self, turn: OpenTurn) -> BoxFuture<'_, ()> {
+        self.put(turn, 1);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn take(&self) -> BoxFuture<'_, Delivery> {
+        Box::pin(self.next())
+    }
+
+    fn acknowledge<'a>(&'a self, _: &'a Delivery) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn reject(&self, delivery: Delivery) -> BoxFuture<'_, ()> {
+        self.put(delivery.turn, delivery.count + 1);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

@@ -1,0 +1,200 @@
+//! Workers: take wake-ups, handle turns, survive what a turn does.
+
+use crate::driver::{Orchestrator, TurnError};
+use crate::ports::{Delivery, OpenTurn, TurnKey};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    /// Turns handled at once; a turn that waits for its place holds only its id.
+    pub concurrency: usize,
+    /// How often open turns without a wake-up are looked for.
+    pub sweep_every: Duration,
+}
+
+impl Default for WorkerOptions {
+    fn default() -> Self {
+        Self { concurrency: 1024, sweep_every: Duration::from_secs(5) }
+    }
+}
+
+/// Runs the loop in a task group that stopping waits for.
+#[derive(Debug)]
+pub struct Workers {
+    orchestrator: Arc<Orchestrator>,
+    options: WorkerOptions,
+    /// Set once the store has failed: nothing new is taken.
+    failure: watch::Sender<Option<String>>,
+}
+
+/// How the workers are asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// Finish what is in hand, take nothing new.
+    Drain,
+    /// Let go at once; turns in hand stay open and are not counted as failed.
+    Abandon,
+}
+
+impl Workers {
+    pub fn new(orchestrator: Arc<Orchestrator>, options: WorkerOptions) -> Self {
+        Self { orchestrator, options, failure: watch::Sender::new(None) }
+    }
+
+    /// Becomes `Some` when the store fails for good.
+    pub fn failure(&self) -> watch::Receiver<Option<String>> {
+        self.failure.subscribe()
+    }
+
+    /// Serves until asked to stop.
+    pub async fn run(&self, mut stop: watch::Receiver<Option<Stop>>) {
+        let mut tasks = JoinSet::new();
+        let places = Arc::new(Semaphore::new(self.options.concurrency));
+        let suspects = Arc::new(Semaphore::new(1));
+        self.sweep().await;
+        let mut failure = self.failure.subscribe();
+        let mut next_sweep = Box::pin(self.orchestrator.ports.world.sleep(self.options.sweep_every));
+        while stop.borrow().is_none() && failure.borrow().is_none() {
+            tokio::select! {
+                _ = stop.changed() => {}
+                _ = failure.changed() => {}
+                () = &mut next_sweep => {
+                    self.sweep().await;
+                    next_sweep = Box::pin(self.orchestrator.ports.world.sleep(self.options.sweep_every));
+                }
+                Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
+                (delivery, place) = self.next(&places) => {
+                    let Some(claim) = Claims::claim(&self.orchestrator.claims, &delivery.turn.key) else { continue };
+                    let worker = Worker {
+                        orchestrator: Arc::clone(&self.orchestrator),
+                        suspects: Arc::clone(&suspects),
+                        failure: self.failure.clone(),
+                    };
+                    tasks.spawn(async move {
+                        worker.serve(delivery).await;
+                        drop((claim, place));
+                    });
+                }
+            }
+        }
+        let stop = *stop.borrow();
+        if stop == Some(Stop::Abandon) {
+            self.abandon(&mut tasks).await;
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    /// A place first, then a wake-up: what waits for a place stays in the queue.
+    async fn next(&self, places: &Arc<Semaphore>) -> (Delivery, tokio::sync::OwnedSemaphorePermit) {
+        let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
+        (self.orchestrator.ports.queue.take().await, place)
+    }
+
+    async fn abandon(&self, tasks: &mut JoinSet<()>) {
+        let held = self.orchestrator.claims.held();
+        tasks.shutdown().await;
+        for turn in held {
+            if let Err(error) = self.orchestrator.ports.journal.release(&turn).await {
+                tracing::warn!(%error, "a turn could not be given back");
+            }
+        }
+    }
+
+    /// Wakes open turns that are due and that nobody handles: their wake-up may be lost.
+    async fn sweep(&self) {
+        let ports = &self.orchestrator.ports;
+        match ports.journal.due_turns(ports.world.now()).await {
+            Ok(turns) => {
+                for turn in turns {
+                    if !self.orchestrator.claims.holds(&turn.key) {
+                        ports.queue.publish(turn).await;
+                    }
+                }
+            }
+            Err(error) => tracing::error!(%error, "open turns could not be listed"),
+        }
+    }
+}
+
+/// Handles one delivery.
+struct Worker {
+    orchestrator: Arc<Orchestrator>,
+    suspects: Arc<Semaphore>,
+    failure: watch::Sender<Option<String>>,
+}
+
+impl Worker {
+    async fn serve(self, delivery: Delivery) {
+        let turn = delivery.turn.clone();
+        match self.handle_safely(&turn).await {
+            Ok(()) => self.orchestrator.ports.queue.acknowledge(&delivery).await,
+            Err(error) => {
+                tracing::error!(session = %turn.key.session, turn = %turn.key.name, %error, "the turn stays open");
+                self.failure.send_replace(Some(error.to_string()));
+            }
+        }
+    }
+
+    /// A panic ends one run, not the process.
+    async fn handle_safely(&self, turn: &OpenTurn) -> Result<(), TurnError> {
+        let (orchestrator, handled) = (Arc::clone(&self.orchestrator), turn.clone());
+        let suspects = Arc::clone(&self.suspects);
+        let task = tokio::spawn(async move { orchestrator.handle(&handled, &suspects).await });
+        let abort = AbortOnDrop(task.abort_handle());
+        let result = task.await;
+        drop(abort);
+        match result {
+            Ok(result) => result,
+            Err(error) if error.is_panic() => {
+                self.orchestrator.fail(turn, "an internal error ended this run; the server's log says more").await
+            }
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// At most one task of this process handles a turn.
+#[derive(Debug, Default)]
+pub(crate) struct Claims(Mutex<HashSet<TurnKey>>);
+
+struct Claim {
+    claims: Arc<Claims>,
+    turn: TurnKey,
+}
+
+impl Claims {
+    fn set(&self) -> std::sync::MutexGuard<'_, HashSet<TurnKey>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn claim(claims: &Arc<Self>, turn: &TurnKey) -> Option<Claim> {
+        let new = claims.set().insert(turn.clone());
+        new.then(|| Claim { claims: Arc::clone(claims), turn: turn.clone() })
+    }
+
+    fn holds(&self, turn: &TurnKey) -> bool {
+        self.set().contains(turn)
+    }
+
+    fn held(&self) -> Vec<TurnKey> {
+        self.set().iter().cloned().collect()
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.claims.set().remove(&self.turn);
+    }
+}

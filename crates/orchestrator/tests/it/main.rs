@@ -1,0 +1,35 @@
+//! The in-memory twins keep the contracts, and a dialog reads the same in both modes.
+#![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "a test may fail loudly")]
+
+mod dialog;
+mod limits;
+
+use std::sync::Arc;
+use trellis_orchestrator::contract::{config, journal, queue, runs};
+use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal};
+use trellis_orchestrator::ports::{Config, Journal, RealWorld};
+use trellis_orchestrator::queue::FairQueue;
+
+pub(crate) fn memory() -> runs::Store {
+    (Arc::new(MemoryJournal::default()), Arc::new(MemoryConfig::new(Arc::new(RealWorld))))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_journal_in_memory_keeps_the_commit_contract() {
+    journal::suite(async || Arc::new(MemoryJournal::default()) as Arc<dyn Journal>).await;
+}
+
+#[tokio::test]
+async fn configuration_in_memory_keeps_its_contract() {
+    config::suite(async || Arc::new(MemoryConfig::new(Arc::new(RealWorld))) as Arc<dyn Config>).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_queue_in_memory_keeps_its_contract() {
+    queue::suite(Arc::new(FairQueue::new(Arc::new(RealWorld)))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_in_memory_keep_the_promises() {
+    runs::suite(async || memory()).await;
+}

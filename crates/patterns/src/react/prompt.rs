@@ -1,0 +1,72 @@
+//! The variables of the prompt `agent-react`.
+
+use super::{action_of, offered_tools};
+use crate::contract::PromptOrder;
+use crate::session::Session;
+use crate::toolset;
+use serde_json::{Map, Value, json};
+use trellis_domain::document::Document;
+use trellis_domain::record::{Observed, Reading, Replied};
+
+/// The prompt of iteration `n`.
+pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
+    let tools = toolset::visible(session).offered;
+    let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    let described = |tool: &&trellis_domain::config::ToolItem| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments });
+    let question = session.accepted().map_or("", |accepted| accepted.question.text());
+    let variables = [
+        ("question", json!(question)),
+        ("tools", tools.iter().map(described).collect()),
+        ("tool_names", json!(names.join(","))),
+        ("context", context(session)),
+        ("history", history(session, n)),
+    ];
+    let variables: Map<String, Value> = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    PromptOrder { id: "agent-react", variables, offered: offered_tools(session) }
+}
+
+/// The configured context, then the framing; null if there is neither.
+fn context(session: &Session) -> Value {
+    let framing = session.routed().map_or("", |routed| routed.framing.as_str());
+    let parts = [session.settings().additional_context.as_str(), framing];
+    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { Value::Null } else { json!(parts.join("\n\n")) }
+}
+
+/// What the caller brought along, then the iterations before this one.
+fn history(session: &Session, n: u32) -> Value {
+    let shown = usize::try_from(session.limits().shown_observation_bytes).unwrap_or(usize::MAX);
+    let brought = session.accepted().map(|accepted| accepted.history.as_slice()).unwrap_or_default().iter();
+    let brought = brought.map(|step| {
+        json!({
+            "thought": step.thought,
+            "action": step.action,
+            "arguments": step.arguments,
+            "observation": cut(&step.observation, shown),
+        })
+    });
+    let own = (1..n).filter_map(|i| Some(step(session.reply(i)?, session.observation(i)?, shown)));
+    brought.chain(own).collect()
+}
+
+fn step(replied: &Replied, observed: &Observed, shown: usize) -> Value {
+    let arguments = match &replied.reading {
+        Reading::Action { arguments, .. } => json!(arguments),
+        Reading::Answer { .. } | Reading::Unreadable { .. } | Reading::Failed { .. } => json!({}),
+    };
+    json!({
+        "thought": replied.thought.as_ref().map_or("", Document::text),
+        "action": action_of(replied),
+        "arguments": arguments,
+        "observation": cut(observed.result.as_ref().map_or("", Document::text), shown),
+    })
+}
+
+/// At most so many bytes, with a note that there was more: the model should know that it sees a part.
+fn cut(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}\n[cut: {} of {} bytes shown]", &text[..end], end, text.len())
+}

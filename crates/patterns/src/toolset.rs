@@ -1,0 +1,58 @@
+//! Which tools a session may see: group and state decide.
+
+use crate::session::Session;
+use trellis_domain::config::{Settings, ToolItem};
+use trellis_domain::decision::Excluded;
+
+/// The tools that are offered, and those that are not, with the reason.
+#[derive(Debug, Default)]
+pub struct ToolSet<'a> {
+    pub offered: Vec<&'a ToolItem>,
+    pub excluded: Vec<Excluded>,
+}
+
+/// The tools visible to a session now.
+pub fn visible(session: &Session) -> ToolSet<'_> {
+    let group = session.accepted().and_then(|accepted| accepted.group.as_deref());
+    select(session.settings(), group, session.tool_state())
+}
+
+/// Filters by group and state. No group means `default`; an empty list means no tools; `*` means all groups.
+pub fn select<'a>(settings: &'a Settings, group: Option<&[String]>, state: &str) -> ToolSet<'a> {
+    let mut set = ToolSet::default();
+    for tool in settings.tools.values() {
+        match reason_against(tool, group, state) {
+            None => set.offered.push(tool),
+            Some(reason) => set.excluded.push(Excluded { name: tool.name.clone(), reason }),
+        }
+    }
+    set
+}
+
+fn reason_against(tool: &ToolItem, group: Option<&[String]>, state: &str) -> Option<String> {
+    let usual = ["default".to_owned()];
+    let wanted = group.unwrap_or(&usual);
+    let in_group = wanted.iter().any(|name| name == "*" || tool.groups.contains(name));
+    if !in_group {
+        return Some(format!("group: tool is in [{}], asked for [{}]", tool.groups.join(", "), wanted.join(", ")));
+    }
+    match &tool.applicable_states {
+        Some(states) if !states.iter().any(|applicable| applicable == state) => {
+            Some(format!("state: applies in [{}], now {state}", states.join(", ")))
+        }
+        Some(_) | None => None,
+    }
+}
+
+/// The groups that a request may name: all that tools are in.
+pub fn known_groups(settings: &Settings) -> Vec<String> {
+    let mut groups: Vec<_> = settings.tools.values().flat_map(|tool| tool.groups.iter().cloned()).collect();
+    groups.push("default".to_owned());
+    groups.sort();
+    groups.dedup();
+    groups
+}
+
+#[cfg(test)]
+#[path = "toolset_tests.rs"]
+mod tests;

@@ -1,0 +1,57 @@
+use super::*;
+use trellis_domain::config::StoredItem;
+
+fn settings(tools: &[(&str, &str)]) -> Settings {
+    let item = |(name, extra): &(&str, &str)| StoredItem {
+        kind: "tool".into(),
+        key: (*name).into(),
+        value: format!(r#"{{"type":"text-completion","name":"{name}"{extra}}}"#),
+    };
+    Settings::take(1, tools.iter().map(item)).0
+}
+
+fn offered(group: Option<&[&str]>, state: &str) -> Vec<String> {
+    let settings = settings(&[
+        ("plain", ""),
+        ("read", r#","group":["read-only","default"]"#),
+        ("write", r#","group":["write"]"#),
+        ("later", r#","applicable-states":["searched"]"#),
+        ("always", r#","applicable-states":["*"]"#),
+        ("both", r#","group":["write"],"applicable-states":["searched"]"#),
+    ]);
+    let group = group.map(|names| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    select(&settings, group.as_deref(), state).offered.iter().map(|tool| tool.name.clone()).collect()
+}
+
+#[test]
+fn no_group_means_default_and_an_empty_list_means_no_tools() {
+    assert_eq!(offered(None, "undefined"), ["always", "plain", "read"]);
+    assert_eq!(offered(Some(&[]), "undefined"), Vec::<String>::new());
+}
+
+#[test]
+fn a_star_asks_for_all_groups() {
+    assert_eq!(offered(Some(&["*"]), "undefined"), ["always", "plain", "read", "write"]);
+}
+
+#[test]
+fn groups_match_by_intersection_and_case() {
+    assert_eq!(offered(Some(&["read-only", "nothing"]), "undefined"), ["read"]);
+    assert_eq!(offered(Some(&["Default"]), "undefined"), Vec::<String>::new());
+}
+
+#[test]
+fn group_and_state_must_both_match() {
+    assert_eq!(offered(None, "searched"), ["always", "later", "plain", "read"]);
+    assert_eq!(offered(Some(&["write"]), "searched"), ["both", "write"]);
+}
+
+#[test]
+fn what_is_left_out_says_why() {
+    let settings = settings(&[("write", r#","group":["write"]"#), ("later", r#","applicable-states":["searched"]"#)]);
+    let reasons: Vec<_> = select(&settings, None, "undefined").excluded.into_iter().map(|e| e.reason).collect();
+    assert_eq!(
+        reasons,
+        ["state: applies in [searched], now undefined", "group: tool is in [write], asked for [default]"]
+    );
+}

@@ -1,0 +1,76 @@
+//! No choice outside its set, and every node does what was chosen for it.
+
+use super::Fault;
+use crate::graph::{Graph, Subject};
+use crate::trace::{Decision, Word, decision, decisions};
+use crate::vocabulary::{tg, trellis};
+use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
+use trellis_domain::run::Termination;
+
+/// Which property of which class must say what a decision of which kind chose.
+const CHOICES: &[(&str, &str, DecisionKind)] = &[
+    (tg::class::PATTERN_DECISION, tg::PATTERN, DecisionKind::Pattern),
+    (tg::class::PATTERN_DECISION, tg::TASK_TYPE, DecisionKind::TaskType),
+    (tg::class::ANALYSIS, tg::ACTION, DecisionKind::Tool),
+];
+
+pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {
+    let mut faults: Vec<Fault> = graph.subjects().flat_map(unknown_words).collect();
+    faults.extend(graph.of_class(trellis::class::DECISION).flat_map(|node| outside_the_set(&decision(node))));
+    for (class, property, kind) in CHOICES {
+        for node in graph.of_class(class) {
+            let decisions = decisions(graph, node).into_iter().filter(|found| is_of_kind(found, *kind));
+            faults.extend(decisions.filter_map(|decision| not_as_decided(node, property, &decision)));
+        }
+    }
+    faults
+}
+
+fn is_of_kind(decision: &Decision, kind: DecisionKind) -> bool {
+    decision.kind == Some(Word::Known(kind))
+}
+
+fn unknown_words(node: Subject<'_>) -> Vec<Fault> {
+    let unknown = |property: &str, is_known: &dyn Fn(&str) -> bool| -> Vec<Fault> {
+        let words = node.texts(property).filter(|word| !is_known(word));
+        words
+            .map(|word| Fault::UnknownWord {
+                node: node.iri.to_owned(),
+                property: property.to_owned(),
+                word: word.to_owned(),
+            })
+            .collect()
+    };
+    [
+        unknown(trellis::DECISION_KIND, &|word| DecisionKind::from_word(word).is_some()),
+        unknown(trellis::DECIDED_BY, &|word| DecidedBy::from_word(word).is_some()),
+        unknown(trellis::ENFORCEMENT, &|word| Enforcement::from_word(word).is_some()),
+        unknown(tg::TERMINATION_REASON, &|word| Termination::from_word(word).is_some()),
+    ]
+    .concat()
+}
+
+/// Goals are written by the model: where none were offered, there is no set to be outside of.
+fn outside_the_set(decision: &Decision) -> Vec<Fault> {
+    if is_of_kind(decision, DecisionKind::Goals) && decision.options.is_empty() {
+        return Vec::new();
+    }
+    let outside = decision.chosen.iter().filter(|chosen| !decision.options.contains(chosen));
+    outside.map(|chosen| Fault::ChosenNotOffered { decision: decision.id.clone(), chosen: chosen.clone() }).collect()
+}
+
+/// A model that named a tool outside the set chose nothing: the node then tells what it named, and only
+/// the router must stay inside the set all the same.
+fn not_as_decided(node: Subject<'_>, property: &str, decision: &Decision) -> Option<Fault> {
+    let value = node.text(property)?;
+    let (node_iri, decision_iri) = (node.iri.to_owned(), decision.id.clone());
+    if !decision.chosen.is_empty() && !decision.chosen.contains(&value) {
+        return Some(Fault::NotChosen { node: node_iri, value, decision: decision_iri });
+    }
+    let must_be_offered = property == tg::PATTERN;
+    (must_be_offered && !decision.options.contains(&value)).then_some(Fault::NotOffered {
+        node: node_iri,
+        value,
+        decision: decision_iri,
+    })
+}

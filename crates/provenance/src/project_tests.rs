@@ -1,0 +1,225 @@
+use super::*;
+use crate::fixture::{Script, answer, call, ending, only_option, react_run, result, routing, tool_choice, unreadable};
+use crate::random_run::any_run;
+use crate::vocabulary::{GRAPH_RETRIEVAL, prov, trellis};
+use crate::{Format, export, iri};
+use expect_test::{expect, expect_file};
+use proptest::prelude::*;
+use serde_json::json;
+use trellis_domain::decision::{Decision, DecisionKind};
+use trellis_domain::document::Document;
+use trellis_domain::record::Replied;
+use trellis_domain::run::Termination;
+
+/// What a node says, without what every node says.
+fn said(quads: &[Quad], node: &str) -> String {
+    let short = |term: &Term| term.text().rsplit_once(['/', '#', ':']).map_or("", |(_, name)| name).to_owned();
+    let about = quads.iter().filter(|quad| quad.s.text() == node);
+    let lines: Vec<_> = about.map(|quad| format!("{} {}", short(&quad.p), quad.o)).collect();
+    lines.join("\n")
+}
+
+fn parents(quads: &[Quad], node: &str) -> Vec<String> {
+    let edges = quads.iter().filter(|quad| quad.s.text() == node && quad.p.text() == prov::WAS_DERIVED_FROM);
+    edges.map(|quad| quad.o.text().to_owned()).collect()
+}
+
+#[test]
+fn a_whole_run_becomes_these_quads() {
+    let nquads = export(&project(&react_run()), Format::NQuads).unwrap();
+    expect_file!["../snapshots/react-run.nq"].assert_eq(&nquads);
+}
+
+#[test]
+fn every_event_is_about_one_node_in_order() {
+    let events = events(&react_run());
+    let lines: Vec<_> = events.iter().map(|event| format!("{} {}", event.seq, event.explain_id)).collect();
+    expect![[r#"
+        1 urn:trustgraph:agent:8f2c1a
+        2 urn:trustgraph:agent:8f2c1a/pattern-decision
+        3 urn:trustgraph:agent:8f2c1a/i1
+        4 urn:trustgraph:agent:8f2c1a/i1/observation
+        5 urn:trustgraph:agent:8f2c1a/i2
+        6 urn:trustgraph:agent:8f2c1a/i2/observation
+        7 urn:trustgraph:agent:8f2c1a/i3
+        8 urn:trustgraph:agent:8f2c1a/i3/observation
+        10 urn:trustgraph:agent:8f2c1a/final"#]]
+    .assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn the_first_step_derives_from_the_pattern_decision_first_and_then_from_the_session() {
+    let events = events(&react_run());
+    let first = &events[2];
+    let session = &first.session;
+    assert_eq!(parents(&first.quads, &first.explain_id), [iri::pattern_decision(session), iri::session(session)]);
+}
+
+#[test]
+fn a_session_that_ends_before_its_routing_derives_from_the_question_alone() {
+    let mut script = Script::new("s");
+    script.accepted("why?", None).ended(ending(Termination::Timeout, "", Some("too slow")));
+    expect![[r#"
+        type <http://www.w3.org/ns/prov#Entity>
+        type <https://trustgraph.ai/ns/Conclusion>
+        type <https://trustgraph.ai/ns/Error>
+        label "Conclusion"
+        wasDerivedFrom <urn:trustgraph:agent:s>
+        terminationReason "timeout"
+        toolError "too slow"
+    "#]]
+    .assert_eq(&said(&project(&script.records), "urn:trustgraph:agent:s/final"));
+}
+
+#[test]
+fn an_end_between_call_and_result_derives_from_the_call() {
+    let mut script = Script::new("s");
+    script.accepted("why?", None).routed(routing()).replied(1, call("", "weather", json!({})));
+    script.ended(ending(Termination::Cancelled, "", None));
+    let before = project(&script.records);
+    assert_eq!(parents(&before, "urn:trustgraph:agent:s/final"), ["urn:trustgraph:agent:s/i1"]);
+    script.observed(1, result("rain")).header(|header| header.late = true);
+    let after = project(&script.records);
+    assert_eq!(parents(&after, "urn:trustgraph:agent:s/final"), ["urn:trustgraph:agent:s/i1"]);
+    assert!(said(&after, "urn:trustgraph:agent:s/i1/observation").contains("late \"true\""));
+}
+
+#[test]
+fn a_late_answer_is_told_apart_and_changes_no_conclusion() {
+    let mut script = Script::new("s");
+    script.accepted("why?", None).routed(routing()).ended(ending(Termination::Cancelled, "", None));
+    let conclusion = said(&project(&script.records), "urn:trustgraph:agent:s/final");
+    script.replied(1, answer("Because.", "so")).header(|header| header.late = true);
+    let after = project(&script.records);
+    assert_eq!(said(&after, "urn:trustgraph:agent:s/final"), conclusion);
+    expect![[r#"
+        type <http://www.w3.org/ns/prov#Entity>
+        type <urn:trellis:ns:LateReply>
+        label "Late Reply"
+        wasDerivedFrom <urn:trustgraph:agent:s>
+        wasDerivedFrom <urn:trustgraph:agent:s/pattern-decision>
+        llmDurationMs "1200"
+        stepNumber "1"
+        thought <urn:trustgraph:agent:s/i1/thought>
+        late "true"
+    "#]]
+    .assert_eq(&said(&after, "urn:trustgraph:agent:s/i1"));
+}
+
+#[test]
+fn a_choice_tells_all_it_knows() {
+    let decision = Decision {
+        chosen: vec!["react".to_owned(), "react".to_owned()],
+        signals: vec!["complexity: low".to_owned()],
+        rationale: Document::stored("One dimension only."),
+        rejected: Document::stored("swarm"),
+        ..only_option(DecisionKind::Pattern, "react")
+    };
+    let mut script = Script::new("s");
+    script.accepted("why?", None).routed(vec![decision]);
+    let quads = project(&script.records);
+    expect![[r#"
+        type <urn:trellis:ns:Decision>
+        label "Decision: pattern"
+        chosen "react"
+        configVersion "14"
+        decidedBy "only-option"
+        decisionKind "pattern"
+        enforcement "none"
+        option "react"
+        optionSource <urn:trellis:config:default:agent-pattern>
+        rationale <urn:trustgraph:agent:s/routing/rationale>
+        rejectedReply <urn:trustgraph:agent:s/pattern-decision/decision/pattern/rejected>
+        signal "complexity: low"
+    "#]]
+    .assert_eq(&said(&quads, "urn:trustgraph:agent:s/pattern-decision/decision/pattern"));
+    assert!(said(&quads, "urn:trustgraph:agent:s/routing").contains("routingRationale"));
+    assert!(said(&quads, "urn:trustgraph:agent:s/routing/rationale").starts_with("documentHash"));
+}
+
+#[test]
+fn two_choices_of_a_kind_stay_two_nodes() {
+    let mut script = Script::new("s");
+    let twice = vec![tool_choice(Some("crystal ball")), tool_choice(Some("weather"))];
+    script.accepted("why?", None).replied(1, Replied { decision: twice, ..call("", "weather", json!({})) });
+    let quads = project(&script.records);
+    let links = said(&quads, "urn:trustgraph:agent:s/i1");
+    assert!(links.contains("decision <urn:trustgraph:agent:s/i1/decision/tool>"), "{links}");
+    assert!(links.contains("decision <urn:trustgraph:agent:s/i1/decision/tool/2>"), "{links}");
+}
+
+#[test]
+fn a_thought_begun_again_names_the_message_it_was_streamed_under() {
+    let mut script = Script::new("s");
+    script.accepted("why?", None).replied(1, unreadable("Hm.")).header(|header| header.attempt = 2);
+    let said = said(&project(&script.records), "urn:trustgraph:agent:s/i1/thought");
+    assert!(said.contains("messageId \"urn:trustgraph:agent:s/i1/thought#2\""), "{said}");
+}
+
+#[test]
+fn a_text_that_was_not_stored_is_not_referred_to() {
+    let mut records = react_run();
+    for record in &mut records {
+        if let Body::Ended(ended) = &mut record.body {
+            ended.answer.as_mut().unwrap().stored = false;
+        }
+    }
+    let quads = project(&records);
+    let answer = iri::answer(&records[0].header.session);
+    assert!(quads.iter().all(|quad| quad.s.text() != answer && quad.o.text() != answer));
+    assert!(quads.iter().any(|quad| quad.o == Term::iri(tg::class::ANSWER)), "there was an answer all the same");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_order_of_records_does_not_matter(
+        (records, shuffled) in any_run().prop_flat_map(|records| (Just(records.clone()), Just(records).prop_shuffle()))
+    ) {
+        prop_assert_eq!(project(&records), project(&shuffled));
+        prop_assert_eq!(events(&records), events(&shuffled));
+    }
+
+    #[test]
+    fn what_comes_later_never_changes_an_event(records in any_run()) {
+        let all = events(&records);
+        for end in 0..records.len() {
+            let some = events(&records[..end]);
+            prop_assert_eq!(&all[..some.len()], some.as_slice());
+        }
+    }
+
+    #[test]
+    fn the_graph_is_sorted_in_one_named_graph_and_free_of_types(records in any_run()) {
+        let quads = project(&records);
+        prop_assert!(quads.is_sorted());
+        for quad in &quads {
+            prop_assert_eq!(quad.g.as_deref(), Some(GRAPH_RETRIEVAL));
+            if let Term::Literal { datatype, language, .. } = &quad.o {
+                prop_assert!(datatype.is_empty() && language.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn inline_quads_lack_only_reflections(records in any_run()) {
+        for event in events(&records) {
+            let reflections = event.quads.iter().filter(|quad| quad.o == Term::iri(tg::class::REFLECTION)).count();
+            let thoughts = event.quads.iter().filter(|quad| quad.o == Term::iri(tg::class::THOUGHT)).count();
+            prop_assert_eq!(reflections, thoughts);
+            prop_assert_eq!(event.inline.len() + reflections, event.quads.len());
+        }
+    }
+
+    #[test]
+    fn main_nodes_carry_the_conversation(records in any_run()) {
+        let talks = matches!(&records[0].body, Body::Accepted(accepted) if accepted.conversation.is_some());
+        for event in events(&records) {
+            let tagged = event.quads.iter().any(|quad| {
+                quad.s.text() == event.explain_id && quad.p.text() == trellis::CONVERSATION_ID
+            });
+            prop_assert_eq!(tagged, talks);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Reads one workspace as it was at one moment.
+
+use super::order::{EncodedQuad, Graphs, IdPattern, Order, key_prefix, read_quad_key};
+use super::query::Cancellation;
+use super::tables::Tables;
+use super::term_id::{TERM_ID_BYTES, TermId, WORKSPACE_ID_BYTES, WorkspaceId, read_term};
+use super::{QuadPattern, ViewError};
+use fjall::{Readable, Snapshot};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use trellis_domain::rdf::{Quad, Term};
+
+pub(super) struct Reader {
+    snapshot: Snapshot,
+    tables: Tables,
+    workspace: WorkspaceId,
+    visited: Arc<AtomicU64>,
+}
+
+impl Reader {
+    pub(super) fn new(snapshot: Snapshot, tables: Tables, workspace: WorkspaceId, visited: Arc<AtomicU64>) -> Self {
+        Self { snapshot, tables, workspace, visited }
+    }
+
+    /// The quads that match, sorted by the order of the pattern's access path.
+    pub(super) fn scan(&self, pattern: IdPattern, cancellation: Cancellation) -> Scan {
+        let path = pattern.access_path();
+        let prefix = key_prefix(self.workspace, path.order, &path.prefix);
+        Scan {
+            keys: self.snapshot.prefix(&self.tables.quads, prefix),
+            order: path.order,
+            pattern,
+            cancellation,
+            visited: Arc::clone(&self.visited),
+        }
+    }
+
+    pub(super) fn term(&self, id: TermId) -> Result<Term, ViewError> {
+        let key = term_key(self.workspace, id);
+        let bytes = self.snapshot.get(&self.tables.terms, key)?.ok_or(ViewError::TermMissing { id })?;
+        read_term(&bytes).ok_or(ViewError::TermDamaged { id })
+    }
+
+    /// The named graphs, by jumping from one to the next: one key read for each.
+    pub(super) fn named_graphs(&self) -> Result<Vec<TermId>, ViewError> {
+        let mut graphs = Vec::new();
+        let mut from = TermId::DEFAULT_GRAPH.successor();
+        while let Some(start) = from {
+            let Some(graph) = self.first_graph_from(start)? else { break };
+            graphs.push(graph);
+            from = graph.successor();
+        }
+        Ok(graphs)
+    }
+
+    fn first_graph_from(&self, start: TermId) -> Result<Option<TermId>, ViewError> {
+        let from = key_prefix(self.workspace, Order::Gpos, &[start]);
+        let Some(guard) = self.snapshot.range(&self.tables.quads, from..).next() else { return Ok(None) };
+        self.visited.fetch_add(1, Ordering::Relaxed);
+        let key = guard.key()?;
+        let in_index = key.starts_with(&key_prefix(self.workspace, Order::Gpos, &[]));
+        Ok(in_index.then(|| read_quad_key(Order::Gpos, &key)).flatten().map(|quad| quad.g))
+    }
+}
+
+pub(super) type TermKey = [u8; WORKSPACE_ID_BYTES + TERM_ID_BYTES];
+
+pub(super) fn term_key(workspace: WorkspaceId, id: TermId) -> TermKey {
+    let mut key = [0; WORKSPACE_ID_BYTES + TERM_ID_BYTES];
+    key[..WORKSPACE_ID_BYTES].copy_from_slice(&workspace.0);
+    key[WORKSPACE_ID_BYTES..].copy_from_slice(&id.to_bytes());
+    key
+}
+
+/// A range of index keys, of which those that match come out. Ends early when cancelled.
+pub(super) struct Scan {
+    keys: fjall::Iter,
+    order: Order,
+    pattern: IdPattern,
+    cancellation: Cancellation,
+    visited: Arc<AtomicU64>,
+}
+
+impl Scan {
+    fn read(&self, guard: fjall::Guard) -> Result<EncodedQuad, ViewError> {
+        let key = guard.key()?;
+        read_quad_key(self.order, &key).ok_or_else(|| ViewError::KeyDamaged { key: key.to_vec() })
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<EncodedQuad, ViewError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.cancellation.is_cancelled() {
+            let guard = self.keys.next()?;
+            self.visited.fetch_add(1, Ordering::Relaxed);
+            match self.read(guard) {
+                Ok(quad) if !self.pattern.matches(&quad) => {}
+                found => return Some(found),
+            }
+        }
+        None
+    }
+}
+
+/// What [`super::View::matching`] returns: quads with their terms.
+pub struct Matches {
+    reader: Reader,
+    scan: Scan,
+    terms: TermCache,
+}
+
+impl Matches {
+    pub(super) fn new(reader: Reader, pattern: &QuadPattern) -> Self {
+        let scan = reader.scan(encode_pattern(pattern), Cancellation::default());
+        Self { reader, scan, terms: TermCache::default() }
+    }
+
+    fn decode(&mut self, quad: EncodedQuad) -> Result<Quad, ViewError> {
+        let mut term = |id| self.terms.get_or_read(id, || self.reader.term(id));
+        let g = if quad.g == TermId::DEFAULT_GRAPH { None } else { Some(term(quad.g)?.text().to_owned()) };
+        Ok(Quad { s: term(quad.s)?, p: term(quad.p)?, o: term(quad.o)?, g })
+    }
+}
+
+impl Iterator for Matches {
+    type Item = Result<Quad, ViewError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let found = self.scan.next()?;
+        Some(found.and_then(|quad| self.decode(quad)))
+    }
+}
+
+impl std::fmt::Debug for Matches {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Matches").field("pattern", &self.scan.pattern).finish_non_exhaustive()
+    }
+}
+
+fn encode_pattern(pattern: &QuadPattern) -> IdPattern {
+    let id = |term: &Option<Term>| term.as_ref().map(TermId::of_term);
+    let g = match pattern.g.as_deref() {
+        None => Graphs::All,
+        Some(graph) => Graphs::One(TermId::of_graph(Some(graph))),
+    };
+    IdPattern { s: id(&pattern.s), p: id(&pattern.p), o: id(&pattern.o), g }
+}
+
+/// Terms read from the dictionary, at most [`CACHED_TERMS`] of them.
+#[derive(Default)]
+pub(super) struct TermCache(HashMap<TermId, Term>);
+
+const CACHED_TERMS: usize = 16_384;
+
+impl TermCache {
+    pub(super) fn get_or_read(
+        &mut self,
+        id: TermId,
+        read: impl FnOnce() -> Result<Term, ViewError>,
+    ) -> Result<Term, ViewError> {
+        if let Some(term) = self.0.get(&id) {
+            return Ok(term.clone());
+        }
+        let term = read()?;
+        if self.0.len() >= CACHED_TERMS {
+            self.0.clear();
+        }
+        self.0.insert(id, term.clone());
+        Ok(term)
+    }
+}

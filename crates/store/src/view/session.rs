@@ -1,0 +1,195 @@
+//! One query's reading of the view and the overlay.
+//!
+//! The evaluator swallows errors of its dataset in places (`EXISTS`, `MINUS`, expressions). So the
+//! session keeps the first failure, ends all further reading, and the query asks it at the end.
+
+use super::merge::{Distinct, Merge, QuadSource};
+use super::order::{EncodedQuad, Graphs, IdPattern};
+use super::overlay::{AGENT_PREFIX, Overlay, ProjectedRuns};
+use super::query::{Cancellation, QueryError};
+use super::reader::{Reader, TermCache};
+use super::term_id::TermId;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use trellis_domain::rdf::Term;
+
+/// The graphs that a query means by its default graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum DefaultGraph {
+    /// All of the workspace.
+    Union,
+    /// Those of its `FROM` clauses.
+    Listed(Vec<TermId>),
+}
+
+/// The reading failed, and the session knows why.
+#[derive(Debug, thiserror::Error)]
+#[error("reading the graph failed")]
+pub(super) struct Interrupted;
+
+pub(super) struct Session<'q> {
+    reader: Reader,
+    default_graph: DefaultGraph,
+    overlay: &'q dyn Overlay,
+    max_overlay_quads: usize,
+    projected: RefCell<ProjectedRuns>,
+    /// Overlay runs, until all of them are projected.
+    unprojected: RefCell<Option<Vec<String>>>,
+    /// Terms that the query names or computes; no other place has them.
+    own_terms: RefCell<HashMap<TermId, Term>>,
+    read_terms: RefCell<TermCache>,
+    cancellation: Cancellation,
+    failure: RefCell<Option<QueryError>>,
+}
+
+impl<'q> Session<'q> {
+    pub(super) fn new(
+        reader: Reader,
+        default_graph: DefaultGraph,
+        overlay: &'q dyn Overlay,
+        max_overlay_quads: usize,
+        cancellation: Cancellation,
+    ) -> Self {
+        let runs = overlay.runs();
+        Self {
+            reader,
+            default_graph,
+            overlay,
+            max_overlay_quads,
+            projected: RefCell::default(),
+            unprojected: RefCell::new((!runs.is_empty()).then_some(runs)),
+            own_terms: RefCell::default(),
+            read_terms: RefCell::default(),
+            cancellation,
+            failure: RefCell::default(),
+        }
+    }
+
+    pub(super) fn take_failure(&self) -> Option<QueryError> {
+        let cancelled = self.cancellation.is_cancelled().then_some(QueryError::Cancelled);
+        self.failure.take().or(cancelled)
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.cancellation.is_cancelled() || self.failure.borrow().is_some()
+    }
+
+    pub(super) fn fail(&self, error: impl Into<QueryError>) -> Interrupted {
+        self.failure.borrow_mut().get_or_insert_with(|| error.into());
+        Interrupted
+    }
+
+    /// The triples of the query's default graph.
+    pub(super) fn default_graph_quads(&self, pattern: IdPattern) -> Result<SessionQuads<'_>, Interrupted> {
+        match &self.default_graph {
+            DefaultGraph::Union => self.merged(pattern, &[Graphs::All], Distinct::Triples),
+            DefaultGraph::Listed(graphs) => {
+                let graphs: Vec<_> = graphs.iter().map(|graph| Graphs::One(*graph)).collect();
+                self.merged(pattern, &graphs, Distinct::Triples)
+            }
+        }
+    }
+
+    /// The quads of a pattern that says which graphs it means.
+    pub(super) fn quads(&self, pattern: IdPattern) -> Result<SessionQuads<'_>, Interrupted> {
+        self.merged(pattern, &[pattern.g], Distinct::Quads)
+    }
+
+    fn merged(
+        &self,
+        pattern: IdPattern,
+        graphs: &[Graphs],
+        distinct: Distinct,
+    ) -> Result<SessionQuads<'_>, Interrupted> {
+        self.project_for(&pattern)?;
+        let projected = self.projected.borrow();
+        let mut sources: Vec<QuadSource> = Vec::with_capacity(2 * graphs.len());
+        for g in graphs {
+            let pattern = IdPattern { g: *g, ..pattern };
+            sources.push(Box::new(self.reader.scan(pattern, self.cancellation.clone())));
+            if projected.quad_count() > 0 {
+                sources.push(Box::new(projected.matching(&pattern).into_iter().map(Ok)));
+            }
+        }
+        let order = IdPattern { g: graphs.first().copied().unwrap_or(pattern.g), ..pattern }.access_path().order;
+        let quads = Merge::new(order, distinct, sources).map_err(|error| self.fail(error))?;
+        Ok(SessionQuads { session: self, quads })
+    }
+
+    pub(super) fn named_graphs(&self) -> Result<BTreeSet<TermId>, Interrupted> {
+        self.project_all()?;
+        let stored = self.reader.named_graphs().map_err(|error| self.fail(error))?;
+        Ok(stored.into_iter().chain(self.projected.borrow().named_graphs()).collect())
+    }
+
+    /// Makes a term known that the query brought along.
+    pub(super) fn own_term(&self, term: Term) -> TermId {
+        let id = TermId::of_term(&term);
+        self.own_terms.borrow_mut().entry(id).or_insert(term);
+        id
+    }
+
+    pub(super) fn term(&self, id: TermId) -> Result<Term, Interrupted> {
+        if let Some(term) = self.own_terms.borrow().get(&id) {
+            return Ok(term.clone());
+        }
+        if let Some(term) = self.projected.borrow().term(id) {
+            return Ok(term.clone());
+        }
+        let mut read_terms = self.read_terms.borrow_mut();
+        read_terms.get_or_read(id, || self.reader.term(id)).map_err(|error| self.fail(error))
+    }
+
+    /// Projects the overlay runs in which the pattern can match. Statements about a node of a run
+    /// are made by that run only, so a bound subject names it. A bound object names it as well:
+    /// links of provenance never cross runs, so nobody but its own run points at an agent's node.
+    fn project_for(&self, pattern: &IdPattern) -> Result<(), Interrupted> {
+        if self.unprojected.borrow().is_none() {
+            return Ok(());
+        }
+        for bound in [pattern.s, pattern.o].into_iter().flatten() {
+            if let Some(iri) = self.agent_iri(bound)? {
+                return self.overlay.run_of(&iri).map_or(Ok(()), |run| self.project(&run));
+            }
+        }
+        self.project_all()
+    }
+
+    fn agent_iri(&self, id: TermId) -> Result<Option<String>, Interrupted> {
+        let term = self.term(id)?;
+        Ok(term.as_iri().filter(|iri| iri.starts_with(AGENT_PREFIX)).map(str::to_owned))
+    }
+
+    fn project_all(&self) -> Result<(), Interrupted> {
+        let runs = self.unprojected.take().unwrap_or_default();
+        runs.iter().try_for_each(|run| self.project(run))
+    }
+
+    fn project(&self, run: &str) -> Result<(), Interrupted> {
+        let mut projected = self.projected.borrow_mut();
+        if projected.admit(run) {
+            projected.add(self.overlay.project(run));
+        }
+        if projected.quad_count() > self.max_overlay_quads {
+            return Err(self.fail(QueryError::OverlayTooLarge { max: self.max_overlay_quads }));
+        }
+        Ok(())
+    }
+}
+
+/// Quads that end when the session has failed or was cancelled.
+pub(super) struct SessionQuads<'s> {
+    session: &'s Session<'s>,
+    quads: Merge,
+}
+
+impl Iterator for SessionQuads<'_> {
+    type Item = Result<EncodedQuad, Interrupted>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.session.is_stopped() {
+            return None;
+        }
+        self.quads.next().map(|found| found.map_err(|error| self.session.fail(error)))
+    }
+}
