@@ -1,1 +1,14 @@
+//! Prompts become requests to a model, replies become text, objects or lists.
+//!
+//! Owns templates, retries, the reading of replies, and the providers. Does not know what a prompt is for: the one
+//! exception is [`Rehearsal`], which plays a script where no model is configured, and says so.
 
+mod prompter;
+mod provider;
+mod rehearsal;
+mod reply;
+mod template;
+
+pub use prompter::TemplatePrompter;
+pub use provider::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
+pub use rehearsal::{NOTE, Rehearsal};

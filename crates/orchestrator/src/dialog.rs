@@ -18,7 +18,7 @@ pub struct Dialog {
     run: RunId,
     streaming: bool,
     /// All records so far: an event's quads depend on what came before it.
-    records: Vec<Record>,
+    records: Vec<Arc<Record>>,
     /// How much of each open message was sent, and the piece held back so that the last one can say so.
     open: HashMap<Arc<str>, Progress>,
     over: bool,
@@ -73,7 +73,7 @@ impl Dialog {
     }
 
     fn durable(&mut self, record: &Arc<Record>) -> Vec<AgentResponse> {
-        self.records.push((**record).clone());
+        self.records.push(Arc::clone(record));
         let header = &record.header;
         let mut out = Vec::new();
         match &record.body {

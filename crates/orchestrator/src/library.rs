@@ -21,8 +21,7 @@ impl RecordLibrary {
             return Ok(None);
         };
         let Some(log) = self.journal.load(workspace, &session).await? else { return Ok(None) };
-        let records: Vec<_> = log.records.iter().map(|record| (**record).clone()).collect();
-        Ok(documents(&records).into_iter().find(|document| document.id == id).map(|document| StoredDocument {
+        Ok(documents(&log.records).into_iter().find(|document| document.id == id).map(|document| StoredDocument {
             id: document.id,
             title: document.title,
             text: document.text.text().to_owned(),

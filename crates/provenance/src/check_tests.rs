@@ -69,6 +69,19 @@ fn a_tool_that_was_not_chosen_is_found() {
 }
 
 #[test]
+fn a_choice_outside_its_set_is_found_even_if_it_was_followed() {
+    faults_after(
+        |quads| {
+            set(quads, "/i1", tg::ACTION, &Term::literal("crystal ball"));
+            set(quads, "/i1/decision/tool", trellis::CHOSEN, &Term::literal("crystal ball"));
+        },
+        &expect![[
+            r#"urn:trustgraph:agent:8f2c1a/i1/decision/tool chose "crystal ball", which was not among its options"#
+        ]],
+    );
+}
+
+#[test]
 fn a_pattern_outside_its_options_is_found() {
     faults_after(
         |quads| {

@@ -4,6 +4,7 @@ use crate::iri;
 use crate::project::decision::{PlacedDecision, place};
 use crate::project::iteration::action;
 use crate::session::{Session, is_step, iteration, sessions};
+use std::borrow::Borrow;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::{Document, Payload};
 use trellis_domain::record::{Body, Header, Record, Replied};
@@ -23,9 +24,11 @@ pub struct DocumentRef {
 /// Every stored document of these records, session by session, in order of their sequence.
 ///
 /// ```
-/// assert!(trellis_provenance::documents(&[]).is_empty());
+/// use trellis_domain::record::Record;
+///
+/// assert!(trellis_provenance::documents::<Record>(&[]).is_empty());
 /// ```
-pub fn documents(records: &[Record]) -> Vec<DocumentRef> {
+pub fn documents<R: Borrow<Record>>(records: &[R]) -> Vec<DocumentRef> {
     sessions(records).iter().flat_map(session_documents).collect()
 }
 

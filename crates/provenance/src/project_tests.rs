@@ -1,11 +1,12 @@
 use super::*;
 use crate::fixture::{Script, answer, call, ending, only_option, react_run, result, routing, tool_choice, unreadable};
 use crate::random_run::any_run;
-use crate::vocabulary::{GRAPH_RETRIEVAL, prov, trellis};
+use crate::vocabulary::{ALL, GRAPH_RETRIEVAL, prov, trellis};
 use crate::{Format, export, iri};
 use expect_test::{expect, expect_file};
 use proptest::prelude::*;
 use serde_json::json;
+use std::collections::BTreeSet;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::record::Replied;
@@ -66,8 +67,7 @@ fn a_session_that_ends_before_its_routing_derives_from_the_question_alone() {
         label "Conclusion"
         wasDerivedFrom <urn:trustgraph:agent:s>
         terminationReason "timeout"
-        toolError "too slow"
-    "#]]
+        toolError "too slow""#]]
     .assert_eq(&said(&project(&script.records), "urn:trustgraph:agent:s/final"));
 }
 
@@ -101,8 +101,7 @@ fn a_late_answer_is_told_apart_and_changes_no_conclusion() {
         llmDurationMs "1200"
         stepNumber "1"
         thought <urn:trustgraph:agent:s/i1/thought>
-        late "true"
-    "#]]
+        late "true""#]]
     .assert_eq(&said(&after, "urn:trustgraph:agent:s/i1"));
 }
 
@@ -130,8 +129,7 @@ fn a_choice_tells_all_it_knows() {
         optionSource <urn:trellis:config:default:agent-pattern>
         rationale <urn:trustgraph:agent:s/routing/rationale>
         rejectedReply <urn:trustgraph:agent:s/pattern-decision/decision/pattern/rejected>
-        signal "complexity: low"
-    "#]]
+        signal "complexity: low""#]]
     .assert_eq(&said(&quads, "urn:trustgraph:agent:s/pattern-decision/decision/pattern"));
     assert!(said(&quads, "urn:trustgraph:agent:s/routing").contains("routingRationale"));
     assert!(said(&quads, "urn:trustgraph:agent:s/routing/rationale").starts_with("documentHash"));
@@ -199,6 +197,15 @@ proptest! {
             if let Term::Literal { datatype, language, .. } = &quad.o {
                 prop_assert!(datatype.is_empty() && language.is_empty());
             }
+        }
+    }
+
+    #[test]
+    fn every_name_is_in_the_vocabulary(records in any_run()) {
+        let known: BTreeSet<&str> = ALL.iter().copied().flatten().copied().collect();
+        for quad in project(&records) {
+            prop_assert!(known.contains(quad.p.text()), "{}", quad.p);
+            prop_assert!(quad.p.text() != rdf::TYPE || known.contains(quad.o.text()), "{}", quad.o);
         }
     }
 

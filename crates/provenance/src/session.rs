@@ -1,6 +1,7 @@
 //! The records of one session, looked up by what they mean.
 
 use crate::iri;
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use trellis_domain::record::{Accepted, Body, Header, Name, Reading, Record, Replied};
 use trellis_domain::{ConversationId, SessionId};
@@ -26,8 +27,8 @@ pub(crate) struct ClosingReply<'a> {
 }
 
 /// Sorts records into sessions. Any order is good enough, repeated records count once.
-pub(crate) fn sessions(records: &[Record]) -> Vec<Session<'_>> {
-    let mut sorted: Vec<&Record> = records.iter().collect();
+pub(crate) fn sessions<R: Borrow<Record>>(records: &[R]) -> Vec<Session<'_>> {
+    let mut sorted: Vec<&Record> = records.iter().map(Borrow::borrow).collect();
     sorted.sort_by(|a, b| place(a).cmp(&place(b)));
     sorted.dedup_by(|a, b| place(a) == place(b));
     sorted.chunk_by(|a, b| a.header.session == b.header.session).map(Session::new).collect()

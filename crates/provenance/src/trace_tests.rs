@@ -134,6 +134,17 @@ fn sessions_come_in_the_order_in_which_they_began() {
     assert_eq!(questions, ["first", "second"]);
 }
 
+#[test]
+fn sessions_whose_ids_begin_alike_do_not_mix() {
+    let mut short = Script::new("s");
+    short.accepted("first", None);
+    let mut long = Script::new("s-1");
+    long.accepted("second", None).routed(routing());
+    let trace = trace(&[project(&short.records), project(&long.records)].concat());
+    let steps: Vec<_> = trace.sessions.iter().map(|session| (session.session.as_str(), session.steps.len())).collect();
+    assert_eq!(steps, [("s", 0), ("s-1", 1)]);
+}
+
 /// Over the wire and back, in both dialects.
 fn sent(quads: &[Quad]) -> [Vec<Quad>; 2] {
     let broker = quads.iter().map(broker::triple).map(|value| serde_json::from_value(value).unwrap()).collect();

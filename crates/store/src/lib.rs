@@ -1,1 +1,24 @@
+//! The embedded engine: journal, configuration and graph in one folder, owned by one process.
+//!
+//! The journal keeps the commit contract on fjall; see [`committer`](self) for how commits are grouped.
+//! The graph is a view in a database of its own: deletable and rebuildable at any time.
 
+mod cache;
+mod chain;
+mod committer;
+mod config;
+mod folder;
+mod graph;
+mod journal;
+mod keys;
+mod rescue;
+mod state;
+mod store;
+mod tables;
+pub mod view;
+
+pub use config::EmbeddedConfig;
+pub use folder::{FORMAT, Holder, OpenError};
+pub use graph::{Graph, GraphError};
+pub use journal::EmbeddedJournal;
+pub use store::Store;

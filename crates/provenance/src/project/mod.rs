@@ -12,6 +12,7 @@ pub(crate) mod iteration;
 use crate::node::Node;
 use crate::session::{Session, sessions};
 use crate::vocabulary::{rdf, tg, trellis};
+use std::borrow::Borrow;
 use trellis_domain::SessionId;
 use trellis_domain::document::Document;
 use trellis_domain::rdf::{Quad, Term};
@@ -34,13 +35,29 @@ pub struct Event {
 /// The graph of these records: sorted, each quad once, whatever order the records come in.
 ///
 /// ```
-/// use trellis_provenance::{events, project};
+/// use trellis_domain::rdf::Term;
+/// use trellis_domain::record::Record;
+/// use trellis_provenance::{project, vocabulary::tg};
 ///
-/// let records = Vec::new();
-/// assert!(project(&records).is_empty());
-/// assert!(events(&records).is_empty());
+/// # let hash = trellis_domain::Hash::ZERO.to_string();
+/// # let header = serde_json::json!({
+/// #     "format": 1, "workspace": "default", "flow": "default", "run": "8f2c1a", "session": "8f2c1a",
+/// #     "name": "session", "seq": 1, "version": 1, "causes": [], "parents": [], "content": hash,
+/// #     "config": hash, "attempt": 1, "time": 0,
+/// # });
+/// # let body = serde_json::json!({
+/// #     "event": "accepted", "question": "why?", "request": hash, "group": null, "state": "",
+/// #     "collection": "default", "streaming": false,
+/// # });
+/// # let stored = format!("{header}\n{body}");
+/// let accepted = Record::from_bytes(stored.as_bytes())?;
+/// let quads = project(&[accepted]);
+/// let query = quads.iter().find(|quad| quad.p == Term::iri(tg::QUERY)).expect("a question was accepted");
+/// assert_eq!(query.s, Term::iri("urn:trustgraph:agent:8f2c1a"));
+/// assert_eq!(query.o, Term::literal("why?"));
+/// # Ok::<(), trellis_domain::record::UnreadableRecord>(())
 /// ```
-pub fn project(records: &[Record]) -> Vec<Quad> {
+pub fn project<R: Borrow<Record>>(records: &[R]) -> Vec<Quad> {
     let mut quads: Vec<Quad> = events(records).into_iter().flat_map(|event| event.quads).collect();
     quads.sort_unstable();
     quads.dedup();
@@ -48,7 +65,7 @@ pub fn project(records: &[Record]) -> Vec<Quad> {
 }
 
 /// The events of these records, in order of their sequence. What comes later never changes an event.
-pub fn events(records: &[Record]) -> Vec<Event> {
+pub fn events<R: Borrow<Record>>(records: &[R]) -> Vec<Event> {
     let sessions = sessions(records);
     let mut events: Vec<Event> = sessions.iter().flat_map(session_events).collect();
     events.sort_by(|a, b| (a.seq, &a.session).cmp(&(b.seq, &b.session)));

@@ -9,15 +9,22 @@ use crate::graph::{Graph, Subject};
 use crate::iri;
 use crate::vocabulary::{prov, tg, trellis};
 use serde_json::Value;
+use trellis_domain::rdf::Quad;
 use trellis_domain::run::Termination;
 
 /// Reads the sessions that some quads tell of.
 ///
 /// ```
-/// let trace = trellis_provenance::trace(&[]);
-/// assert!(trace.sessions.is_empty());
+/// use trellis_domain::rdf::{Quad, Term};
+/// use trellis_provenance::trace;
+/// use trellis_provenance::vocabulary::{rdf, tg};
+///
+/// let say = |p, o| Quad { s: Term::iri("urn:trustgraph:agent:8f2c1a"), p: Term::iri(p), o, g: None };
+/// let quads = [say(rdf::TYPE, Term::iri(tg::class::AGENT_QUESTION)), say(tg::QUERY, Term::literal("why?"))];
+/// let sessions = trace(&quads).sessions;
+/// assert_eq!((sessions[0].session.as_str(), sessions[0].question.as_str()), ("8f2c1a", "why?"));
 /// ```
-pub fn trace(quads: &[trellis_domain::rdf::Quad]) -> Trace {
+pub fn trace(quads: &[Quad]) -> Trace {
     let graph = Graph::new(quads);
     let roots = graph.of_class(tg::class::AGENT_QUESTION);
     let mut sessions: Vec<_> = roots.filter_map(|root| session_trace(&graph, root)).collect();

@@ -8,9 +8,11 @@
 //! keep their handles and finish on the old data; a crash in between is put right by the next open.
 
 use super::ViewError;
+use fjall::compaction::Leveled;
 use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, PartitioningPolicy};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Part of the keyspace names. A new number makes an old view empty, so that it is built anew.
 const FORMAT: u32 = 1;
@@ -24,6 +26,9 @@ const TERMS_MEMTABLE_BYTES: u64 = 4 * MB;
 const JOURNAL_BYTES: u64 = 64 * MB;
 /// One flushes while the other compacts.
 const WORKERS: usize = 2;
+/// Hashed keys spread over all tables, so a flush rewrites the whole next level. Smaller tables make
+/// that level smaller (measured while loading 1 M quads: a third less CPU than with 64 MB).
+const TABLE_BYTES: u64 = 16 * MB;
 /// Index scans read neighbours; a dictionary read wants one entry.
 const QUADS_BLOCK_BYTES: u32 = 8 * 1024;
 
@@ -97,6 +102,7 @@ fn generation_of(name: &str) -> Option<u64> {
 fn common_options() -> KeyspaceCreateOptions {
     KeyspaceCreateOptions::default()
         .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
+        .compaction_strategy(Arc::new(Leveled::default().with_table_target_size(TABLE_BYTES)))
         .index_block_partitioning_policy(PartitioningPolicy::all(true))
         .filter_block_partitioning_policy(PartitioningPolicy::all(true))
 }
@@ -105,7 +111,6 @@ fn quads_options() -> KeyspaceCreateOptions {
     common_options()
         .max_memtable_size(QUADS_MEMTABLE_BYTES)
         .data_block_size_policy(BlockSizePolicy::all(QUADS_BLOCK_BYTES))
-        .compaction_strategy(std::sync::Arc::new(fjall::compaction::Leveled::default().with_table_target_size(16*1024*1024)))
         // Scans cannot use filters.
         .filter_policy(FilterPolicy::disabled())
 }

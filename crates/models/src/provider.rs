@@ -1,0 +1,59 @@
+//! What a model provider is asked, and what it answers.
+
+use serde_json::{Map, Value};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+use trellis_domain::config::PromptReply;
+use trellis_orchestrator::ports::{BoxFuture, CallLabels};
+
+/// One request to a model, fully rendered.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    /// Empty if there are no standing instructions.
+    pub system: String,
+    pub user: String,
+    /// The id of the prompt that was rendered.
+    pub prompt: String,
+    /// What it was rendered with. Only a scripted provider looks at it.
+    pub variables: Arc<Map<String, Value>>,
+    /// A provider that can enforce a JSON schema while decoding should; the reply is validated in any case.
+    pub expected: PromptReply,
+    /// For the headers that attribute a call to its place in a run.
+    pub labels: CallLabels,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelReply {
+    pub text: String,
+    /// The model that answered, as the provider names it.
+    pub model: String,
+    pub in_token: Option<u64>,
+    pub out_token: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProviderError {
+    /// Asking again may help: too many requests, overload, a lost connection.
+    #[error("{reason}")]
+    Transient {
+        reason: String,
+        /// How long the provider asks to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// Asking again would fail the same way: a wrong key, an unknown model, a request that is too long.
+    #[error("{reason}")]
+    Permanent { reason: String },
+}
+
+/// Takes text while it is written. Break stops the call: what came so far is the reply.
+pub type OnText<'a> = dyn FnMut(&str) -> ControlFlow<()> + Send + 'a;
+
+/// A model behind some interface. It makes one attempt: repeating is the caller's business.
+pub trait Provider: Send + Sync + std::fmt::Debug {
+    fn complete<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        on_text: &'a mut OnText<'_>,
+    ) -> BoxFuture<'a, Result<ModelReply, ProviderError>>;
+}

@@ -1,0 +1,95 @@
+//! Reads a model's reply as what its prompt asks for.
+
+use jsonschema::Validator;
+use serde_json::Value;
+use trellis_domain::config::PromptReply as Expected;
+use trellis_orchestrator::ports::{PromptError, ReplyContent};
+
+/// What a call expects: the template's kind of reply, under the call's schema if it has one.
+pub(crate) fn expected(template: &Expected, of_call: Option<Value>) -> Expected {
+    match template {
+        Expected::Text => Expected::Text,
+        Expected::Json { schema } => Expected::Json { schema: of_call.or_else(|| schema.clone()) },
+        Expected::JsonLines { schema } => Expected::JsonLines { schema: of_call.or_else(|| schema.clone()) },
+    }
+}
+
+/// Reads the reply to one prompt.
+#[derive(Debug)]
+pub(crate) struct ReplyReader<'a> {
+    id: &'a str,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Text,
+    Json(Option<Validator>),
+    JsonLines(Option<Validator>),
+}
+
+impl<'a> ReplyReader<'a> {
+    pub(crate) fn new(id: &'a str, expected: &Expected) -> Result<Self, PromptError> {
+        let validator = |schema: &Option<Value>| {
+            let compiled = schema.as_ref().map(jsonschema::validator_for).transpose();
+            compiled.map_err(|error| PromptError::Template {
+                id: id.to_owned(),
+                reason: format!("its schema is not a JSON schema: {error}"),
+            })
+        };
+        let kind = match expected {
+            Expected::Text => Kind::Text,
+            Expected::Json { schema } => Kind::Json(validator(schema)?),
+            Expected::JsonLines { schema } => Kind::JsonLines(validator(schema)?),
+        };
+        Ok(Self { id, kind })
+    }
+
+    pub(crate) fn read(&self, raw: &str) -> Result<ReplyContent, PromptError> {
+        let wrong = |reason| PromptError::WrongReply { id: self.id.to_owned(), reason, raw: raw.to_owned() };
+        match &self.kind {
+            Kind::Text => Ok(ReplyContent::Text),
+            Kind::Json(validator) => match checked(json_in(raw).map_err(wrong)?, validator.as_ref()).map_err(wrong)? {
+                Value::Array(members) => Ok(ReplyContent::List(members)),
+                other => Ok(ReplyContent::Object(other)),
+            },
+            Kind::JsonLines(validator) => {
+                let values = raw.lines().filter_map(|line| serde_json::from_str(line).ok());
+                let valid = values.filter_map(|value| checked(value, validator.as_ref()).ok());
+                Ok(ReplyContent::List(valid.collect()))
+            }
+        }
+    }
+}
+
+/// The whole reply, or the first block of code in it: models like to wrap and to explain.
+fn json_in(raw: &str) -> Result<Value, String> {
+    let whole = serde_json::from_str(raw);
+    let block = first_block(raw).map(serde_json::from_str);
+    let read = match (whole, block) {
+        (Err(_), Some(read)) => read,
+        (whole, _) => whole,
+    };
+    read.map_err(|error| format!("it is not JSON: {error}"))
+}
+
+fn first_block(raw: &str) -> Option<&str> {
+    let (_, rest) = raw.split_once("```")?;
+    let (block, _) = rest.split_once("```").unwrap_or((rest, ""));
+    let label = block.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(0);
+    // `true` right behind the fence is a value and not the name of a language.
+    Some(if block[label..].trim().is_empty() { block } else { &block[label..] })
+}
+
+fn checked(value: Value, validator: Option<&Validator>) -> Result<Value, String> {
+    let Some(validator) = validator else { return Ok(value) };
+    let problem = match validator.validate(&value) {
+        Ok(()) => None,
+        Err(error) => Some(format!("{error} (at {:?})", error.instance_path().to_string())),
+    };
+    problem.map_or(Ok(value), Err)
+}
+
+#[cfg(test)]
+#[path = "reply_tests.rs"]
+mod tests;

@@ -1,0 +1,62 @@
+//! Templates in Jinja syntax, lenient where prompts need it: what is missing or null prints nothing.
+
+use minijinja::value::{Serde, ValueKind};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value};
+use serde_json::Map;
+
+/// Renders templates. They are compiled anew each time: that costs microseconds, a model's answer seconds.
+#[derive(Debug)]
+pub(crate) struct Templates {
+    environment: Environment<'static>,
+}
+
+impl Templates {
+    pub(crate) fn new() -> Self {
+        let mut environment = Environment::new();
+        // Prompts are not HTML.
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        environment.set_undefined_behavior(UndefinedBehavior::Chainable);
+        environment.set_formatter(print);
+        environment.add_filter("tojson", to_json);
+        environment.set_unknown_method_callback(python_method);
+        Self { environment }
+    }
+
+    /// The reason why it cannot be rendered says where and how to mend it.
+    pub(crate) fn render(&self, text: &str, variables: &Map<String, serde_json::Value>) -> Result<String, String> {
+        self.environment.render_str(text, Value::from(Serde(variables))).map_err(|error| reason(&error))
+    }
+}
+
+fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    if value.is_none() { Ok(()) } else { minijinja::escape_formatter(out, state, value) }
+}
+
+/// The built-in filter writes JSON for HTML, with `\u0027` for an apostrophe; a model should see the apostrophe.
+fn to_json(value: &Value) -> Result<String, Error> {
+    let wrong = |error| Error::new(ErrorKind::InvalidOperation, "cannot be written as JSON").with_source(error);
+    serde_json::to_string(value).map_err(wrong)
+}
+
+/// Templates made for TrustGraph walk over maps as Python does.
+fn python_method(state: &mut State<'_, '_>, value: &Value, method: &str, _: &[Value]) -> Result<Value, Error> {
+    match (value.kind(), method) {
+        (ValueKind::Map, "items") => state.apply_filter("items", std::slice::from_ref(value)),
+        (ValueKind::Map, "keys") => state.apply_filter("list", std::slice::from_ref(value)),
+        _ => Err(Error::from(ErrorKind::UnknownMethod)),
+    }
+}
+
+fn reason(error: &Error) -> String {
+    let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
+    let line = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
+    let hint = match error.detail() {
+        Some("unknown statement empty") => ", write {% else %} instead of {% empty %}",
+        Some(_) | None => "",
+    };
+    format!("{line}{}{detail}{hint}", error.kind())
+}
+
+#[cfg(test)]
+#[path = "template_tests.rs"]
+mod tests;

@@ -1,0 +1,301 @@
+//! The committer: one thread that checks commits against the contract and groups their flushes.
+//!
+//! Whatever waits is written as one batch and synced once; each caller is answered when its commit is on
+//! disk. Being alone, the thread needs no locks and gives a total order.
+
+use crate::cache::Cache;
+use crate::chain::{Link, Table};
+use crate::folder::{HighWater, Mark};
+use crate::keys::{self, prefix};
+use crate::state::{Shared, Turn};
+use crate::tables::{Tables, blob_key};
+use fjall::PersistMode;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use tokio::sync::oneshot;
+use trellis_domain::run::RunSummary;
+use trellis_domain::{Hash, RunId, SessionId, Workspace};
+use trellis_orchestrator::ledger::{Prepared, SessionHead, Stored, prepare};
+use trellis_orchestrator::ports::{Commit, Committed, JournalError, OpenTurn, Outcome, TurnKey};
+
+/// What the thread is asked to write.
+pub(crate) enum Request {
+    Commit(Box<Commit>, Reply<Outcome>),
+    /// A turn recovered from disk is begun (or given back): the count is durable.
+    Count(TurnKey, u32, Reply<()>),
+    Config(Vec<ConfigWrite>, Reply<()>),
+    Snapshot(Workspace, Hash, Vec<u8>, Reply<()>),
+    Stop,
+}
+
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, JournalError>>;
+
+/// One change in the configuration's table. Chained ones are never written again.
+pub(crate) struct ConfigWrite {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Option<Vec<u8>>,
+    pub(crate) chained: bool,
+}
+
+/// At most this many requests share a flush.
+const GROUP: usize = 256;
+const CACHED_HEADS: usize = 4096;
+const CACHED_RUNS: usize = 4096;
+
+pub(crate) struct Committer {
+    tables: Tables,
+    shared: Arc<Shared>,
+    high_water: HighWater,
+    mark: Mark,
+    heads: Cache<(Workspace, SessionId), SessionHead>,
+    runs: Cache<(Workspace, RunId), RunSummary>,
+    /// Open turns as of the requests handled so far; the shared set follows after the flush.
+    turns: HashMap<TurnKey, Turn>,
+    failed: Option<JournalError>,
+}
+
+/// An answer that waits for the flush.
+enum Answer {
+    Commit(Reply<Outcome>, Box<Effects>),
+    Conflict(Reply<Outcome>),
+    Done(Reply<()>),
+}
+
+/// What becomes visible once it is durable.
+struct Effects {
+    workspace: Workspace,
+    committed: Committed,
+    sizes: Vec<usize>,
+    closed: Option<TurnKey>,
+    began: bool,
+    ended: bool,
+}
+
+impl Committer {
+    pub(crate) fn new(tables: Tables, shared: Arc<Shared>, high_water: HighWater, mark: Mark) -> Self {
+        let turns = shared.turns().clone();
+        let (heads, runs) = (Cache::new(CACHED_HEADS), Cache::new(CACHED_RUNS));
+        Self { tables, shared, high_water, mark, heads, runs, turns, failed: None }
+    }
+
+    /// Serves until it is told to stop or nobody can ask any more.
+    pub(crate) fn run(mut self, requests: &Receiver<Request>) {
+        while let Ok(first) = requests.recv() {
+            let mut group = vec![first];
+            while group.len() < GROUP
+                && let Ok(request) = requests.try_recv()
+            {
+                group.push(request);
+            }
+            if self.serve(group) {
+                break;
+            }
+        }
+        self.finish();
+    }
+
+    fn finish(&self) {
+        if self.failed.is_none()
+            && let Err(error) = self.tables.persist().map_err(|error| error.to_string()).and_then(|()| {
+                self.high_water.sync().map_err(|error| error.to_string())
+            })
+        {
+            tracing::warn!(%error, "the journal could not be synced while closing");
+        }
+    }
+
+    /// Handles a group of requests with one flush. True if it was told to stop.
+    fn serve(&mut self, group: Vec<Request>) -> bool {
+        let mut stop = false;
+        let mut answers = Vec::with_capacity(group.len());
+        let mut batch = self.tables.database.batch().durability(Some(PersistMode::SyncData));
+        for request in group {
+            match request {
+                Request::Commit(commit, reply) => match self.commit(*commit, &mut batch) {
+                    Ok(Some(effects)) => answers.push(Answer::Commit(reply, Box::new(effects))),
+                    Ok(None) => answers.push(Answer::Conflict(reply)),
+                    Err(error) => drop(reply.send(Err(error))),
+                },
+                Request::Count(turn, begun, reply) => {
+                    self.count(&turn, begun, &mut batch);
+                    answers.push(Answer::Done(reply));
+                }
+                Request::Config(writes, reply) => {
+                    self.configure(writes, &mut batch);
+                    answers.push(Answer::Done(reply));
+                }
+                Request::Snapshot(workspace, hash, bytes, reply) => {
+                    batch.insert(&self.tables.blobs, blob_key(&workspace, hash), bytes);
+                    answers.push(Answer::Done(reply));
+                }
+                Request::Stop => stop = true,
+            }
+        }
+        let result = self.flush(batch);
+        for answer in answers {
+            self.answer(answer, &result);
+        }
+        stop
+    }
+
+    fn flush(&mut self, batch: fjall::OwnedWriteBatch) -> Result<(), JournalError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let written = batch.commit().map_err(|error| error.to_string());
+        let marked = written.and_then(|()| self.high_water.write(self.mark).map_err(|error| error.to_string()));
+        if let Err(reason) = marked {
+            // What is in memory may be ahead of the disk now: nothing more is accepted.
+            self.failed = Some(JournalError::Write(reason));
+        }
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    fn answer(&self, answer: Answer, result: &Result<(), JournalError>) {
+        // A caller that has gone away does not need its answer.
+        match (answer, result) {
+            (Answer::Commit(reply, _) | Answer::Conflict(reply), Err(error)) => drop(reply.send(Err(error.clone()))),
+            (Answer::Done(reply), Err(error)) => drop(reply.send(Err(error.clone()))),
+            (Answer::Conflict(reply), Ok(())) => drop(reply.send(Ok(Outcome::Conflict))),
+            (Answer::Done(reply), Ok(())) => drop(reply.send(Ok(()))),
+            (Answer::Commit(reply, effects), Ok(())) => {
+                let Effects { workspace, committed, sizes, closed, began, ended } = *effects;
+                self.shared.publish(&workspace, &committed, &sizes, closed.as_ref(), began, ended);
+                drop(reply.send(Ok(Outcome::Committed(committed))));
+            }
+        }
+    }
+
+    /// Applies the contract and adds what it writes to the batch. None means conflict.
+    fn commit(
+        &mut self,
+        commit: Commit,
+        batch: &mut fjall::OwnedWriteBatch,
+    ) -> Result<Option<Effects>, JournalError> {
+        let (workspace, run) = (commit.scope.workspace.clone(), commit.run.clone());
+        let mut look = Look { committer: self, workspace: &workspace, run: &run };
+        let Some(prepared) = prepare(commit, &mut look)? else { return Ok(None) };
+        Ok(Some(self.write(&workspace, prepared, batch)))
+    }
+
+    fn write(&mut self, workspace: &Workspace, prepared: Prepared, batch: &mut fjall::OwnedWriteBatch) -> Effects {
+        let Prepared { version, records, summary, began, closed, opened } = prepared;
+        let index = &self.tables.index;
+        let mut link = Link::default();
+        let mut places: HashMap<SessionId, u16> = HashMap::new();
+        let mut sizes = Vec::with_capacity(records.len());
+        let mut written = Vec::with_capacity(records.len());
+        for prepared in records {
+            let header = &prepared.record.header;
+            let place = places.entry(header.session.clone()).or_default();
+            let key = keys::record(workspace, &header.session, header.version, *place);
+            *place += 1;
+            batch.insert(index, keys::event(workspace, &header.run, header.seq), key.clone());
+            link.add(Table::Records, key.clone(), &prepared.bytes);
+            sizes.push(prepared.bytes.len() + prepared.blobs.iter().map(|(_, text)| text.len()).sum::<usize>());
+            batch.insert(&self.tables.records, key, prepared.bytes);
+            for (hash, text) in prepared.blobs {
+                batch.insert(&self.tables.blobs, blob_key(workspace, hash), text.as_bytes());
+            }
+            written.push(prepared.record);
+        }
+        for record in &written {
+            let place = (workspace.clone(), record.header.session.clone());
+            if let Some(head) = self.heads.get(&place) {
+                head.add(record);
+            }
+        }
+        self.mark = link.after(self.mark);
+        batch.insert(index, keys::numbered(prefix::CHAIN, self.mark.number), link.entry(self.mark));
+        let row = serde_json::to_vec(&summary).expect("a summary is always JSON");
+        batch.insert(index, keys::run(workspace, &summary.run), row);
+        if began {
+            batch.insert(index, keys::listed(workspace, summary.started, &summary.run), Vec::new());
+        }
+        let root_end = |record: &Arc<trellis_domain::record::Record>| {
+            record.header.session == summary.run && record.header.name == trellis_domain::record::Name::end()
+        };
+        let ended = written.iter().any(root_end);
+        if summary.state.is_end() && !written.is_empty() {
+            let finished = keys::finished(workspace, &summary.run);
+            batch.insert(index, keys::numbered(prefix::FINISHED, self.mark.number), finished);
+        }
+        if let Some(turn) = &closed {
+            batch.remove(index, keys::turn(turn));
+            self.turns.remove(turn);
+        }
+        for turn in &opened {
+            batch.insert(index, keys::turn(&turn.key), Turn::fresh(turn).to_bytes());
+            self.turns.insert(turn.key.clone(), Turn::fresh(turn));
+        }
+        self.runs.put((workspace.clone(), summary.run.clone()), summary, 1);
+        let committed = Committed { version, records: written, opened };
+        Effects { workspace: workspace.clone(), committed, sizes, closed, began, ended }
+    }
+
+    fn count(&mut self, key: &TurnKey, begun: u32, batch: &mut fjall::OwnedWriteBatch) {
+        if let Some(turn) = self.turns.get_mut(key) {
+            turn.begun = begun;
+            batch.insert(&self.tables.index, keys::turn(key), turn.to_bytes());
+        }
+    }
+
+    fn configure(&mut self, writes: Vec<ConfigWrite>, batch: &mut fjall::OwnedWriteBatch) {
+        let mut link = Link::default();
+        for ConfigWrite { key, value, chained } in writes {
+            match value {
+                Some(value) => {
+                    if chained {
+                        link.add(Table::Config, key.clone(), &value);
+                    }
+                    batch.insert(&self.tables.config, key, value);
+                }
+                None => batch.remove(&self.tables.config, key),
+            }
+        }
+        self.mark = link.after(self.mark);
+        batch.insert(&self.tables.index, keys::numbered(prefix::CHAIN, self.mark.number), link.entry(self.mark));
+    }
+}
+
+/// The contract's look at what is stored, through the committer's caches.
+struct Look<'a> {
+    committer: &'a mut Committer,
+    workspace: &'a Workspace,
+    run: &'a RunId,
+}
+
+impl Stored for Look<'_> {
+    type Error = JournalError;
+
+    fn session(&mut self, session: &SessionId) -> Result<SessionHead, JournalError> {
+        let place = (self.workspace.clone(), session.clone());
+        if let Some(head) = self.committer.heads.get(&place) {
+            return Ok(head.clone());
+        }
+        let mut head = SessionHead::default();
+        for (record, _) in self.committer.tables.session(self.workspace, session)? {
+            head.add(&record);
+        }
+        self.committer.heads.put(place, head.clone(), 1);
+        Ok(head)
+    }
+
+    fn run(&mut self) -> Result<Option<RunSummary>, JournalError> {
+        if let Some(summary) = self.committer.runs.get(&(self.workspace.clone(), self.run.clone())) {
+            return Ok(Some(summary.clone()));
+        }
+        self.committer.tables.run(self.workspace, self.run)
+    }
+
+    fn is_open(&mut self, turn: &TurnKey) -> Result<bool, JournalError> {
+        Ok(self.committer.turns.contains_key(turn))
+    }
+}
+
+impl Turn {
+    fn fresh(turn: &OpenTurn) -> Self {
+        Self { due: turn.due, root: turn.root, begun: 0, recovered: false }
+    }
+}

@@ -1,0 +1,225 @@
+//! Embedded configuration: current values, a version per workspace, history, snapshots.
+
+use crate::cache::Cache;
+use crate::committer::{ConfigWrite, Request};
+use crate::journal::{EmbeddedJournal, off_the_runtime};
+use crate::tables::{Tables, read_failed};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+use trellis_domain::config::{Settings, StoredItem};
+use trellis_domain::{Hash, Workspace};
+use trellis_orchestrator::memory::check_items;
+use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, HistoryEntry, JournalError, World};
+
+/// Parsed snapshots kept in memory.
+const CACHED_SETTINGS: usize = 64;
+
+#[derive(Debug)]
+pub struct EmbeddedConfig {
+    journal: EmbeddedJournal,
+    world: Arc<dyn World>,
+    /// One change at a time: a version is read, then written.
+    writing: tokio::sync::Semaphore,
+    changes: watch::Sender<u64>,
+    settings: Mutex<Cache<(Workspace, Hash), Arc<Settings>>>,
+    /// The newest pin of each workspace, by version.
+    pinned: Mutex<std::collections::HashMap<Workspace, Arc<Settings>>>,
+}
+
+fn value_key(workspace: &Workspace, kind: &str, key: &str) -> Vec<u8> {
+    format!("i{workspace}\0{kind}\0{key}").into_bytes()
+}
+
+fn history_key(workspace: &Workspace, kind: &str, key: &str, version: u64) -> Vec<u8> {
+    let mut bytes = format!("h{workspace}\0{kind}\0{key}\0").into_bytes();
+    bytes.extend_from_slice(&version.to_be_bytes());
+    bytes
+}
+
+fn version_key(workspace: &Workspace) -> Vec<u8> {
+    format!("v{workspace}").into_bytes()
+}
+
+fn read_version(tables: &Tables, workspace: &Workspace) -> Result<u64, JournalError> {
+    let bytes = tables.config.get(version_key(workspace)).map_err(read_failed)?;
+    Ok(bytes.and_then(|bytes| Some(u64::from_be_bytes((*bytes).try_into().ok()?))).unwrap_or(0))
+}
+
+fn read_all(tables: &Tables, workspace: &Workspace) -> Result<(u64, Vec<StoredItem>), JournalError> {
+    let prefix = format!("i{workspace}\0").into_bytes();
+    let mut items = Vec::new();
+    for row in tables.config.prefix(&prefix) {
+        let (key, value) = row.into_inner().map_err(read_failed)?;
+        let name = String::from_utf8_lossy(&key[prefix.len()..]).into_owned();
+        if let Some((kind, key)) = name.split_once('\0') {
+            let value = String::from_utf8_lossy(&value).into_owned();
+            items.push(StoredItem { kind: kind.to_owned(), key: key.to_owned(), value });
+        }
+    }
+    Ok((read_version(tables, workspace)?, items))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// NUL separates the parts of keys.
+fn check_names(items: &[StoredItem]) -> Result<(), ConfigError> {
+    let wrong = |item: &&StoredItem| item.kind.contains('\0') || item.key.contains('\0') || item.kind.is_empty() || item.key.is_empty();
+    match items.iter().find(wrong) {
+        None => Ok(()),
+        Some(item) => Err(ConfigError::Invalid(vec![trellis_domain::config::Problem {
+            kind: item.kind.clone(),
+            key: item.key.clone(),
+            field: "key".to_owned(),
+            what: "type and key must be non-empty and without NUL".to_owned(),
+            mend: "choose another name".to_owned(),
+        }])),
+    }
+}
+
+impl EmbeddedConfig {
+    pub(crate) fn new(journal: EmbeddedJournal, world: Arc<dyn World>) -> Self {
+        Self {
+            journal,
+            world,
+            writing: tokio::sync::Semaphore::new(1),
+            changes: watch::Sender::new(0),
+            settings: Mutex::new(Cache::new(CACHED_SETTINGS)),
+            pinned: Mutex::default(),
+        }
+    }
+
+    fn tables(&self) -> Tables {
+        self.journal.tables.clone()
+    }
+
+    async fn change(&self, workspace: &Workspace, changes: Vec<(String, String, Option<String>)>) -> Result<u64, ConfigError> {
+        let _one = self.writing.acquire().await.expect("the semaphore is never closed");
+        let version = read_version(&self.tables(), workspace)? + 1;
+        let time = self.world.now();
+        let mut writes = vec![write(version_key(workspace), Some(version.to_be_bytes().to_vec()), false)];
+        for (kind, key, value) in changes {
+            let entry = HistoryEntry { version, time, value: value.clone() };
+            let entry = serde_json::to_vec(&entry).expect("history is always JSON");
+            writes.push(write(history_key(workspace, &kind, &key, version), Some(entry), true));
+            writes.push(write(value_key(workspace, &kind, &key), value.map(String::into_bytes), false));
+        }
+        self.journal.ask(|reply| Request::Config(writes, reply)).await?;
+        lock(&self.pinned).remove(workspace);
+        self.changes.send_modify(|ticks| *ticks += 1);
+        Ok(version)
+    }
+
+    async fn pin_now(&self, workspace: &Workspace) -> Result<Arc<Settings>, ConfigError> {
+        if let Some(settings) = lock(&self.pinned).get(workspace) {
+            return Ok(Arc::clone(settings));
+        }
+        let _one = self.writing.acquire().await.expect("the semaphore is never closed");
+        let (tables, of) = (self.tables(), workspace.clone());
+        let (version, items) = off_the_runtime(move || read_all(&tables, &of)).await?;
+        let (settings, bytes) = Settings::take(version, items);
+        let (settings, hash) = (Arc::new(settings), Hash::of(&bytes));
+        self.journal.ask(|reply| Request::Snapshot(workspace.clone(), hash, bytes, reply)).await?;
+        lock(&self.settings).put((workspace.clone(), hash), Arc::clone(&settings), 1);
+        lock(&self.pinned).insert(workspace.clone(), Arc::clone(&settings));
+        Ok(settings)
+    }
+
+    async fn read_snapshot(&self, workspace: &Workspace, hash: Hash) -> Result<Arc<Settings>, ConfigError> {
+        let place = (workspace.clone(), hash);
+        if let Some(settings) = lock(&self.settings).get(&place) {
+            return Ok(Arc::clone(settings));
+        }
+        let (tables, of) = (self.tables(), workspace.clone());
+        let bytes = off_the_runtime(move || tables.blob(&of, hash)).await?.ok_or(ConfigError::NoSnapshot(hash))?;
+        let settings = Settings::from_snapshot(&bytes)
+            .map_err(|error| JournalError::Damaged(format!("configuration snapshot {hash}: {error}")))?;
+        let settings = Arc::new(settings);
+        lock(&self.settings).put(place, Arc::clone(&settings), 1);
+        Ok(settings)
+    }
+}
+
+fn write(key: Vec<u8>, value: Option<Vec<u8>>, chained: bool) -> ConfigWrite {
+    ConfigWrite { key, value, chained }
+}
+
+impl Config for EmbeddedConfig {
+    fn get<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        kind: &'a str,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>, ConfigError>> {
+        let found = self.journal.tables.config.get(value_key(workspace, kind, key)).map_err(read_failed);
+        let text = found.map(|value| value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+        Box::pin(std::future::ready(text.map_err(Into::into)))
+    }
+
+    fn all<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(u64, Vec<StoredItem>), ConfigError>> {
+        let (tables, workspace) = (self.tables(), workspace.clone());
+        Box::pin(async move { Ok(off_the_runtime(move || read_all(&tables, &workspace)).await?) })
+    }
+
+    fn put<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        items: Vec<StoredItem>,
+    ) -> BoxFuture<'a, Result<u64, ConfigError>> {
+        Box::pin(async move {
+            check_names(&items)?;
+            check_items(&items)?;
+            let changes = items.into_iter().map(|item| (item.kind, item.key, Some(item.value))).collect();
+            self.change(workspace, changes).await
+        })
+    }
+
+    fn delete<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        kind: &'a str,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<u64>, ConfigError>> {
+        Box::pin(async move {
+            if self.get(workspace, kind, key).await?.is_none() {
+                return Ok(None);
+            }
+            self.change(workspace, vec![(kind.to_owned(), key.to_owned(), None)]).await.map(Some)
+        })
+    }
+
+    fn history<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        kind: &'a str,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<HistoryEntry>, ConfigError>> {
+        let (tables, prefix) = (self.tables(), format!("h{workspace}\0{kind}\0{key}\0").into_bytes());
+        let read = move || {
+            let rows = tables.config.prefix(prefix);
+            rows.map(|row| {
+                let value = row.value().map_err(read_failed)?;
+                serde_json::from_slice(&value).map_err(|error| JournalError::Damaged(error.to_string()))
+            })
+            .collect()
+        };
+        Box::pin(async move { Ok(off_the_runtime(read).await?) })
+    }
+
+    fn pin<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>> {
+        Box::pin(self.pin_now(workspace))
+    }
+
+    fn snapshot<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        hash: Hash,
+    ) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>> {
+        Box::pin(self.read_snapshot(workspace, hash))
+    }
+
+    fn watch(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+}

@@ -1,0 +1,186 @@
+//! The embedded journal.
+
+use crate::committer::{Reply, Request};
+use crate::keys;
+use crate::state::Shared;
+use crate::tables::{Tables, read_failed};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use tokio::sync::oneshot;
+use trellis_domain::record::Record;
+use trellis_domain::run::RunSummary;
+use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
+use trellis_orchestrator::ports::{
+    BoxFuture, Commit, Journal, JournalError, OpenTurn, Outcome, RunFilter, RunPage, SessionLog, TurnKey,
+};
+
+/// Commits go to the committer's thread; reads come from memory, or from disk off the runtime.
+#[derive(Debug, Clone)]
+pub struct EmbeddedJournal {
+    pub(crate) tables: Tables,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) requests: Sender<Request>,
+}
+
+impl EmbeddedJournal {
+    pub(crate) async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T, JournalError> {
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(request(reply)).map_err(|_| JournalError::Closed)?;
+        answer.await.map_err(|_| JournalError::Closed)?
+    }
+
+    async fn begin_turn(&self, key: &TurnKey) -> Result<Option<u32>, JournalError> {
+        let begun = {
+            let mut turns = self.shared.turns();
+            let Some(turn) = turns.get_mut(key) else { return Ok(None) };
+            if !turn.recovered {
+                return Ok(Some(1));
+            }
+            turn.begun += 1;
+            turn.begun
+        };
+        self.ask(|reply| Request::Count(key.clone(), begun, reply)).await?;
+        // The beginning that was cut short, and those since.
+        Ok(Some(begun + 1))
+    }
+
+    async fn release_turn(&self, key: &TurnKey) -> Result<(), JournalError> {
+        let begun = {
+            let mut turns = self.shared.turns();
+            match turns.get_mut(key) {
+                Some(turn) if turn.recovered && turn.begun > 0 => {
+                    turn.begun -= 1;
+                    turn.begun
+                }
+                Some(_) | None => return Ok(()),
+            }
+        };
+        self.ask(|reply| Request::Count(key.clone(), begun, reply)).await
+    }
+
+    async fn load_session(
+        &self,
+        workspace: &Workspace,
+        session: &SessionId,
+    ) -> Result<Option<SessionLog>, JournalError> {
+        let place = (workspace.clone(), session.clone());
+        if let Some(log) = self.shared.cached(&place) {
+            return Ok(Some(log));
+        }
+        let tables = self.tables.clone();
+        let records = off_the_runtime(move || tables.session(&place.0, &place.1)).await?;
+        let records: Vec<_> = records.into_iter().map(|(record, _)| record).collect();
+        let version = records.iter().map(|record| record.header.version).max().unwrap_or(0);
+        Ok((!records.is_empty()).then_some(SessionLog { version, records }))
+    }
+}
+
+/// Reads that may touch the disk do not hold up other sessions.
+pub(crate) async fn off_the_runtime<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
+) -> Result<T, JournalError> {
+    tokio::task::spawn_blocking(read).await.map_err(|error| JournalError::Read(error.to_string()))?
+}
+
+fn list_runs(
+    tables: &Tables,
+    workspace: &Workspace,
+    filter: &RunFilter,
+    cursor: Option<String>,
+    limit: usize,
+) -> Result<RunPage, JournalError> {
+    let prefix = keys::listed_in(workspace);
+    let from = match cursor.and_then(|run| RunId::new(&run).ok()) {
+        Some(run) => match tables.run(workspace, &run)? {
+            Some(summary) => keys::listed(workspace, summary.started, &run),
+            None => prefix.clone(),
+        },
+        None => prefix.clone(),
+    };
+    let mut page = RunPage::default();
+    for row in tables.index.range(from..) {
+        let key = row.key().map_err(read_failed)?;
+        if !key.starts_with(&prefix) {
+            break;
+        }
+        let Some(run) = keys::listed_run(&key, workspace) else { continue };
+        let Some(summary) = tables.run(workspace, &run)? else { continue };
+        if !filter.matches(&summary) {
+            continue;
+        }
+        if page.runs.len() == limit {
+            page.next = Some(run.as_str().to_owned());
+            break;
+        }
+        page.runs.push(summary);
+    }
+    Ok(page)
+}
+
+impl Journal for EmbeddedJournal {
+    fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Outcome, JournalError>> {
+        Box::pin(self.ask(|reply| Request::Commit(Box::new(commit), reply)))
+    }
+
+    fn load<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        session: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Option<SessionLog>, JournalError>> {
+        Box::pin(self.load_session(workspace, session))
+    }
+
+    fn is_open<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<bool, JournalError>> {
+        let open = self.shared.turns().contains_key(turn);
+        Box::pin(std::future::ready(Ok(open)))
+    }
+
+    fn begin<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<Option<u32>, JournalError>> {
+        Box::pin(self.begin_turn(turn))
+    }
+
+    fn release<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(self.release_turn(turn))
+    }
+
+    fn due_turns(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenTurn>, JournalError>> {
+        let due = self.shared.due(now);
+        Box::pin(std::future::ready(Ok(due)))
+    }
+
+    fn open_runs(&self) -> usize {
+        self.shared.open_runs()
+    }
+
+    fn run<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Option<RunSummary>, JournalError>> {
+        let (tables, workspace, run) = (self.tables.clone(), workspace.clone(), run.clone());
+        Box::pin(off_the_runtime(move || tables.run(&workspace, &run)))
+    }
+
+    fn runs<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        filter: &'a RunFilter,
+        cursor: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<RunPage, JournalError>> {
+        let (tables, workspace, filter) = (self.tables.clone(), workspace.clone(), filter.clone());
+        let cursor = cursor.map(str::to_owned);
+        Box::pin(off_the_runtime(move || list_runs(&tables, &workspace, &filter, cursor, limit)))
+    }
+
+    fn events<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        run: &'a RunId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Arc<Record>>, JournalError>> {
+        let (tables, workspace, run) = (self.tables.clone(), workspace.clone(), run.clone());
+        Box::pin(off_the_runtime(move || tables.events(&workspace, &run, after, limit)))
+    }
+}

@@ -1,0 +1,139 @@
+//! Keys of the journal's tables. Ids contain no NUL, so it separates them; numbers are big-endian, so
+//! that ranges are in order. The workspace comes first everywhere.
+
+use trellis_domain::record::Name;
+use trellis_domain::{Flow, RunId, Scope, SessionId, Timestamp, Workspace};
+use trellis_orchestrator::ports::TurnKey;
+
+/// The prefixes inside the index table.
+pub(crate) mod prefix {
+    pub(crate) const CHAIN: u8 = b'c';
+    pub(crate) const EVENT: u8 = b'e';
+    pub(crate) const FINISHED: u8 = b'f';
+    pub(crate) const RUN: u8 = b'h';
+    pub(crate) const LISTED: u8 = b'l';
+    pub(crate) const TURN: u8 = b't';
+}
+
+fn joined(prefix: Option<u8>, parts: &[&str]) -> Vec<u8> {
+    let mut key: Vec<u8> = prefix.into_iter().collect();
+    for part in parts {
+        key.extend_from_slice(part.as_bytes());
+        key.push(0);
+    }
+    key
+}
+
+/// All records of a session, in order.
+pub(crate) fn session(workspace: &Workspace, session: &SessionId) -> Vec<u8> {
+    joined(None, &[workspace.as_str(), session.as_str()])
+}
+
+pub(crate) fn record(workspace: &Workspace, of: &SessionId, version: u64, place: u16) -> Vec<u8> {
+    let mut key = session(workspace, of);
+    key.extend_from_slice(&version.to_be_bytes());
+    key.extend_from_slice(&place.to_be_bytes());
+    key
+}
+
+/// All events of a run, in order.
+pub(crate) fn events(workspace: &Workspace, run: &RunId) -> Vec<u8> {
+    joined(Some(prefix::EVENT), &[workspace.as_str(), run.as_str()])
+}
+
+pub(crate) fn event(workspace: &Workspace, run: &RunId, seq: u64) -> Vec<u8> {
+    let mut key = events(workspace, run);
+    key.extend_from_slice(&seq.to_be_bytes());
+    key
+}
+
+pub(crate) fn run(workspace: &Workspace, run: &RunId) -> Vec<u8> {
+    joined(Some(prefix::RUN), &[workspace.as_str(), run.as_str()])
+}
+
+/// All runs of a workspace, newest first.
+pub(crate) fn listed_in(workspace: &Workspace) -> Vec<u8> {
+    joined(Some(prefix::LISTED), &[workspace.as_str()])
+}
+
+pub(crate) fn listed(workspace: &Workspace, started: Timestamp, run: &RunId) -> Vec<u8> {
+    let mut key = listed_in(workspace);
+    // Flipped, so that later runs sort first.
+    key.extend_from_slice(&(!started.as_micros().cast_unsigned()).to_be_bytes());
+    key.extend_from_slice(run.as_str().as_bytes());
+    key
+}
+
+/// The run that a key of the list names.
+pub(crate) fn listed_run(key: &[u8], workspace: &Workspace) -> Option<RunId> {
+    let run = key.get(listed_in(workspace).len() + 8..)?;
+    RunId::new(std::str::from_utf8(run).ok()?).ok()
+}
+
+pub(crate) fn turn(turn: &TurnKey) -> Vec<u8> {
+    let scope = &turn.scope;
+    let parts = [scope.workspace.as_str(), scope.flow.as_str(), turn.run.as_str(), turn.session.as_str()];
+    let mut key = joined(Some(prefix::TURN), &parts);
+    key.extend_from_slice(turn.name.as_str().as_bytes());
+    key
+}
+
+pub(crate) fn read_turn(key: &[u8]) -> Option<TurnKey> {
+    let mut parts = std::str::from_utf8(key.get(1..)?).ok()?.split('\0');
+    let mut next = || parts.next();
+    let workspace = Workspace::new(next()?).ok()?;
+    let flow = Flow::new(next()?).ok()?;
+    let (run, session) = (RunId::new(next()?).ok()?, SessionId::new(next()?).ok()?);
+    Some(TurnKey { scope: Scope { workspace, flow }, run, session, name: Name::new(next()?) })
+}
+
+pub(crate) fn numbered(prefix: u8, number: u64) -> Vec<u8> {
+    let mut key = vec![prefix];
+    key.extend_from_slice(&number.to_be_bytes());
+    key
+}
+
+pub(crate) fn number(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.get(1..9)?.try_into().ok()?))
+}
+
+/// The value of a finished entry: which run.
+pub(crate) fn finished(workspace: &Workspace, run: &RunId) -> Vec<u8> {
+    format!("{workspace}\0{run}").into_bytes()
+}
+
+pub(crate) fn read_finished(value: &[u8]) -> Option<(Workspace, RunId)> {
+    let (workspace, run) = std::str::from_utf8(value).ok()?.split_once('\0')?;
+    Some((Workspace::new(workspace).ok()?, RunId::new(run).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_key_reads_back() {
+        let turn_key = TurnKey {
+            scope: Scope::default(),
+            run: RunId::new("r").unwrap(),
+            session: SessionId::new("s").unwrap(),
+            name: Name::new("step/4"),
+        };
+        assert_eq!(read_turn(&turn(&turn_key)), Some(turn_key));
+    }
+
+    #[test]
+    fn one_workspace_is_never_a_prefix_of_another() {
+        let (short, long) = (Workspace::new("a").unwrap(), Workspace::new("ab").unwrap());
+        let id = SessionId::new("s").unwrap();
+        assert!(!session(&long, &id).starts_with(&joined(None, &[short.as_str()])));
+    }
+
+    #[test]
+    fn later_runs_are_listed_first() {
+        let (workspace, run) = (Workspace::default(), RunId::new("r").unwrap());
+        let at = |micros| listed(&workspace, Timestamp::from_micros(micros), &run);
+        assert!(at(2) < at(1) && at(1) < at(0));
+        assert_eq!(listed_run(&at(5), &workspace), Some(run.clone()));
+    }
+}

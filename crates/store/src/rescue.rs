@@ -1,0 +1,81 @@
+//! The engine truncates its log behind a damaged spot when it opens it, without a word. So the log is
+//! copied first, and the copy is kept when the check afterwards finds that something is missing.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// A copy of the log files as they were found.
+#[derive(Debug)]
+pub(crate) struct Rescue {
+    path: PathBuf,
+}
+
+impl Rescue {
+    /// Copies the log files of a database, if there are any.
+    pub(crate) fn copy(folder: &Path, database: &Path) -> std::io::Result<Self> {
+        let path = folder.join("log-as-found");
+        if path.exists() {
+            // An earlier process died while it checked: its copy is the older truth.
+            return Ok(Self { path });
+        }
+        let scratch = folder.join("log-as-found.part");
+        if scratch.exists() {
+            std::fs::remove_dir_all(&scratch)?;
+        }
+        std::fs::create_dir_all(&scratch)?;
+        for file in log_files(database)? {
+            if let Some(name) = file.file_name() {
+                copy_sparse(&file, &scratch.join(name))?;
+            }
+        }
+        std::fs::rename(&scratch, &path)?;
+        Ok(Self { path })
+    }
+
+    /// All is well: the copy is not needed.
+    pub(crate) fn discard(self) -> std::io::Result<()> {
+        std::fs::remove_dir_all(self.path)
+    }
+
+    /// Something is missing: puts the log back as it was found and keeps the copy under a name of its own.
+    pub(crate) fn keep(self, database: &Path) -> std::io::Result<PathBuf> {
+        for file in log_files(&self.path)? {
+            if let Some(name) = file.file_name() {
+                copy_sparse(&file, &database.join(name))?;
+            }
+        }
+        let kept = (1..).map(|n| self.path.with_file_name(format!("damaged-log-{n}"))).find(|path| !path.exists());
+        let kept = kept.unwrap_or_else(|| self.path.clone());
+        std::fs::rename(&self.path, &kept)?;
+        Ok(kept)
+    }
+}
+
+fn log_files(database: &Path) -> std::io::Result<Vec<PathBuf>> {
+    if !database.exists() {
+        return Ok(Vec::new());
+    }
+    let entries = std::fs::read_dir(database)?.collect::<Result<Vec<_>, _>>()?;
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "jnl");
+    Ok(entries.into_iter().map(|entry| entry.path()).filter(is_log).collect())
+}
+
+/// Log files are allocated ahead; the empty part is not written.
+fn copy_sparse(from: &Path, to: &Path) -> std::io::Result<()> {
+    let (mut source, mut target) = (File::open(from)?, File::create(to)?);
+    let length = source.metadata()?.len();
+    let mut block = vec![0; 1 << 20];
+    loop {
+        let read = source.read(&mut block)?;
+        if read == 0 {
+            break;
+        }
+        if block[..read].iter().all(|byte| *byte == 0) {
+            target.seek(SeekFrom::Current(i64::try_from(read).unwrap_or(0)))?;
+        } else {
+            target.write_all(&block[..read])?;
+        }
+    }
+    target.set_len(length)
+}

@@ -1,0 +1,120 @@
+//! What readers see of the journal without touching the disk: open turns and recent sessions.
+
+use crate::cache::Cache;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trellis_domain::record::Record;
+use trellis_domain::{SessionId, Timestamp, Workspace};
+use trellis_orchestrator::ports::{Committed, OpenTurn, SessionLog, TurnKey};
+
+/// The records of recent sessions take at most about twice this many bytes.
+const CACHED_RECORDS: usize = 16 << 20;
+
+/// An open turn as it is stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Turn {
+    pub(crate) due: Option<Timestamp>,
+    pub(crate) root: bool,
+    /// How often it was begun after it was found on disk.
+    pub(crate) begun: u32,
+    /// Found on disk: an earlier process may have begun it.
+    #[serde(skip)]
+    pub(crate) recovered: bool,
+}
+
+impl Turn {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a turn is always JSON")
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    turns: Mutex<HashMap<TurnKey, Turn>>,
+    sessions: Mutex<Cache<(Workspace, SessionId), SessionLog>>,
+    open_runs: AtomicUsize,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(crate) fn new(turns: HashMap<TurnKey, Turn>, open_runs: usize) -> Self {
+        Self {
+            turns: Mutex::new(turns),
+            sessions: Mutex::new(Cache::new(CACHED_RECORDS)),
+            open_runs: AtomicUsize::new(open_runs),
+        }
+    }
+
+    pub(crate) fn turns(&self) -> MutexGuard<'_, HashMap<TurnKey, Turn>> {
+        lock(&self.turns)
+    }
+
+    pub(crate) fn open_runs(&self) -> usize {
+        self.open_runs.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn due(&self, now: Timestamp) -> Vec<OpenTurn> {
+        let due = |(_, turn): &(&TurnKey, &Turn)| turn.due.is_none_or(|due| due <= now);
+        let open = |(key, turn): (&TurnKey, &Turn)| OpenTurn {
+            key: key.clone(),
+            due: turn.due,
+            root: turn.root,
+            begun: turn.begun,
+        };
+        self.turns().iter().filter(due).map(open).collect()
+    }
+
+    /// A durable commit becomes visible.
+    pub(crate) fn publish(
+        &self,
+        workspace: &Workspace,
+        committed: &Committed,
+        sizes: &[usize],
+        closed: Option<&TurnKey>,
+        began: bool,
+        ended: bool,
+    ) {
+        {
+            let mut turns = self.turns();
+            if let Some(turn) = closed {
+                turns.remove(turn);
+            }
+            for turn in &committed.opened {
+                let open = Turn { due: turn.due, root: turn.root, begun: 0, recovered: false };
+                turns.insert(turn.key.clone(), open);
+            }
+        }
+        if began {
+            self.open_runs.fetch_add(1, Ordering::Relaxed);
+        }
+        if ended {
+            self.open_runs.fetch_sub(1, Ordering::Relaxed);
+        }
+        for (record, size) in committed.records.iter().zip(sizes) {
+            self.append(workspace, record, *size);
+        }
+    }
+
+    /// Adds a record to a cached session, or begins one. A session that is not cached stays on disk.
+    fn append(&self, workspace: &Workspace, record: &Arc<Record>, size: usize) {
+        let place = (workspace.clone(), record.header.session.clone());
+        let mut sessions = lock(&self.sessions);
+        let known = sessions.remove_with_weight(&place);
+        let first = record.header.version == 1 && known.is_none();
+        if let Some((mut log, weight)) = known.or(first.then(|| (SessionLog { version: 0, records: vec![] }, 0))) {
+            log.version = record.header.version;
+            log.records.push(Arc::clone(record));
+            sessions.put(place, log, weight + size);
+        }
+    }
+
+    pub(crate) fn cached(&self, place: &(Workspace, SessionId)) -> Option<SessionLog> {
+        lock(&self.sessions).get(place).cloned()
+    }
+
+}

@@ -1,0 +1,132 @@
+//! Opening and closing a data folder.
+
+use crate::chain;
+use crate::committer::{Committer, Request};
+use crate::config::EmbeddedConfig;
+use crate::folder::{Folder, HighWater, Holder, Mark, OpenError};
+use crate::graph::Graph;
+use crate::journal::EmbeddedJournal;
+use crate::keys::{self, prefix};
+use crate::rescue::Rescue;
+use crate::state::{Shared, Turn};
+use crate::tables::{Tables, read_failed};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use trellis_orchestrator::ports::{JournalError, TurnKey, World};
+
+/// The embedded engine: one folder, owned by one process.
+#[derive(Debug)]
+pub struct Store {
+    pub journal: Arc<EmbeddedJournal>,
+    pub config: Arc<EmbeddedConfig>,
+    pub graph: Arc<Graph>,
+    committer: Option<JoinHandle<()>>,
+    /// Dropped last: until then the folder is ours.
+    folder: Folder,
+}
+
+impl Store {
+    /// Takes the folder, checks that nothing acknowledged is missing, and starts the committer.
+    pub fn open(path: &Path, holder: &Holder, world: Arc<dyn World>) -> Result<Self, OpenError> {
+        let folder = Folder::take(path, holder)?;
+        let (high_water, known) = HighWater::open(&folder).map_err(|error| folder.unusable(error))?;
+        let rescue = Rescue::copy(path, &folder.journal()).map_err(|error| folder.unusable(error))?;
+        let (tables, mark) = match open_checked(&folder, known) {
+            Ok(opened) => opened,
+            Err(Fault::Unusable(reason)) => return Err(folder.unusable(reason)),
+            Err(Fault::Damaged(reason)) => {
+                let kept = rescue.keep(&folder.journal()).ok();
+                return Err(folder.damaged(reason, kept));
+            }
+        };
+        rescue.discard().map_err(|error| folder.unusable(error))?;
+        let damaged = |error: JournalError| folder.damaged(error.to_string(), None);
+        let (turns, open_runs) = open_turns(&tables).map_err(damaged)?;
+        let shared = Arc::new(Shared::new(turns, open_runs));
+        let (requests, inbox) = mpsc::channel();
+        let committer = Committer::new(tables.clone(), Arc::clone(&shared), high_water, mark);
+        let thread = std::thread::Builder::new().name("committer".to_owned());
+        let committer = thread.spawn(move || committer.run(&inbox)).map_err(|error| folder.unusable(error))?;
+        let journal = EmbeddedJournal { tables, shared, requests };
+        let graph = Graph::open(&folder.view(), journal.clone()).map_err(|error| folder.unusable(error))?;
+        Ok(Self {
+            config: Arc::new(EmbeddedConfig::new(journal.clone(), world)),
+            journal: Arc::new(journal),
+            graph: Arc::new(graph),
+            committer: Some(committer),
+            folder,
+        })
+    }
+
+    /// Recomputes the whole hash chain. The number of commits, or what is wrong.
+    pub fn check(&self) -> Result<u64, JournalError> {
+        chain::check_from(&self.journal.tables, Mark::START).map(|mark| mark.number)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // A committer that is gone already has nothing left to write.
+        drop(self.journal.requests.send(Request::Stop));
+        if let Some(thread) = self.committer.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the committer failed while closing");
+        }
+    }
+}
+
+enum Fault {
+    Unusable(String),
+    Damaged(String),
+}
+
+/// Opens the journal and compares it with the high-water mark before anything is trusted.
+fn open_checked(folder: &Folder, known: Option<Mark>) -> Result<(Tables, Mark), Fault> {
+    let tables = Tables::open(&folder.journal()).map_err(|error| match error {
+        fjall::Error::Io(error) => Fault::Unusable(error.to_string()),
+        other => Fault::Damaged(other.to_string()),
+    })?;
+    let broken = |error: JournalError| Fault::Damaged(error.to_string());
+    let newest = chain::newest(&tables).map_err(broken)?;
+    let known = known.unwrap_or_else(|| {
+        tracing::debug!("there is no high-water mark; everything is checked");
+        Mark::START
+    });
+    if newest.number < known.number {
+        let lost = known.number - newest.number;
+        return Err(Fault::Damaged(format!(
+            "{lost} of {} commits that were on disk are missing from the log",
+            known.number
+        )));
+    }
+    if chain::at(&tables, known.number).map_err(broken)? != Some(known) {
+        return Err(Fault::Damaged(format!("commit {} is not the one that was written", known.number)));
+    }
+    let checked = chain::check_from(&tables, known).map_err(broken)?;
+    Ok((tables, checked))
+}
+
+/// The open turns as the journal has them, and how many runs they belong to.
+fn open_turns(tables: &Tables) -> Result<(HashMap<TurnKey, Turn>, usize), JournalError> {
+    let mut turns = HashMap::new();
+    for row in tables.index.prefix([prefix::TURN]) {
+        let (key, value) = row.into_inner().map_err(read_failed)?;
+        let damaged = || JournalError::Damaged("an open turn cannot be read".to_owned());
+        let key = keys::read_turn(&key).ok_or_else(damaged)?;
+        let turn: Turn = serde_json::from_slice(&value).map_err(|_| damaged())?;
+        turns.insert(key, Turn { recovered: true, ..turn });
+    }
+    let runs: HashSet<_> = turns.keys().map(|turn| (turn.scope.workspace.clone(), turn.run.clone())).collect();
+    let mut open = 0;
+    for (workspace, run) in &runs {
+        open += usize::from(tables.run(workspace, run)?.is_some_and(|summary| !summary.state.is_end()));
+    }
+    Ok((turns, open))
+}

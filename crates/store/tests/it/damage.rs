@@ -1,0 +1,165 @@
+//! Files are cut, flipped, taken and replaced. Nothing acknowledged may vanish without a word.
+
+use crate::{holder, open};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::run::RunState;
+use trellis_domain::{RunId, Workspace};
+use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
+use trellis_orchestrator::memory::scripted::ScriptedPrompter;
+use trellis_orchestrator::ports::{Config, Journal, RunFilter};
+use trellis_store::{OpenError, Store};
+
+async fn bench(store: &Store) -> Bench {
+    let ports = (Arc::clone(&store.journal) as Arc<dyn Journal>, Arc::clone(&store.config) as Arc<dyn Config>);
+    Bench::new(ports, ScriptedPrompter::replies(&SCRIPT)).await
+}
+
+/// Runs some sessions to their end and closes the folder.
+async fn fill(path: &Path, sessions: usize) -> Vec<RunId> {
+    let store = open(path).unwrap();
+    let bench = bench(&store).await;
+    let mut runs = Vec::new();
+    for n in 0..sessions {
+        runs.push(bench.ask(n, SomeLimits::default()).await);
+    }
+    bench.finish(&runs, 1).await;
+    drop(bench);
+    drop(store);
+    runs
+}
+
+fn log(path: &Path) -> PathBuf {
+    let entries = fs::read_dir(path.join("journal")).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "jnl")).max().unwrap()
+}
+
+/// The length of the log without the space allocated ahead.
+fn used(log: &Path) -> usize {
+    fs::read(log).unwrap().iter().rposition(|byte| *byte != 0).unwrap() + 1
+}
+
+fn flip(log: &Path, at: usize) {
+    let mut bytes = fs::read(log).unwrap();
+    bytes[at] ^= 0x40;
+    fs::write(log, bytes).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_reopens_with_everything_that_was_committed() {
+    let folder = TempDir::new().unwrap();
+    let runs = fill(folder.path(), 5).await;
+    let store = open(folder.path()).unwrap();
+    let page = store.journal.runs(&Workspace::default(), &RunFilter::default(), None, 100).await.unwrap();
+    assert_eq!(page.runs.len(), runs.len());
+    assert!(page.runs.iter().all(|run| run.state == RunState::Answered));
+    assert!(store.check().unwrap() >= 45, "five sessions of nine commits, and the configuration");
+    assert_eq!(store.journal.open_runs(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_run_goes_on_after_reopening_without_paying_twice() {
+    let folder = TempDir::new().unwrap();
+    let run = {
+        let store = open(folder.path()).unwrap();
+        bench(&store).await.ask(1, SomeLimits::default()).await
+    };
+    let store = open(folder.path()).unwrap();
+    assert_eq!(store.journal.open_runs(), 1);
+    let bench = bench(&store).await;
+    bench.finish(std::slice::from_ref(&run), 1).await;
+    assert_eq!(bench.summary(&run).await.state, RunState::Answered);
+    assert_eq!(bench.records(&run).await[2].header.attempt, 2, "an earlier process may have begun it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unacknowledged_torn_tail_is_dropped_and_the_rest_is_there() {
+    for cut in [1, 7, 100, 1000] {
+        let folder = TempDir::new().unwrap();
+        fill(folder.path(), 3).await;
+        // The tail was never acknowledged: the mark does not know it yet.
+        let log = log(folder.path());
+        let length = used(&log);
+        let mut bytes = fs::read(&log).unwrap();
+        let tail = bytes[..300].to_vec();
+        bytes[length..length + 300].copy_from_slice(&tail);
+        bytes[length + 300 - cut.min(290)..length + 300].fill(0);
+        fs::write(&log, bytes).unwrap();
+        let store = open(folder.path()).unwrap();
+        assert!(store.check().is_ok());
+        let page = store.journal.runs(&Workspace::default(), &RunFilter::default(), None, 100).await.unwrap();
+        assert_eq!(page.runs.len(), 3, "cut {cut}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_acknowledged_tail_that_is_missing_is_noticed_and_the_log_is_kept() {
+    let folder = TempDir::new().unwrap();
+    fill(folder.path(), 3).await;
+    let log = log(folder.path());
+    let cut = used(&log) - 500;
+    fs::OpenOptions::new().write(true).open(&log).unwrap().set_len(cut as u64).unwrap();
+    let before = fs::read(&log).unwrap();
+    for _ in 0..2 {
+        let error = open(folder.path()).unwrap_err();
+        let OpenError::Damaged { kept: Some(kept), .. } = &error else { panic!("{error}") };
+        let copy = kept.join(log.file_name().unwrap());
+        assert_eq!(fs::read(copy).unwrap(), before, "the log as it was found is kept");
+        assert_eq!(fs::read(&log).unwrap(), before, "and put back");
+        assert!(error.to_string().contains("commits that were on disk are missing"), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_byte_anywhere_in_the_log_is_noticed() {
+    let folder = TempDir::new().unwrap();
+    fill(folder.path(), 4).await;
+    let log = log(folder.path());
+    let (whole, length) = (fs::read(&log).unwrap(), used(&log));
+    let mut noticed = 0;
+    for part in 1..12 {
+        flip(&log, length * part / 12);
+        match open(folder.path()) {
+            Err(OpenError::Damaged { .. }) => noticed += 1,
+            Err(other) => panic!("{other}"),
+            Ok(store) => panic!("byte {} of {length}: {:?}", length * part / 12, store.check()),
+        }
+        fs::write(&log, &whole).unwrap();
+    }
+    assert_eq!(noticed, 11);
+    assert!(open(folder.path()).unwrap().check().is_ok(), "the undamaged log is as good as before");
+}
+
+#[test]
+fn a_folder_in_use_names_its_holder() {
+    let folder = TempDir::new().unwrap();
+    let mut serving = holder();
+    serving.url = Some("http://localhost:8888".into());
+    serving.command = "trellis serve".into();
+    let _store = Store::open(folder.path(), &serving, Arc::new(trellis_orchestrator::ports::RealWorld)).unwrap();
+    let error = open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("in use by `trellis serve`"), "{error}");
+    assert!(error.contains("at http://localhost:8888"), "{error}");
+}
+
+#[test]
+fn a_newer_format_is_refused_and_left_alone() {
+    let folder = TempDir::new().unwrap();
+    drop(open(folder.path()).unwrap());
+    fs::write(folder.path().join("format"), "99\n").unwrap();
+    let error = open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("has format 99, this program knows up to 1; use a newer version"), "{error}");
+    assert_eq!(fs::read_to_string(folder.path().join("format")).unwrap(), "99\n");
+}
+
+#[test]
+fn a_folder_that_is_a_file_is_refused_with_a_reason() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let error = open(&file).unwrap_err().to_string();
+    assert!(error.contains("choose a folder you can write to"), "{error}");
+}

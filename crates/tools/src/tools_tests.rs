@@ -1,0 +1,128 @@
+use super::*;
+use trellis_domain::config::{Item, Settings, validate};
+use trellis_domain::record::Name;
+use trellis_domain::{Collection, Scope, SessionId};
+use trellis_orchestrator::memory::scripted::ScriptedPrompter;
+use trellis_orchestrator::ports::{CallLabels, PromptError};
+
+fn tool(value: &str) -> ToolItem {
+    match validate("tool", "t", value) {
+        Ok(Item::Tool(tool)) => *tool,
+        other => panic!("not a tool: {other:?}"),
+    }
+}
+
+fn call(tool: ToolItem, arguments: &Value) -> ToolCall {
+    let session = SessionId::new("s").unwrap();
+    ToolCall {
+        scope: Scope::default(),
+        collection: Collection::default(),
+        settings: Arc::new(Settings::default()),
+        tool,
+        arguments: arguments.as_object().cloned().unwrap(),
+        idempotency_key: "k".to_owned(),
+        labels: CallLabels { run: session.clone(), session, step: Name::observation(1), attempt: 1 },
+    }
+}
+
+/// Calls a tool whose model repeats what it was sent.
+async fn echo(value: &str, arguments: Value) -> Result<ToolOutput, String> {
+    let script = |call: &PromptCall| Ok(format!("{} {}", call.id, Value::Object(call.variables.clone())));
+    let tools = Tools::new(Arc::new(ScriptedPrompter::new(script)));
+    tools.call(call(tool(value), &arguments)).await.map_err(|error| error.to_string())
+}
+
+const ASK: &str = r#"{"type": "text-completion", "name": "ask"}"#;
+const LOOKUP: &str = r#"{"type": "prompt", "name": "lookup", "template": "find", "arguments": [
+    {"name": "company", "type": "string"}, {"name": "year", "type": "integer"}]}"#;
+
+#[tokio::test]
+async fn a_text_completion_asks_the_prompt_question_and_nothing_else() {
+    let output = echo(ASK, json!({ "question": "Why?", "mood": "good" })).await.unwrap();
+    assert_eq!(output.text, r#"question {"question":"Why?"}"#);
+    let spent = output.usage;
+    assert_eq!((spent.model.as_deref(), spent.in_token, spent.model_calls), (Some("scripted"), Some(7), 1));
+    let output = echo(ASK, json!({ "question": { "a": [1] } })).await.unwrap();
+    assert_eq!(output.text, r#"question {"question":"{\"a\":[1]}"}"#);
+}
+
+#[tokio::test]
+async fn a_prompt_tool_renders_its_template_with_the_arguments() {
+    let output = echo(LOOKUP, json!({ "company": "X", "year": 2024, "note": "n" })).await.unwrap();
+    assert_eq!(output.text, r#"find {"company":"X","year":2024,"note":"n"}"#);
+}
+
+#[tokio::test]
+async fn a_missing_argument_is_named_together_with_the_expected_ones() {
+    let expected = "the argument `year` is missing; `lookup` expects `company` (string), `year` (integer)";
+    assert_eq!(echo(LOOKUP, json!({ "company": "X" })).await.unwrap_err(), expected);
+    assert_eq!(echo(LOOKUP, json!({ "company": "X", "year": null })).await.unwrap_err(), expected);
+    let expected = "the argument `question` is missing; `ask` expects `question` (string)";
+    assert_eq!(echo(ASK, json!({ "query": "Why?" })).await.unwrap_err(), expected);
+}
+
+#[tokio::test]
+async fn other_kinds_say_that_they_are_not_available() {
+    for value in [
+        r#"{"type": "knowledge-query"}"#,
+        r#"{"type": "mcp-tool", "mcp-tool": "m"}"#,
+        r#"{"type": "structured-query"}"#,
+        r#"{"type": "row-embeddings-query", "schema-name": "s"}"#,
+        r#"{"type": "tool-service", "service": "s"}"#,
+    ] {
+        let kind = tool(value).kind;
+        let error = echo(value, json!({ "question": "Why?" })).await.unwrap_err();
+        assert_eq!(error, format!("tools of type `{}` are not available in this version", kind.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn a_models_failure_becomes_the_tools_error() {
+    let tools = Tools::new(Arc::new(ScriptedPrompter::new(|_| Err("overloaded".to_owned()))));
+    let error = tools.call(call(tool(ASK), &json!({ "question": "Why?" }))).await.unwrap_err();
+    assert_eq!(error.0, "the model did not answer: overloaded");
+}
+
+/// A prompter that knows no prompt, or replies with JSON.
+#[derive(Debug)]
+struct Fixed(Option<ReplyContent>);
+
+impl Prompter for Fixed {
+    fn ask<'a>(
+        &'a self,
+        call: PromptCall,
+        _: &'a mut dyn ReplySink,
+    ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
+        let reply = |content| PromptReply {
+            raw: "as written".to_owned(),
+            content,
+            prompt: trellis_domain::record::PromptUse::default(),
+            model: None,
+            in_token: None,
+            out_token: None,
+            failures: Vec::new(),
+        };
+        let result = self.0.clone().map(reply).ok_or(PromptError::UnknownPrompt { id: call.id });
+        Box::pin(std::future::ready(result))
+    }
+}
+
+async fn fixed(content: Option<ReplyContent>) -> Result<ToolOutput, ToolError> {
+    let arguments = json!({ "company": "X", "year": 1 });
+    Tools::new(Arc::new(Fixed(content))).call(call(tool(LOOKUP), &arguments)).await
+}
+
+#[tokio::test]
+async fn structured_replies_are_returned_as_json() {
+    let object = fixed(Some(ReplyContent::Object(json!({ "a": 1 })))).await.unwrap();
+    assert_eq!(object.text, r#"{"a":1}"#);
+    let list = fixed(Some(ReplyContent::List(vec![json!(1), json!("b")]))).await.unwrap();
+    assert_eq!(list.text, r#"[1,"b"]"#);
+    assert_eq!(fixed(Some(ReplyContent::Text)).await.unwrap().text, "as written");
+}
+
+#[tokio::test]
+async fn a_missing_template_is_named() {
+    let error = fixed(None).await.unwrap_err().0;
+    assert_eq!(error, "there is no prompt `find`; add the configuration item prompt/template.find");
+}
