@@ -1,1 +1,35 @@
-fn main() {}
+//! Figures, not tests: what a session costs, how many wait in how little memory, how soon `ask` speaks.
+//!
+//! `cargo xtask bench` runs all; each measurement is a process of its own, so that none sees another's memory.
+#![allow(clippy::print_stdout, clippy::cast_precision_loss, reason = "figures for people")]
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+
+mod machine;
+mod setup;
+mod throughput;
+mod waiting;
+mod warm_start;
+
+use anyhow::{Result, bail};
+use std::process::Command;
+
+const ALL: [&str; 4] = ["engine", "sessions", "waiting", "warm-start"];
+
+fn main() -> Result<()> {
+    match std::env::args().nth(1).as_deref() {
+        None => {
+            for name in ALL {
+                let status = Command::new(std::env::current_exe()?).arg(name).status()?;
+                if !status.success() {
+                    bail!("{name} failed: {status}");
+                }
+            }
+            Ok(())
+        }
+        Some("engine") => setup::runtime()?.block_on(throughput::engine()),
+        Some("sessions") => setup::runtime()?.block_on(throughput::sessions()),
+        Some("waiting") => setup::runtime()?.block_on(waiting::run()),
+        Some("warm-start") => warm_start::run(),
+        Some(other) => bail!("there is no measurement `{other}`; choose from {}", ALL.join(", ")),
+    }
+}

@@ -1,1 +1,59 @@
-fn main() {}
+//! Chores. `cargo xtask test` is everything that must pass.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore tells what it does")]
+
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The version that `deny.toml` is written for.
+const CARGO_DENY: &str = "0.20.2";
+
+fn main() -> Result<()> {
+    match std::env::args().nth(1).as_deref() {
+        Some("test") => test(),
+        Some("bench") => {
+            run("cargo", &["build", "--release", "--package", "trellis", "--package", "bench"])?;
+            run("cargo", &["run", "--release", "--quiet", "--package", "bench"])
+        }
+        _ => bail!("choose a chore: `cargo xtask test` checks everything, `cargo xtask bench` measures"),
+    }
+}
+
+fn test() -> Result<()> {
+    run("cargo", &["fmt", "--all", "--check"])?;
+    run("cargo", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"])?;
+    run("cargo", &["test", "--workspace", "--all-features"])?;
+    deny()?;
+    println!("all checks passed");
+    Ok(())
+}
+
+/// Licences, bans and sources of the dependencies; none of these needs the network.
+fn deny() -> Result<()> {
+    let tools = root()?.join("target/tools");
+    let program = tools.join("bin").join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
+    let installed = Command::new(&program).arg("--version").output().is_ok_and(|output| {
+        output.status.success() && String::from_utf8_lossy(&output.stdout).contains(CARGO_DENY)
+    });
+    if !installed {
+        let root = tools.display().to_string();
+        run("cargo", &["install", "cargo-deny", "--version", CARGO_DENY, "--locked", "--quiet", "--root", &root])?;
+    }
+    let program = program.display().to_string();
+    run(&program, &["--all-features", "check", "licenses", "bans", "sources"])
+}
+
+fn root() -> Result<PathBuf> {
+    let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    Ok(manifest.parent().context("xtask lies in the workspace")?.to_owned())
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<()> {
+    println!("$ {program} {}", arguments.join(" "));
+    let status = Command::new(program).args(arguments).current_dir(root()?).status();
+    let status = status.with_context(|| format!("cannot start {program}"))?;
+    if !status.success() {
+        bail!("`{program} {}` failed: {status}", arguments.join(" "));
+    }
+    Ok(())
+}

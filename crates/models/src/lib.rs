@@ -12,3 +12,6 @@ mod template;
 pub use prompter::TemplatePrompter;
 pub use provider::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
 pub use rehearsal::{NOTE, Rehearsal};
+
+#[cfg(test)]
+mod seeded_prompt_tests;

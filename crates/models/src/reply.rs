@@ -49,10 +49,10 @@ impl<'a> ReplyReader<'a> {
         let wrong = |reason| PromptError::WrongReply { id: self.id.to_owned(), reason, raw: raw.to_owned() };
         match &self.kind {
             Kind::Text => Ok(ReplyContent::Text),
-            Kind::Json(validator) => match checked(json_in(raw).map_err(wrong)?, validator.as_ref()).map_err(wrong)? {
-                Value::Array(members) => Ok(ReplyContent::List(members)),
-                other => Ok(ReplyContent::Object(other)),
-            },
+            Kind::Json(validator) => {
+                let value = json_in(raw).and_then(|value| checked(value, validator.as_ref()));
+                value.map(list_or_object).map_err(wrong)
+            }
             Kind::JsonLines(validator) => {
                 let values = raw.lines().filter_map(|line| serde_json::from_str(line).ok());
                 let valid = values.filter_map(|value| checked(value, validator.as_ref()).ok());
@@ -60,6 +60,10 @@ impl<'a> ReplyReader<'a> {
             }
         }
     }
+}
+
+fn list_or_object(value: Value) -> ReplyContent {
+    if let Value::Array(members) = value { ReplyContent::List(members) } else { ReplyContent::Object(value) }
 }
 
 /// The whole reply, or the first block of code in it: models like to wrap and to explain.

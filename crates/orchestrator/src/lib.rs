@@ -8,6 +8,7 @@ pub mod accept;
 pub mod contract;
 pub mod dialog;
 pub mod driver;
+pub mod events;
 pub mod hub;
 pub mod ledger;
 pub mod library;

@@ -184,3 +184,39 @@ impl Journal for EmbeddedJournal {
         Box::pin(off_the_runtime(move || tables.events(&workspace, &run, after, limit)))
     }
 }
+
+/// What an audit of a run's stored bytes found.
+#[derive(Debug, Default)]
+pub struct Audit {
+    pub records: usize,
+    pub faults: Vec<String>,
+}
+
+impl EmbeddedJournal {
+    /// Reads a run's records as they are stored: contents against hashes, links against contents, numbers
+    /// without gap.
+    pub async fn audit(&self, workspace: &Workspace, run: &RunId) -> Result<Audit, JournalError> {
+        let (tables, workspace, run) = (self.tables.clone(), workspace.clone(), run.clone());
+        off_the_runtime(move || crate::audit::audit(&tables, &workspace, &run)).await
+    }
+
+    /// Runs whose id begins so.
+    pub async fn with_prefix(
+        &self,
+        workspace: &Workspace,
+        start: &str,
+        limit: usize,
+    ) -> Result<Vec<RunId>, JournalError> {
+        let mut prefix = keys::runs(workspace);
+        let skipped = prefix.len();
+        prefix.extend_from_slice(start.as_bytes());
+        let tables = self.tables.clone();
+        let read = move || {
+            let rows = tables.index.prefix(prefix).take(limit);
+            let run = |key: &[u8]| RunId::new(std::str::from_utf8(key.get(skipped..key.len() - 1)?).ok()?).ok();
+            let keys = rows.map(|row| row.key().map_err(read_failed)).collect::<Result<Vec<_>, _>>()?;
+            Ok(keys.iter().filter_map(|key| run(key)).collect())
+        };
+        off_the_runtime(read).await
+    }
+}

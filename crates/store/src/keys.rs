@@ -47,6 +47,11 @@ pub(crate) fn event(workspace: &Workspace, run: &RunId, seq: u64) -> Vec<u8> {
     key
 }
 
+/// All runs of a workspace, by id.
+pub(crate) fn runs(workspace: &Workspace) -> Vec<u8> {
+    joined(Some(prefix::RUN), &[workspace.as_str()])
+}
+
 pub(crate) fn run(workspace: &Workspace, run: &RunId) -> Vec<u8> {
     joined(Some(prefix::RUN), &[workspace.as_str(), run.as_str()])
 }

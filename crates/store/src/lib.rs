@@ -3,6 +3,7 @@
 //! The journal keeps the commit contract on fjall; see [`committer`](self) for how commits are grouped.
 //! The graph is a view in a database of its own: deletable and rebuildable at any time.
 
+mod audit;
 mod cache;
 mod chain;
 mod committer;
@@ -20,5 +21,5 @@ pub mod view;
 pub use config::EmbeddedConfig;
 pub use folder::{FORMAT, Holder, OpenError};
 pub use graph::{Graph, GraphError};
-pub use journal::EmbeddedJournal;
+pub use journal::{Audit, EmbeddedJournal};
 pub use store::Store;

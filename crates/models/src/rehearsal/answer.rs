@@ -2,7 +2,6 @@
 
 use super::line;
 use super::react::{Inquiry, PastStep, RISK, Scene};
-use std::fmt::Write as _;
 
 /// The signals that the sample data ends with, from good to bad.
 const SIGNALS: [&str; 3] = ["low", "moderate", "elevated"];
@@ -14,40 +13,51 @@ const QUOTED_CHARACTERS: usize = 300;
 pub(super) fn risk_profile(scene: &Scene, company: &str) -> String {
     let dimensions: Vec<_> = RISK.iter().map(|inquiry| (inquiry, observed(scene, inquiry))).collect();
     let sources: Vec<_> = dimensions.iter().filter_map(|(inquiry, step)| Some((*inquiry, answered(*step)?))).collect();
-    let worst = sources.iter().filter_map(|(_, step)| signal(&step.observation)).max();
-    let overall = worst.map_or("not known", |worst| SIGNALS[worst]);
-    let asked = dimensions.iter().filter(|(_, step)| step.is_some()).count();
-    let mut text = format!(
-        "## Partner risk profile: {company}\n\n**Overall: {overall}** ({} of {asked} sources answered, the worst signal \
-         counts). Confidence: low, because a script and not an analysis wrote this.\n",
-        sources.len()
-    );
-    text.push_str("\n| Dimension | Source | Signal |\n|---|---|---|\n");
-    for (inquiry, step) in &dimensions {
-        let _ = writeln!(text, "| {} | `{}` | {} |", inquiry.dimension, inquiry.tool, status(*step));
-    }
-    for (inquiry, step) in &sources {
-        let _ = write!(text, "\n### {}\n\n{}\n", inquiry.dimension, findings(&step.observation));
-    }
-    text.push_str(&gaps(&dimensions));
-    text.trim_end().to_owned()
+    let row = |(inquiry, step): &(&Inquiry, Option<&PastStep>)| {
+        format!("| {} | `{}` | {} |\n", inquiry.dimension, inquiry.tool, status(*step))
+    };
+    let section = |(inquiry, step): &(&Inquiry, &PastStep)| {
+        format!("### {}\n\n{}\n\n", inquiry.dimension, findings(&step.observation))
+    };
+    [
+        format!("## Partner risk profile: {company}\n\n{}\n\n", verdict(&dimensions, &sources)),
+        "| Dimension | Source | Signal |\n|---|---|---|\n".to_owned(),
+        dimensions.iter().map(row).collect(),
+        "\n".to_owned(),
+        sources.iter().map(section).collect(),
+        gaps(&dimensions),
+    ]
+    .concat()
+    .trim_end()
+    .to_owned()
 }
 
 /// The question, and what each step brought.
 pub(super) fn summary(scene: &Scene) -> String {
-    let mut text = format!("You asked: {}\n", line(&scene.question, QUOTED_CHARACTERS));
+    let question = line(&scene.question, QUOTED_CHARACTERS);
     if scene.history.is_empty() {
-        text.push_str("\nNo tool was called: none is offered that the script knows.\n");
+        return format!("You asked: {question}\n\nNo tool was called: none is offered that the script knows.");
     }
-    for (index, step) in scene.history.iter().enumerate() {
-        let brought = match step.error() {
+    let brought = |(index, step): (usize, &PastStep)| {
+        let outcome = match step.error() {
             Some(error) => format!("failed: {}", line(error, QUOTED_CHARACTERS)),
             None => format!("brought this:\n\n{}", quotation(&step.observation)),
         };
-        let _ = write!(text, "\n{}. `{}` {brought}\n", index + 1, line(&step.action, 60));
-    }
-    text.push_str("\nA language model would weigh this now and answer the question.");
-    text
+        format!("{}. `{}` {outcome}\n\n", index + 1, line(&step.action, 60))
+    };
+    let steps: String = scene.history.iter().enumerate().map(brought).collect();
+    format!("You asked: {question}\n\n{steps}A language model would weigh this now and answer the question.")
+}
+
+fn verdict(dimensions: &[(&Inquiry, Option<&PastStep>)], sources: &[(&Inquiry, &PastStep)]) -> String {
+    let worst = sources.iter().filter_map(|(_, step)| signal(&step.observation)).max();
+    let overall = worst.map_or("not known", |worst| SIGNALS[worst]);
+    let asked = dimensions.iter().filter(|(_, step)| step.is_some()).count();
+    format!(
+        "**Overall: {overall}** ({} of {asked} sources answered, the worst signal counts). Confidence: low, because a \
+         script and not an analysis wrote this.",
+        sources.len()
+    )
 }
 
 fn observed<'a>(scene: &'a Scene, inquiry: &Inquiry) -> Option<&'a PastStep> {
@@ -96,5 +106,5 @@ fn gaps(dimensions: &[(&Inquiry, Option<&PastStep>)]) -> String {
         }
     };
     let gaps: Vec<_> = dimensions.iter().filter_map(gap).collect();
-    if gaps.is_empty() { String::new() } else { format!("\n### Gaps\n\n{}\n", gaps.join("\n")) }
+    if gaps.is_empty() { String::new() } else { format!("### Gaps\n\n{}", gaps.join("\n")) }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "a test may fail loudly")]
 
 mod dialog;
+mod events;
 mod limits;
 
 use std::sync::Arc;

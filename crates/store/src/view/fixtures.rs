@@ -32,7 +32,7 @@ pub(crate) fn quad(s: &str, p: &str, o: Term, g: Option<&str>) -> Quad {
     Quad { s: iri(s), p: iri(p), o, g: g.map(str::to_owned) }
 }
 
-/// A ReAct run of three iterations.
+/// A run of three iterations.
 pub(crate) fn trace(run: usize) -> Vec<Quad> {
     let mut trace = Trace { run, quads: Vec::new() };
     let session = session_iri(run);

@@ -121,7 +121,9 @@ impl View {
         batch.insert(&self.tables().quads, CURSOR_KEY, cursor.to_be_bytes());
         batch.commit()?;
         // Only now: a term of a failed batch must be written again.
-        new_terms.into_iter().for_each(|key| recent_terms.remember(key));
+        for key in new_terms {
+            recent_terms.remember(key);
+        }
         Ok(())
     }
 

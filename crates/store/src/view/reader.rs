@@ -28,7 +28,9 @@ impl Reader {
         let path = pattern.access_path();
         let prefix = key_prefix(self.workspace, path.order, &path.prefix);
         Scan {
-            keys: self.snapshot.prefix(&self.tables.quads, prefix),
+            // Not `prefix`: fjall would also seek the end, and most scans are short.
+            keys: self.snapshot.range(&self.tables.quads, prefix.as_slice()..),
+            prefix,
             order: path.order,
             pattern,
             cancellation,
@@ -76,6 +78,7 @@ pub(super) fn term_key(workspace: WorkspaceId, id: TermId) -> TermKey {
 /// A range of index keys, of which those that match come out. Ends early when cancelled.
 pub(super) struct Scan {
     keys: fjall::Iter,
+    prefix: Vec<u8>,
     order: Order,
     pattern: IdPattern,
     cancellation: Cancellation,
@@ -83,9 +86,15 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    fn read(&self, guard: fjall::Guard) -> Result<EncodedQuad, ViewError> {
+    /// The next key of the range, whether it matches or not.
+    fn read_next(&mut self) -> Result<Option<EncodedQuad>, ViewError> {
+        let Some(guard) = self.keys.next() else { return Ok(None) };
         let key = guard.key()?;
-        read_quad_key(self.order, &key).ok_or_else(|| ViewError::KeyDamaged { key: key.to_vec() })
+        if !key.starts_with(&self.prefix) {
+            return Ok(None);
+        }
+        self.visited.fetch_add(1, Ordering::Relaxed);
+        read_quad_key(self.order, &key).map(Some).ok_or_else(|| ViewError::KeyDamaged { key: key.to_vec() })
     }
 }
 
@@ -94,11 +103,9 @@ impl Iterator for Scan {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.cancellation.is_cancelled() {
-            let guard = self.keys.next()?;
-            self.visited.fetch_add(1, Ordering::Relaxed);
-            match self.read(guard) {
-                Ok(quad) if !self.pattern.matches(&quad) => {}
-                found => return Some(found),
+            match self.read_next() {
+                Ok(Some(quad)) if !self.pattern.matches(&quad) => {}
+                found => return found.transpose(),
             }
         }
         None

@@ -9,7 +9,7 @@
 
 use super::ViewError;
 use fjall::compaction::Leveled;
-use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, PartitioningPolicy};
+use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, PartitioningPolicy, RestartIntervalPolicy};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions};
 use std::path::Path;
 use std::sync::Arc;
@@ -29,6 +29,9 @@ const WORKERS: usize = 2;
 /// Hashed keys spread over all tables, so a flush rewrites the whole next level. Smaller tables make
 /// that level smaller (measured while loading 1 M quads: a third less CPU than with 64 MB).
 const TABLE_BYTES: u64 = 16 * MB;
+/// A seek decodes half an interval; compression makes up for the bytes (measured: a third faster
+/// than with 16, 2 % larger).
+const RESTART_INTERVAL: u8 = 4;
 /// Index scans read neighbours; a dictionary read wants one entry.
 const QUADS_BLOCK_BYTES: u32 = 8 * 1024;
 
@@ -103,6 +106,7 @@ fn common_options() -> KeyspaceCreateOptions {
     KeyspaceCreateOptions::default()
         .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
         .compaction_strategy(Arc::new(Leveled::default().with_table_target_size(TABLE_BYTES)))
+        .data_block_restart_interval_policy(RestartIntervalPolicy::all(RESTART_INTERVAL))
         .index_block_partitioning_policy(PartitioningPolicy::all(true))
         .filter_block_partitioning_policy(PartitioningPolicy::all(true))
 }
@@ -118,6 +122,7 @@ fn quads_options() -> KeyspaceCreateOptions {
 fn terms_options() -> KeyspaceCreateOptions {
     common_options()
         .max_memtable_size(TERMS_MEMTABLE_BYTES)
+        .data_block_hash_ratio_policy(fjall::config::HashRatioPolicy::all(0.75))
         // An id comes from a quad, so its term is there.
         .expect_point_read_hits(true)
 }

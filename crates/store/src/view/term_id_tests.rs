@@ -22,9 +22,7 @@ pub(super) fn any_term() -> impl Strategy<Value = Term> {
         ("\\PC{0,4}", "(en|de-at|ar--rtl)").prop_map(|(value, tag)| literal(&value, "", &tag)),
         "[a-b]{1,2}".prop_map(|id| Term::Blank { id }),
     ];
-    leaf.prop_recursive(2, 6, 3, |inner| {
-        (inner.clone(), inner.clone(), inner).prop_map(|(s, p, o)| quoted(s, p, o))
-    })
+    leaf.prop_recursive(2, 6, 3, |inner| (inner.clone(), inner.clone(), inner).prop_map(|(s, p, o)| quoted(s, p, o)))
 }
 
 proptest! {

@@ -1,0 +1,103 @@
+//! The real engine with the rehearsal model, as `trellis ask` wires it.
+
+use anyhow::Result;
+use std::sync::Arc;
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use trellis_domain::config::StoredItem;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::AgentRequest;
+use trellis_domain::record::Name;
+use trellis_domain::{RequestId, RunId, Scope, Workspace};
+use trellis_models::{Provider, TemplatePrompter};
+use trellis_orchestrator::accept::{Question, UnknownNames};
+use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
+use trellis_orchestrator::hub::{Hub, Item};
+use trellis_orchestrator::ports::{Config, RealWorld, World};
+use trellis_orchestrator::queue::FairQueue;
+use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
+use trellis_store::{Holder, Store};
+use trellis_tools::Tools;
+
+/// The specification's question: three tool calls and an answer.
+pub(crate) const QUESTION: &str = "Assess the risk profile of Company X as a potential partner";
+
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+pub(crate) struct Engine {
+    pub(crate) store: Store,
+    pub(crate) orchestrator: Arc<Orchestrator>,
+    folder: TempDir,
+}
+
+impl Engine {
+    pub(crate) async fn new(provider: Arc<dyn Provider>, seeds: Vec<StoredItem>) -> Result<Self> {
+        let folder = TempDir::new()?;
+        let world: Arc<dyn World> = Arc::new(RealWorld);
+        let holder = Holder { pid: std::process::id(), command: "bench".to_owned(), url: None };
+        let store = Store::open(folder.path(), &holder, Arc::clone(&world))?;
+        store.config.put(&Workspace::default(), seeds).await?;
+        let prompter = Arc::new(TemplatePrompter::new(provider, Arc::clone(&world)));
+        let ports = Ports {
+            journal: Arc::clone(&store.journal) as _,
+            queue: Arc::new(FairQueue::new(Arc::clone(&world))),
+            config: Arc::clone(&store.config) as _,
+            tools: Arc::new(Tools::new(Arc::clone(&prompter) as _)),
+            prompter,
+            hub: Arc::new(Hub::default()),
+            world,
+        };
+        let options = Options { max_open_runs: 20_000, ..Options::default() };
+        Ok(Self { store, orchestrator: Arc::new(Orchestrator::new(ports, options)), folder })
+    }
+
+    /// Starts the workers; the sender stops them.
+    pub(crate) fn serve(&self, concurrency: usize) -> (watch::Sender<Option<Stop>>, JoinHandle<()>) {
+        let (stop, stopped) = watch::channel(None);
+        let options = WorkerOptions { concurrency, ..WorkerOptions::default() };
+        let workers = Workers::new(Arc::clone(&self.orchestrator), options);
+        (stop, tokio::spawn(async move { workers.run(stopped).await }))
+    }
+
+    pub(crate) fn disk_mb(&self) -> u64 {
+        fn size(path: &std::path::Path) -> u64 {
+            use std::os::unix::fs::MetadataExt;
+            let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+            entries
+                .map(|entry| match entry.metadata() {
+                    Ok(data) if data.is_dir() => size(&entry.path()),
+                    Ok(data) => data.blocks() * 512,
+                    Err(_) => 0,
+                })
+                .sum()
+        }
+        size(self.folder.path()) >> 20
+    }
+}
+
+pub(crate) async fn ask(orchestrator: &Orchestrator, n: usize) -> Result<RunId> {
+    let question = Question {
+        scope: Scope::default(),
+        request_id: RequestId::new(&format!("bench-{n}"))?,
+        request: AgentRequest { question: QUESTION.to_owned(), streaming: true, ..AgentRequest::default() },
+        limits: SomeLimits::default(),
+        names: UnknownNames::Refuse,
+    };
+    Ok(orchestrator.accept(question).await?.run)
+}
+
+/// Reads a run's stream to its end, as a caller does.
+pub(crate) async fn follow(orchestrator: &Orchestrator, run: &RunId) -> Result<()> {
+    let ports = &orchestrator.ports;
+    let mut subscription = ports.hub.subscribe(&Workspace::default(), run, 0);
+    loop {
+        if let Item::Record(record) = subscription.next(&*ports.journal).await?
+            && record.header.name == Name::end()
+        {
+            return Ok(());
+        }
+    }
+}

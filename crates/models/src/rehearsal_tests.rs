@@ -1,0 +1,268 @@
+use super::*;
+use crate::TemplatePrompter;
+use serde_json::{Map, json};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use trellis_domain::SessionId;
+use trellis_domain::config::{Settings, StoredItem};
+use trellis_domain::record::Name;
+use trellis_domain::reply::ReactReply;
+use trellis_orchestrator::ports::{CallLabels, PromptCall, PromptReply as Reply, Prompter, RealWorld, ReplySink};
+use trellis_patterns::react::parser;
+
+const PARTNER: &str = "Assess the risk profile of Company X as a potential partner";
+
+macro_rules! seeded {
+    ($($id:literal),*) => {
+        [$(($id, include_str!(concat!("../../trellis/seeds/prompts/", $id, ".txt")))),*]
+    };
+}
+
+fn settings() -> Arc<Settings> {
+    let prompts = seeded!(
+        "agent-react",
+        "question",
+        "sample-financial-data",
+        "sample-regulatory-filings",
+        "sample-news-search",
+        "sample-supply-chain",
+        "sample-notes"
+    );
+    let prompts = prompts.map(|(id, text)| ("prompt", format!("template.{id}"), json!({ "prompt": text })));
+    let tools: Map<String, Value> = serde_json::from_str(include_str!("../../trellis/seeds/tools.json")).unwrap();
+    let tools = tools.into_iter().map(|(key, value)| ("tool", key, value));
+    let item =
+        |(kind, key, value): (&str, String, Value)| StoredItem { kind: kind.to_owned(), key, value: value.to_string() };
+    let settings = Settings::take(1, prompts.into_iter().chain(tools).map(item)).0;
+    assert!(settings.problems.is_empty(), "{:?}", settings.problems);
+    Arc::new(settings)
+}
+
+/// Keeps the pieces.
+#[derive(Debug, Default)]
+struct Pieces(Vec<String>);
+
+impl ReplySink for Pieces {
+    fn text(&mut self, text: &str) -> ControlFlow<()> {
+        self.0.push(text.to_owned());
+        ControlFlow::Continue(())
+    }
+
+    fn restart(&mut self) {
+        panic!("a rehearsal never fails");
+    }
+}
+
+async fn ask(settings: &Arc<Settings>, id: &str, variables: Value) -> Reply {
+    let session = SessionId::new("s").unwrap();
+    let call = PromptCall {
+        settings: Arc::clone(settings),
+        id: id.to_owned(),
+        variables: variables.as_object().cloned().unwrap(),
+        schema: None,
+        labels: CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 },
+    };
+    let mut pieces = Pieces::default();
+    let prompter = TemplatePrompter::new(Arc::new(Rehearsal::instant()), Arc::new(RealWorld));
+    let reply = prompter.ask(call, &mut pieces).await.unwrap();
+    assert_eq!(pieces.0.concat(), reply.raw);
+    assert!(pieces.0.iter().all(|piece| (1..=PIECE).contains(&piece.chars().count())));
+    assert_eq!((reply.model.as_deref(), reply.out_token), (Some("rehearsal"), Some(rough_tokens(&reply.raw))));
+    reply
+}
+
+/// Plays a session as the loop would: the tools called, each thought, and the answer.
+struct Played {
+    calls: Vec<String>,
+    thoughts: Vec<String>,
+    answer: String,
+}
+
+/// With the tools of these names on offer, of which some fail.
+async fn play(question: &str, offered: &[&str], failing: &[&str]) -> Played {
+    let settings = settings();
+    let tools: Vec<_> = offered.iter().map(|name| &settings.tools[*name]).collect();
+    let described = |tool: &&trellis_domain::config::ToolItem| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments });
+    let described: Value = tools.iter().map(described).collect();
+    let (mut history, mut calls, mut thoughts) = (Vec::new(), Vec::new(), Vec::new());
+    loop {
+        let variables = json!({
+            "question": question, "tools": described, "tool_names": offered.join(","), "context": null, "history": history,
+        });
+        let reply = parser::read(&ask(&settings, "agent-react", variables).await.raw);
+        thoughts.push(reply.thought().to_owned());
+        let (tool, arguments) = match reply {
+            ReactReply::Action { tool, arguments, .. } => (tool, Value::Object(arguments)),
+            ReactReply::Answer { answer, .. } => return Played { calls, thoughts, answer },
+            ReactReply::Unreadable { reason, .. } => panic!("{reason}"),
+        };
+        calls.push(format!("{tool} {arguments}"));
+        let observation = if failing.contains(&tool.as_str()) {
+            "Error: the line is down".to_owned()
+        } else {
+            let prompt = settings.tools[&tool].setting("template").unwrap_or("question");
+            ask(&settings, prompt, arguments.clone()).await.raw
+        };
+        let thought = thoughts.last().unwrap();
+        history.push(json!({ "thought": thought, "action": tool, "arguments": arguments, "observation": observation }));
+    }
+}
+
+const ALL: [&str; 6] =
+    ["ask-model", "financial-data", "news-search", "regulatory-filings", "search-notes", "supply-chain"];
+
+#[tokio::test]
+async fn the_worked_example_is_played_with_three_tools() {
+    let played = play(PARTNER, &ALL, &[]).await;
+    assert_eq!(
+        played.calls,
+        [
+            r#"financial-data {"company":"Company X"}"#,
+            r#"regulatory-filings {"company":"Company X"}"#,
+            r#"news-search {"query":"Company X"}"#,
+        ]
+    );
+    assert!(played.thoughts[..3].iter().all(|thought| thought.contains("Company X")));
+    let answer = played.answer;
+    assert!(
+        answer.starts_with("## Partner risk profile: Company X\n\n**Overall: moderate** (3 of 3 sources"),
+        "{answer}"
+    );
+    for found in ["| Financial | `financial-data` | low |", "Net debt", "export licence", "late deliveries"] {
+        assert!(answer.contains(found), "{found} is missing in {answer}");
+    }
+    assert!(answer.contains("- Operational: `supply-chain` was not asked"));
+    assert!(answer.contains("Sample data (scripted)"));
+    assert!(answer.ends_with(NOTE));
+}
+
+#[tokio::test]
+async fn the_tools_on_offer_decide_which_are_played() {
+    let offered = ["supply-chain", "news-search", "financial-data"];
+    let calls = play("Is Globex & Sons a risky partner?", &offered, &[]).await.calls;
+    assert_eq!(
+        calls,
+        [
+            r#"financial-data {"company":"Globex & Sons"}"#,
+            r#"news-search {"query":"Globex & Sons"}"#,
+            r#"supply-chain {"company":"Globex & Sons"}"#,
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_failed_tool_is_mentioned_and_the_rest_goes_on() {
+    let played = play(PARTNER, &ALL, &["regulatory-filings"]).await;
+    assert_eq!(played.calls.len(), 3);
+    assert!(played.thoughts[2].starts_with("`regulatory-filings` failed (the line is down), so I go on without it. "));
+    assert!(played.answer.contains("(2 of 3 sources answered"));
+    assert!(played.answer.contains("- Legal: `regulatory-filings` failed: the line is down"));
+    let played = play(PARTNER, &ALL, &ALL).await;
+    assert!(played.answer.contains("**Overall: not known** (0 of 3"), "{}", played.answer);
+}
+
+#[tokio::test]
+async fn any_other_question_gets_two_tools_and_an_honest_summary() {
+    let played = play("Why is moss\n\nThought: green?", &ALL, &[]).await;
+    assert_eq!(
+        played.calls,
+        [
+            r#"search-notes {"query":"Why is moss Thought: green?"}"#,
+            r#"ask-model {"question":"Why is moss Thought: green?"}"#,
+        ]
+    );
+    assert!(played.answer.starts_with("You asked: Why is moss Thought: green?\n\n1. `search-notes` brought this:"));
+    assert!(played.answer.contains("> - Nothing was looked up, and nothing is claimed"));
+    assert!(played.answer.ends_with(NOTE));
+}
+
+#[tokio::test]
+async fn without_a_tool_that_it_knows_it_answers_at_once() {
+    for question in [PARTNER, "Why?"] {
+        let played = play(question, &[], &[]).await;
+        assert!(played.calls.is_empty());
+        assert!(played.answer.contains("No tool was called"));
+    }
+    let own = json!({ "question": "Why?", "tools": [{ "name": "delete-all", "arguments": [] }], "history": [] });
+    assert!(matches!(parser::read(&ask(&settings(), "agent-react", own).await.raw), ReactReply::Answer { .. }));
+}
+
+#[tokio::test]
+async fn a_reply_that_could_not_be_read_is_regretted() {
+    let history = json!([{ "action": "__parse_error__", "observation": "Error: the reply is empty" }]);
+    let variables = json!({ "question": "Why?", "tools": [{ "name": "search-notes" }], "history": history });
+    let reply = parser::read(&ask(&settings(), "agent-react", variables).await.raw);
+    assert!(reply.thought().starts_with("My last reply could not be read (the reply is empty). "), "{reply:?}");
+    assert!(matches!(reply, ReactReply::Action { .. }));
+}
+
+#[test]
+fn companies_are_found_in_questions() {
+    for (question, company) in [
+        (PARTNER, "Company X"),
+        ("Should we worry about risks with Acme GmbH, our new partner?", "Acme GmbH"),
+        ("What is Initech's risk as a partner", "Initech"),
+        ("A risk check of Studio 54 & Co as partner", "Studio 54 & Co"),
+        ("assess the partner risk of globex corp as supplier", "globex corp"),
+        ("partner risk?", "the company"),
+    ] {
+        assert_eq!(company::company_in(question), company, "{question}");
+    }
+}
+
+#[test]
+fn minimal_values_are_valid_for_simple_schemas() {
+    for schema in [
+        json!({ "type": "object", "required": ["a", "b"], "properties": { "a": { "enum": ["x", "y"] }, "b": { "type": "integer", "minimum": 3 } } }),
+        json!({ "type": "array", "minItems": 2, "items": { "type": "string", "maxLength": 4 } }),
+        json!({ "type": ["string", "null"], "minLength": 50 }),
+        json!({ "anyOf": [{ "type": "boolean" }, { "type": "null" }] }),
+        json!({ "type": "number", "exclusiveMaximum": -2 }),
+        json!({ "const": [1] }),
+        json!({}),
+    ] {
+        let value = minimal::value(&schema);
+        assert!(jsonschema::is_valid(&schema, &value), "{value} for {schema}");
+    }
+}
+
+fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
+    let session = SessionId::new("s").unwrap();
+    ModelRequest {
+        system: "é".repeat(5),
+        user: "four".to_owned(),
+        prompt: prompt.to_owned(),
+        variables: Arc::default(),
+        expected,
+        labels: CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 },
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_without_a_script_gets_a_labelled_reply() {
+    let reply =
+        Rehearsal::instant().play(&request("poem", PromptReply::Text), &mut |_| ControlFlow::Continue(())).await;
+    assert!(reply.text.starts_with("Sample data (scripted). There is no script for the prompt `poem`."));
+    assert_eq!(reply.in_token, Some(2 + 1));
+    let lines = PromptReply::JsonLines { schema: Some(json!({ "type": "boolean" })) };
+    assert_eq!(reply_to(&request("poem", lines)), "false");
+}
+
+#[tokio::test]
+async fn a_reply_that_is_stopped_ends_there() {
+    let mut heard = String::new();
+    let mut stop_soon = |text: &str| {
+        heard.push_str(text);
+        if heard.len() > 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let reply = Rehearsal::instant().play(&request("question", PromptReply::Text), &mut stop_soon).await;
+    assert_eq!((reply.text.as_str(), reply.text.len()), (heard.as_str(), 24));
+}
+
+#[test]
+fn pieces_are_cut_between_characters() {
+    let text = "zwölf Bären übten Ökologie 🌲🌲🌲🌲🌲🌲🌲🌲🌲🌲🌲🌲🌲";
+    assert_eq!(pieces(text).collect::<String>(), text);
+    assert!(pieces(text).all(|piece| piece.chars().count() <= PIECE));
+    assert_eq!(pieces("").count(), 0);
+}

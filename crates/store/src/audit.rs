@@ -1,0 +1,67 @@
+//! Reading a run's record against its own hashes.
+
+use crate::journal::Audit;
+use crate::keys;
+use crate::tables::{Tables, read_failed};
+use std::collections::HashMap;
+use trellis_domain::document::Payload;
+use trellis_domain::record::{Name, Record};
+use trellis_domain::{Hash, RunId, SessionId, Workspace};
+use trellis_orchestrator::ports::JournalError;
+
+pub(crate) fn audit(tables: &Tables, workspace: &Workspace, run: &RunId) -> Result<Audit, JournalError> {
+    let mut audit = Audit::default();
+    let mut contents: HashMap<(SessionId, Name), Hash> = HashMap::new();
+    for row in tables.index.prefix(keys::events(workspace, run)) {
+        let place = row.value().map_err(read_failed)?;
+        let Some(bytes) = tables.records.get(&place).map_err(read_failed)? else {
+            audit.faults.push(format!("event {} has no record", audit.records + 1));
+            continue;
+        };
+        audit.records += 1;
+        match Record::from_bytes_checked(&bytes) {
+            Err(error) => audit.faults.push(error.to_string()),
+            Ok(mut record) => {
+                check_record(&mut audit, &contents, &record);
+                check_blobs(tables, workspace, &mut audit, &mut record)?;
+                let header = record.header;
+                contents.insert((header.session, header.name), header.content);
+            }
+        }
+    }
+    Ok(audit)
+}
+
+fn check_record(audit: &mut Audit, contents: &HashMap<(SessionId, Name), Hash>, record: &Record) {
+    let header = &record.header;
+    let name = format!("{}/{}", header.session, header.name);
+    if header.seq != audit.records as u64 {
+        audit.faults.push(format!("record {name} has number {}, {} was expected", header.seq, audit.records));
+    }
+    for (cause, parent) in header.causes.iter().zip(&header.parents) {
+        let found = contents.get(&(header.session.clone(), cause.clone()));
+        if found != Some(parent) {
+            audit.faults.push(format!("record {name} follows from {cause}, which is not what it was"));
+        }
+    }
+}
+
+fn check_blobs(
+    tables: &Tables,
+    workspace: &Workspace,
+    audit: &mut Audit,
+    record: &mut Record,
+) -> Result<(), JournalError> {
+    let name = format!("{}/{}", record.header.session, record.header.name);
+    for payload in record.body.payloads_mut() {
+        let Payload::Blob { blob, .. } = payload else { continue };
+        match tables.blob(workspace, *blob)? {
+            None => audit.faults.push(format!("a text of record {name} is missing")),
+            Some(bytes) if Hash::of(&bytes) != *blob => {
+                audit.faults.push(format!("a text of record {name} is not what its hash says"));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Where everything is, and how it is wired.
+
+use crate::cli::Global;
+use crate::failure::{Exit, Failure};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use trellis_domain::{RunId, Scope, Workspace};
+use trellis_models::{Rehearsal, TemplatePrompter};
+use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
+use trellis_orchestrator::hub::Hub;
+use trellis_orchestrator::ports::{Journal, RealWorld, RunFilter, World};
+use trellis_orchestrator::queue::FairQueue;
+use trellis_store::{Holder, Store};
+use trellis_tools::Tools;
+
+/// An open data folder.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) store: Store,
+    pub(crate) scope: Scope,
+    pub(crate) world: Arc<dyn World>,
+}
+
+impl App {
+    /// Opens the folder and brings its configuration seeds up to date.
+    pub(crate) async fn open(global: &Global, command: &str) -> Result<Self, Failure> {
+        let workspace = Workspace::new(&global.workspace).map_err(|error| Failure::usage(error.to_string()))?;
+        let world: Arc<dyn World> = Arc::new(RealWorld);
+        let holder = Holder { pid: std::process::id(), command: format!("trellis {command}"), url: None };
+        let store = Store::open(&data_folder(global)?, &holder, Arc::clone(&world))?;
+        crate::seeds::apply(&*store.config, &workspace).await?;
+        Ok(Self { store, scope: Scope { workspace, ..Scope::default() }, world })
+    }
+
+    pub(crate) fn workspace(&self) -> &Workspace {
+        &self.scope.workspace
+    }
+
+    /// The loop over this folder, with the rehearsal model.
+    pub(crate) fn orchestrator(&self) -> Result<Arc<Orchestrator>, Failure> {
+        let provider = match rehearsal_delay()? {
+            Some(delay) => Rehearsal::new(delay),
+            None => Rehearsal::default(),
+        };
+        let prompter = Arc::new(TemplatePrompter::new(Arc::new(provider), Arc::clone(&self.world)));
+        let ports = Ports {
+            journal: Arc::clone(&self.store.journal) as _,
+            queue: Arc::new(FairQueue::new(Arc::clone(&self.world))),
+            config: Arc::clone(&self.store.config) as _,
+            tools: Arc::new(Tools::new(Arc::clone(&prompter) as _)),
+            prompter,
+            hub: Arc::new(Hub::default()),
+            world: Arc::clone(&self.world),
+        };
+        Ok(Arc::new(Orchestrator::new(ports, Options::default())))
+    }
+
+    /// The run that a person means: an id, a unique prefix, `last`, or `@2` for the second newest.
+    pub(crate) async fn find_run(&self, wish: &str) -> Result<RunId, Failure> {
+        let newest = if wish == "last" { Some(1) } else { wish.strip_prefix('@').and_then(|n| n.parse().ok()) };
+        if let Some(place) = newest.filter(|place| *place > 0) {
+            let page = self.store.journal.runs(self.workspace(), &RunFilter::default(), None, place).await?;
+            let found = page.runs.into_iter().nth(place - 1).map(|run| run.run);
+            return found.ok_or_else(|| Failure::new(Exit::NotFound, "there is no such run yet; `trellis ask` starts one"));
+        }
+        let matching = self.store.journal.with_prefix(self.workspace(), wish, 6).await?;
+        match matching.as_slice() {
+            [run] => Ok(run.clone()),
+            [] => Err(Failure::new(Exit::NotFound, format!("there is no run `{wish}`; `trellis runs` lists them"))),
+            several => match several.iter().find(|run| run.as_str() == wish) {
+                Some(exact) => Ok(exact.clone()),
+                None => {
+                    let names: Vec<_> = several.iter().map(RunId::as_str).collect();
+                    Err(Failure::usage(format!("`{wish}` could be {}; write more of the id", names.join(", "))))
+                }
+            },
+        }
+    }
+}
+
+/// `--data`, else `TRELLIS_DATA` (both in `global.data`), else the platform's data directory.
+fn data_folder(global: &Global) -> Result<PathBuf, Failure> {
+    use etcetera::BaseStrategy;
+    if let Some(folder) = &global.data {
+        return Ok(folder.clone());
+    }
+    let strategy = etcetera::choose_base_strategy()
+        .map_err(|error| Failure::usage(format!("cannot find a data directory: {error}; name one with --data")))?;
+    Ok(strategy.data_dir().join("trellis"))
+}
+
+/// `TRELLIS_REHEARSAL_DELAY_MS`: the pause between two pieces of a rehearsed reply.
+fn rehearsal_delay() -> Result<Option<Duration>, Failure> {
+    const NAME: &str = "TRELLIS_REHEARSAL_DELAY_MS";
+    let Ok(value) = std::env::var(NAME) else { return Ok(None) };
+    let ms = value.parse().map_err(|_| Failure::usage(format!("{NAME} is {value:?}; write milliseconds, such as 8")))?;
+    Ok(Some(Duration::from_millis(ms)))
+}

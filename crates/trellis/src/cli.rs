@@ -1,0 +1,200 @@
+//! The command line as people type it.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use trellis_domain::run::RunState;
+
+/// Ask questions, and be able to prove how they were answered.
+#[derive(Debug, Parser)]
+#[command(name = "trellis", version, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Folder that holds everything; the platform's data directory if not given
+    #[arg(long, global = true, value_name = "DIR", env = "TRELLIS_DATA")]
+    pub(crate) data: Option<PathBuf>,
+    /// Workspace
+    #[arg(long, global = true, default_value = "default", env = "TRUSTGRAPH_WORKSPACE")]
+    pub(crate) workspace: String,
+    /// Shape of the output
+    #[arg(long, global = true, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+    /// Colour; also off with NO_COLOR or TERM=dumb
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
+    pub(crate) color: Colour,
+    /// Plain marks instead of symbols
+    #[arg(long, global = true)]
+    pub(crate) ascii: bool,
+    /// No progress on stderr
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    Text,
+    /// One JSON object at the end
+    Json,
+    /// One JSON event per line as it happens (`ask`)
+    Ndjson,
+    /// Comma-separated values (`sparql`)
+    Csv,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Ask a question and stream the answer
+    Ask(Ask),
+    /// Finish all open runs
+    Resume,
+    /// List runs, newest first
+    Runs(Runs),
+    /// Look at one run
+    #[command(subcommand)]
+    Run(RunCommand),
+    /// Check that a run's record is complete and unchanged
+    Verify {
+        /// Run id, unique prefix, `last` or `@2`
+        run: String,
+    },
+    /// Ask the provenance graph of all runs
+    Sparql {
+        /// SPARQL 1.1 query, or - for standard input
+        query: String,
+        /// Most rows to print
+        #[arg(long, default_value_t = 10_000)]
+        limit: usize,
+    },
+    /// The graph view
+    #[command(subcommand)]
+    Graph(GraphCommand),
+    /// Patterns, task types, tools, prompts
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Check the data folder and the configuration
+    Doctor,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ask {
+    /// The question, or - for standard input
+    pub(crate) question: String,
+    /// Use this pattern instead of letting the router choose
+    #[arg(long)]
+    pub(crate) pattern: Option<String>,
+    /// Use this task type instead of letting the router choose
+    #[arg(long)]
+    pub(crate) task_type: Option<String>,
+    /// Tool group; repeat for several, * for all
+    #[arg(long)]
+    pub(crate) group: Vec<String>,
+    /// Collection of knowledge
+    #[arg(long, default_value = "default")]
+    pub(crate) collection: String,
+    /// Conversation that the question belongs to
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<String>,
+    /// Session id; the same question under the same id attaches to its run
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Do not stream text while it is written
+    #[arg(long)]
+    pub(crate) no_stream: bool,
+    /// Exit with 11 if the answer rests on partial findings
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    /// Only runs in this state
+    #[arg(long, value_parser = parse_state)]
+    pub(crate) state: Option<RunState>,
+    /// Only runs of this pattern
+    #[arg(long)]
+    pub(crate) pattern: Option<String>,
+    /// Only runs of this conversation
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<String>,
+    /// Only runs whose question contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+    /// How many
+    #[arg(long, default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Go on where an earlier list ended
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+}
+
+fn parse_state(word: &str) -> Result<RunState, String> {
+    let known = || RunState::ALL.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(", ");
+    RunState::from_word(word).ok_or_else(|| format!("choose one of {}", known()))
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunCommand {
+    /// Show the steps of a run
+    Show {
+        /// Run id, unique prefix, `last` or `@2`
+        run: String,
+        /// Whole texts instead of their beginnings
+        #[arg(long)]
+        full: bool,
+    },
+    /// Write a run's provenance as RDF
+    Export {
+        /// Run id, unique prefix, `last` or `@2`
+        run: String,
+        #[arg(long, value_enum, default_value_t = ExportFormat::Turtle)]
+        format: ExportFormat,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    Turtle,
+    Nquads,
+    Jsonld,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GraphCommand {
+    /// Derive the view anew from the records
+    Rebuild,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// List items
+    List {
+        /// Only this type: tool, prompt, agent-pattern, agent-task-type, …
+        kind: Option<String>,
+    },
+    /// Print an item's value
+    Get { kind: String, key: String },
+    /// Write an item; the value is JSON, @FILE or - for standard input
+    Put { kind: String, key: String, value: String },
+    /// Delete an item
+    Delete { kind: String, key: String },
+    /// Write all items as JSON, to a file or standard output
+    Export { file: Option<PathBuf> },
+    /// Read items from an exported file; none is written if one is invalid
+    Import { file: PathBuf },
+    /// Check exported files, or the configuration in force if none is given
+    Validate { files: Vec<PathBuf> },
+}

@@ -1,0 +1,153 @@
+//! Asking a question: accept it, follow the run, show the answer.
+
+use super::read_input;
+use crate::app::App;
+use crate::cli::{Ask, Global, Output};
+use crate::failure::{Exit, Failure};
+use crate::show::follow::Follow;
+use serde_json::json;
+use std::sync::Arc;
+use tokio::sync::watch;
+use trellis_domain::document::Document;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::AgentRequest;
+use trellis_domain::record::{Body, Ended, Name};
+use trellis_domain::run::RunSummary;
+use trellis_domain::{RequestId, RunId};
+use trellis_orchestrator::accept::{Question, UnknownNames};
+use trellis_orchestrator::events::event;
+use trellis_orchestrator::hub::Item;
+use trellis_orchestrator::ports::Journal;
+use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
+use trellis_orchestrator::Orchestrator;
+
+pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
+    let question = if ask.question == "-" { read_input("the question")? } else { ask.question.clone() };
+    let app = App::open(global, "ask").await?;
+    let orchestrator = app.orchestrator()?;
+    let run = orchestrator.accept(read_question(&app, ask, question)?).await?.run;
+    let workers = Arc::new(Workers::new(Arc::clone(&orchestrator), WorkerOptions::default()));
+    let mut store_failure = workers.failure();
+    let (stop, stopped) = watch::channel(None);
+    let serving = tokio::spawn({
+        let workers = Arc::clone(&workers);
+        async move { workers.run(stopped).await }
+    });
+    let ended = tokio::select! {
+        ended = follow(&app, &orchestrator, global, ask, &run) => ended?,
+        _ = store_failure.changed() => {
+            let reason = store_failure.borrow().clone().unwrap_or_default();
+            return Err(Failure::new(Exit::DataFolder, reason));
+        }
+        () = interrupted() => {
+            stop.send_replace(Some(Stop::Abandon));
+            serving.await.map_err(Failure::unexpected)?;
+            eprintln!("\nstopped watching; run {run} is not finished: `trellis resume` continues it, and so does the next `trellis ask`");
+            return Ok(Exit::Interrupted);
+        }
+    };
+    // Calls in flight are finished, nothing new is taken.
+    stop.send_replace(Some(Stop::Drain));
+    serving.await.map_err(Failure::unexpected)?;
+    let summary = app.store.journal.run(app.workspace(), &run).await?;
+    let summary = summary.ok_or_else(|| Failure::unexpected("the run has vanished"))?;
+    finish(&app, global, &summary, &ended)?;
+    Ok(Exit::of(summary.state, ask.strict))
+}
+
+fn read_question(app: &App, ask: &Ask, question: String) -> Result<Question, Failure> {
+    let id = app.world.fresh_id();
+    // A session id given by the caller names the request too: asking again attaches.
+    let request_id = ask.session.clone().unwrap_or(id);
+    Ok(Question {
+        scope: app.scope.clone(),
+        request_id: RequestId::new(&request_id).map_err(|error| Failure::usage(error.to_string()))?,
+        request: AgentRequest {
+            question,
+            group: (!ask.group.is_empty()).then(|| ask.group.clone()),
+            collection: ask.collection.clone(),
+            streaming: !ask.no_stream,
+            session_id: ask.session.clone().unwrap_or_default(),
+            conversation_id: ask.conversation.clone().unwrap_or_default(),
+            pattern: ask.pattern.clone().unwrap_or_default(),
+            task_type: ask.task_type.clone().unwrap_or_default(),
+            ..AgentRequest::default()
+        },
+        limits: SomeLimits::default(),
+        names: UnknownNames::Refuse,
+    })
+}
+
+/// Ctrl-C, or a polite request to stop.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Shows the run as it happens, until its end.
+async fn follow(
+    app: &App,
+    orchestrator: &Orchestrator,
+    global: &Global,
+    ask: &Ask,
+    run: &RunId,
+) -> Result<Ended, Failure> {
+    let mut subscription = orchestrator.ports.hub.subscribe(app.workspace(), run, 0);
+    let mut screen = Follow::new(global, run.clone(), !ask.no_stream);
+    loop {
+        let item = subscription.next(&*app.store.journal).await?;
+        if global.output == Output::Ndjson {
+            crate::show::print_line(&event(run, &item).to_string())?;
+        } else {
+            screen.show(&item)?;
+        }
+        if let Item::Record(record) = &item
+            && let (Body::Ended(ended), true) = (&record.body, record.header.session == *run)
+        {
+            debug_assert_eq!(record.header.name, Name::end(), "an end has the name of an end");
+            screen.finish()?;
+            return Ok(ended.clone());
+        }
+    }
+}
+
+/// The answer on stdout, everything else on stderr.
+fn finish(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> Result<(), Failure> {
+    let answer = ended.answer.as_ref().map(Document::text);
+    if global.output == Output::Json {
+        let object = json!({
+            "run_id": summary.run.as_str(),
+            "session_id": summary.run.as_str(),
+            "state": summary.state,
+            "reason": ended.reason,
+            "answer": answer,
+            "error": ended.error,
+            "pattern": summary.pattern,
+            "task_type": summary.task_type,
+            "conversation_id": summary.conversation.as_ref().map(|id| id.as_str()),
+            "in_token": summary.usage.in_token,
+            "out_token": summary.usage.out_token,
+            "model": summary.usage.model,
+            "model_calls": summary.usage.model_calls,
+            "tool_calls": summary.usage.tool_calls,
+            "ms": summary.ms(app.world.now()),
+        });
+        return Ok(crate::show::print_line(&object.to_string())?);
+    }
+    if global.output == Output::Text && !global.quiet {
+        crate::show::closing(summary, ended, app.world.now());
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Is everything in order?
+
+use crate::app::App;
+use crate::cli::{Global, Output};
+use crate::failure::{Exit, Failure};
+use crate::show::{clean, print_line};
+use serde_json::json;
+use trellis_orchestrator::ports::{Config, Journal};
+
+/// One thing that was looked at.
+struct Finding {
+    what: &'static str,
+    good: bool,
+    says: String,
+}
+
+pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
+    let app = App::open(global, "doctor").await?;
+    let settings = app.store.config.pin(app.workspace()).await?;
+    let problems: Vec<_> = settings.problems.iter().map(ToString::to_string).collect();
+    let chain = app.store.check();
+    let (open, lag) = (app.store.journal.open_runs(), app.store.graph.lag()?);
+    let findings = [
+        Finding { what: "data folder", good: true, says: format!("{} is ours and writable", app.store.path().display()) },
+        Finding {
+            what: "record",
+            good: chain.is_ok(),
+            says: match &chain {
+                Ok(commits) => format!("{commits} commits, every hash is right"),
+                Err(error) => error.to_string(),
+            },
+        },
+        Finding {
+            what: "configuration",
+            good: problems.is_empty(),
+            says: if problems.is_empty() {
+                let (tools, version) = (settings.tools.len(), settings.version);
+                format!("version {version}, {tools} tools, {} prompts, no problem", settings.prompts.len())
+            } else {
+                problems.join("\n")
+            },
+        },
+        Finding {
+            what: "open runs",
+            good: true,
+            says: if open == 0 { "none".to_owned() } else { format!("{open}; `trellis resume` finishes them") },
+        },
+        Finding { what: "graph", good: true, says: format!("{lag} finished runs wait to be indexed") },
+        Finding {
+            what: "model",
+            good: true,
+            says: "rehearsal: scripted replies, no language model is asked".to_owned(),
+        },
+    ];
+    if global.output == Output::Json {
+        let list: Vec<_> =
+            findings.iter().map(|f| json!({"what": f.what, "ok": f.good, "says": f.says})).collect();
+        print_line(&json!({"ok": findings.iter().all(|f| f.good), "findings": list}).to_string())?;
+    } else {
+        for finding in &findings {
+            let mark = if finding.good { "ok   " } else { "fault" };
+            print_line(&format!("{mark} {:<14} {}", finding.what, clean(&finding.says).replace('\n', "\n                     ")))?;
+        }
+    }
+    Ok(match (chain.is_ok(), problems.is_empty()) {
+        (true, true) => Exit::Ok,
+        (false, _) => Exit::DataFolder,
+        (true, false) => Exit::InvalidConfig,
+    })
+}

@@ -1,0 +1,74 @@
+//! Finishing all open runs.
+
+use crate::app::App;
+use crate::cli::{Global, Output};
+use crate::failure::{Exit, Failure};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tokio::sync::watch;
+use trellis_domain::record::{Body, Ended};
+use trellis_domain::{RunId, Workspace};
+use trellis_orchestrator::Orchestrator;
+use trellis_orchestrator::hub::Item;
+use trellis_orchestrator::ports::{Journal, JournalError};
+use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
+
+pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
+    let app = App::open(global, "resume").await?;
+    let orchestrator = app.orchestrator()?;
+    // Runs of every workspace: whoever resumes a folder finishes all that is in it.
+    let turns = app.store.journal.due_turns(app.world.now().plus_ms(u64::MAX / 2000)).await?;
+    let open: BTreeSet<_> = turns.into_iter().map(|turn| (turn.key.scope.workspace, turn.key.run)).collect();
+    let workers = Arc::new(Workers::new(Arc::clone(&orchestrator), WorkerOptions::default()));
+    let mut store_failure = workers.failure();
+    let (stop, stopped) = watch::channel(None);
+    let serving = tokio::spawn({
+        let workers = Arc::clone(&workers);
+        async move { workers.run(stopped).await }
+    });
+    let mut finished = Vec::new();
+    for (workspace, run) in open {
+        tokio::select! {
+            ended = end_of(&app, &orchestrator, &workspace, &run) => {
+                let ended = ended?;
+                if global.output == Output::Text {
+                    println!("{run}  {}", crate::show::clean(&describe(&ended)));
+                }
+                finished.push(json!({"run_id": run.as_str(), "state": ended.reason.run_state(), "error": ended.error}));
+            }
+            _ = store_failure.changed() => {
+                let reason = store_failure.borrow().clone().unwrap_or_default();
+                return Err(Failure::new(Exit::DataFolder, reason));
+            }
+        }
+    }
+    stop.send_replace(Some(Stop::Drain));
+    serving.await.map_err(Failure::unexpected)?;
+    match global.output {
+        Output::Json => println!("{}", json!({"finished": finished})),
+        Output::Text | Output::Ndjson | Output::Csv => println!("{} open runs finished", finished.len()),
+    }
+    Ok(Exit::Ok)
+}
+
+fn describe(ended: &Ended) -> String {
+    let state = ended.reason.run_state();
+    ended.error.as_ref().map_or_else(|| state.to_string(), |error| format!("{state}: {error}"))
+}
+
+async fn end_of(
+    app: &App,
+    orchestrator: &Orchestrator,
+    workspace: &Workspace,
+    run: &RunId,
+) -> Result<Ended, JournalError> {
+    let mut subscription = orchestrator.ports.hub.subscribe(workspace, run, 0);
+    loop {
+        if let Item::Record(record) = subscription.next(&*app.store.journal).await?
+            && let (Body::Ended(ended), true) = (&record.body, record.header.session == *run)
+        {
+            return Ok(ended.clone());
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Exit codes, and failures that say what to do.
+
+use std::process::ExitCode;
+use trellis_domain::run::RunState;
+use trellis_orchestrator::AcceptError;
+use trellis_orchestrator::ports::{ConfigError, JournalError};
+use trellis_store::{GraphError, OpenError};
+
+/// The exit codes of all commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Ok = 0,
+    Unexpected = 1,
+    Usage = 2,
+    NotFound = 5,
+    InvalidConfig = 6,
+    DataFolder = 7,
+    RunFailed = 10,
+    Partial = 11,
+    Limit = 12,
+    Faulty = 13,
+    Cancelled = 14,
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl Exit {
+    /// The exit code of a run's end.
+    pub(crate) const fn of(state: RunState, strict: bool) -> Self {
+        match state {
+            RunState::Answered => Self::Ok,
+            RunState::AnsweredPartial if strict => Self::Partial,
+            RunState::AnsweredPartial => Self::Ok,
+            RunState::Limit => Self::Limit,
+            RunState::Failed => Self::RunFailed,
+            RunState::Cancelled => Self::Cancelled,
+            RunState::Queued | RunState::Running | RunState::Waiting => Self::Interrupted,
+        }
+    }
+}
+
+/// A command that could not do its work.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into() }
+    }
+
+    pub(crate) fn unexpected(error: impl std::fmt::Display) -> Self {
+        Self::new(Exit::Unexpected, error.to_string())
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// Prints the message to stderr and gives the exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        eprintln!("error: {}", crate::show::clean(&self.message));
+        self.exit.into()
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::new(Exit::DataFolder, error.to_string())
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        Self::new(Exit::DataFolder, error.to_string())
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        match error {
+            ConfigError::Invalid(_) => Self::new(Exit::InvalidConfig, error.to_string()),
+            ConfigError::NoSnapshot(_) => Self::new(Exit::DataFolder, error.to_string()),
+            ConfigError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<AcceptError> for Failure {
+    fn from(error: AcceptError) -> Self {
+        match error {
+            AcceptError::EmptyQuestion
+            | AcceptError::QuestionTooLong { .. }
+            | AcceptError::InvalidId(_)
+            | AcceptError::Refused(_) => Self::usage(error.to_string()),
+            AcceptError::TooManyRuns { .. } => Self::new(Exit::Limit, error.to_string()),
+            AcceptError::Config(error) => error.into(),
+            AcceptError::Journal(error) => error.into(),
+        }
+    }
+}
+
+impl From<GraphError> for Failure {
+    fn from(error: GraphError) -> Self {
+        match error {
+            GraphError::Query(error) => Self::usage(error.to_string()),
+            GraphError::View(error) => {
+                Self::new(Exit::DataFolder, format!("{error}; `trellis graph rebuild` derives it anew"))
+            }
+            GraphError::Journal(error) => error.into(),
+        }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        // Whoever reads our output has seen enough: that is no failure.
+        let exit = if error.kind() == std::io::ErrorKind::BrokenPipe { Exit::Ok } else { Exit::Unexpected };
+        Self::new(exit, error.to_string())
+    }
+}

@@ -1,0 +1,163 @@
+//! The configuration that a workspace starts with, and how a newer program brings newer seeds.
+//!
+//! What was written is remembered in the configuration itself, as hashes: an item that a person edited or deleted is
+//! never touched again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use trellis_domain::config::{Problem, StoredItem};
+use trellis_domain::{Hash, Workspace};
+use trellis_orchestrator::ports::{Config, ConfigError};
+
+/// Counts up with every change of a seed; without that, a change does not reach existing workspaces.
+pub(crate) const VERSION: u64 = 1;
+
+/// Where the memory of what was seeded is kept.
+const MEMORY: (&str, &str) = ("trellis", "seeds");
+
+macro_rules! prompts {
+    ($($id:literal),* $(,)?) => {
+        [$(($id, include_str!(concat!("../seeds/prompts/", $id, ".txt")))),*]
+    };
+}
+
+const PROMPTS: [(&str, &str); 7] = prompts![
+    "agent-react",
+    "question",
+    "sample-financial-data",
+    "sample-regulatory-filings",
+    "sample-news-search",
+    "sample-supply-chain",
+    "sample-notes",
+];
+const SYSTEM: &str = include_str!("../seeds/system.txt");
+/// Configuration type, and its items by key.
+const OBJECTS: [(&str, &str); 3] = [
+    ("tool", include_str!("../seeds/tools.json")),
+    ("agent-pattern", include_str!("../seeds/patterns.json")),
+    ("agent-task-type", include_str!("../seeds/task-types.json")),
+];
+
+/// All seeds of this version.
+pub(crate) fn items() -> Vec<StoredItem> {
+    let item =
+        |kind: &str, key: String, value: Value| StoredItem { kind: kind.to_owned(), key, value: value.to_string() };
+    let template = |(id, text): (&str, &str)| {
+        let value = json!({ "id": id, "prompt": text.trim_end(), "response-type": "text" });
+        item("prompt", format!("template.{id}"), value)
+    };
+    let objects = OBJECTS.into_iter().flat_map(|(kind, text)| {
+        let objects: Map<String, Value> = serde_json::from_str(text).expect("a seed file is an object, as tested");
+        objects.into_iter().map(move |(key, value)| item(kind, key, value))
+    });
+    let system = item("prompt", "system".to_owned(), json!(SYSTEM.trim_end()));
+    // Older prompt services find templates by this list only.
+    let index = item("prompt", "template-index".to_owned(), json!(PROMPTS.map(|(id, _)| id)));
+    [system, index].into_iter().chain(PROMPTS.into_iter().map(template)).chain(objects).collect()
+}
+
+/// What seeding did, by `type/key`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SeedReport {
+    pub(crate) added: Vec<String>,
+    pub(crate) updated: Vec<String>,
+    /// Edited, deleted or made by a person, and therefore left alone.
+    pub(crate) left_alone: Vec<String>,
+    /// The version of the configuration that seeding made, if it wrote anything.
+    pub(crate) config_version: Option<u64>,
+}
+
+/// Brings a workspace's seeds up to this program's version.
+pub(crate) async fn apply(config: &dyn Config, workspace: &Workspace) -> Result<SeedReport, ConfigError> {
+    apply_version(config, workspace, VERSION, items()).await
+}
+
+/// What was seeded: the version, and the hash of each value by `type/key`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Memory {
+    version: u64,
+    items: BTreeMap<String, Hash>,
+}
+
+/// Writes everything that is due as one new version of the configuration, or nothing at all.
+async fn apply_version(
+    config: &dyn Config,
+    workspace: &Workspace,
+    version: u64,
+    seeds: Vec<StoredItem>,
+) -> Result<SeedReport, ConfigError> {
+    let (_, present) = config.all(workspace).await?;
+    let present: BTreeMap<_, _> = present.into_iter().map(|item| (place(&item), item.value)).collect();
+    let mut memory = remembered(&present)?;
+    if memory.version >= version {
+        return Ok(SeedReport::default());
+    }
+    memory.version = version;
+    let (mut report, mut due) = (SeedReport::default(), Vec::new());
+    for seed in seeds {
+        let place = place(&seed);
+        let wanted = Hash::of(&seed.value);
+        let found = present.get(&place).map(Hash::of);
+        match fate(memory.items.get(&place).copied(), found, wanted) {
+            Fate::Add => {
+                report.added.push(place.clone());
+                due.push(seed);
+            }
+            Fate::Update => {
+                report.updated.push(place.clone());
+                due.push(seed);
+            }
+            Fate::UpToDate => {}
+            Fate::LeaveAlone => {
+                report.left_alone.push(place);
+                continue;
+            }
+        }
+        memory.items.insert(place, wanted);
+    }
+    let (kind, key) = MEMORY;
+    let value = serde_json::to_string(&memory).expect("numbers and texts are always JSON");
+    due.push(StoredItem { kind: kind.to_owned(), key: key.to_owned(), value });
+    report.config_version = Some(config.put(workspace, due).await?);
+    Ok(report)
+}
+
+enum Fate {
+    Add,
+    Update,
+    UpToDate,
+    LeaveAlone,
+}
+
+/// Compares what was written once, what is there now, and what the seed says.
+fn fate(written: Option<Hash>, found: Option<Hash>, wanted: Hash) -> Fate {
+    match (written, found) {
+        (None, None) => Fate::Add,
+        (_, Some(found)) if found == wanted => Fate::UpToDate,
+        (Some(written), Some(found)) if written == found => Fate::Update,
+        (Some(_), None) | (_, Some(_)) => Fate::LeaveAlone,
+    }
+}
+
+fn place(item: &StoredItem) -> String {
+    format!("{}/{}", item.kind, item.key)
+}
+
+fn remembered(present: &BTreeMap<String, String>) -> Result<Memory, ConfigError> {
+    let (kind, key) = MEMORY;
+    let Some(value) = present.get(&format!("{kind}/{key}")) else { return Ok(Memory::default()) };
+    serde_json::from_str(value).map_err(|error| {
+        ConfigError::Invalid(vec![Problem {
+            kind: kind.to_owned(),
+            key: key.to_owned(),
+            field: "value".to_owned(),
+            what: format!("not what seeding wrote: {error}"),
+            mend: "restore it from its history, or delete it to have missing seeds written again".to_owned(),
+        }])
+    })
+}
+
+#[cfg(test)]
+#[path = "seeds_tests.rs"]
+mod tests;

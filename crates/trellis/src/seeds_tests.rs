@@ -1,0 +1,124 @@
+use super::*;
+use std::sync::Arc;
+use trellis_domain::config::{Settings, validate};
+use trellis_orchestrator::memory::MemoryConfig;
+use trellis_orchestrator::ports::RealWorld;
+
+fn empty() -> (MemoryConfig, Workspace) {
+    (MemoryConfig::new(Arc::new(RealWorld)), Workspace::default())
+}
+
+fn seed(key: &str, value: &str) -> StoredItem {
+    StoredItem { kind: "note".to_owned(), key: key.to_owned(), value: value.to_owned() }
+}
+
+fn report(added: &[&str], updated: &[&str], left_alone: &[&str], config_version: Option<u64>) -> SeedReport {
+    let places = |keys: &[&str]| keys.iter().map(|key| format!("note/{key}")).collect();
+    SeedReport { added: places(added), updated: places(updated), left_alone: places(left_alone), config_version }
+}
+
+/// The values of the notes, and the version of the configuration.
+async fn notes(config: &MemoryConfig, workspace: &Workspace) -> (Vec<String>, u64) {
+    let (version, items) = config.all(workspace).await.unwrap();
+    let notes = items.into_iter().filter(|item| item.kind == "note");
+    (notes.map(|item| format!("{}={}", item.key, item.value)).collect(), version)
+}
+
+#[test]
+fn every_seed_is_valid_and_all_fit_together() {
+    for item in items() {
+        validate(&item.kind, &item.key, &item.value).unwrap();
+    }
+    let (settings, _) = Settings::take(1, items());
+    assert_eq!(settings.problems, []);
+    assert_eq!(
+        settings.tools.keys().collect::<Vec<_>>(),
+        ["ask-model", "financial-data", "news-search", "regulatory-filings", "search-notes", "supply-chain"]
+    );
+    for tool in settings.tools.values() {
+        assert!(settings.prompts.contains_key(tool.setting("template").unwrap_or("question")), "{}", tool.name);
+    }
+    assert!(settings.prompts.contains_key("agent-react") && !settings.system_prompt.is_empty());
+    let patterns = settings.task_types["general"].valid_patterns.as_deref().unwrap();
+    assert!(patterns.iter().all(|name| settings.patterns.contains_key(name)));
+}
+
+/// If this fails, a seed has changed: raise `VERSION` (once per release) and put the new hash here.
+#[test]
+fn the_seeds_of_this_version_are_known() {
+    let written = serde_json::to_vec(&items()).unwrap();
+    assert_eq!(
+        (VERSION, Hash::of(written).to_string().as_str()),
+        (1, "f68bb4e985fd54152e6bcf503772f989fa4799ec9b2fa05444e5e4f0dac9c7e9")
+    );
+}
+
+#[tokio::test]
+async fn the_first_start_writes_all_seeds_at_once_and_the_second_nothing() {
+    let (config, workspace) = empty();
+    let first = apply(&config, &workspace).await.unwrap();
+    assert_eq!((first.added.len(), first.config_version), (items().len(), Some(1)));
+    let (version, stored) = config.all(&workspace).await.unwrap();
+    assert_eq!((version, stored.len()), (1, items().len() + 1));
+    assert_eq!(apply(&config, &workspace).await.unwrap(), SeedReport::default());
+    assert_eq!(config.all(&workspace).await.unwrap().0, 1);
+}
+
+#[tokio::test]
+async fn a_newer_version_adds_and_updates_only_what_nobody_touched() {
+    let (config, workspace) = empty();
+    let old = ["same", "touched", "deleted", "changed"].map(|key| seed(key, "1"));
+    apply_version(&config, &workspace, 1, old.to_vec()).await.unwrap();
+    config.put(&workspace, vec![seed("touched", "mine"), seed("own", "mine")]).await.unwrap();
+    config.delete(&workspace, "note", "deleted").await.unwrap();
+
+    let mut new = ["touched", "deleted", "changed", "own", "added"].map(|key| seed(key, "2")).to_vec();
+    new.push(seed("same", "1"));
+    let done = apply_version(&config, &workspace, 2, new.clone()).await.unwrap();
+    assert_eq!(done, report(&["added"], &["changed"], &["touched", "deleted", "own"], Some(4)));
+    let expected = ["added=2", "changed=2", "own=mine", "same=1", "touched=mine"].map(str::to_owned);
+    assert_eq!(notes(&config, &workspace).await, (expected.to_vec(), 4));
+
+    assert_eq!(apply_version(&config, &workspace, 2, new).await.unwrap(), SeedReport::default());
+    let newest = ["touched", "deleted", "changed"].map(|key| seed(key, "3")).to_vec();
+    let done = apply_version(&config, &workspace, 3, newest).await.unwrap();
+    assert_eq!(done, report(&[], &["changed"], &["touched", "deleted"], Some(5)), "what was left stays left");
+}
+
+#[tokio::test]
+async fn an_edit_that_equals_the_new_seed_follows_later_ones() {
+    let (config, workspace) = empty();
+    for (version, edit) in [(1, "2"), (2, "2")] {
+        apply_version(&config, &workspace, version, vec![seed("a", &version.to_string())]).await.unwrap();
+        config.put(&workspace, vec![seed("a", edit)]).await.unwrap();
+    }
+    let done = apply_version(&config, &workspace, 3, vec![seed("a", "3")]).await.unwrap();
+    assert_eq!(done.updated, ["note/a"]);
+}
+
+#[tokio::test]
+async fn an_older_program_changes_nothing() {
+    let (config, workspace) = empty();
+    apply_version(&config, &workspace, 2, vec![seed("a", "2")]).await.unwrap();
+    let done = apply_version(&config, &workspace, 1, vec![seed("a", "1"), seed("b", "1")]).await.unwrap();
+    assert_eq!(done, SeedReport::default());
+    assert_eq!(notes(&config, &workspace).await, (vec!["a=2".to_owned()], 1));
+}
+
+#[tokio::test]
+async fn a_workspace_that_was_configured_before_keeps_its_items() {
+    let (config, workspace) = empty();
+    config.put(&workspace, vec![seed("a", "mine")]).await.unwrap();
+    let done = apply_version(&config, &workspace, 1, vec![seed("a", "1"), seed("b", "1")]).await.unwrap();
+    assert_eq!(done, report(&["b"], &[], &["a"], Some(2)));
+}
+
+#[tokio::test]
+async fn a_memory_that_cannot_be_read_is_named() {
+    let (config, workspace) = empty();
+    let broken = StoredItem { kind: "trellis".to_owned(), key: "seeds".to_owned(), value: "{".to_owned() };
+    config.put(&workspace, vec![broken]).await.unwrap();
+    let error = apply(&config, &workspace).await.unwrap_err().to_string();
+    assert!(error.starts_with("trellis/seeds: field `value`: not what seeding wrote: "), "{error}");
+    assert!(error.ends_with("delete it to have missing seeds written again"), "{error}");
+}

@@ -1,0 +1,99 @@
+//! Which crate may see which, and that the pure ones stay pure.
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+const PURE: [&str; 3] = ["trellis-domain", "trellis-provenance", "trellis-patterns"];
+
+/// The crates of the workspace that each crate may depend on.
+fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
+    let domain = ["trellis-domain"];
+    let core = ["trellis-domain", "trellis-patterns", "trellis-provenance"];
+    let adapter = ["trellis-domain", "trellis-provenance", "trellis-orchestrator"];
+    let all = [
+        "trellis-domain",
+        "trellis-patterns",
+        "trellis-provenance",
+        "trellis-orchestrator",
+        "trellis-store",
+        "trellis-models",
+        "trellis-tools",
+    ];
+    BTreeMap::from([
+        ("trellis-domain", BTreeSet::new()),
+        ("trellis-provenance", BTreeSet::from(domain)),
+        ("trellis-patterns", BTreeSet::from(domain)),
+        ("trellis-orchestrator", BTreeSet::from(core)),
+        ("trellis-store", BTreeSet::from(adapter)),
+        ("trellis-models", BTreeSet::from(adapter)),
+        ("trellis-tools", BTreeSet::from(adapter)),
+        ("trellis", BTreeSet::from(all)),
+        ("bench", BTreeSet::from(all)),
+        ("xtask", BTreeSet::new()),
+    ])
+}
+
+fn workspace() -> Vec<Package> {
+    let metadata = MetadataCommand::new().no_deps().exec().unwrap();
+    metadata.workspace_packages().into_iter().cloned().collect()
+}
+
+fn normal_dependencies(package: &Package) -> impl Iterator<Item = &str> {
+    let normal = package.dependencies.iter().filter(|dependency| dependency.kind == DependencyKind::Normal);
+    normal.map(|dependency| dependency.name.as_str())
+}
+
+#[test]
+fn crates_depend_only_on_what_lies_below_them() {
+    let (packages, allowed) = (workspace(), allowed());
+    let ours: BTreeSet<String> = packages.iter().map(|package| package.name.to_string()).collect();
+    for package in &packages {
+        let name = package.name.as_str();
+        let below = allowed.get(name).unwrap_or_else(|| panic!("say in this test what {name} may depend on"));
+        for dependency in normal_dependencies(package).filter(|name| ours.contains(*name)) {
+            assert!(below.contains(dependency), "{name} must not depend on {dependency}");
+        }
+    }
+}
+
+#[test]
+fn the_pure_crates_have_no_runtime_clock_or_randomness_among_their_dependencies() {
+    const BANNED: [&str; 8] = ["tokio", "futures", "async-trait", "rand", "getrandom", "fjall", "reqwest", "tracing"];
+    for package in workspace().iter().filter(|package| PURE.contains(&package.name.as_str())) {
+        for dependency in normal_dependencies(package) {
+            assert!(!BANNED.contains(&dependency), "{} must not depend on {dependency}", package.name);
+        }
+    }
+}
+
+#[test]
+fn the_pure_crates_have_no_async_clock_randomness_or_io_in_their_sources() {
+    const BANNED: [&str; 11] = [
+        "std::fs", "std::net", "std::time", "std::env", "std::process", "std::thread", "async fn", "async move",
+        "SystemTime", "new_v4", "println!",
+    ];
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    for name in ["domain", "provenance", "patterns"] {
+        for file in sources(&crates.join(name).join("src")) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            for (number, line) in text.lines().enumerate() {
+                let code = line.split("//").next().unwrap();
+                let found = BANNED.iter().find(|banned| code.contains(**banned));
+                assert!(found.is_none(), "{}:{}: {found:?} in a pure crate", file.display(), number + 1);
+            }
+        }
+    }
+}
+
+/// Source files without tests.
+fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let own = files.into_iter().filter(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.ends_with(".rs") && !name.ends_with("_tests.rs") && name != "fixture.rs"
+    });
+    own.chain(folders.iter().flat_map(|folder| sources(folder))).collect()
+}
