@@ -45,7 +45,11 @@ pub(crate) async fn sessions() -> Result<()> {
     let rate = SESSIONS as f64 / wall.as_secs_f64();
     let each = used.as_secs_f64() * 1000.0 / SESSIONS as f64;
     println!("sessions      {rate:.0} per second at {AT_ONCE} concurrent (target 400), 9 commits each, all on disk");
-    println!("              {each:.2} ms CPU per session (target 3), memory {} MB, disk {} MB", memory().1, engine.disk_mb());
+    println!(
+        "              {each:.2} ms CPU per session (target 3), memory {} MB, disk {} MB",
+        memory().1,
+        engine.disk_mb()
+    );
     let lag = engine.store.graph.lag()?;
     let (started, before) = (Instant::now(), cpu());
     let absorbed = engine.store.graph.catch_up()?;
@@ -152,4 +156,3 @@ pub(crate) fn trellis_seeds() -> Vec<trellis_domain::config::StoredItem> {
 #[path = "../../crates/trellis/src/seeds.rs"]
 #[allow(dead_code, unreachable_pub, reason = "shared with the binary, which uses all of it")]
 mod seeds;
-

@@ -42,7 +42,9 @@ pub(crate) async fn run() -> Result<()> {
     }
     let threads = std::fs::read_dir("/proc/self/task")?.count();
     let (now, most) = memory();
-    println!("waiting       {SESSIONS} sessions wait on a slow model in {now} MB (peak {most}, target 200), {threads} threads");
+    println!(
+        "waiting       {SESSIONS} sessions wait on a slow model in {now} MB (peak {most}, target 200), {threads} threads"
+    );
     stop.send_replace(Some(Stop::Abandon));
     serving.await?;
     Ok(())

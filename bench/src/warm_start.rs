@@ -37,6 +37,10 @@ pub(crate) fn run() -> Result<()> {
     }
     times.sort();
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
-    println!("warm start    first output of `ask` after {:.0} ms (median of {ROUNDS}, worst {:.0}, target 300)", ms(times[ROUNDS / 2]), ms(times[ROUNDS - 1]));
+    println!(
+        "warm start    first output of `ask` after {:.0} ms (median of {ROUNDS}, worst {:.0}, target 300)",
+        ms(times[ROUNDS / 2]),
+        ms(times[ROUNDS - 1])
+    );
     Ok(())
 }

@@ -32,9 +32,10 @@ fn test() -> Result<()> {
 fn deny() -> Result<()> {
     let tools = root()?.join("target/tools");
     let program = tools.join("bin").join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
-    let installed = Command::new(&program).arg("--version").output().is_ok_and(|output| {
-        output.status.success() && String::from_utf8_lossy(&output.stdout).contains(CARGO_DENY)
-    });
+    let installed = Command::new(&program)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success() && String::from_utf8_lossy(&output.stdout).contains(CARGO_DENY));
     if !installed {
         let root = tools.display().to_string();
         run("cargo", &["install", "cargo-deny", "--version", CARGO_DENY, "--locked", "--quiet", "--root", &root])?;

@@ -71,8 +71,17 @@ fn the_pure_crates_have_no_runtime_clock_or_randomness_among_their_dependencies(
 #[test]
 fn the_pure_crates_have_no_async_clock_randomness_or_io_in_their_sources() {
     const BANNED: [&str; 11] = [
-        "std::fs", "std::net", "std::time", "std::env", "std::process", "std::thread", "async fn", "async move",
-        "SystemTime", "new_v4", "println!",
+        "std::fs",
+        "std::net",
+        "std::time",
+        "std::env",
+        "std::process",
+        "std::thread",
+        "async fn",
+        "async move",
+        "SystemTime",
+        "new_v4",
+        "println!",
     ];
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
     for name in ["domain", "provenance", "patterns"] {

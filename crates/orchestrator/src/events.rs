@@ -41,7 +41,10 @@ fn durable(run: &RunId, record: &Record) -> Value {
         Body::Routed(routed) => {
             let sets: Vec<_> = routed.decisions.iter().map(option_set).collect();
             let (task_type, pattern) = (&routed.task_type, &routed.pattern);
-            ("step.completed", json!({"kind": "routing", "task_type": task_type, "pattern": pattern, "option_sets": sets}))
+            (
+                "step.completed",
+                json!({"kind": "routing", "task_type": task_type, "pattern": pattern, "option_sets": sets}),
+            )
         }
         Body::Replied(_) => ("step.completed", reply(record)),
         Body::Observed(observed) => {

@@ -21,6 +21,7 @@ impl Orchestrator {
     pub(crate) async fn ask_model(&self, handling: &Handling, name: &Name, order: Box<PromptOrder>) -> (Body, u32) {
         let world = &*self.ports.world;
         let started = world.now();
+        tracing::debug!(session = %handling.key.session, step = %name, attempt = handling.attempt, "asking the model");
         let limits = handling.session.limits();
         let mut sink = LiveReply::new(self, handling, name, limits.max_reply_bytes);
         let call = PromptCall {
@@ -56,6 +57,7 @@ impl Orchestrator {
         let Some(item) = settings.tools.get(tool) else {
             return outcome_of_report(&format!("there is no tool `{tool}`"));
         };
+        tracing::debug!(session = %handling.key.session, step = %name, tool, "calling a tool");
         let written = serde_json::to_vec(&arguments).unwrap_or_default();
         let key = format!("{}/{name}:{}", handling.key.session, &Hash::of(written).to_string()[..16]);
         let call = ToolCall {

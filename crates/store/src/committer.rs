@@ -97,9 +97,11 @@ impl Committer {
 
     fn finish(&self) {
         if self.failed.is_none()
-            && let Err(error) = self.tables.persist().map_err(|error| error.to_string()).and_then(|()| {
-                self.high_water.sync().map_err(|error| error.to_string())
-            })
+            && let Err(error) = self
+                .tables
+                .persist()
+                .map_err(|error| error.to_string())
+                .and_then(|()| self.high_water.sync().map_err(|error| error.to_string()))
         {
             tracing::warn!(%error, "the journal could not be synced while closing");
         }
@@ -168,11 +170,7 @@ impl Committer {
     }
 
     /// Applies the contract and adds what it writes to the batch. None means conflict.
-    fn commit(
-        &mut self,
-        commit: Commit,
-        batch: &mut fjall::OwnedWriteBatch,
-    ) -> Result<Option<Effects>, JournalError> {
+    fn commit(&mut self, commit: Commit, batch: &mut fjall::OwnedWriteBatch) -> Result<Option<Effects>, JournalError> {
         let (workspace, run) = (commit.scope.workspace.clone(), commit.run.clone());
         let mut look = Look { committer: self, workspace: &workspace, run: &run };
         let Some(prepared) = prepare(commit, &mut look)? else { return Ok(None) };

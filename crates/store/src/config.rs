@@ -65,7 +65,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// NUL separates the parts of keys.
 fn check_names(items: &[StoredItem]) -> Result<(), ConfigError> {
-    let wrong = |item: &&StoredItem| item.kind.contains('\0') || item.key.contains('\0') || item.kind.is_empty() || item.key.is_empty();
+    let wrong = |item: &&StoredItem| {
+        item.kind.contains('\0') || item.key.contains('\0') || item.kind.is_empty() || item.key.is_empty()
+    };
     match items.iter().find(wrong) {
         None => Ok(()),
         Some(item) => Err(ConfigError::Invalid(vec![trellis_domain::config::Problem {
@@ -94,7 +96,11 @@ impl EmbeddedConfig {
         self.journal.tables.clone()
     }
 
-    async fn change(&self, workspace: &Workspace, changes: Vec<(String, String, Option<String>)>) -> Result<u64, ConfigError> {
+    async fn change(
+        &self,
+        workspace: &Workspace,
+        changes: Vec<(String, String, Option<String>)>,
+    ) -> Result<u64, ConfigError> {
         let _one = self.writing.acquire().await.expect("the semaphore is never closed");
         let version = read_version(&self.tables(), workspace)? + 1;
         let time = self.world.now();
@@ -162,11 +168,7 @@ impl Config for EmbeddedConfig {
         Box::pin(async move { Ok(off_the_runtime(move || read_all(&tables, &workspace)).await?) })
     }
 
-    fn put<'a>(
-        &'a self,
-        workspace: &'a Workspace,
-        items: Vec<StoredItem>,
-    ) -> BoxFuture<'a, Result<u64, ConfigError>> {
+    fn put<'a>(&'a self, workspace: &'a Workspace, items: Vec<StoredItem>) -> BoxFuture<'a, Result<u64, ConfigError>> {
         Box::pin(async move {
             check_names(&items)?;
             check_items(&items)?;

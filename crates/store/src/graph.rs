@@ -82,11 +82,7 @@ impl Graph {
     }
 
     /// Finished runs behind a cursor, and the cursor behind them.
-    fn finished_after(
-        &self,
-        cursor: u64,
-        limit: usize,
-    ) -> Result<(BTreeSet<(Workspace, RunId)>, u64), JournalError> {
+    fn finished_after(&self, cursor: u64, limit: usize) -> Result<(BTreeSet<(Workspace, RunId)>, u64), JournalError> {
         let range = keys::numbered(prefix::FINISHED, cursor + 1)..=keys::numbered(prefix::FINISHED, u64::MAX);
         let (mut runs, mut last) = (BTreeSet::new(), cursor);
         for row in self.journal.tables.index.range(range) {

@@ -116,5 +116,4 @@ impl Shared {
     pub(crate) fn cached(&self, place: &(Workspace, SessionId)) -> Option<SessionLog> {
         lock(&self.sessions).get(place).cloned()
     }
-
 }

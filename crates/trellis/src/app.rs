@@ -62,7 +62,8 @@ impl App {
         if let Some(place) = newest.filter(|place| *place > 0) {
             let page = self.store.journal.runs(self.workspace(), &RunFilter::default(), None, place).await?;
             let found = page.runs.into_iter().nth(place - 1).map(|run| run.run);
-            return found.ok_or_else(|| Failure::new(Exit::NotFound, "there is no such run yet; `trellis ask` starts one"));
+            return found
+                .ok_or_else(|| Failure::new(Exit::NotFound, "there is no such run yet; `trellis ask` starts one"));
         }
         let matching = self.store.journal.with_prefix(self.workspace(), wish, 6).await?;
         match matching.as_slice() {
@@ -94,6 +95,7 @@ fn data_folder(global: &Global) -> Result<PathBuf, Failure> {
 fn rehearsal_delay() -> Result<Option<Duration>, Failure> {
     const NAME: &str = "TRELLIS_REHEARSAL_DELAY_MS";
     let Ok(value) = std::env::var(NAME) else { return Ok(None) };
-    let ms = value.parse().map_err(|_| Failure::usage(format!("{NAME} is {value:?}; write milliseconds, such as 8")))?;
+    let ms =
+        value.parse().map_err(|_| Failure::usage(format!("{NAME} is {value:?}; write milliseconds, such as 8")))?;
     Ok(Some(Duration::from_millis(ms)))
 }

@@ -66,7 +66,9 @@ impl Failure {
 
     /// Prints the message to stderr and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        eprintln!("error: {}", crate::show::clean(&self.message));
+        if self.exit != Exit::Ok {
+            eprintln!("error: {}", crate::show::clean(&self.message));
+        }
         self.exit.into()
     }
 }

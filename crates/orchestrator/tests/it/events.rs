@@ -20,9 +20,8 @@ async fn durable_events_have_no_gap_and_the_last_one_is_the_end() {
     assert_eq!(durable[2]["tool"], "search");
     assert_eq!(durable[3]["content"], "a fact");
     let last = durable.last().unwrap();
-    assert_eq!((&last["type"], &last["state"], &last["answer"]), (
-        &"run.completed".into(),
-        &"answered".into(),
-        &"It is so.".into()
-    ));
+    assert_eq!(
+        (&last["type"], &last["state"], &last["answer"]),
+        (&"run.completed".into(), &"answered".into(), &"It is so.".into())
+    );
 }

@@ -115,10 +115,10 @@ impl View {
     pub fn absorb(&self, runs: &[RunQuads], cursor: u64) -> Result<(), ViewError> {
         let mut recent_terms = self.writer();
         let cursor = cursor.max(self.cursor()?);
-        let additions = Additions::of(runs, &mut recent_terms);
+        let tables = self.tables();
         let mut batch = self.db.batch();
-        let new_terms = additions.write(&mut batch, &self.tables());
-        batch.insert(&self.tables().quads, CURSOR_KEY, cursor.to_be_bytes());
+        let new_terms = Additions::of(runs, &mut recent_terms).write(&mut batch, &tables);
+        batch.insert(&tables.quads, CURSOR_KEY, cursor.to_be_bytes());
         batch.commit()?;
         // Only now: a term of a failed batch must be written again.
         for key in new_terms {

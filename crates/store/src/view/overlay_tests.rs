@@ -65,6 +65,9 @@ fn queries() -> Vec<String> {
         format!("SELECT ?s ?t {{ ?s tg:correlationId \"{}\" ; prov:startedAtTime ?t }}", correlation_id(1)),
         format!("SELECT ?s {{ GRAPH <{RETRIEVAL}> {{ ?s a tg:Conclusion }} }}"),
         "SELECT ?g ?s { GRAPH ?g { ?s a tg:Question } }".to_owned(),
+        format!("SELECT ?s ?p ?o {{ GRAPH <{RETRIEVAL}> {{ ?s ?p ?o }} }}"),
+        format!("SELECT ?s ?o {{ GRAPH <{RETRIEVAL}> {{ ?s tg:query ?o }} }}"),
+        format!("SELECT ?s ?p {{ GRAPH <{RETRIEVAL}> {{ ?s ?p \"general\" }} }}"),
         "SELECT ?g { GRAPH ?g {} }".to_owned(),
         format!("SELECT ?s FROM <{RETRIEVAL}> FROM <urn:other> {{ ?s rdfs:label \"Conclusion\" }}"),
         "SELECT ?s ?a { ?s a tg:Question OPTIONAL { ?s tg:answer ?a } FILTER EXISTS { ?d prov:wasDerivedFrom ?s } }"

@@ -122,7 +122,6 @@ fn quads_options() -> KeyspaceCreateOptions {
 fn terms_options() -> KeyspaceCreateOptions {
     common_options()
         .max_memtable_size(TERMS_MEMTABLE_BYTES)
-        .data_block_hash_ratio_policy(fjall::config::HashRatioPolicy::all(0.75))
         // An id comes from a quad, so its term is there.
         .expect_point_read_hits(true)
 }

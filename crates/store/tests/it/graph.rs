@@ -18,7 +18,9 @@ fn rows(store: &Store, sparql: &str) -> Vec<Vec<String>> {
     match store.graph.query(&Workspace::default(), sparql, &QueryLimits::default()).unwrap() {
         Answer::Rows { rows, .. } => rows
             .into_iter()
-            .map(|row| row.into_iter().map(|term| term.map(|term| term.text().to_owned()).unwrap_or_default()).collect())
+            .map(|row| {
+                row.into_iter().map(|term| term.map(|term| term.text().to_owned()).unwrap_or_default()).collect()
+            })
             .collect(),
         other => panic!("{other:?}"),
     }
@@ -46,7 +48,8 @@ async fn a_query_sees_open_finished_and_absorbed_runs_alike() {
     assert_eq!(rows(&store, ALL), mixed, "a rebuild changes nothing");
 
     let projected = store.graph.run(&Workspace::default(), &first).unwrap();
-    let about = format!("SELECT ?s ?p ?o WHERE {{ ?s ?p ?o FILTER(STRSTARTS(STR(?s), 'urn:trustgraph:agent:{first}')) }}");
+    let about =
+        format!("SELECT ?s ?p ?o WHERE {{ ?s ?p ?o FILTER(STRSTARTS(STR(?s), 'urn:trustgraph:agent:{first}')) }}");
     assert_eq!(rows(&store, &about).len(), projected.len(), "the view holds exactly what is projected");
     let faults = trellis_provenance::check(&projected, &|_| None);
     assert!(faults.iter().all(|fault| fault.to_string().contains("document")), "{faults:?}");

@@ -14,12 +14,12 @@ use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Body, Ended, Name};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RequestId, RunId};
+use trellis_orchestrator::Orchestrator;
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::events::event;
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::ports::Journal;
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
-use trellis_orchestrator::Orchestrator;
 
 pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
     let question = if ask.question == "-" { read_input("the question")? } else { ask.question.clone() };
@@ -56,12 +56,9 @@ pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
 }
 
 fn read_question(app: &App, ask: &Ask, question: String) -> Result<Question, Failure> {
-    let id = app.world.fresh_id();
-    // A session id given by the caller names the request too: asking again attaches.
-    let request_id = ask.session.clone().unwrap_or(id);
     Ok(Question {
         scope: app.scope.clone(),
-        request_id: RequestId::new(&request_id).map_err(|error| Failure::usage(error.to_string()))?,
+        request_id: RequestId::new(&app.world.fresh_id()).map_err(Failure::unexpected)?,
         request: AgentRequest {
             question,
             group: (!ask.group.is_empty()).then(|| ask.group.clone()),

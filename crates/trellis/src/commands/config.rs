@@ -133,7 +133,10 @@ fn read_text(file: &Path) -> Result<String, Failure> {
 fn read_file(file: &Path) -> Result<Vec<StoredItem>, Failure> {
     let exported: Exported = serde_json::from_str(&read_text(file)?).map_err(|error| {
         let mend = "write {\"items\": [{\"type\": …, \"key\": …, \"value\": …}]} as `trellis config export` does";
-        Failure::new(Exit::InvalidConfig, format!("{} is not an exported configuration: {error}; {mend}", file.display()))
+        Failure::new(
+            Exit::InvalidConfig,
+            format!("{} is not an exported configuration: {error}; {mend}", file.display()),
+        )
     })?;
     let text = |value: Value| match value {
         Value::String(text) => text,

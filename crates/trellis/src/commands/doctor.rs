@@ -21,7 +21,11 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let chain = app.store.check();
     let (open, lag) = (app.store.journal.open_runs(), app.store.graph.lag()?);
     let findings = [
-        Finding { what: "data folder", good: true, says: format!("{} is ours and writable", app.store.path().display()) },
+        Finding {
+            what: "data folder",
+            good: true,
+            says: format!("{} is ours and writable", app.store.path().display()),
+        },
         Finding {
             what: "record",
             good: chain.is_ok(),
@@ -53,13 +57,16 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
         },
     ];
     if global.output == Output::Json {
-        let list: Vec<_> =
-            findings.iter().map(|f| json!({"what": f.what, "ok": f.good, "says": f.says})).collect();
+        let list: Vec<_> = findings.iter().map(|f| json!({"what": f.what, "ok": f.good, "says": f.says})).collect();
         print_line(&json!({"ok": findings.iter().all(|f| f.good), "findings": list}).to_string())?;
     } else {
         for finding in &findings {
             let mark = if finding.good { "ok   " } else { "fault" };
-            print_line(&format!("{mark} {:<14} {}", finding.what, clean(&finding.says).replace('\n', "\n                     ")))?;
+            print_line(&format!(
+                "{mark} {:<14} {}",
+                finding.what,
+                clean(&finding.says).replace('\n', "\n                     ")
+            ))?;
         }
     }
     Ok(match (chain.is_ok(), problems.is_empty()) {

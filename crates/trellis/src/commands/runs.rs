@@ -6,8 +6,8 @@ use crate::failure::{Exit, Failure};
 use crate::show::{clean, print_line, seconds, short};
 use serde_json::{Value, json};
 use trellis_domain::ConversationId;
-use trellis_domain::run::RunSummary;
 use trellis_domain::Timestamp;
+use trellis_domain::run::RunSummary;
 use trellis_orchestrator::ports::{Journal, RunFilter};
 
 pub(crate) async fn run(app: &App, global: &Global, runs: &Runs) -> Result<Exit, Failure> {

@@ -17,7 +17,8 @@ pub(crate) fn run(app: &App, global: &Global, query: &str, limit: usize) -> Resu
         (Output::Text | Output::Ndjson, Answer::Truth(truth)) => print_line(&truth.to_string())?,
         (Output::Text | Output::Ndjson, Answer::Graph(_)) => print_line(answer.to_csv().trim_end())?,
         (Output::Text | Output::Ndjson, Answer::Rows { variables, rows, truncated }) => {
-            let text = |term: &Option<trellis_domain::rdf::Term>| term.as_ref().map_or(String::new(), |t| t.text().to_owned());
+            let text =
+                |term: &Option<trellis_domain::rdf::Term>| term.as_ref().map_or(String::new(), |t| t.text().to_owned());
             let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(text).collect()).collect();
             table(variables, &rows)?;
             if *truncated {

@@ -123,7 +123,8 @@ impl Follow {
             self.line(self.marks.thought, "thought", &excerpt(thought.text(), 400), "");
         }
         let cost = format!("{}  {}", seconds(replied.ms), tokens(replied.in_token, replied.out_token));
-        let again = if record.header.attempt > 1 { format!("  attempt {}", record.header.attempt) } else { String::new() };
+        let again =
+            if record.header.attempt > 1 { format!("  attempt {}", record.header.attempt) } else { String::new() };
         let cost = format!("{cost}{again}");
         match &replied.reading {
             Reading::Action { tool, arguments } => {

@@ -114,7 +114,8 @@ fn state(state: RunState) -> String {
 /// Columns as wide as their widest cell, cells on one line.
 pub(crate) fn table(heads: &[String], rows: &[Vec<String>]) -> std::io::Result<()> {
     const WIDEST: usize = 100;
-    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| excerpt(cell, WIDEST)).collect()).collect();
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| excerpt(cell, WIDEST)).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).chain(heads.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -141,7 +142,10 @@ mod tests {
     #[test]
     fn numbers_are_grouped_and_times_are_readable() {
         assert_eq!((grouped(999), grouped(1_234_567)), ("999".into(), "1,234,567".into()));
-        assert_eq!((seconds(950), seconds(6_340), seconds(125_000)), ("950 ms".into(), "6.3 s".into(), "2 m 5 s".into()));
+        assert_eq!(
+            (seconds(950), seconds(6_340), seconds(125_000)),
+            ("950 ms".into(), "6.3 s".into(), "2 m 5 s".into())
+        );
         assert_eq!((tokens(None, None), tokens(Some(1200), None)), (String::new(), "1,200 in / ? out".into()));
     }
 

@@ -87,7 +87,11 @@ impl Tree<'_> {
 
     fn document(&self, link: Option<&DocumentLink>) -> Option<String> {
         let link = link?;
-        Some(self.texts.get(&link.id).map_or_else(|| format!("(document {} is missing)", link.id), |text| self.cut(text)))
+        Some(
+            self.texts
+                .get(&link.id)
+                .map_or_else(|| format!("(document {} is missing)", link.id), |text| self.cut(text)),
+        )
     }
 
     fn cut(&self, text: &str) -> String {
@@ -105,8 +109,11 @@ fn line(text: &str) -> std::io::Result<()> {
 /// `pattern    ● react ○ supervisor   only option, agent-task-type:general v3`
 fn options(decision: &Decision) -> String {
     let chosen = |option: &String| decision.chosen.contains(option);
-    let options: Vec<_> =
-        decision.options.iter().map(|option| format!("{} {}", if chosen(option) { "●" } else { "○" }, clean(option))).collect();
+    let options: Vec<_> = decision
+        .options
+        .iter()
+        .map(|option| format!("{} {}", if chosen(option) { "●" } else { "○" }, clean(option)))
+        .collect();
     let kind = decision.kind.as_ref().map_or("choice", |kind| match kind {
         Word::Known(kind) => kind.as_str(),
         Word::Unknown(word) => word,

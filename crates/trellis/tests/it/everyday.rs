@@ -1,0 +1,179 @@
+//! Asking, looking, checking, exporting.
+
+use crate::{PARTNER, json, ok, run, stderr, stdout, trellis};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use tempfile::TempDir;
+
+#[test]
+fn the_answer_is_on_stdout_and_the_steps_are_on_stderr() {
+    let data = TempDir::new().unwrap();
+    let output = run(data.path(), &["ask", PARTNER]);
+    assert!(output.status.success());
+    let (answer, steps) = (stdout(&output), stderr(&output));
+    assert!(answer.starts_with("## Partner risk profile: Company X"), "{answer}");
+    assert!(answer.contains("Scripted by the rehearsal model"), "the rehearsal is honest");
+    assert!(!answer.contains("routing") && !answer.contains('\u{1b}'), "nothing but the answer");
+    assert!(steps.contains("pattern react (1 of 1, only option)"), "{steps}");
+    for word in ["thought", "financial-data(", "regulatory-filings(", "news-search(", "result", "trellis verify"] {
+        assert!(steps.contains(word), "{word} is missing in {steps}");
+    }
+    assert!(ok(data.path(), &["verify", "last"]).starts_with("ok: run "));
+}
+
+#[test]
+fn json_gives_one_object_and_ndjson_one_event_per_line() {
+    let data = TempDir::new().unwrap();
+    let answer = json(data.path(), &["ask", "What is a trellis?", "--quiet", "--conversation", "c1"]);
+    for member in ["run_id", "state", "answer", "pattern", "task_type", "in_token", "out_token", "model", "ms"] {
+        assert!(!answer[member].is_null(), "{member} is missing in {answer}");
+    }
+    assert_eq!(
+        (&answer["state"], &answer["pattern"], &answer["model"]),
+        (&"answered".into(), &"react".into(), &"rehearsal".into())
+    );
+    let lines = ok(data.path(), &["ask", "What is a trellis?", "--output", "ndjson"]);
+    let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&events[0]["type"], &events[0]["schema"]), (&"run.started".into(), &1.into()));
+    assert_eq!(events.last().unwrap()["type"], "run.completed");
+    let seqs: Vec<_> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "no gap");
+    assert!(events.iter().any(|event| event["type"] == "chunk"));
+
+    let runs = json(data.path(), &["runs", "--limit", "1"]);
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 1);
+    let next = runs["next"].as_str().unwrap();
+    let rest = json(data.path(), &["runs", "--cursor", next]);
+    let first = &rest["runs"][0];
+    assert_eq!((&first["conversation_id"], &first["run_id"]), (&"c1".into(), &answer["run_id"]));
+    let members: BTreeSet<_> = first.as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = [
+        "run_id",
+        "state",
+        "question",
+        "pattern",
+        "task_type",
+        "conversation_id",
+        "started",
+        "ms",
+        "in_token",
+        "out_token",
+    ];
+    assert_eq!(members, BTreeSet::from(expected));
+}
+
+#[test]
+fn show_export_and_sparql_agree_and_a_rebuild_changes_nothing() {
+    let data = TempDir::new().unwrap();
+    ok(data.path(), &["ask", PARTNER]);
+    ok(data.path(), &["ask", "What else?"]);
+    let show = json(data.path(), &["run", "show", "@2"]);
+    let session = &show["sessions"][0];
+    assert_eq!(session["question"], PARTNER);
+    let steps: Vec<_> =
+        session["steps"].as_array().unwrap().iter().map(|step| step["step"].as_str().unwrap()).collect();
+    let iteration = ["analysis", "observation"];
+    assert_eq!(steps, [&["routing"][..], &iteration, &iteration, &iteration, &["conclusion"]].concat());
+
+    // Every statement of the export is in the graph, and the graph has no more about this run.
+    let run = show["run_id"].as_str().unwrap();
+    let exported = ok(data.path(), &["run", "export", run, "--format", "nquads"]);
+    let count = |name: &str| {
+        let all = format!(
+            "SELECT (COUNT(*) AS ?n) WHERE {{ GRAPH <urn:graph:retrieval> {{ ?s ?p ?o }} FILTER(STRSTARTS(STR(?s), '{name}')) }}"
+        );
+        let rows = json(data.path(), &["sparql", &all]);
+        rows["results"]["bindings"][0]["n"]["value"].as_str().unwrap().parse::<usize>().unwrap()
+    };
+    let own = count(&format!("urn:trustgraph:agent:{run}"));
+    let lines: Vec<_> = exported.lines().collect();
+    assert_eq!(lines.iter().filter(|line| line.starts_with(&format!("<urn:trustgraph:agent:{run}"))).count(), own);
+    let tools = "SELECT ?tool WHERE { ?s <https://trustgraph.ai/ns/action> ?tool } ORDER BY ?s";
+    let before = ok(data.path(), &["sparql", tools]);
+    assert!(before.contains("financial-data") && before.contains("news-search"), "{before}");
+    let everything = "SELECT * WHERE { GRAPH ?g { ?s ?p ?o } } ORDER BY ?g ?s ?p ?o";
+    let all = ok(data.path(), &["sparql", everything, "--output", "csv"]);
+    ok(data.path(), &["graph", "rebuild"]);
+    assert_eq!(ok(data.path(), &["sparql", everything, "--output", "csv"]), all);
+
+    let turtle = ok(data.path(), &["run", "export", "last"]);
+    assert!(turtle.contains("@prefix prov:") && turtle.contains("tg:Conclusion"), "{turtle}");
+    let jsonld: Value =
+        serde_json::from_str(&ok(data.path(), &["run", "export", "last", "--format", "jsonld"])).unwrap();
+    assert!(jsonld.is_object() || jsonld.is_array());
+}
+
+#[test]
+fn a_run_is_found_by_id_by_prefix_and_by_place() {
+    let data = TempDir::new().unwrap();
+    let id = json(data.path(), &["ask", "One?", "--session", "first-run"])["run_id"].clone();
+    assert_eq!(id, "first-run");
+    ok(data.path(), &["ask", "Two?", "--session", "first-runner"]);
+    for wish in ["first-run", "first-runn", "last", "@2", "@1"] {
+        let found = json(data.path(), &["run", "show", wish])["run_id"].clone();
+        let expected = if matches!(wish, "first-run" | "@2") { "first-run" } else { "first-runner" };
+        assert_eq!(found, expected, "{wish}");
+    }
+    let output = run(data.path(), &["run", "show", "first"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("could be first-run, first-runner"), "{}", stderr(&output));
+    assert_eq!(run(data.path(), &["verify", "nothing"]).status.code(), Some(5));
+    assert_eq!(run(data.path(), &["verify", "@9"]).status.code(), Some(5));
+}
+
+#[test]
+fn asking_the_same_under_the_same_session_attaches() {
+    let data = TempDir::new().unwrap();
+    let first = json(data.path(), &["ask", "Same?", "--session", "s"]);
+    let again = json(data.path(), &["ask", "Same?", "--session", "s"]);
+    assert_eq!(first["run_id"], again["run_id"]);
+    assert_eq!(first["answer"], again["answer"]);
+    assert_eq!(json(data.path(), &["runs"])["runs"].as_array().unwrap().len(), 1);
+    let other = json(data.path(), &["ask", "Different?", "--session", "s"]);
+    assert_ne!(other["run_id"], first["run_id"]);
+}
+
+#[test]
+fn without_streaming_the_answer_is_the_same() {
+    let (streamed, whole) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let one = json(streamed.path(), &["ask", PARTNER]);
+    let two = json(whole.path(), &["ask", PARTNER, "--no-stream"]);
+    assert_eq!(one["answer"], two["answer"]);
+    let lines = ok(whole.path(), &["ask", PARTNER, "--no-stream", "--output", "ndjson"]);
+    assert!(!lines.contains(r#""type":"chunk""#));
+}
+
+#[test]
+fn a_question_can_come_from_standard_input() {
+    use std::io::Write;
+    let data = TempDir::new().unwrap();
+    let mut child = trellis(data.path(), &["ask", "-", "--output", "json", "--quiet"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all("Wie geht's, Müller & Söhne?".as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(answer["answer"].as_str().unwrap().contains("Müller & Söhne"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let data = TempDir::new().unwrap();
+    ok(data.path(), &["ask", "One?"]);
+    let mut child = trellis(data.path(), &["run", "export", "last"]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn the_doctor_finds_everything_in_order() {
+    let data = TempDir::new().unwrap();
+    ok(data.path(), &["ask", "One?"]);
+    let report = ok(data.path(), &["doctor"]);
+    assert!(report.contains("every hash is right"), "{report}");
+    assert!(!report.contains("fault"), "{report}");
+    assert_eq!(json(data.path(), &["doctor"])["ok"], true);
+}

@@ -1,0 +1,165 @@
+//! A real process is killed (SIGKILL) at every commit boundary of a run, and during a batch of runs. Every
+//! run gets exactly one end, and no recorded call is made again.
+
+use crate::{PARTNER, json, ok, run, stderr, trellis};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
+use tempfile::TempDir;
+
+/// Which calls a process made: lines such as `asking the model session=… step=i2`.
+fn calls(log: &str) -> Vec<String> {
+    let field = |line: &str, name: &str| {
+        let rest = line.split_once(&format!("{name}="))?.1;
+        Some(rest.split_whitespace().next()?.trim_matches('"').to_owned())
+    };
+    let made = log.lines().filter(|line| line.contains("asking the model") || line.contains("calling a tool"));
+    made.filter_map(|line| Some(format!("{}/{}", field(line, "session")?, field(line, "step")?))).collect()
+}
+
+/// The calls whose outcome is recorded, as the record itself tells.
+fn recorded(data: &Path, run: &str) -> BTreeSet<String> {
+    let show = json(data, &["run", "show", run]);
+    let steps = show["sessions"][0]["steps"].as_array().unwrap();
+    let id = |step: &Value| step["id"].as_str().unwrap().trim_start_matches("urn:trustgraph:agent:").to_owned();
+    let calls = steps.iter().filter(|step| matches!(step["step"].as_str(), Some("analysis" | "observation")));
+    calls.map(id).collect()
+}
+
+/// An `ask` whose calls are logged and whose events can be read.
+fn logged(data: &Path, session: &str, delay_ms: &str) -> Child {
+    trellis(data, &["ask", PARTNER, "--session", session, "--output", "ndjson", "--color", "never"])
+        .env("RUST_LOG", "trellis_orchestrator=debug")
+        .env("TRELLIS_REHEARSAL_DELAY_MS", delay_ms)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Kills the process once the event with this number was printed, which happens after its commit.
+fn kill_after(mut child: Child, seq: u64) {
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for line in lines {
+        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        if event["seq"] == seq {
+            break;
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Presses Ctrl-C once the run has started.
+fn interrupt(mut child: Child) -> Output {
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let pid = child.id().to_string();
+    std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// Finishes everything and gives the calls that were made for it.
+fn resume(data: &Path) -> Vec<String> {
+    let output =
+        trellis(data, &["resume", "--color", "never"]).env("RUST_LOG", "trellis_orchestrator=debug").output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    calls(&stderr(&output))
+}
+
+fn assert_whole(data: &Path, run: &str) {
+    let show = json(data, &["run", "show", run]);
+    assert_eq!(show["state"], "answered", "{run}");
+    let steps = show["sessions"][0]["steps"].as_array().unwrap();
+    assert_eq!(steps.iter().filter(|step| step["step"] == "conclusion").count(), 1, "{run} ends once");
+    assert_eq!(steps.len(), 8, "{run}: routing, three times analysis and observation, conclusion");
+    ok(data, &["verify", run]);
+}
+
+#[test]
+fn killed_at_any_commit_a_run_goes_on_and_pays_nothing_twice() {
+    for seq in 1..=10 {
+        let data = TempDir::new().unwrap();
+        kill_after(logged(data.path(), "run", "3"), seq);
+        let before = recorded(data.path(), "run");
+        let repeated: Vec<_> = resume(data.path()).into_iter().filter(|call| before.contains(call)).collect();
+        assert!(repeated.is_empty(), "killed after event {seq}, {repeated:?} were made again");
+        assert_whole(data.path(), "run");
+        assert!(resume(data.path()).is_empty(), "nothing is left to do");
+    }
+}
+
+#[test]
+fn killed_during_a_batch_every_run_ends_once() {
+    const RUNS: usize = 6;
+    let data = TempDir::new().unwrap();
+    let names: Vec<String> = (0..RUNS).map(|n| format!("run-{n}")).collect();
+    for name in &names {
+        // Accepted, and left at once: an open run for the batch.
+        interrupt(logged(data.path(), name, "200"));
+    }
+    // Three processes work on the whole batch and are killed after so many calls.
+    for calls_before_kill in [3, 9, 14] {
+        let before: BTreeSet<_> = names.iter().flat_map(|name| recorded(data.path(), name)).collect();
+        let mut child = trellis(data.path(), &["resume", "--color", "never"])
+            .env("RUST_LOG", "trellis_orchestrator=debug")
+            .env("TRELLIS_REHEARSAL_DELAY_MS", "2")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = String::new();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        while calls(&log).len() < calls_before_kill {
+            if lines.read_line(&mut log).unwrap() == 0 {
+                break;
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        lines.read_to_string(&mut log).unwrap();
+        let repeated: Vec<_> = calls(&log).into_iter().filter(|call| before.contains(call)).collect();
+        assert!(repeated.is_empty(), "{repeated:?} were recorded and made again");
+    }
+    let before: BTreeSet<_> = names.iter().flat_map(|name| recorded(data.path(), name)).collect();
+    let repeated: Vec<_> = resume(data.path()).into_iter().filter(|call| before.contains(call)).collect();
+    assert!(repeated.is_empty(), "{repeated:?} were recorded and made again");
+    for name in &names {
+        assert_whole(data.path(), name);
+    }
+    assert!(ok(data.path(), &["doctor"]).contains("every hash is right"));
+}
+
+#[test]
+fn an_interrupt_stops_watching_and_says_how_to_go_on() {
+    let data = TempDir::new().unwrap();
+    // More often than a request may be cut short: being asked to stop is no fault of the request.
+    for _ in 0..7 {
+        let output = interrupt(logged(data.path(), "mine", "300"));
+        assert_eq!(output.status.code(), Some(130));
+        assert!(
+            stderr(&output).contains("run mine is not finished: `trellis resume` continues it"),
+            "{}",
+            stderr(&output)
+        );
+    }
+    resume(data.path());
+    assert_whole(data.path(), "mine");
+}
+
+#[test]
+fn the_next_ask_finishes_open_runs_too() {
+    let data = TempDir::new().unwrap();
+    kill_after(logged(data.path(), "old", "100"), 2);
+    let output = trellis(data.path(), &["ask", "Another?", "--session", "new"])
+        .env("TRELLIS_REHEARSAL_DELAY_MS", "5")
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    // It leaves when its own run has ended; what it did of the other is recorded.
+    assert!(!recorded(data.path(), "old").is_empty());
+    run(data.path(), &["resume"]);
+    assert_whole(data.path(), "old");
+}
