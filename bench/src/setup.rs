@@ -1,6 +1,9 @@
 //! The real engine with the rehearsal model, as `trellis ask` wires it.
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -100,4 +103,25 @@ pub(crate) async fn follow(orchestrator: &Orchestrator, run: &RunId) -> Result<(
             return Ok(());
         }
     }
+}
+
+/// The `trellis` that was built beside this program.
+pub(crate) fn program() -> Result<PathBuf> {
+    let program = std::env::current_exe()?.with_file_name("trellis");
+    ensure!(program.exists(), "{} is missing; `cargo xtask bench` builds it", program.display());
+    Ok(program)
+}
+
+/// The configuration that a new data folder starts with, as the program itself writes it.
+pub(crate) fn seeds() -> Result<Vec<StoredItem>> {
+    let folder = TempDir::new()?;
+    let output =
+        Command::new(program()?).args(["config", "list", "--output", "json", "--data"]).arg(folder.path()).output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let listed: Value = serde_json::from_slice(&output.stdout)?;
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let items = listed["items"].as_array().context("the list has items")?.iter();
+    Ok(items
+        .map(|item| StoredItem { kind: text(&item["type"]), key: text(&item["key"]), value: text(&item["value"]) })
+        .collect())
 }

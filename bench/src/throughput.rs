@@ -1,7 +1,7 @@
 //! Sessions per second, and what the engine alone could do with the same bytes.
 
 use crate::machine::{cpu, memory};
-use crate::setup::{Engine, ask, follow};
+use crate::setup::{Engine, ask, follow, seeds};
 use anyhow::Result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ const AT_ONCE: usize = 64;
 
 /// Whole sessions with an instant model: accept, three tool calls, answer; every commit on disk.
 pub(crate) async fn sessions() -> Result<()> {
-    let engine = Engine::new(Arc::new(Rehearsal::instant()), trellis_seeds()).await?;
+    let engine = Engine::new(Arc::new(Rehearsal::instant()), seeds()?).await?;
     let (stop, serving) = engine.serve(1024);
     let next = Arc::new(AtomicUsize::new(0));
     let (started, before) = (Instant::now(), cpu());
@@ -39,7 +39,7 @@ pub(crate) async fn sessions() -> Result<()> {
     for caller in callers {
         caller.await??;
     }
-    let (wall, used) = (started.elapsed(), cpu() - before);
+    let (wall, used) = (started.elapsed(), cpu().saturating_sub(before));
     stop.send_replace(Some(Stop::Drain));
     serving.await?;
     let rate = SESSIONS as f64 / wall.as_secs_f64();
@@ -53,7 +53,7 @@ pub(crate) async fn sessions() -> Result<()> {
     let lag = engine.store.graph.lag()?;
     let (started, before) = (Instant::now(), cpu());
     let absorbed = engine.store.graph.catch_up()?;
-    let (wall, used) = (started.elapsed(), cpu() - before);
+    let (wall, used) = (started.elapsed(), cpu().saturating_sub(before));
     println!(
         "graph view    {lag} runs behind, caught up in {:.1} s: {:.0} runs per second, {:.2} ms CPU per run",
         wall.as_secs_f64(),
@@ -66,7 +66,7 @@ pub(crate) async fn sessions() -> Result<()> {
 /// The journal alone: the same records in the same commits, no model, no tools, no loop.
 pub(crate) async fn engine() -> Result<()> {
     let sample = sample().await?;
-    let engine = Engine::new(Arc::new(Rehearsal::instant()), trellis_seeds()).await?;
+    let engine = Engine::new(Arc::new(Rehearsal::instant()), seeds()?).await?;
     let journal = Arc::clone(&engine.store.journal);
     let next = Arc::new(AtomicUsize::new(0));
     let (started, before) = (Instant::now(), cpu());
@@ -87,7 +87,7 @@ pub(crate) async fn engine() -> Result<()> {
     for writer in writers {
         writer.await??;
     }
-    let (wall, used) = (started.elapsed(), cpu() - before);
+    let (wall, used) = (started.elapsed(), cpu().saturating_sub(before));
     let bytes: usize = sample.iter().map(|record| record.to_bytes().map_or(0, |bytes| bytes.len())).sum();
     println!(
         "engine alone  {:.0} sessions' worth of commits per second ({} KB each), {:.2} ms CPU per session",
@@ -100,7 +100,7 @@ pub(crate) async fn engine() -> Result<()> {
 
 /// The records of one real session.
 async fn sample() -> Result<Arc<Vec<Arc<Record>>>> {
-    let engine = Engine::new(Arc::new(Rehearsal::instant()), trellis_seeds()).await?;
+    let engine = Engine::new(Arc::new(Rehearsal::instant()), seeds()?).await?;
     let (stop, serving) = engine.serve(8);
     let run = ask(&engine.orchestrator, 0).await?;
     follow(&engine.orchestrator, &run).await?;
@@ -147,12 +147,3 @@ async fn write_session(journal: &dyn Journal, sample: &[Arc<Record>], id: &str) 
     }
     Ok(())
 }
-
-/// The seeds that a new data folder gets, from the same files.
-pub(crate) fn trellis_seeds() -> Vec<trellis_domain::config::StoredItem> {
-    seeds::items()
-}
-
-#[path = "../../crates/trellis/src/seeds.rs"]
-#[allow(dead_code, unreachable_pub, reason = "shared with the binary, which uses all of it")]
-mod seeds;

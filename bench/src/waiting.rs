@@ -1,8 +1,7 @@
 //! Thousands of sessions that wait for a slow model cost memory, not threads.
 
 use crate::machine::memory;
-use crate::setup::{Engine, ask};
-use crate::throughput::trellis_seeds;
+use crate::setup::{Engine, ask, seeds};
 use anyhow::Result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +31,7 @@ impl Provider for Slow {
 
 pub(crate) async fn run() -> Result<()> {
     let model = Arc::new(Slow::default());
-    let engine = Engine::new(Arc::clone(&model) as _, trellis_seeds()).await?;
+    let engine = Engine::new(Arc::clone(&model) as _, seeds()?).await?;
     let (stop, serving) = engine.serve(SESSIONS);
     for n in 0..SESSIONS {
         ask(&engine.orchestrator, n).await?;

@@ -8,10 +8,7 @@ use std::time::{Duration, Instant};
 const ROUNDS: usize = 9;
 
 pub(crate) fn run() -> Result<()> {
-    let program = std::env::current_exe()?.with_file_name("trellis");
-    if !program.exists() {
-        bail!("{} is missing; `cargo xtask bench` builds it", program.display());
-    }
+    let program = crate::setup::program()?;
     let folder = tempfile::TempDir::new()?;
     let mut times = Vec::new();
     for round in 0..=ROUNDS {

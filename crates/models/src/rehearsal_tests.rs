@@ -4,7 +4,7 @@ use serde_json::{Map, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use trellis_domain::SessionId;
-use trellis_domain::config::{Settings, StoredItem};
+use trellis_domain::config::{Settings, StoredItem, ToolItem};
 use trellis_domain::record::Name;
 use trellis_domain::reply::ReactReply;
 use trellis_orchestrator::ports::{CallLabels, PromptCall, PromptReply as Reply, Prompter, RealWorld, ReplySink};
@@ -82,12 +82,14 @@ struct Played {
 async fn play(question: &str, offered: &[&str], failing: &[&str]) -> Played {
     let settings = settings();
     let tools: Vec<_> = offered.iter().map(|name| &settings.tools[*name]).collect();
-    let described = |tool: &&trellis_domain::config::ToolItem| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments });
+    let described =
+        |tool: &&ToolItem| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments });
     let described: Value = tools.iter().map(described).collect();
     let (mut history, mut calls, mut thoughts) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         let variables = json!({
-            "question": question, "tools": described, "tool_names": offered.join(","), "context": null, "history": history,
+            "question": question, "tools": described, "tool_names": offered.join(","), "context": null,
+            "history": history,
         });
         let reply = parser::read(&ask(&settings, "agent-react", variables).await.raw);
         thoughts.push(reply.thought().to_owned());
@@ -213,7 +215,11 @@ fn companies_are_found_in_questions() {
 #[test]
 fn minimal_values_are_valid_for_simple_schemas() {
     for schema in [
-        json!({ "type": "object", "required": ["a", "b"], "properties": { "a": { "enum": ["x", "y"] }, "b": { "type": "integer", "minimum": 3 } } }),
+        json!({
+            "type": "object",
+            "required": ["a", "b"],
+            "properties": { "a": { "enum": ["x", "y"] }, "b": { "type": "integer", "minimum": 3 } },
+        }),
         json!({ "type": "array", "minItems": 2, "items": { "type": "string", "maxLength": 4 } }),
         json!({ "type": ["string", "null"], "minLength": 50 }),
         json!({ "anyOf": [{ "type": "boolean" }, { "type": "null" }] }),

@@ -26,8 +26,9 @@ fn with_tools_context_and_history() {
         { "name": "search", "description": "Searches", "arguments": [argument] },
         { "name": "list-all", "description": "Lists", "arguments": [] },
     ]);
+    let arguments = json!({ "query": "moss's \"green\"" });
     let history = json!([
-        { "thought": "Look it up.", "action": "search", "arguments": { "query": "moss's \"green\"" }, "observation": "two\nlines" },
+        { "thought": "Look it up.", "action": "search", "arguments": arguments, "observation": "two\nlines" },
         { "thought": "Hm.", "action": "__parse_error__", "arguments": {}, "observation": "Error: no keyword" },
     ]);
     let expected = r#"- search: Searches

@@ -45,8 +45,8 @@ impl Rescue {
                 copy_sparse(&file, &database.join(name))?;
             }
         }
-        let kept = (1..).map(|n| self.path.with_file_name(format!("damaged-log-{n}"))).find(|path| !path.exists());
-        let kept = kept.unwrap_or_else(|| self.path.clone());
+        let name = |n: u32| self.path.with_file_name(format!("damaged-log-{n}"));
+        let kept = (1..u32::MAX).map(name).find(|path| !path.exists()).unwrap_or_else(|| self.path.clone());
         std::fs::rename(&self.path, &kept)?;
         Ok(kept)
     }

@@ -89,9 +89,12 @@ enum Fault {
 
 /// Opens the journal and compares it with the high-water mark before anything is trusted.
 fn open_checked(folder: &Folder, known: Option<Mark>) -> Result<(Tables, Mark), Fault> {
-    let tables = Tables::open(&folder.journal()).map_err(|error| match error {
-        fjall::Error::Io(error) => Fault::Unusable(error.to_string()),
-        other => Fault::Damaged(other.to_string()),
+    let tables = Tables::open(&folder.journal()).map_err(|error| {
+        if let fjall::Error::Io(error) = error {
+            Fault::Unusable(error.to_string())
+        } else {
+            Fault::Damaged(error.to_string())
+        }
     })?;
     let broken = |error: JournalError| Fault::Damaged(error.to_string());
     let newest = chain::newest(&tables).map_err(broken)?;

@@ -69,13 +69,12 @@ impl App {
         match matching.as_slice() {
             [run] => Ok(run.clone()),
             [] => Err(Failure::new(Exit::NotFound, format!("there is no run `{wish}`; `trellis runs` lists them"))),
-            several => match several.iter().find(|run| run.as_str() == wish) {
-                Some(exact) => Ok(exact.clone()),
-                None => {
-                    let names: Vec<_> = several.iter().map(RunId::as_str).collect();
-                    Err(Failure::usage(format!("`{wish}` could be {}; write more of the id", names.join(", "))))
-                }
-            },
+            several => {
+                let exact = several.iter().find(|run| run.as_str() == wish).cloned();
+                let names: Vec<_> = several.iter().map(RunId::as_str).collect();
+                let message = format!("`{wish}` could be {}; write more of the id", names.join(", "));
+                exact.ok_or_else(|| Failure::usage(message))
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Global {
     /// Shape of the output
     #[arg(long, global = true, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
-    /// Colour; also off with NO_COLOR or TERM=dumb
+    /// Colour; also off with `NO_COLOR` or `TERM=dumb`
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
     pub(crate) color: Colour,
     /// Plain marks instead of symbols

@@ -5,7 +5,8 @@ use super::line;
 /// Words that are written with a capital letter only because they open a sentence.
 const OPENERS: &str = "an analyse analyze are assess can check could describe do does estimate evaluate examine \
     explain find give how identify if in investigate is judge list look me our please rate report research review \
-    risk should study summarise summarize tell the their these this to today we what when which who why will would write";
+    risk should study summarise summarize tell the their these this to today we what when which who why will would \
+    write";
 
 /// The longest name in capital letters, else what follows `of` or `for`, else nobody in particular.
 pub(super) fn company_in(question: &str) -> String {

@@ -22,8 +22,8 @@ async fn messages(
     items.into_iter().flat_map(|item| dialog.project(item)).collect()
 }
 
-fn scripted(call: &PromptCall) -> Result<String, String> {
-    Ok(SCRIPT[call.labels.step.as_iteration().unwrap_or(1) as usize - 1].to_owned())
+fn reply(call: &PromptCall) -> String {
+    SCRIPT[call.labels.step.as_iteration().unwrap_or(1) as usize - 1].to_owned()
 }
 
 /// Kind, text and flags of each message, pieces of one message joined.
@@ -62,7 +62,7 @@ const BOTH: [&str; 15] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn streamed_answers_come_in_pieces_and_an_empty_message_ends_the_dialog() {
-    let messages = messages(scripted, true).await;
+    let messages = messages(|call| Ok(reply(call)), true).await;
     let lines = outline(&messages);
     assert_eq!(lines[..15], BOTH);
     assert_eq!(lines[15..], ["answer final It is so.", "explain final", "answer final"]);
@@ -74,7 +74,7 @@ async fn streamed_answers_come_in_pieces_and_an_empty_message_ends_the_dialog() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_streaming_each_message_is_whole() {
-    let messages = messages(scripted, false).await;
+    let messages = messages(|call| Ok(reply(call)), false).await;
     let lines = outline(&messages);
     assert_eq!(lines[..15], BOTH);
     assert_eq!(lines[15..], ["explain final", "answer final It is so."]);
@@ -84,7 +84,7 @@ async fn without_streaming_each_message_is_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn exactly_one_message_ends_the_dialog_and_each_names_message_and_session() {
     for streaming in [true, false] {
-        let messages = messages(scripted, streaming).await;
+        let messages = messages(|call| Ok(reply(call)), streaming).await;
         assert_eq!(messages.iter().filter(|m| m.end_of_dialog).count(), 1);
         assert!(messages.iter().all(|m| !m.session_id.is_empty()));
         assert!(messages.iter().filter(|m| m.message_type != "explain").all(|m| !m.message_id.is_empty()));

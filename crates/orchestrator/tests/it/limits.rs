@@ -3,6 +3,7 @@
 use crate::memory;
 use std::sync::Arc;
 use std::time::Duration;
+use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Body, Observed, Reading, Record};
@@ -45,7 +46,7 @@ fn observations(records: &[Arc<Record>]) -> Vec<&Observed> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_hangs_is_given_up_and_the_run_says_so() {
     let mut prompter = ScriptedPrompter::replies(&SCRIPT);
-    prompter.delay = Duration::from_secs(60);
+    prompter.delay = Duration::from_mins(1);
     let limits = SomeLimits { model_timeout_ms: Some(20), ..SomeLimits::default() };
     let (state, records) = run(prompter, plain_tools(), limits).await;
     assert_eq!(state, RunState::Failed);
@@ -68,7 +69,7 @@ async fn a_failing_tool_is_told_to_the_model_which_goes_on() {
     let (state, records) = run(ScriptedPrompter::replies(&SCRIPT), tools, SomeLimits::default()).await;
     assert_eq!(state, RunState::Answered);
     let first = observations(&records)[0];
-    assert_eq!(first.result.as_ref().map(|document| document.text()), Some("Error: no network"));
+    assert_eq!(first.result.as_ref().map(Document::text), Some("Error: no network"));
     assert_eq!(first.error.as_deref(), Some("no network"));
 }
 
@@ -93,7 +94,7 @@ async fn a_reply_that_is_too_long_is_cut_and_told_to_the_model() {
     let (state, records) = run(prompter, plain_tools(), limits).await;
     assert_eq!(state, RunState::Answered);
     let reading = records.iter().find_map(|record| match &record.body {
-        Body::Replied(replied) => Some(replied.reading.clone()),
+        Body::Replied(reply) => Some(reply.reading.clone()),
         _ => None,
     });
     assert_eq!(reading, Some(Reading::Unreadable { reason: "the reply was longer than 1000 bytes; be brief".into() }));

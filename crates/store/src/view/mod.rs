@@ -55,7 +55,7 @@ use tables::{Tables, open_database};
 use term_id::WorkspaceId;
 use trellis_domain::rdf::{Quad, Term};
 
-/// Shorter than any index prefix, so that no scan meets it.
+/// Shorter than any index prefix, so that no scan takes it for a quad.
 const CURSOR_KEY: &[u8] = b"cursor";
 const RECENT_TERMS: usize = 8_192;
 
@@ -88,6 +88,20 @@ pub enum ViewError {
 }
 
 /// The index. Readers and the one writer do not block each other.
+///
+/// ```
+/// use trellis_domain::rdf::{Quad, Term};
+/// use trellis_store::view::{Answer, NoOverlay, QueryLimits, RunQuads, View};
+///
+/// let folder = tempfile::tempdir()?;
+/// let view = View::open(folder.path())?;
+/// let quad = Quad { s: Term::iri("urn:s"), p: Term::iri("urn:p"), o: Term::literal("o"), g: None };
+/// view.absorb(&[RunQuads { workspace: "w".into(), quads: vec![quad] }], 1)?;
+///
+/// let known = view.query("w", "ASK { <urn:s> ?p \"o\" }", &NoOverlay, &QueryLimits::default())?;
+/// assert_eq!((known, view.cursor()?), (Answer::Truth(true), 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct View {
     db: Database,
     tables: RwLock<Tables>,

@@ -13,7 +13,7 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Body, Ended, Name};
 use trellis_domain::run::RunSummary;
-use trellis_domain::{RequestId, RunId};
+use trellis_domain::{ConversationId, RequestId, RunId};
 use trellis_orchestrator::Orchestrator;
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::events::event;
@@ -133,7 +133,7 @@ fn finish(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> Re
             "error": ended.error,
             "pattern": summary.pattern,
             "task_type": summary.task_type,
-            "conversation_id": summary.conversation.as_ref().map(|id| id.as_str()),
+            "conversation_id": summary.conversation.as_ref().map(ConversationId::as_str),
             "in_token": summary.usage.in_token,
             "out_token": summary.usage.out_token,
             "model": summary.usage.model,

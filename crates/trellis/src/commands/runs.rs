@@ -52,7 +52,7 @@ fn as_json(run: &RunSummary, now: Timestamp) -> Value {
         "question": run.question,
         "pattern": run.pattern,
         "task_type": run.task_type,
-        "conversation_id": run.conversation.as_ref().map(|id| id.as_str()),
+        "conversation_id": run.conversation.as_ref().map(ConversationId::as_str),
         "started": run.started.to_string(),
         "ms": run.ms(now),
         "in_token": run.usage.in_token,

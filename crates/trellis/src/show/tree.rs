@@ -134,7 +134,7 @@ fn spent(cost: &Cost) -> String {
 }
 
 fn marked(mark: Mark) -> String {
-    let attempt = (mark.attempt > 1).then(|| format!("  attempt {}", mark.attempt)).unwrap_or_default();
+    let attempt = if mark.attempt > 1 { format!("  attempt {}", mark.attempt) } else { String::new() };
     let late = if mark.late { "  (late: after the end)" } else { "" };
     format!("{attempt}{late}")
 }
