@@ -140,7 +140,7 @@ fn derive(parts: &[&str]) -> String {
 /// The IRI of a configuration item, or of all items of a type: where an option set came from.
 pub fn config_iri(workspace: &Workspace, kind: &str, key: Option<&str>) -> String {
     let key = key.map(|key| format!(":{}", iri_part(key))).unwrap_or_default();
-    format!("urn:trellis:config:{workspace}:{kind}{key}")
+    format!("urn:trellis:config:{}:{kind}{key}", iri_part(workspace.as_str()))
 }
 
 /// A name as a part of an IRI: what could break the IRI is percent-encoded.
@@ -176,3 +176,7 @@ impl SessionId {
         derive(&["correlation", self.as_str(), &round.to_string()])
     }
 }
+
+#[cfg(test)]
+#[path = "ids_tests.rs"]
+mod tests;

@@ -13,6 +13,8 @@ pub mod ids;
 mod lenient;
 pub mod limits;
 pub mod message;
+#[cfg(test)]
+mod message_tests;
 pub mod rdf;
 pub mod record;
 pub mod reply;

@@ -323,3 +323,7 @@ pub struct Ended {
     pub error: Option<String>,
     pub usage: Usage,
 }
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;
