@@ -33,6 +33,34 @@ impl Rescue {
         Ok(Self { path })
     }
 
+    /// The longest beginning of the newest log that can be opened, put in place.
+    ///
+    /// The last batch may be torn inside: complete by its marks, wrong by its checksum. The engine then refuses the
+    /// whole log. A shorter beginning leaves that batch incomplete, which it knows how to drop; so there is a
+    /// longest good beginning, found by halving. Whether anything acknowledged was in the rest, the caller checks.
+    pub(crate) fn cut_torn_tail(&self, database: &Path, opens: impl Fn() -> bool) -> std::io::Result<bool> {
+        let Some(newest) = log_files(&self.path)?.into_iter().max_by_key(|path| log_number(path)) else {
+            return Ok(false);
+        };
+        let used = std::fs::read(&newest)?.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let (mut good, mut bad) = (0, used as u64);
+        let try_length = |length: u64| -> std::io::Result<bool> {
+            self.put_back(database)?;
+            let log = database.join(newest.file_name().unwrap_or_default());
+            File::options().write(true).open(log)?.set_len(length)?;
+            Ok(opens())
+        };
+        while good + 1 < bad {
+            let middle = good.midpoint(bad);
+            if try_length(middle)? {
+                good = middle;
+            } else {
+                bad = middle;
+            }
+        }
+        try_length(good)
+    }
+
     /// All is well: the copy is not needed.
     pub(crate) fn discard(self) -> std::io::Result<()> {
         std::fs::remove_dir_all(self.path)
@@ -40,16 +68,36 @@ impl Rescue {
 
     /// Something is missing: puts the log back as it was found and keeps the copy under a name of its own.
     pub(crate) fn keep(self, database: &Path) -> std::io::Result<PathBuf> {
-        for file in log_files(&self.path)? {
-            if let Some(name) = file.file_name() {
-                copy_sparse(&file, &database.join(name))?;
-            }
-        }
+        self.put_back(database)?;
+        self.set_aside()
+    }
+
+    /// Keeps the copy under a name of its own.
+    pub(crate) fn set_aside(self) -> std::io::Result<PathBuf> {
         let name = |n: u32| self.path.with_file_name(format!("damaged-log-{n}"));
         let kept = (1..u32::MAX).map(name).find(|path| !path.exists()).unwrap_or_else(|| self.path.clone());
         std::fs::rename(&self.path, &kept)?;
         Ok(kept)
     }
+}
+
+impl Rescue {
+    fn put_back(&self, database: &Path) -> std::io::Result<()> {
+        for stale in log_files(database)? {
+            std::fs::remove_file(stale)?;
+        }
+        for file in log_files(&self.path)? {
+            if let Some(name) = file.file_name() {
+                copy_sparse(&file, &database.join(name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Log files are numbered in the order they were begun.
+fn log_number(path: &Path) -> Option<u64> {
+    path.file_stem()?.to_str()?.parse().ok()
 }
 
 fn log_files(database: &Path) -> std::io::Result<Vec<PathBuf>> {

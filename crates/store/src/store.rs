@@ -33,15 +33,7 @@ impl Store {
         let folder = Folder::take(path, holder)?;
         let (high_water, known) = HighWater::open(&folder).map_err(|error| folder.unusable(error))?;
         let rescue = Rescue::copy(path, &folder.journal()).map_err(|error| folder.unusable(error))?;
-        let (tables, mark) = match open_checked(&folder, known) {
-            Ok(opened) => opened,
-            Err(Fault::Unusable(reason)) => return Err(folder.unusable(reason)),
-            Err(Fault::Damaged(reason)) => {
-                let kept = rescue.keep(&folder.journal()).ok();
-                return Err(folder.damaged(reason, kept));
-            }
-        };
-        rescue.discard().map_err(|error| folder.unusable(error))?;
+        let (tables, mark) = open_rescued(&folder, known, rescue)?;
         let damaged = |error: JournalError| folder.damaged(error.to_string(), None);
         let (turns, open_runs) = open_turns(&tables).map_err(damaged)?;
         let shared = Arc::new(Shared::new(turns, open_runs));
@@ -84,7 +76,37 @@ impl Drop for Store {
 
 enum Fault {
     Unusable(String),
-    Damaged(String),
+    /// The engine refuses the log.
+    Refused(String),
+    /// The log can be read, but something that was acknowledged is not in it.
+    Missing(String),
+}
+
+/// Opens the journal. If its log is refused, a torn tail is cut off; if anything acknowledged would be lost by
+/// that, the log is put back as it was found.
+fn open_rescued(folder: &Folder, known: Option<Mark>, rescue: Rescue) -> Result<(Tables, Mark), OpenError> {
+    let io = |error: std::io::Error| folder.unusable(error);
+    let reason = match open_checked(folder, known) {
+        Ok(opened) => {
+            rescue.discard().map_err(io)?;
+            return Ok(opened);
+        }
+        Err(Fault::Unusable(reason)) => return Err(folder.unusable(reason)),
+        Err(Fault::Missing(reason)) => reason,
+        Err(Fault::Refused(reason)) => {
+            let opens = || Tables::open(&folder.journal()).is_ok();
+            if rescue.cut_torn_tail(&folder.journal(), opens).map_err(io)?
+                && let Ok(opened) = open_checked(folder, known)
+            {
+                let kept = rescue.set_aside().map_err(io)?;
+                tracing::warn!(kept = %kept.display(), "an unacknowledged tail of the log was torn and is cut off");
+                return Ok(opened);
+            }
+            reason
+        }
+    };
+    let kept = rescue.keep(&folder.journal()).ok();
+    Err(folder.damaged(reason, kept))
 }
 
 /// Opens the journal and compares it with the high-water mark before anything is trusted.
@@ -93,10 +115,10 @@ fn open_checked(folder: &Folder, known: Option<Mark>) -> Result<(Tables, Mark), 
         if let fjall::Error::Io(error) = error {
             Fault::Unusable(error.to_string())
         } else {
-            Fault::Damaged(error.to_string())
+            Fault::Refused(error.to_string())
         }
     })?;
-    let broken = |error: JournalError| Fault::Damaged(error.to_string());
+    let broken = |error: JournalError| Fault::Missing(error.to_string());
     let newest = chain::newest(&tables).map_err(broken)?;
     let known = known.unwrap_or_else(|| {
         tracing::debug!("there is no high-water mark; everything is checked");
@@ -104,13 +126,13 @@ fn open_checked(folder: &Folder, known: Option<Mark>) -> Result<(Tables, Mark), 
     });
     if newest.number < known.number {
         let lost = known.number - newest.number;
-        return Err(Fault::Damaged(format!(
+        return Err(Fault::Missing(format!(
             "{lost} of {} commits that were on disk are missing from the log",
             known.number
         )));
     }
     if chain::at(&tables, known.number).map_err(broken)? != Some(known) {
-        return Err(Fault::Damaged(format!("commit {} is not the one that was written", known.number)));
+        return Err(Fault::Missing(format!("commit {} is not the one that was written", known.number)));
     }
     let checked = chain::check_from(&tables, known).map_err(broken)?;
     Ok((tables, checked))

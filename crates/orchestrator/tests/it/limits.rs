@@ -101,6 +101,23 @@ async fn a_reply_that_is_too_long_is_cut_and_told_to_the_model() {
 }
 
 #[tokio::test]
+async fn more_open_runs_than_allowed_are_refused_clearly() {
+    let bench = Bench::new(memory(), ScriptedPrompter::replies(&SCRIPT)).await;
+    bench.ask(1, SomeLimits::default()).await;
+    let mut full = (*bench.orchestrator).clone();
+    full.options.max_open_runs = 1;
+    let question = Question {
+        scope: Scope::default(),
+        request_id: RequestId::new("one-too-many").unwrap(),
+        request: AgentRequest { question: "q".into(), ..AgentRequest::default() },
+        limits: SomeLimits::default(),
+        names: UnknownNames::Refuse,
+    };
+    let refused = full.accept(question).await.unwrap_err().to_string();
+    assert_eq!(refused, "1 runs are open, which is the limit; wait until some have ended, or raise the limit");
+}
+
+#[tokio::test]
 async fn bad_questions_are_refused_with_a_reason_and_leave_nothing() {
     let bench = Bench::new(memory(), ScriptedPrompter::replies(&SCRIPT)).await;
     let ask = async |request: AgentRequest| {
