@@ -4,11 +4,12 @@ use crate::hub::Hub;
 use crate::perform::outcome_of_report;
 use crate::ports::{
     Commit, Committed, Config, ConfigError, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, Prompter,
-    Queue, ToolRunner, TurnKey, World,
+    Queue, SessionLog, ToolRunner, TurnKey, World,
 };
 use crate::workers::Claims;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
+use trellis_domain::config::Settings;
 use trellis_domain::record::{Body, FORMAT, Header, Name, Record};
 use trellis_domain::run::Termination;
 use trellis_domain::{Hash, RunId, Workspace};
@@ -60,6 +61,20 @@ pub enum TurnError {
     Config(#[from] ConfigError),
 }
 
+impl TurnError {
+    /// A store that cannot write ends the work; what cannot be read concerns one run.
+    pub(crate) fn stops_everything(&self) -> bool {
+        let journal = match self {
+            Self::Journal(error) | Self::Config(ConfigError::Store(error)) => error,
+            Self::Config(ConfigError::Invalid(_) | ConfigError::NoSnapshot(_)) => return false,
+        };
+        match journal {
+            JournalError::Write(_) | JournalError::Closed => true,
+            JournalError::Read(_) | JournalError::Damaged(_) => false,
+        }
+    }
+}
+
 /// A turn being handled.
 #[derive(Debug)]
 pub(crate) struct Handling {
@@ -104,7 +119,7 @@ impl Orchestrator {
 
     /// Ends the session of a turn that cannot be handled, with the reason.
     pub async fn fail(&self, turn: &OpenTurn, reason: &str) -> Result<(), TurnError> {
-        let Some(session) = self.load(&turn.key).await? else { return Ok(()) };
+        let Some(session) = self.load_without_settings(&turn.key).await? else { return Ok(()) };
         let mut handling = Handling { key: turn.key.clone(), session, attempt: 1, pending: Vec::new() };
         self.end_with(&mut handling, Ending::failed(Termination::Error, reason)).await
     }
@@ -202,8 +217,14 @@ impl Orchestrator {
             Outcome::Conflict => {
                 handling.pending = pending;
                 self.reload(handling).await?;
-                // Another worker may have closed the turn meanwhile.
-                Ok(handling.pending.is_empty() && !self.ports.journal.is_open(&handling.key).await?)
+                if self.ports.journal.is_open(&handling.key).await? {
+                    return Ok(false);
+                }
+                // Another worker has closed the turn. What it did not record is kept all the same.
+                while !handling.pending.is_empty() {
+                    self.commit_pending(handling).await?;
+                }
+                Ok(true)
             }
         }
     }
@@ -228,9 +249,13 @@ impl Orchestrator {
         let Some(log) = self.ports.journal.load(workspace, &key.session).await? else { return Ok(None) };
         let snapshot = log.records.first().map_or(Hash::ZERO, |record| record.header.config);
         let settings = self.ports.config.snapshot(workspace, snapshot).await?;
-        let mut session = Session::new(settings);
-        log.records.into_iter().for_each(|record| session.apply(record));
-        Ok(Some(session))
+        Ok(Some(folded(settings, log)))
+    }
+
+    /// Enough to end a session whose configuration cannot be read.
+    async fn load_without_settings(&self, key: &TurnKey) -> Result<Option<Session>, TurnError> {
+        let log = self.ports.journal.load(&key.scope.workspace, &key.session).await?;
+        Ok(log.map(|log| folded(Arc::default(), log)))
     }
 
     async fn adopt(&self, handling: &mut Handling, committed: &Committed) {
@@ -292,6 +317,12 @@ impl Handling {
             open,
         }
     }
+}
+
+fn folded(settings: Arc<Settings>, log: SessionLog) -> Session {
+    let mut session = Session::new(settings);
+    log.records.into_iter().for_each(|record| session.apply(record));
+    session
 }
 
 fn next_step(session: &Session, turn: &Turn) -> Step {

@@ -42,7 +42,6 @@ struct RunStream {
 struct News {
     seq: u64,
     ticks: u64,
-    ended: bool,
 }
 
 #[derive(Debug)]
@@ -107,20 +106,17 @@ impl Hub {
             if ended { runs.remove(&key) } else { runs.get(&key).cloned() }
         };
         if let Some(stream) = stream {
-            stream.news.send_modify(|news| {
-                news.seq = news.seq.max(seq);
-                news.ended |= ended;
-            });
+            stream.news.send_modify(|news| news.seq = news.seq.max(seq));
         }
     }
 
     /// Follows a run from after that sequence number on.
-    pub fn subscribe(&self, workspace: &Workspace, run: &RunId, after: u64) -> Subscription {
+    pub fn subscribe(self: &Arc<Self>, workspace: &Workspace, run: &RunId, after: u64) -> Subscription {
         let stream = self.stream(workspace, run);
         let news = stream.news.subscribe();
         Subscription {
-            workspace: workspace.clone(),
-            run: run.clone(),
+            place: (workspace.clone(), run.clone()),
+            hub: Arc::clone(self),
             stream,
             news,
             after,
@@ -134,8 +130,8 @@ impl Hub {
 /// One reader's place in a run's stream.
 #[derive(Debug)]
 pub struct Subscription {
-    workspace: Workspace,
-    run: RunId,
+    hub: Arc<Hub>,
+    place: (Workspace, RunId),
     stream: Arc<RunStream>,
     news: watch::Receiver<News>,
     after: u64,
@@ -157,7 +153,7 @@ impl Subscription {
             }
             let news = *self.news.borrow_and_update();
             if !self.caught_up || news.seq > self.after {
-                let records = journal.events(&self.workspace, &self.run, self.after, Self::BATCH).await?;
+                let records = journal.events(&self.place.0, &self.place.1, self.after, Self::BATCH).await?;
                 self.caught_up = records.len() < Self::BATCH;
                 self.ready.extend(records);
                 if !self.ready.is_empty() {
@@ -186,6 +182,18 @@ impl Subscription {
             kind: message.kind,
             text: message.text[offset..].to_owned(),
         })
+    }
+}
+
+impl Drop for Subscription {
+    /// The last reader of a run that says nothing takes its stream along: nobody else would.
+    fn drop(&mut self) {
+        let mut runs = lock(&self.hub.runs);
+        // One count is ours, one is the map's.
+        let alone = Arc::strong_count(&self.stream) == 2 && lock(&self.stream.messages).is_empty();
+        if alone && runs.get(&self.place).is_some_and(|stream| Arc::ptr_eq(stream, &self.stream)) {
+            runs.remove(&self.place);
+        }
     }
 }
 

@@ -19,7 +19,7 @@ async fn next_text(subscription: &mut Subscription) -> String {
 
 #[tokio::test]
 async fn a_slow_reader_gets_what_has_gathered_at_once() {
-    let hub = Hub::default();
+    let hub = Arc::new(Hub::default());
     let (workspace, run) = run();
     let mut slow = hub.subscribe(&workspace, &run, 0);
     for piece in ["one ", "two ", "three"] {
@@ -32,7 +32,7 @@ async fn a_slow_reader_gets_what_has_gathered_at_once() {
 
 #[tokio::test]
 async fn whoever_comes_late_gets_the_open_message_from_its_start() {
-    let hub = Hub::default();
+    let hub = Arc::new(Hub::default());
     let (workspace, run) = run();
     say(&hub, "m", "begun ");
     let mut late = hub.subscribe(&workspace, &run, 0);
@@ -42,7 +42,7 @@ async fn whoever_comes_late_gets_the_open_message_from_its_start() {
 
 #[tokio::test]
 async fn a_closed_message_is_forgotten_and_readers_are_independent() {
-    let hub = Hub::default();
+    let hub = Arc::new(Hub::default());
     let (workspace, run) = run();
     let (mut one, mut two) = (hub.subscribe(&workspace, &run, 0), hub.subscribe(&workspace, &run, 0));
     say(&hub, "a", "x");
@@ -54,9 +54,23 @@ async fn a_closed_message_is_forgotten_and_readers_are_independent() {
 
 #[test]
 fn the_hub_forgets_a_run_that_has_ended() {
-    let hub = Hub::default();
+    let hub = Arc::new(Hub::default());
     let (workspace, run) = run();
     say(&hub, "m", "x");
     hub.committed(&workspace, &run, 3, true);
     assert!(lock(&hub.runs).is_empty());
+}
+
+#[test]
+fn the_last_reader_takes_an_idle_stream_along() {
+    let hub = Arc::new(Hub::default());
+    let (workspace, run) = run();
+    let (one, two) = (hub.subscribe(&workspace, &run, 0), hub.subscribe(&workspace, &run, 0));
+    drop(one);
+    assert_eq!(lock(&hub.runs).len(), 1, "somebody still listens");
+    drop(two);
+    assert!(lock(&hub.runs).is_empty());
+    say(&hub, "m", "x");
+    drop(hub.subscribe(&workspace, &run, 0));
+    assert_eq!(lock(&hub.runs).len(), 1, "an open message is kept for whoever comes");
 }

@@ -134,7 +134,9 @@ impl Worker {
             Ok(()) => self.orchestrator.ports.queue.acknowledge(&delivery).await,
             Err(error) => {
                 tracing::error!(session = %turn.key.session, turn = %turn.key.name, %error, "the turn stays open");
-                self.failure.send_replace(Some(error.to_string()));
+                if error.stops_everything() {
+                    self.failure.send_replace(Some(error.to_string()));
+                }
             }
         }
     }
@@ -148,9 +150,10 @@ impl Worker {
         let result = task.await;
         drop(abort);
         match result {
+            Ok(Err(TurnError::Config(error))) => self.orchestrator.fail(turn, &error.to_string()).await,
             Ok(result) => result,
             Err(error) if error.is_panic() => {
-                self.orchestrator.fail(turn, "an internal error ended this run; the server's log says more").await
+                self.orchestrator.fail(turn, "an internal error ended this run; the log says more").await
             }
             Err(_) => Ok(()),
         }
