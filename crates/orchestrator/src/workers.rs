@@ -1,9 +1,12 @@
 //! Workers: take wake-ups, handle turns, survive what a turn does.
 
 use crate::driver::{Orchestrator, TurnError};
-use crate::ports::{Delivery, OpenTurn, TurnKey};
+use crate::ports::{BoxFuture, Delivery, OpenTurn, TurnKey};
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -143,28 +146,26 @@ impl Worker {
 
     /// A panic ends one run, not the process.
     async fn handle_safely(&self, turn: &OpenTurn) -> Result<(), TurnError> {
-        let (orchestrator, handled) = (Arc::clone(&self.orchestrator), turn.clone());
-        let suspects = Arc::clone(&self.suspects);
-        let task = tokio::spawn(async move { orchestrator.handle(&handled, &suspects).await });
-        let abort = AbortOnDrop(task.abort_handle());
-        let result = task.await;
-        drop(abort);
-        match result {
-            Ok(Err(TurnError::Config(error))) => self.orchestrator.fail(turn, &error.to_string()).await,
-            Ok(result) => result,
-            Err(error) if error.is_panic() => {
-                self.orchestrator.fail(turn, "an internal error ended this run; the log says more").await
-            }
-            Err(_) => Ok(()),
+        match CatchPanic(Box::pin(self.orchestrator.handle(turn, &self.suspects))).await {
+            Some(Err(TurnError::Config(error))) => self.orchestrator.fail(turn, &error.to_string()).await,
+            Some(result) => result,
+            None => self.orchestrator.fail(turn, "an internal error ended this run; the log says more").await,
         }
     }
 }
 
-struct AbortOnDrop(tokio::task::AbortHandle);
+/// The output of a future, or None if it panicked. What it held is dropped with it.
+struct CatchPanic<'a, T>(BoxFuture<'a, T>);
 
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
+impl<T> Future for CatchPanic<'_, T> {
+    type Output = Option<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        let future = &mut self.0;
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(polled) => polled.map(Some),
+            Err(_) => Poll::Ready(None),
+        }
     }
 }
 
