@@ -35,7 +35,6 @@ pub(crate) async fn run() -> Result<()> {
     for n in 0..SESSIONS {
         ask(&engine.orchestrator, n).await?;
     }
-    println!("accepted {:?}", memory());
     let (stop, serving) = engine.serve(SESSIONS);
     while model.asked.load(Ordering::Relaxed) < SESSIONS {
         tokio::time::sleep(Duration::from_millis(20)).await;

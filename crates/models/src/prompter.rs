@@ -3,6 +3,7 @@
 use crate::provider::{ModelReply, ModelRequest, Provider, ProviderError};
 use crate::reply::{self, ReplyReader};
 use crate::template::Templates;
+use serde_json::Map;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Hash;
@@ -48,7 +49,9 @@ impl TemplatePrompter {
         let sent = Hash::of_parts([system.as_bytes(), user.as_bytes()]);
         let prompt = PromptUse { id: id.clone(), template: Some(template.hash), sent: Some(sent) };
         let expected = reply::expected(&template.reply, schema);
-        let request = ModelRequest { system, user, prompt: id, variables: Arc::new(variables), expected, labels };
+        // Real providers see only the text, and calls may wait long: what they do not read is dropped.
+        let variables = if self.provider.reads_variables() { variables } else { Map::new() };
+        let request = ModelRequest { system, user, prompt: id, variables, expected, labels };
         Ok((request, prompt))
     }
 

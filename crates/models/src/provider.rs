@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::PromptReply;
 use trellis_orchestrator::ports::{BoxFuture, CallLabels};
@@ -16,7 +15,7 @@ pub struct ModelRequest {
     /// The id of the prompt that was rendered.
     pub prompt: String,
     /// What it was rendered with. Only a scripted provider looks at it.
-    pub variables: Arc<Map<String, Value>>,
+    pub variables: Map<String, Value>,
     /// A provider that can enforce a JSON schema while decoding should; the reply is validated in any case.
     pub expected: PromptReply,
     /// For the headers that attribute a call to its place in a run.
@@ -51,6 +50,11 @@ pub type OnText<'a> = dyn FnMut(&str) -> ControlFlow<()> + Send + 'a;
 
 /// A model behind some interface. It makes one attempt: repeating is the caller's business.
 pub trait Provider: Send + Sync + std::fmt::Debug {
+    /// Whether it looks at a prompt's variables besides its text.
+    fn reads_variables(&self) -> bool {
+        false
+    }
+
     fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,

@@ -238,7 +238,7 @@ fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
         system: "é".repeat(5),
         user: "four".to_owned(),
         prompt: prompt.to_owned(),
-        variables: Arc::default(),
+        variables: serde_json::Map::default(),
         expected,
         labels: CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 },
     }

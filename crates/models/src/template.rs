@@ -3,11 +3,20 @@
 use minijinja::value::{Serde, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value};
 use serde_json::Map;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use trellis_domain::Hash;
 
-/// Renders templates. They are compiled anew each time: that costs about 0.1 ms, a model's answer seconds.
+/// Compiled templates that are kept; a workspace has a dozen.
+const KEPT: usize = 256;
+/// The one template of each environment.
+const NAME: &str = "template";
+
+/// Renders templates. Compiling costs more than rendering, so what was compiled is kept.
 #[derive(Debug)]
 pub(crate) struct Templates {
     environment: Environment<'static>,
+    compiled: Mutex<HashMap<Hash, Arc<Environment<'static>>>>,
 }
 
 impl Templates {
@@ -19,12 +28,33 @@ impl Templates {
         environment.set_formatter(print);
         environment.add_filter("tojson", to_json);
         environment.set_unknown_method_callback(python_method);
-        Self { environment }
+        Self { environment, compiled: Mutex::default() }
     }
 
     /// The reason why it cannot be rendered says where and how to mend it.
     pub(crate) fn render(&self, text: &str, variables: &Map<String, serde_json::Value>) -> Result<String, String> {
-        self.environment.render_str(text, Value::from(Serde(variables))).map_err(|error| reason(&error))
+        let environment = self.compiled(text).map_err(|error| reason(&error))?;
+        let template = environment.get_template(NAME).map_err(|error| reason(&error))?;
+        let mut rendered = template.render(Value::from(Serde(variables))).map_err(|error| reason(&error))?;
+        // A prompt waits for its model as long as the model takes: it should not hold twice its size.
+        rendered.shrink_to_fit();
+        Ok(rendered)
+    }
+
+    fn compiled(&self, text: &str) -> Result<Arc<Environment<'static>>, Error> {
+        let key = Hash::of(text);
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(environment) = compiled.get(&key) {
+            return Ok(Arc::clone(environment));
+        }
+        let mut environment = self.environment.clone();
+        environment.add_template_owned(NAME, text.to_owned())?;
+        if compiled.len() >= KEPT {
+            compiled.clear();
+        }
+        let environment = Arc::new(environment);
+        compiled.insert(key, Arc::clone(&environment));
+        Ok(environment)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::journal::Audit;
 use crate::keys;
-use crate::tables::{Tables, read_failed};
+use crate::tables::{Reader, Tables, read_failed};
 use std::collections::HashMap;
 use trellis_domain::document::Payload;
 use trellis_domain::record::{Name, Record};
@@ -10,11 +10,12 @@ use trellis_domain::{Hash, RunId, SessionId, Workspace};
 use trellis_orchestrator::ports::JournalError;
 
 pub(crate) fn audit(tables: &Tables, workspace: &Workspace, run: &RunId) -> Result<Audit, JournalError> {
+    let reader = tables.read();
     let mut audit = Audit::default();
     let mut contents: HashMap<(SessionId, Name), Hash> = HashMap::new();
-    for row in tables.index.prefix(keys::events(workspace, run)) {
+    for row in reader.index_prefix(&keys::events(workspace, run)) {
         let place = row.value().map_err(read_failed)?;
-        let Some(bytes) = tables.records.get(&place).map_err(read_failed)? else {
+        let Some(bytes) = reader.record(&place)? else {
             audit.faults.push(format!("event {} has no record", audit.records + 1));
             continue;
         };
@@ -23,7 +24,7 @@ pub(crate) fn audit(tables: &Tables, workspace: &Workspace, run: &RunId) -> Resu
             Err(error) => audit.faults.push(error.to_string()),
             Ok(mut record) => {
                 check_record(&mut audit, &contents, &record);
-                check_blobs(tables, workspace, &mut audit, &mut record)?;
+                check_blobs(&reader, workspace, &mut audit, &mut record)?;
                 let header = record.header;
                 contents.insert((header.session, header.name), header.content);
             }
@@ -47,7 +48,7 @@ fn check_record(audit: &mut Audit, contents: &HashMap<(SessionId, Name), Hash>, 
 }
 
 fn check_blobs(
-    tables: &Tables,
+    reader: &Reader<'_>,
     workspace: &Workspace,
     audit: &mut Audit,
     record: &mut Record,
@@ -55,7 +56,7 @@ fn check_blobs(
     let name = format!("{}/{}", record.header.session, record.header.name);
     for payload in record.body.payloads_mut() {
         let Payload::Blob { blob, .. } = payload else { continue };
-        match tables.blob(workspace, *blob)? {
+        match reader.blob(workspace, *blob)? {
             None => audit.faults.push(format!("a text of record {name} is missing")),
             Some(bytes) if Hash::of(&bytes) != *blob => {
                 audit.faults.push(format!("a text of record {name} is not what its hash says"));

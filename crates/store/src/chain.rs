@@ -62,7 +62,7 @@ impl Link {
 /// The newest entry of the chain.
 pub(crate) fn newest(tables: &Tables) -> Result<Mark, JournalError> {
     let (from, to) = (keys::numbered(prefix::CHAIN, 0), keys::numbered(prefix::CHAIN, u64::MAX));
-    let Some(row) = tables.index.range(from..=to).next_back() else { return Ok(Mark::START) };
+    let Some(row) = tables.read().index_range(from..=to).next_back() else { return Ok(Mark::START) };
     let (key, value) = row.into_inner().map_err(read_failed)?;
     let number = keys::number(&key).unwrap_or(0);
     Ok(Mark { number, chain: read_entry(number, &value)?.0 })
@@ -73,14 +73,15 @@ pub(crate) fn at(tables: &Tables, number: u64) -> Result<Option<Mark>, JournalEr
     if number == 0 {
         return Ok(Some(Mark::START));
     }
-    let value = tables.index.get(keys::numbered(prefix::CHAIN, number)).map_err(read_failed)?;
+    let value = tables.read().index(&keys::numbered(prefix::CHAIN, number))?;
     value.map(|value| Ok(Mark { number, chain: read_entry(number, &value)?.0 })).transpose()
 }
 
 /// Recomputes the chain behind a mark up to the newest entry. Every item must be there and unchanged.
 pub(crate) fn check_from(tables: &Tables, mut mark: Mark) -> Result<Mark, JournalError> {
     let range = keys::numbered(prefix::CHAIN, mark.number + 1)..=keys::numbered(prefix::CHAIN, u64::MAX);
-    for row in tables.index.range(range) {
+    let reader = tables.read();
+    for row in reader.index_range(range) {
         let (key, value) = row.into_inner().map_err(read_failed)?;
         let number = keys::number(&key).unwrap_or(0);
         if number != mark.number + 1 {
@@ -90,11 +91,11 @@ pub(crate) fn check_from(tables: &Tables, mut mark: Mark) -> Result<Mark, Journa
         let mut link = Link::default();
         for (table, key) in items {
             let stored = match table {
-                Table::Records => tables.records.get(&key),
-                Table::Config => tables.config.get(&key),
+                Table::Records => reader.record(&key)?,
+                Table::Config => reader.config(&key)?,
             };
             let missing = || JournalError::Damaged(format!("commit {number} lacks one of its records"));
-            link.add(table, key.clone(), &stored.map_err(read_failed)?.ok_or_else(missing)?);
+            link.add(table, key.clone(), &stored.ok_or_else(missing)?);
         }
         mark = link.after(mark);
         if mark.chain != chain {

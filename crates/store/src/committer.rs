@@ -273,7 +273,7 @@ impl Stored for Look<'_> {
             return Ok(head.clone());
         }
         let mut head = SessionHead::default();
-        for (record, _) in self.committer.tables.session(self.workspace, session)? {
+        for record in self.committer.tables.read().session(self.workspace, session)? {
             head.add(&record);
         }
         self.committer.heads.put(place, head.clone(), 1);
@@ -284,7 +284,7 @@ impl Stored for Look<'_> {
         if let Some(summary) = self.committer.runs.get(&(self.workspace.clone(), self.run.clone())) {
             return Ok(Some(summary.clone()));
         }
-        self.committer.tables.run(self.workspace, self.run)
+        self.committer.tables.read().run(self.workspace, self.run)
     }
 
     fn is_open(&mut self, turn: &TurnKey) -> Result<bool, JournalError> {

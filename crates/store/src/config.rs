@@ -3,7 +3,7 @@
 use crate::cache::Cache;
 use crate::committer::{ConfigWrite, Request};
 use crate::journal::{EmbeddedJournal, off_the_runtime};
-use crate::tables::{Tables, read_failed};
+use crate::tables::{Reader, Tables, read_failed};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use trellis_domain::config::{Settings, StoredItem};
@@ -40,15 +40,16 @@ fn version_key(workspace: &Workspace) -> Vec<u8> {
     format!("v{workspace}").into_bytes()
 }
 
-fn read_version(tables: &Tables, workspace: &Workspace) -> Result<u64, JournalError> {
-    let bytes = tables.config.get(version_key(workspace)).map_err(read_failed)?;
+fn read_version(reader: &Reader<'_>, workspace: &Workspace) -> Result<u64, JournalError> {
+    let bytes = reader.config(&version_key(workspace))?;
     Ok(bytes.and_then(|bytes| Some(u64::from_be_bytes((*bytes).try_into().ok()?))).unwrap_or(0))
 }
 
 fn read_all(tables: &Tables, workspace: &Workspace) -> Result<(u64, Vec<StoredItem>), JournalError> {
     let prefix = format!("i{workspace}\0").into_bytes();
+    let reader = tables.read();
     let mut items = Vec::new();
-    for row in tables.config.prefix(&prefix) {
+    for row in reader.config_prefix(&prefix) {
         let (key, value) = row.into_inner().map_err(read_failed)?;
         let name = String::from_utf8_lossy(&key[prefix.len()..]).into_owned();
         if let Some((kind, key)) = name.split_once('\0') {
@@ -56,7 +57,7 @@ fn read_all(tables: &Tables, workspace: &Workspace) -> Result<(u64, Vec<StoredIt
             items.push(StoredItem { kind: kind.to_owned(), key: key.to_owned(), value });
         }
     }
-    Ok((read_version(tables, workspace)?, items))
+    Ok((read_version(&reader, workspace)?, items))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -102,7 +103,7 @@ impl EmbeddedConfig {
         changes: Vec<(String, String, Option<String>)>,
     ) -> Result<u64, ConfigError> {
         let _one = self.writing.acquire().await.expect("the semaphore is never closed");
-        let version = read_version(&self.tables(), workspace)? + 1;
+        let version = read_version(&self.journal.tables.read(), workspace)? + 1;
         let time = self.world.now();
         let mut writes = vec![write(version_key(workspace), Some(version.to_be_bytes().to_vec()), false)];
         for (kind, key, value) in changes {
@@ -138,7 +139,8 @@ impl EmbeddedConfig {
             return Ok(Arc::clone(settings));
         }
         let (tables, of) = (self.tables(), workspace.clone());
-        let bytes = off_the_runtime(move || tables.blob(&of, hash)).await?.ok_or(ConfigError::NoSnapshot(hash))?;
+        let bytes =
+            off_the_runtime(move || tables.read().blob(&of, hash)).await?.ok_or(ConfigError::NoSnapshot(hash))?;
         let settings = Settings::from_snapshot(&bytes)
             .map_err(|error| JournalError::Damaged(format!("configuration snapshot {hash}: {error}")))?;
         let settings = Arc::new(settings);
@@ -158,7 +160,7 @@ impl Config for EmbeddedConfig {
         kind: &'a str,
         key: &'a str,
     ) -> BoxFuture<'a, Result<Option<String>, ConfigError>> {
-        let found = self.journal.tables.config.get(value_key(workspace, kind, key)).map_err(read_failed);
+        let found = self.journal.tables.read().config(&value_key(workspace, kind, key));
         let text = found.map(|value| value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
         Box::pin(std::future::ready(text.map_err(Into::into)))
     }
@@ -199,7 +201,8 @@ impl Config for EmbeddedConfig {
     ) -> BoxFuture<'a, Result<Vec<HistoryEntry>, ConfigError>> {
         let (tables, prefix) = (self.tables(), format!("h{workspace}\0{kind}\0{key}\0").into_bytes());
         let read = move || {
-            let rows = tables.config.prefix(prefix);
+            let reader = tables.read();
+            let rows = reader.config_prefix(&prefix);
             rows.map(|row| {
                 let value = row.value().map_err(read_failed)?;
                 serde_json::from_slice(&value).map_err(|error| JournalError::Damaged(error.to_string()))

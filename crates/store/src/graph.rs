@@ -43,7 +43,7 @@ impl Graph {
 
     /// The quads of one run, projected from its records.
     pub fn run(&self, workspace: &Workspace, run: &RunId) -> Result<Vec<Quad>, JournalError> {
-        Ok(project(&self.journal.tables.events(workspace, run, 0, usize::MAX)?))
+        Ok(project(&self.journal.tables.read().events(workspace, run, 0, usize::MAX)?))
     }
 
     /// Takes finished runs into the view. How many; blocks until the view has caught up.
@@ -85,7 +85,8 @@ impl Graph {
     fn finished_after(&self, cursor: u64, limit: usize) -> Result<(BTreeSet<(Workspace, RunId)>, u64), JournalError> {
         let range = keys::numbered(prefix::FINISHED, cursor + 1)..=keys::numbered(prefix::FINISHED, u64::MAX);
         let (mut runs, mut last) = (BTreeSet::new(), cursor);
-        for row in self.journal.tables.index.range(range) {
+        let reader = self.journal.tables.read();
+        for row in reader.index_range(range) {
             let (key, value) = row.into_inner().map_err(read_failed)?;
             runs.extend(keys::read_finished(&value));
             last = keys::number(&key).unwrap_or(last);
@@ -128,8 +129,8 @@ impl Overlay for Newer<'_> {
         let run = if self.runs.contains(&session) {
             session
         } else {
-            let records = self.graph.journal.tables.session(&self.workspace, &session).ok()?;
-            records.first()?.0.header.run.clone()
+            let records = self.graph.journal.tables.read().session(&self.workspace, &session).ok()?;
+            records.first()?.header.run.clone()
         };
         self.runs.contains(&run).then(|| run.as_str().to_owned())
     }

@@ -6,7 +6,7 @@ use crate::state::Shared;
 use crate::tables::{Tables, read_failed};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use trellis_domain::record::Record;
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
@@ -68,17 +68,20 @@ impl EmbeddedJournal {
             return Ok(Some(log));
         }
         let tables = self.tables.clone();
-        let records = off_the_runtime(move || tables.session(&place.0, &place.1)).await?;
-        let records: Vec<_> = records.into_iter().map(|(record, _)| record).collect();
+        let records = off_the_runtime(move || tables.read().session(&place.0, &place.1)).await?;
         let version = records.iter().map(|record| record.header.version).max().unwrap_or(0);
         Ok((!records.is_empty()).then_some(SessionLog { version, records }))
     }
 }
 
+/// Reads under way at once: thousands of sessions must not mean hundreds of threads.
+static READS: Semaphore = Semaphore::const_new(8);
+
 /// Reads that may touch the disk do not hold up other sessions.
 pub(crate) async fn off_the_runtime<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
 ) -> Result<T, JournalError> {
+    let _place = READS.acquire().await.map_err(|_| JournalError::Closed)?;
     tokio::task::spawn_blocking(read).await.map_err(|error| JournalError::Read(error.to_string()))?
 }
 
@@ -89,22 +92,23 @@ fn list_runs(
     cursor: Option<String>,
     limit: usize,
 ) -> Result<RunPage, JournalError> {
+    let reader = tables.read();
     let prefix = keys::listed_in(workspace);
     let from = match cursor.and_then(|run| RunId::new(&run).ok()) {
-        Some(run) => match tables.run(workspace, &run)? {
+        Some(run) => match reader.run(workspace, &run)? {
             Some(summary) => keys::listed(workspace, summary.started, &run),
             None => prefix.clone(),
         },
         None => prefix.clone(),
     };
     let mut page = RunPage::default();
-    for row in tables.index.range(from..) {
+    for row in reader.index_range(from..) {
         let key = row.key().map_err(read_failed)?;
         if !key.starts_with(&prefix) {
             break;
         }
         let Some(run) = keys::listed_run(&key, workspace) else { continue };
-        let Some(summary) = tables.run(workspace, &run)? else { continue };
+        let Some(summary) = reader.run(workspace, &run)? else { continue };
         if !filter.matches(&summary) {
             continue;
         }
@@ -158,7 +162,7 @@ impl Journal for EmbeddedJournal {
         run: &'a RunId,
     ) -> BoxFuture<'a, Result<Option<RunSummary>, JournalError>> {
         let (tables, workspace, run) = (self.tables.clone(), workspace.clone(), run.clone());
-        Box::pin(off_the_runtime(move || tables.run(&workspace, &run)))
+        Box::pin(off_the_runtime(move || tables.read().run(&workspace, &run)))
     }
 
     fn runs<'a>(
@@ -181,7 +185,7 @@ impl Journal for EmbeddedJournal {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Arc<Record>>, JournalError>> {
         let (tables, workspace, run) = (self.tables.clone(), workspace.clone(), run.clone());
-        Box::pin(off_the_runtime(move || tables.events(&workspace, &run, after, limit)))
+        Box::pin(off_the_runtime(move || tables.read().events(&workspace, &run, after, limit)))
     }
 }
 
@@ -212,7 +216,7 @@ impl EmbeddedJournal {
         prefix.extend_from_slice(start.as_bytes());
         let tables = self.tables.clone();
         let read = move || {
-            let rows = tables.index.prefix(prefix).take(limit);
+            let rows = tables.read().index_prefix(&prefix).take(limit);
             let run = |key: &[u8]| RunId::new(std::str::from_utf8(key.get(skipped..key.len() - 1)?).ok()?).ok();
             let keys = rows.map(|row| row.key().map_err(read_failed)).collect::<Result<Vec<_>, _>>()?;
             Ok(keys.iter().filter_map(|key| run(key)).collect())

@@ -10,7 +10,7 @@ use trellis_domain::{SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ports::{Committed, OpenTurn, SessionLog, TurnKey};
 
 /// The records of recent sessions take at most about twice this many bytes.
-const CACHED_RECORDS: usize = 16 << 20;
+const CACHED_RECORDS: usize = 8 << 20;
 
 /// An open turn as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]

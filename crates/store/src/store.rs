@@ -141,7 +141,8 @@ fn open_checked(folder: &Folder, known: Option<Mark>) -> Result<(Tables, Mark), 
 /// The open turns as the journal has them, and how many runs they belong to.
 fn open_turns(tables: &Tables) -> Result<(HashMap<TurnKey, Turn>, usize), JournalError> {
     let mut turns = HashMap::new();
-    for row in tables.index.prefix([prefix::TURN]) {
+    let reader = tables.read();
+    for row in reader.index_prefix(&[prefix::TURN]) {
         let (key, value) = row.into_inner().map_err(read_failed)?;
         let damaged = || JournalError::Damaged("an open turn cannot be read".to_owned());
         let key = keys::read_turn(&key).ok_or_else(damaged)?;
@@ -151,7 +152,7 @@ fn open_turns(tables: &Tables) -> Result<(HashMap<TurnKey, Turn>, usize), Journa
     let runs: HashSet<_> = turns.keys().map(|turn| (turn.scope.workspace.clone(), turn.run.clone())).collect();
     let mut open = 0;
     for (workspace, run) in &runs {
-        open += usize::from(tables.run(workspace, run)?.is_some_and(|summary| !summary.state.is_end()));
+        open += usize::from(reader.run(workspace, run)?.is_some_and(|summary| !summary.state.is_end()));
     }
     Ok((turns, open))
 }

@@ -1,7 +1,9 @@
 //! The journal's database: its tables and what is read from them.
 
 use crate::keys;
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use fjall::config::PartitioningPolicy;
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
+use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
 use trellis_domain::document::Payload;
@@ -34,12 +36,18 @@ impl Tables {
         let database =
             Database::builder(path).cache_size(32 * MB).max_journaling_size(128 * MB).worker_threads(1).open()?;
         let table = |name: &str, buffer: u64| {
-            database.keyspace(name, || KeyspaceCreateOptions::default().max_memtable_size(buffer))
+            database.keyspace(name, || {
+                KeyspaceCreateOptions::default()
+                    .max_memtable_size(buffer)
+                    // Whole index blocks are read again and again once a table was reopened.
+                    .index_block_partitioning_policy(PartitioningPolicy::all(true))
+                    .filter_block_partitioning_policy(PartitioningPolicy::all(true))
+            })
         };
         Ok(Self {
-            records: table("records", 24 * MB)?,
-            index: table("index", 16 * MB)?,
-            blobs: table("blobs", 16 * MB)?,
+            records: table("records", 16 * MB)?,
+            index: table("index", 12 * MB)?,
+            blobs: table("blobs", 8 * MB)?,
             config: table("config", 2 * MB)?,
             database,
         })
@@ -49,43 +57,75 @@ impl Tables {
         self.database.persist(PersistMode::SyncAll)
     }
 
+    /// Everything as of now. A batch becomes readable table by table while it is written; only a snapshot
+    /// sees all of it or nothing.
+    pub(crate) fn read(&self) -> Reader<'_> {
+        Reader { tables: self, snapshot: self.database.snapshot() }
+    }
+}
+
+/// One consistent look at all tables.
+pub(crate) struct Reader<'a> {
+    tables: &'a Tables,
+    snapshot: Snapshot,
+}
+
+type Value = Option<fjall::UserValue>;
+
+impl Reader<'_> {
+    pub(crate) fn index(&self, key: &[u8]) -> Result<Value, JournalError> {
+        self.snapshot.get(&self.tables.index, key).map_err(read_failed)
+    }
+
+    pub(crate) fn index_prefix(&self, prefix: &[u8]) -> fjall::Iter {
+        self.snapshot.prefix(&self.tables.index, prefix)
+    }
+
+    pub(crate) fn index_range(&self, range: impl RangeBounds<Vec<u8>>) -> fjall::Iter {
+        self.snapshot.range(&self.tables.index, range)
+    }
+
+    pub(crate) fn config(&self, key: &[u8]) -> Result<Value, JournalError> {
+        self.snapshot.get(&self.tables.config, key).map_err(read_failed)
+    }
+
+    pub(crate) fn config_prefix(&self, prefix: &[u8]) -> fjall::Iter {
+        self.snapshot.prefix(&self.tables.config, prefix)
+    }
+
+    pub(crate) fn record(&self, key: &[u8]) -> Result<Value, JournalError> {
+        self.snapshot.get(&self.tables.records, key).map_err(read_failed)
+    }
+
+    pub(crate) fn blob(&self, workspace: &Workspace, hash: Hash) -> Result<Value, JournalError> {
+        self.snapshot.get(&self.tables.blobs, blob_key(workspace, hash)).map_err(read_failed)
+    }
+
     /// All records of a session, with their texts.
-    pub(crate) fn session(
-        &self,
-        workspace: &Workspace,
-        session: &SessionId,
-    ) -> Result<Vec<(Arc<Record>, usize)>, JournalError> {
-        let rows = self.records.prefix(keys::session(workspace, session));
+    pub(crate) fn session(&self, workspace: &Workspace, session: &SessionId) -> Result<Vec<Arc<Record>>, JournalError> {
+        let rows = self.snapshot.prefix(&self.tables.records, keys::session(workspace, session));
         rows.map(|row| self.read_record(workspace, &row.value().map_err(read_failed)?)).collect()
     }
 
-    fn read_record(&self, workspace: &Workspace, bytes: &[u8]) -> Result<(Arc<Record>, usize), JournalError> {
+    fn read_record(&self, workspace: &Workspace, bytes: &[u8]) -> Result<Arc<Record>, JournalError> {
         let mut record = Record::from_bytes(bytes).map_err(unreadable)?;
-        let mut size = bytes.len();
         for payload in record.body.payloads_mut() {
             if let Payload::Blob { blob, .. } = payload {
-                let text = self.text(workspace, *blob)?;
-                size += text.len();
-                *payload = Payload::Inline(text);
+                *payload = Payload::Inline(self.text(workspace, *blob)?);
             }
         }
-        Ok((Arc::new(record), size))
+        Ok(Arc::new(record))
     }
 
     fn text(&self, workspace: &Workspace, hash: Hash) -> Result<Arc<str>, JournalError> {
-        let bytes = self.blob(workspace, hash)?;
         let damaged = |what: &str| JournalError::Damaged(format!("the stored text {hash} {what}"));
-        let bytes = bytes.ok_or_else(|| damaged("is missing"))?;
+        let bytes = self.blob(workspace, hash)?.ok_or_else(|| damaged("is missing"))?;
         let text = std::str::from_utf8(&bytes).map_err(|_| damaged("is not readable"))?;
         Ok(text.into())
     }
 
-    pub(crate) fn blob(&self, workspace: &Workspace, hash: Hash) -> Result<Option<fjall::UserValue>, JournalError> {
-        self.blobs.get(blob_key(workspace, hash)).map_err(read_failed)
-    }
-
     pub(crate) fn run(&self, workspace: &Workspace, run: &RunId) -> Result<Option<RunSummary>, JournalError> {
-        let bytes = self.index.get(keys::run(workspace, run)).map_err(read_failed)?;
+        let bytes = self.index(&keys::run(workspace, run))?;
         bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(|error| unreadable(error.into()))
     }
 
@@ -98,12 +138,11 @@ impl Tables {
         limit: usize,
     ) -> Result<Vec<Arc<Record>>, JournalError> {
         let (from, to) = (keys::event(workspace, run, after + 1), keys::event(workspace, run, u64::MAX));
-        let rows = self.index.range(from..=to).take(limit);
+        let rows = self.index_range(from..=to).take(limit);
         rows.map(|row| {
-            let key = row.value().map_err(read_failed)?;
-            let bytes = self.records.get(&key).map_err(read_failed)?;
+            let bytes = self.record(&row.value().map_err(read_failed)?)?;
             let bytes = bytes.ok_or_else(|| JournalError::Damaged(format!("a record of run {run} is missing")))?;
-            Ok(self.read_record(workspace, &bytes)?.0)
+            self.read_record(workspace, &bytes)
         })
         .collect()
     }

@@ -65,6 +65,10 @@ impl Default for Rehearsal {
 }
 
 impl Provider for Rehearsal {
+    fn reads_variables(&self) -> bool {
+        true
+    }
+
     fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,
