@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -33,16 +33,24 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
 pub(crate) struct Engine {
     pub(crate) store: Store,
     pub(crate) orchestrator: Arc<Orchestrator>,
-    folder: TempDir,
+    /// Removed with the engine.
+    folder: Option<TempDir>,
 }
 
 impl Engine {
+    /// A new folder with these items.
     pub(crate) async fn new(provider: Arc<dyn Provider>, seeds: Vec<StoredItem>) -> Result<Self> {
         let folder = TempDir::new()?;
+        let engine = Self::at(folder.path(), provider)?;
+        engine.store.config.put(&Workspace::default(), seeds).await?;
+        Ok(Self { folder: Some(folder), ..engine })
+    }
+
+    /// An existing folder.
+    pub(crate) fn at(folder: &Path, provider: Arc<dyn Provider>) -> Result<Self> {
         let world: Arc<dyn World> = Arc::new(RealWorld);
         let holder = Holder { pid: std::process::id(), command: "bench".to_owned(), url: None };
-        let store = Store::open(folder.path(), &holder, Arc::clone(&world))?;
-        store.config.put(&Workspace::default(), seeds).await?;
+        let store = Store::open(folder, &holder, Arc::clone(&world))?;
         let prompter = Arc::new(TemplatePrompter::new(provider, Arc::clone(&world)));
         let ports = Ports {
             journal: Arc::clone(&store.journal) as _,
@@ -54,7 +62,7 @@ impl Engine {
             world,
         };
         let options = Options { max_open_runs: 20_000, ..Options::default() };
-        Ok(Self { store, orchestrator: Arc::new(Orchestrator::new(ports, options)), folder })
+        Ok(Self { store, orchestrator: Arc::new(Orchestrator::new(ports, options)), folder: None })
     }
 
     /// Starts the workers; the sender stops them.
@@ -77,7 +85,7 @@ impl Engine {
                 })
                 .sum()
         }
-        size(self.folder.path()) >> 20
+        self.folder.as_ref().map_or(0, |folder| size(folder.path()) >> 20)
     }
 }
 

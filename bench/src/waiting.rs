@@ -32,10 +32,10 @@ impl Provider for Slow {
 pub(crate) async fn run() -> Result<()> {
     let model = Arc::new(Slow::default());
     let engine = Engine::new(Arc::clone(&model) as _, seeds()?).await?;
+    let (stop, serving) = engine.serve(SESSIONS);
     for n in 0..SESSIONS {
         ask(&engine.orchestrator, n).await?;
     }
-    let (stop, serving) = engine.serve(SESSIONS);
     while model.asked.load(Ordering::Relaxed) < SESSIONS {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

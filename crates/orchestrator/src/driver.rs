@@ -111,7 +111,7 @@ impl Orchestrator {
         let mut handling = Handling { key: turn.key.clone(), session, attempt: begun, pending: Vec::new() };
         if begun > self.options.max_deliveries {
             let error = format!("set aside: handling this request was cut short {} times", begun - 1);
-            return self.end_with(&mut handling, Ending::failed(Termination::Error, error)).await;
+            return Box::pin(self.end_with(&mut handling, Ending::failed(Termination::Error, error))).await;
         }
         while !self.advance(&mut handling).await? {}
         Ok(())
@@ -270,13 +270,13 @@ impl Orchestrator {
         for turn in &committed.opened {
             self.ports.queue.publish(turn.clone()).await;
         }
-        if let Some(last) = committed.records.last() {
+        if !committed.records.is_empty() {
             let root_end = |record: &Arc<Record>| record.header.session == *run && record.header.name == Name::end();
             let ended = committed.records.iter().any(root_end);
             let messages: Vec<_> =
                 committed.records.iter().flat_map(|record| crate::perform::messages_of(record)).collect();
             self.ports.hub.close_messages(workspace, run, &messages);
-            self.ports.hub.committed(workspace, run, last.header.seq, ended);
+            self.ports.hub.committed(workspace, run, &committed.records, ended);
         }
     }
 }

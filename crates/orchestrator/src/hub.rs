@@ -34,8 +34,25 @@ pub struct Hub {
 #[derive(Debug)]
 struct RunStream {
     messages: Mutex<BTreeMap<Arc<str>, OpenMessage>>,
+    /// The newest records, for those who listen; whoever is further behind reads the journal.
+    recent: Mutex<VecDeque<Arc<Record>>>,
     /// The newest durable sequence number, and a tick for every chunk.
     news: watch::Sender<News>,
+}
+
+impl RunStream {
+    const RECENT: usize = 64;
+
+    /// The records right behind a sequence number, if they are still here.
+    fn recent_after(&self, after: u64) -> Vec<Arc<Record>> {
+        let recent = lock(&self.recent);
+        let first = recent.iter().position(|record| record.header.seq == after + 1);
+        let Some(first) = first else { return Vec::new() };
+        // Two workers may have told of their commits in the wrong order: stop at a gap.
+        let expected = after + 1..;
+        let rest = recent.iter().skip(first).zip(expected).take_while(|(record, seq)| record.header.seq == *seq);
+        rest.map(|(record, _)| Arc::clone(record)).collect()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,7 +76,11 @@ impl Hub {
     fn stream(&self, workspace: &Workspace, run: &RunId) -> Arc<RunStream> {
         let mut runs = lock(&self.runs);
         let stream = runs.entry((workspace.clone(), run.clone())).or_insert_with(|| {
-            Arc::new(RunStream { messages: Mutex::default(), news: watch::Sender::new(News::default()) })
+            Arc::new(RunStream {
+                messages: Mutex::default(),
+                recent: Mutex::default(),
+                news: watch::Sender::new(News::default()),
+            })
         });
         Arc::clone(stream)
     }
@@ -99,13 +120,20 @@ impl Hub {
     }
 
     /// Records were committed. With the run's end the hub forgets the run; subscribers keep their stream.
-    pub fn committed(&self, workspace: &Workspace, run: &RunId, seq: u64, ended: bool) {
+    pub fn committed(&self, workspace: &Workspace, run: &RunId, records: &[Arc<Record>], ended: bool) {
+        let seq = records.last().map_or(0, |record| record.header.seq);
         let key = (workspace.clone(), run.clone());
         let stream = {
             let mut runs = lock(&self.runs);
             if ended { runs.remove(&key) } else { runs.get(&key).cloned() }
         };
         if let Some(stream) = stream {
+            if stream.news.receiver_count() > 0 {
+                let mut recent = lock(&stream.recent);
+                recent.extend(records.iter().cloned());
+                let surplus = recent.len().saturating_sub(RunStream::RECENT);
+                recent.drain(..surplus);
+            }
             stream.news.send_modify(|news| news.seq = news.seq.max(seq));
         }
     }
@@ -152,6 +180,12 @@ impl Subscription {
                 return Ok(Item::Record(record));
             }
             let news = *self.news.borrow_and_update();
+            if self.caught_up && news.seq > self.after {
+                self.ready.extend(self.stream.recent_after(self.after));
+                if !self.ready.is_empty() {
+                    continue;
+                }
+            }
             if !self.caught_up || news.seq > self.after {
                 let records = journal.events(&self.place.0, &self.place.1, self.after, Self::BATCH).await?;
                 self.caught_up = records.len() < Self::BATCH;

@@ -57,7 +57,7 @@ fn the_hub_forgets_a_run_that_has_ended() {
     let hub = Arc::new(Hub::default());
     let (workspace, run) = run();
     say(&hub, "m", "x");
-    hub.committed(&workspace, &run, 3, true);
+    hub.committed(&workspace, &run, &[], true);
     assert!(lock(&hub.runs).is_empty());
 }
 

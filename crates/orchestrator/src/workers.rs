@@ -146,11 +146,13 @@ impl Worker {
 
     /// A panic ends one run, not the process.
     async fn handle_safely(&self, turn: &OpenTurn) -> Result<(), TurnError> {
-        match CatchPanic(Box::pin(self.orchestrator.handle(turn, &self.suspects))).await {
-            Some(Err(TurnError::Config(error))) => self.orchestrator.fail(turn, &error.to_string()).await,
-            Some(result) => result,
-            None => self.orchestrator.fail(turn, "an internal error ended this run; the log says more").await,
-        }
+        let reason = match CatchPanic(Box::pin(self.orchestrator.handle(turn, &self.suspects))).await {
+            Some(Err(TurnError::Config(error))) => error.to_string(),
+            Some(result) => return result,
+            None => "an internal error ended this run; the log says more".to_owned(),
+        };
+        // Boxed, because it is rare and thousands of turns would carry the room for it.
+        Box::pin(self.orchestrator.fail(turn, &reason)).await
     }
 }
 

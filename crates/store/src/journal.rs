@@ -75,7 +75,7 @@ impl EmbeddedJournal {
 }
 
 /// Reads under way at once: thousands of sessions must not mean hundreds of threads.
-static READS: Semaphore = Semaphore::const_new(8);
+static READS: Semaphore = Semaphore::const_new(4);
 
 /// Reads that may touch the disk do not hold up other sessions.
 pub(crate) async fn off_the_runtime<T: Send + 'static>(
