@@ -243,6 +243,7 @@ mod properties {
     use super::*;
     use proptest::collection::{hash_map, vec};
     use proptest::sample::select;
+    use serde_json::{Map, Value};
 
     /// What replies are made of, and what is easily taken for it.
     const PARTS: &str = concat!(

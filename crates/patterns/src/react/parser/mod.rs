@@ -9,8 +9,12 @@
 //! `ShownText` or `Arguments` collects. No stage knows how the text was cut into pieces, so a
 //! streamed reply cannot be read differently from a whole one.
 
-use serde_json::{Map, Value};
+mod arguments;
+mod wrapper;
+
+use arguments::Arguments;
 use trellis_domain::reply::ReactReply;
+use wrapper::{LineShape, Wrapper};
 
 const NO_TEXT: &str = r#"the reply is empty; write "Thought:" and then "Action:" with "Args:", or "Final Answer:""#;
 const NO_KEYWORD: &str =
@@ -19,9 +23,6 @@ const ONLY_THOUGHT: &str = r#"the reply has a thought but neither "Action:" nor 
 const NO_DECISION: &str = r#"the reply has neither "Action:" nor "Final Answer:"; end with one of them"#;
 const NO_TOOL: &str = r#"no tool is named; write "Action:" and the name of one tool before "Args:""#;
 const NO_ANSWER: &str = r#"nothing follows "Final Answer:"; write the answer after it"#;
-const NOT_AN_OBJECT: &str =
-    r#"what follows "Args:" is not a JSON object; write {"name": value}, or {} for no arguments"#;
-const NEVER_CLOSED: &str = r#"the JSON object after "Args:" never ends; close every brace and every quoted text"#;
 
 /// What a piece of streamed text belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -353,204 +354,6 @@ impl ShownText {
     }
 }
 
-/// Collects the JSON object behind `Args:` until its braces balance.
-#[derive(Debug, Default)]
-struct Arguments {
-    stage: Stage,
-    open_braces: usize,
-    json: String,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-enum Stage {
-    #[default]
-    Missing,
-    BeforeObject,
-    InFenceLine,
-    InObject,
-    InString,
-    InEscape,
-    Closed,
-    NotAnObject,
-}
-
-impl Arguments {
-    fn start(&mut self) {
-        self.stage = Stage::BeforeObject;
-    }
-
-    fn push(&mut self, c: char) {
-        let was_inside = self.open_braces > 0;
-        self.stage = self.next_stage(c);
-        if was_inside || self.open_braces > 0 {
-            self.json.push(c);
-        }
-    }
-
-    /// A fence line ends at the brace too: the object may stand between backticks on one line.
-    fn next_stage(&mut self, c: char) -> Stage {
-        match (self.stage, c) {
-            (Stage::BeforeObject | Stage::InFenceLine | Stage::InObject, '{') => self.open_brace(),
-            (Stage::BeforeObject, '`') => Stage::InFenceLine,
-            (Stage::BeforeObject, c) if !c.is_whitespace() => Stage::NotAnObject,
-            (Stage::InFenceLine, '\n') => Stage::BeforeObject,
-            (Stage::InObject, '}') => self.close_brace(),
-            (Stage::InObject, '"') => Stage::InString,
-            (Stage::InString, '\\') => Stage::InEscape,
-            (Stage::InString, '"') => Stage::InObject,
-            (Stage::InEscape, _) => Stage::InString,
-            (Stage::BeforeObject | Stage::InFenceLine | Stage::InObject | Stage::InString, _) => self.stage,
-            (Stage::Missing | Stage::Closed | Stage::NotAnObject, _) => self.stage,
-        }
-    }
-
-    fn open_brace(&mut self) -> Stage {
-        self.open_braces += 1;
-        Stage::InObject
-    }
-
-    fn close_brace(&mut self) -> Stage {
-        self.open_braces -= 1;
-        if self.open_braces == 0 { Stage::Closed } else { Stage::InObject }
-    }
-
-    /// No later text can change what the arguments are.
-    fn are_settled(&self) -> bool {
-        matches!(self.stage, Stage::Closed | Stage::NotAnObject)
-    }
-
-    fn read(self) -> Result<Map<String, Value>, String> {
-        match self.stage {
-            Stage::Missing => Ok(Map::new()),
-            Stage::BeforeObject | Stage::InFenceLine | Stage::NotAnObject => Err(NOT_AN_OBJECT.to_owned()),
-            Stage::InObject | Stage::InString | Stage::InEscape => Err(NEVER_CLOSED.to_owned()),
-            Stage::Closed => serde_json::from_str(&self.json).map_err(|error| {
-                format!(r#"the JSON object after "Args:" is broken ({error}); write it again as valid JSON"#)
-            }),
-        }
-    }
-}
-
-/// Takes away the code fence that some models put around the whole reply.
-#[derive(Debug, Default)]
-struct Wrapper {
-    presence: Presence,
-    /// The line that may open the wrapper, later the line that may close it.
-    held: String,
-    line: LineShape,
-    fence_lines: usize,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-enum Presence {
-    #[default]
-    Unknown,
-    Absent,
-    Present,
-}
-
-impl Wrapper {
-    fn push(&mut self, text: &str) -> String {
-        let mut unwrapped = String::with_capacity(text.len());
-        for c in text.chars() {
-            match self.presence {
-                Presence::Unknown => self.look_for_opening(c, &mut unwrapped),
-                Presence::Absent => unwrapped.push(c),
-                Presence::Present => self.look_for_closing(c, &mut unwrapped),
-            }
-        }
-        unwrapped
-    }
-
-    /// What was held back, unless it closes the wrapper.
-    fn finish(&mut self) -> String {
-        let held = std::mem::take(&mut self.held);
-        if held.starts_with("```") { String::new() } else { held }
-    }
-
-    fn saw_no_text(&self) -> bool {
-        matches!(self.presence, Presence::Unknown) && matches!(self.line, LineShape::Blank)
-    }
-
-    /// Only the first line with text in it can open the wrapper; blank lines before it mean nothing.
-    fn look_for_opening(&mut self, c: char, unwrapped: &mut String) {
-        if self.held.is_empty() && c.is_whitespace() {
-            return;
-        }
-        let line_before = self.line;
-        self.line = line_before.followed_by(c);
-        self.held.push(c);
-        if c == '\n' && line_before.is_fence() {
-            self.held.clear();
-            self.presence = Presence::Present;
-        } else if c == '\n' || matches!(self.line, LineShape::Plain) {
-            unwrapped.push_str(&std::mem::take(&mut self.held));
-            self.presence = Presence::Absent;
-        }
-    }
-
-    /// Holds back a bare fence that would be the odd one, until text shows that it is not the last line.
-    fn look_for_closing(&mut self, c: char, unwrapped: &mut String) {
-        if c == '\n' && self.line.is_fence() {
-            self.fence_lines += 1;
-        }
-        self.line = self.line.followed_by(c);
-        let may_close = match self.line {
-            LineShape::Ticks(_) => self.fence_lines.is_multiple_of(2),
-            LineShape::Blank | LineShape::Labelled => c.is_whitespace() && self.held.starts_with("```"),
-            LineShape::Plain => false,
-        };
-        if may_close {
-            self.held.push(c);
-        } else {
-            unwrapped.push_str(&std::mem::take(&mut self.held));
-            unwrapped.push(c);
-        }
-    }
-}
-
-/// What a line looks like as far as it has been read.
-#[derive(Debug, Clone, Copy, Default)]
-enum LineShape {
-    #[default]
-    Blank,
-    /// So many backticks and nothing else.
-    Ticks(usize),
-    /// A fence and more: a language or white space.
-    Labelled,
-    Plain,
-}
-
-impl LineShape {
-    fn of(line: &str) -> Self {
-        line.chars().fold(Self::Blank, Self::followed_by)
-    }
-
-    fn followed_by(self, c: char) -> Self {
-        match (self, c) {
-            (_, '\n') => Self::Blank,
-            (Self::Blank, '`') => Self::Ticks(1),
-            (Self::Blank, c) if c.is_whitespace() => Self::Blank,
-            (Self::Blank, _) => Self::Plain,
-            (Self::Ticks(ticks), '`') => Self::Ticks(ticks + 1),
-            (Self::Ticks(ticks), _) if ticks >= 3 => Self::Labelled,
-            (Self::Ticks(_), _) => Self::Plain,
-            // Backticks at both ends are code within a line, as in Markdown.
-            (Self::Labelled, '`') => Self::Plain,
-            (Self::Labelled, _) => Self::Labelled,
-            (Self::Plain, _) => Self::Plain,
-        }
-    }
-
-    fn is_fence(self) -> bool {
-        match self {
-            Self::Ticks(ticks) => ticks >= 3,
-            Self::Labelled => true,
-            Self::Blank | Self::Plain => false,
-        }
-    }
-}
-
 #[cfg(test)]
-#[path = "parser_tests.rs"]
+#[path = "../parser_tests.rs"]
 mod tests;
