@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod journal;
+pub mod prompter;
 pub mod queue;
 pub mod runs;
 

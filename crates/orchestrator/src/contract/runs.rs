@@ -4,8 +4,9 @@ use super::scope;
 use crate::accept::{Question, UnknownNames};
 use crate::driver::{Options, Orchestrator, Ports};
 use crate::hub::{Hub, Item};
+use crate::library::RecordLibrary;
 use crate::memory::scripted::{ScriptedPrompter, ScriptedTools};
-use crate::ports::{Config, Journal, OpenTurn, RealWorld, World};
+use crate::ports::{Config, Journal, Library, OpenTurn, RealWorld, World};
 use crate::queue::FairQueue;
 use crate::workers::{Stop, WorkerOptions, Workers};
 use std::sync::Arc;
@@ -120,6 +121,7 @@ impl Bench {
 
 pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
     a_session_leaves_its_records_in_order(fresh().await).await;
+    every_text_of_a_run_is_a_document(fresh().await).await;
     many_sessions_and_several_workers_answer_each_once(fresh().await).await;
     two_workers_on_one_turn_leave_one_outcome(fresh().await).await;
     a_recorded_reply_is_not_asked_for_again(fresh().await).await;
@@ -147,6 +149,27 @@ async fn a_session_leaves_its_records_in_order(store: Store) {
     assert_eq!((summary.state, summary.usage.model_calls, summary.usage.tool_calls), (RunState::Answered, 4, 3));
     let open = bench.orchestrator.ports.journal.due_turns(RealWorld.now()).await.expect("the store works");
     assert!(open.is_empty(), "an ended run leaves no open turn");
+}
+
+async fn every_text_of_a_run_is_a_document(store: Store) {
+    let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
+    let run = bench.ask(1, SomeLimits::default()).await;
+    bench.finish(std::slice::from_ref(&run), 1).await;
+    let library = RecordLibrary::new(Arc::clone(&bench.orchestrator.ports.journal));
+    let document = async |workspace: &Workspace, name: &str| {
+        let id = format!("urn:trustgraph:agent:{run}/{name}");
+        library.document(workspace, &id).await.expect("the store works")
+    };
+    let workspace = Workspace::default();
+    for (name, text) in [("i1/thought", "first"), ("i2/observation", "a fact"), ("answer", "It is so.")] {
+        let found = document(&workspace, name).await.unwrap_or_else(|| panic!("{name} is a document"));
+        assert_eq!((found.text.as_str(), found.sha256), (text, trellis_domain::Hash::of(text)));
+    }
+    let title = document(&workspace, "answer").await.map(|found| found.title);
+    assert_eq!(title.as_deref(), Some("Agent Answer: question 1..."));
+    assert!(document(&workspace, "nothing").await.is_none());
+    let other = Workspace::new("other").expect("a valid name");
+    assert!(document(&other, "answer").await.is_none(), "workspaces are apart");
 }
 
 async fn many_sessions_and_several_workers_answer_each_once(store: Store) {

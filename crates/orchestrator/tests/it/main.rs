@@ -6,7 +6,8 @@ mod events;
 mod limits;
 
 use std::sync::Arc;
-use trellis_orchestrator::contract::{config, journal, queue, runs};
+use trellis_orchestrator::contract::{config, journal, prompter, queue, runs};
+use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal};
 use trellis_orchestrator::ports::{Config, Journal, RealWorld};
 use trellis_orchestrator::queue::FairQueue;
@@ -28,6 +29,13 @@ async fn configuration_in_memory_keeps_its_contract() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_queue_in_memory_keeps_its_contract() {
     queue::suite(Arc::new(FairQueue::new(Arc::new(RealWorld)))).await;
+}
+
+#[tokio::test]
+async fn the_scripted_prompter_keeps_its_contract() {
+    let mut scripted = ScriptedPrompter::replies(&["Thought: it depends."]);
+    scripted.piece = 5;
+    prompter::suite(&scripted, Arc::default(), "agent-react", serde_json::Map::new()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
