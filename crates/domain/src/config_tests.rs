@@ -78,3 +78,24 @@ fn a_snapshot_is_named_by_its_content_and_reads_back_the_same() {
     assert_eq!(settings.snapshot, Settings::take(3, reversed).0.snapshot);
     assert_ne!(settings.snapshot, Settings::take(4, items()).0.snapshot);
 }
+
+#[test]
+fn items_that_do_not_fit_together_are_named() {
+    let (settings, _) = Settings::take(
+        1,
+        [
+            item("tool", "t", r#"{"type":"prompt","name":"look","template":"gone"}"#),
+            item("agent-task-type", "general", r#"{"valid_patterns":["react","nope"]}"#),
+            item("agent-pattern", "react", "{}"),
+        ],
+    );
+    let problems: Vec<_> = settings.inconsistencies().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "tool/look: field `template`: there is no prompt `gone`; add it as prompt/template.<id>",
+            "agent-task-type/general: field `valid_patterns`: there is no pattern `nope`; add it as agent-pattern, or leave it out",
+            "prompt/template.agent-react: field `value`: is missing, and every ReAct run needs it; restore it from its history or an export",
+        ]
+    );
+}

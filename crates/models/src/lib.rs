@@ -12,6 +12,7 @@ mod template;
 pub use prompter::TemplatePrompter;
 pub use provider::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
 pub use rehearsal::{NOTE, Rehearsal};
+pub use template::check_template;
 
 #[cfg(test)]
 mod seeded_prompt_tests;

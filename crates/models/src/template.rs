@@ -58,6 +58,11 @@ impl Templates {
     }
 }
 
+/// Whether a template can be compiled; if not, where it is wrong and how to mend it.
+pub fn check_template(text: &str) -> Result<(), String> {
+    Templates::new().compiled(text).map(|_| ()).map_err(|error| reason(&error))
+}
+
 fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     if value.is_none() { Ok(()) } else { minijinja::escape_formatter(out, state, value) }
 }

@@ -24,8 +24,9 @@ pub struct Dialog {
     over: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Progress {
+    session: SessionId,
     sent: usize,
     held: String,
 }
@@ -56,20 +57,35 @@ impl Dialog {
         if !self.streaming || (kind == TextKind::Answer && *session != self.run) {
             return Vec::new();
         }
-        let progress = self.open.entry(Arc::clone(id)).or_default();
+        // A thought is over when the answer that rests on it begins.
+        let mut out = if kind == TextKind::Answer { self.finish_thoughts(session) } else { Vec::new() };
+        let fresh = || Progress { session: session.clone(), sent: 0, held: String::new() };
+        let progress = self.open.entry(Arc::clone(id)).or_insert_with(fresh);
         let piece = match kind {
             TextKind::Thought => std::mem::replace(&mut progress.held, text),
             TextKind::Answer => text,
         };
         if piece.is_empty() {
-            return Vec::new();
+            return out;
         }
         progress.sent += piece.len();
         let kind = match kind {
             TextKind::Thought => message_type::THOUGHT,
             TextKind::Answer => message_type::ANSWER,
         };
-        vec![message(session, kind, id, piece)]
+        out.push(message(session, kind, id, piece));
+        out
+    }
+
+    /// Sends what is held back of a session's thoughts.
+    fn finish_thoughts(&mut self, session: &SessionId) -> Vec<AgentResponse> {
+        let held = self.open.iter_mut().filter(|(_, open)| open.session == *session && !open.held.is_empty());
+        held.map(|(id, open)| {
+            let piece = std::mem::take(&mut open.held);
+            open.sent += piece.len();
+            AgentResponse { end_of_message: true, ..message(session, message_type::THOUGHT, id, piece) }
+        })
+        .collect()
     }
 
     fn durable(&mut self, record: &Arc<Record>) -> Vec<AgentResponse> {
@@ -82,11 +98,16 @@ impl Dialog {
                 let id = thought_id(&header.session, n, header.attempt);
                 let thought = replied.thought.as_ref().map_or("", Document::text);
                 out.extend(self.rest(&header.session, message_type::THOUGHT, &id, thought, true));
-                if let (Reading::Answer { answer }, true) = (&replied.reading, header.session == self.run) {
-                    let id = answer_id(&header.session, header.attempt);
-                    if self.streaming {
+                let id = answer_id(&header.session, header.attempt);
+                match &replied.reading {
+                    Reading::Answer { answer } if self.streaming && header.session == self.run => {
                         out.extend(self.rest(&header.session, message_type::ANSWER, &id, answer.text(), false));
                     }
+                    // An answer that was cut short does not count.
+                    Reading::Answer { .. }
+                    | Reading::Action { .. }
+                    | Reading::Unreadable { .. }
+                    | Reading::Failed { .. } => drop(self.open.remove(id.as_str())),
                 }
             }
             Body::Observed(observed) => {
@@ -125,13 +146,22 @@ impl Dialog {
         })
     }
 
+    /// The attempt under which the answer was streamed: that of its reply, not of the end.
+    fn answer_attempt(&self) -> u32 {
+        let is_answer = |record: &&Arc<Record>| match &record.body {
+            Body::Replied(replied) => matches!(replied.reading, Reading::Answer { .. }),
+            Body::Accepted(_) | Body::Routed(_) | Body::Observed(_) | Body::Ended(_) => false,
+        };
+        self.records.iter().rev().find(is_answer).map_or(1, |record| record.header.attempt)
+    }
+
     /// The one message that ends the dialog.
     fn last(&mut self, session: &SessionId, ended: &Ended) -> Vec<AgentResponse> {
         let answer = ended.answer.as_ref().map_or("", Document::text);
         let (last, mut before) = match &ended.error {
             Some(error) if answer.is_empty() => (error_message(session, error), None),
             Some(_) | None => {
-                let attempt = self.records.last().map_or(1, |record| record.header.attempt);
+                let attempt = self.answer_attempt();
                 let id = answer_id(session, attempt);
                 let streamed = ended.error.is_none() && self.streaming;
                 let before = (self.streaming && !streamed)

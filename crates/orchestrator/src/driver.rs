@@ -105,7 +105,14 @@ impl Orchestrator {
     /// Turns that were cut short more than once run one at a time, so that one that stops the process does not
     /// take others along.
     pub async fn handle(&self, turn: &OpenTurn, suspects: &Semaphore) -> Result<(), TurnError> {
-        let _alone = if turn.begun > 1 { suspects.acquire().await.ok() } else { None };
+        let _alone = match turn.begun {
+            0 | 1 => None,
+            _ => match suspects.acquire().await {
+                Ok(place) => Some(place),
+                // Closed: the process is about to stop and takes nothing new.
+                Err(_) => return Ok(()),
+            },
+        };
         let Some(begun) = self.ports.journal.begin(&turn.key).await? else { return Ok(()) };
         let Some(session) = self.load(&turn.key).await? else { return Ok(()) };
         let mut handling = Handling { key: turn.key.clone(), session, attempt: begun, pending: Vec::new() };
@@ -331,7 +338,7 @@ fn next_step(session: &Session, turn: &Turn) -> Step {
     }
     let limit = session.limits().run_timeout_ms;
     if session.started().is_some_and(|started| turn.now.ms_since(started) > limit) {
-        let error = format!("the run took longer than {} s", limit / 1000);
+        let error = format!("the run took longer than {} ms, which is its limit", limit);
         return Step::End(Ending::failed(Termination::Timeout, error));
     }
     let name = session.routed().map_or("", |routed| routed.pattern.as_str());

@@ -49,7 +49,11 @@ fn durable(run: &RunId, record: &Record) -> Value {
         Body::Replied(_) => ("step.completed", reply(record)),
         Body::Observed(observed) => {
             let text = observed.result.as_ref().map(Document::text);
-            let details = json!({"kind": "observation", "content": text, "error": observed.error, "ms": observed.ms});
+            let usage = &observed.usage;
+            let details = json!({
+                "kind": "observation", "content": text, "error": observed.error, "ms": observed.ms,
+                "in_token": usage.in_token, "out_token": usage.out_token, "model": usage.model,
+            });
             ("step.completed", details)
         }
         Body::Ended(ended) => {
@@ -61,7 +65,7 @@ fn durable(run: &RunId, record: &Record) -> Value {
             };
             let usage = &ended.usage;
             let details = json!({
-                "state": state, "reason": ended.reason, "answer": ended.answer.as_ref().map(Document::text),
+                "run_id": root.then(|| run.as_str()), "state": state, "reason": ended.reason, "answer": ended.answer.as_ref().map(Document::text),
                 "error": ended.error, "in_token": usage.in_token, "out_token": usage.out_token, "model": usage.model,
             });
             (kind, details)

@@ -63,6 +63,8 @@ struct News {
 
 #[derive(Debug)]
 struct OpenMessage {
+    /// Tells this message from an earlier one of the same name.
+    tick: u64,
     session: SessionId,
     kind: TextKind,
     text: String,
@@ -99,6 +101,7 @@ impl Hub {
         {
             let mut messages = lock(&stream.messages);
             let message = messages.entry(Arc::clone(message_id)).or_insert_with(|| OpenMessage {
+                tick: stream.news.borrow().ticks,
                 session: session.clone(),
                 kind,
                 text: String::new(),
@@ -164,7 +167,7 @@ pub struct Subscription {
     news: watch::Receiver<News>,
     after: u64,
     ready: VecDeque<Arc<Record>>,
-    offsets: HashMap<Arc<str>, usize>,
+    offsets: HashMap<(Arc<str>, u64), usize>,
     caught_up: bool,
 }
 
@@ -206,10 +209,14 @@ impl Subscription {
 
     fn next_text(&mut self) -> Option<Item> {
         let messages = lock(&self.stream.messages);
-        self.offsets.retain(|id, _| messages.contains_key(id));
-        let (id, message) =
-            messages.iter().find(|(id, message)| self.offsets.get(*id).copied().unwrap_or(0) < message.text.len())?;
-        let offset = self.offsets.insert(Arc::clone(id), message.text.len()).unwrap_or(0);
+        self.offsets.retain(|(id, tick), _| messages.get(id).is_some_and(|message| message.tick == *tick));
+        let offset = |id: &Arc<str>, message: &OpenMessage| {
+            self.offsets.get(&(Arc::clone(id), message.tick)).copied().unwrap_or(0)
+        };
+        // Oldest first: a thought is finished before the answer that follows it.
+        let unread = messages.iter().filter(|(id, message)| offset(id, message) < message.text.len());
+        let (id, message) = unread.min_by_key(|(_, message)| message.tick)?;
+        let offset = self.offsets.insert((Arc::clone(id), message.tick), message.text.len()).unwrap_or(0);
         Some(Item::Text {
             session: message.session.clone(),
             message_id: Arc::clone(id),

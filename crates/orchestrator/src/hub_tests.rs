@@ -74,3 +74,15 @@ fn the_last_reader_takes_an_idle_stream_along() {
     drop(hub.subscribe(&workspace, &run, 0));
     assert_eq!(lock(&hub.runs).len(), 1, "an open message is kept for whoever comes");
 }
+
+#[tokio::test]
+async fn a_message_begun_anew_under_the_same_name_is_read_from_its_start() {
+    let hub = Arc::new(Hub::default());
+    let (workspace, run) = run();
+    let mut reader = hub.subscribe(&workspace, &run, 0);
+    say(&hub, "m", "ääää");
+    assert_eq!(next_text(&mut reader).await, "m: ääää");
+    hub.close_messages(&workspace, &run, &[Arc::from("m")]);
+    say(&hub, "m", "a new, longer text");
+    assert_eq!(next_text(&mut reader).await, "m: a new, longer text");
+}

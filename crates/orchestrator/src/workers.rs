@@ -1,7 +1,7 @@
 //! Workers: take wake-ups, handle turns, survive what a turn does.
 
 use crate::driver::{Orchestrator, TurnError};
-use crate::ports::{BoxFuture, Delivery, OpenTurn, TurnKey};
+use crate::ports::{BoxFuture, ConfigError, Delivery, OpenTurn, TurnKey};
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -84,11 +84,16 @@ impl Workers {
                 }
             }
         }
-        let stop = *stop.borrow();
-        if stop == Some(Stop::Abandon) {
-            self.abandon(&mut tasks).await;
+        suspects.close();
+        loop {
+            if *stop.borrow_and_update() == Some(Stop::Abandon) {
+                self.abandon(&mut tasks).await;
+            }
+            tokio::select! {
+                finished = tasks.join_next() => if finished.is_none() { break },
+                Ok(()) = stop.changed() => {}
+            }
         }
-        while tasks.join_next().await.is_some() {}
     }
 
     /// A place first, then a wake-up: what waits for a place stays in the queue.
@@ -147,7 +152,9 @@ impl Worker {
     /// A panic ends one run, not the process.
     async fn handle_safely(&self, turn: &OpenTurn) -> Result<(), TurnError> {
         let reason = match CatchPanic(Box::pin(self.orchestrator.handle(turn, &self.suspects))).await {
-            Some(Err(TurnError::Config(error))) => error.to_string(),
+            Some(Err(TurnError::Config(error @ (ConfigError::Invalid(_) | ConfigError::NoSnapshot(_))))) => {
+                error.to_string()
+            }
             Some(result) => return result,
             None => "an internal error ended this run; the log says more".to_owned(),
         };

@@ -242,7 +242,10 @@ fn exactly_so_many_iterations_can_run_and_the_end_tells_what_was_found() {
     let ending = fixture.ending(3);
     assert_eq!(ending.reason, Termination::MaxIterations);
     assert_eq!(ending.error.as_deref(), Some("Too many agent iterations"));
-    assert_eq!(ending.answer, "No final answer after 2 iterations. Found so far:\n- search: a fact\n- search: a fact");
+    assert_eq!(
+        ending.answer,
+        "No final answer after 2 iterations, which is the limit. Found so far:\n- search: a fact\n- search: a fact"
+    );
 }
 
 #[test]
@@ -296,4 +299,12 @@ fn usage_adds_up_over_iterations() {
     let usage = fixture.session.usage();
     assert_eq!((usage.in_token, usage.out_token, usage.model_calls, usage.tool_calls), (Some(20), Some(10), 2, 1));
     assert_eq!((usage.model_ms, usage.tool_ms, usage.model.as_deref()), (14, 3, Some("m")));
+}
+
+#[test]
+fn arguments_nested_deeper_than_a_record_can_hold_are_told_to_the_model() {
+    let mut fixture = Fixture::new();
+    let deep = format!("{}{}", r#"{"a":"#.repeat(100), format!("1{}", "}".repeat(100)));
+    fixture.reply(1, &format!("Thought: deep\nAction: search\nArgs: {deep}"));
+    assert!(fixture.report(1).contains("64 levels"), "{}", fixture.report(1));
 }

@@ -34,6 +34,8 @@ pub struct OperatorLimits {
 pub enum Refusal {
     #[error("there is no pattern `{name}`; choose one of {known}")]
     UnknownPattern { name: String, known: String },
+    #[error("the pattern `{name}` is defined but not implemented in this version; choose one of {known}")]
+    NotImplemented { name: String, known: String },
     #[error("there is no task type `{name}`; choose one of {known}")]
     UnknownTaskType { name: String, known: String },
     #[error("no tool is in group `{name}`; choose from {known}, or * for all")]
@@ -44,6 +46,10 @@ pub enum Refusal {
 pub fn check(settings: &Settings, wishes: Wishes<'_>, group: Option<&[String]>) -> Result<(), Refusal> {
     let patterns = usable_patterns(settings);
     if !wishes.pattern.is_empty() && !patterns.iter().any(|name| name == wishes.pattern) {
+        if settings.patterns.contains_key(wishes.pattern) {
+            let (name, known) = (wishes.pattern.to_owned(), patterns.join(", "));
+            return Err(Refusal::NotImplemented { name, known });
+        }
         return Err(Refusal::UnknownPattern { name: wishes.pattern.to_owned(), known: patterns.join(", ") });
     }
     let task_types = task_type_names(settings);
@@ -100,15 +106,23 @@ fn choose_pattern(
     item: Option<&TaskTypeItem>,
     wish: &str,
 ) -> Decision {
-    let (mut options, excluded) = valid_patterns(settings, item);
-    if options.is_empty() {
+    let (mut options, mut excluded) = valid_patterns(settings, item);
+    let nothing_valid = options.is_empty();
+    if nothing_valid {
         options.push(REACT.to_owned());
+        excluded.retain(|option| option.name != REACT);
     }
-    let (chosen, decided_by) = pick(&options, wish, &options[0]);
+    let (chosen, mut decided_by) = pick(&options, wish, &options[0]);
     let source = match item {
-        Some(TaskTypeItem { valid_patterns: Some(_), .. }) => config_iri(workspace, "agent-task-type", Some(task_type)),
+        Some(TaskTypeItem { valid_patterns: Some(_), .. }) if !nothing_valid => {
+            config_iri(workspace, "agent-task-type", Some(task_type))
+        }
         Some(_) | None => config_iri(workspace, "agent-pattern", None),
     };
+    if nothing_valid && !settings.patterns.is_empty() {
+        // The task type allows nothing that can run: the fallback is not its choice.
+        decided_by = DecidedBy::Fallback;
+    }
     Decision {
         kind: DecisionKind::Pattern,
         chosen: vec![chosen],

@@ -97,3 +97,13 @@ fn limits_rise_from_task_type_to_pattern_to_request_and_stop_at_the_maximum() {
     assert_eq!((limits(None).max_iterations, limits(None).max_rounds), (6, 9));
     assert_eq!(limits(Some(&request)).max_iterations, 20);
 }
+
+#[test]
+fn a_task_type_that_allows_nothing_that_can_run_falls_back_and_says_so() {
+    let nothing = ("agent-task-type", "general", r#"{"valid_patterns":["nope"]}"#);
+    let routed = routed(&[REACT_ITEM, nothing], Wishes::default());
+    let decision = &routed.decisions[1];
+    assert_eq!((routed.pattern.as_str(), decision.decided_by), ("react", DecidedBy::Fallback));
+    assert_eq!(decision.source, "urn:trellis:config:default:agent-pattern");
+    assert!(decision.excluded.iter().all(|option| option.name != "react"), "what was chosen is not ruled out");
+}

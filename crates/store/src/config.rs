@@ -64,23 +64,6 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// NUL separates the parts of keys.
-fn check_names(items: &[StoredItem]) -> Result<(), ConfigError> {
-    let wrong = |item: &&StoredItem| {
-        item.kind.contains('\0') || item.key.contains('\0') || item.kind.is_empty() || item.key.is_empty()
-    };
-    match items.iter().find(wrong) {
-        None => Ok(()),
-        Some(item) => Err(ConfigError::Invalid(vec![trellis_domain::config::Problem {
-            kind: item.kind.clone(),
-            key: item.key.clone(),
-            field: "key".to_owned(),
-            what: "type and key must be non-empty and without NUL".to_owned(),
-            mend: "choose another name".to_owned(),
-        }])),
-    }
-}
-
 impl EmbeddedConfig {
     pub(crate) fn new(journal: EmbeddedJournal, world: Arc<dyn World>) -> Self {
         Self {
@@ -172,7 +155,6 @@ impl Config for EmbeddedConfig {
 
     fn put<'a>(&'a self, workspace: &'a Workspace, items: Vec<StoredItem>) -> BoxFuture<'a, Result<u64, ConfigError>> {
         Box::pin(async move {
-            check_names(&items)?;
             check_items(&items)?;
             let changes = items.into_iter().map(|item| (item.kind, item.key, Some(item.value))).collect();
             self.change(workspace, changes).await

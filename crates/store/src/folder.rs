@@ -16,7 +16,7 @@ pub enum OpenError {
     InUse { path: PathBuf, holder: Holder },
     #[error("the data folder {} has format {found}, this program knows up to {FORMAT}; use a newer version of trellis", .path.display())]
     NewerFormat { path: PathBuf, found: u32 },
-    #[error("cannot use the data folder {}: {reason}; choose a folder you can write to with --data", .path.display())]
+    #[error("cannot use the data folder {}: {reason}; free some space there, or choose a folder you can write to with --data", .path.display())]
     Unusable { path: PathBuf, reason: String },
     #[error(
         "the data folder {} is damaged: {reason}; nothing was changed{}; restore the folder from a backup, or start anew with --data",
@@ -53,7 +53,7 @@ impl Folder {
     /// Creates the folder if needed, takes its lock and checks its format.
     pub(crate) fn take(path: &Path, holder: &Holder) -> Result<Self, OpenError> {
         let unusable = |error: std::io::Error| OpenError::Unusable { path: path.into(), reason: error.to_string() };
-        std::fs::create_dir_all(path).map_err(unusable)?;
+        create_private(path).map_err(unusable)?;
         let lock = take_lock(path, holder)?;
         check_format(path)?;
         Ok(Self { path: path.into(), _lock: lock })
@@ -80,6 +80,14 @@ impl Folder {
     }
 }
 
+/// Questions and answers are nobody else's business.
+fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
+}
+
 fn take_lock(path: &Path, holder: &Holder) -> Result<File, OpenError> {
     let unusable = |error: std::io::Error| OpenError::Unusable { path: path.into(), reason: error.to_string() };
     let file = path.join("lock");
@@ -103,7 +111,8 @@ fn check_format(path: &Path) -> Result<(), OpenError> {
     let unusable = |error: std::io::Error| OpenError::Unusable { path: path.into(), reason: error.to_string() };
     let file = path.join("format");
     match std::fs::read_to_string(&file) {
-        Ok(text) => match text.trim().parse::<u32>() {
+        // An empty file was created by a process that died before it could write.
+        Ok(text) if !text.trim().is_empty() => match text.trim().parse::<u32>() {
             Ok(found) if found > FORMAT => Err(OpenError::NewerFormat { path: path.into(), found }),
             Ok(_) => Ok(()),
             Err(_) => {
@@ -111,11 +120,11 @@ fn check_format(path: &Path) -> Result<(), OpenError> {
                 Err(OpenError::Damaged { path: path.into(), reason, kept: None })
             }
         },
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(unusable(error)),
+        Ok(_) | Err(_) => {
             let mut file = File::create(&file).map_err(unusable)?;
             file.write_all(format!("{FORMAT}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(unusable)
         }
-        Err(error) => Err(unusable(error)),
     }
 }
 

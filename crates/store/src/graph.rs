@@ -57,7 +57,11 @@ impl Graph {
             }
             let mut quads = Vec::with_capacity(runs.len());
             for (workspace, run) in &runs {
-                quads.push(RunQuads { workspace: workspace.as_str().to_owned(), quads: self.run(workspace, run)? });
+                // A run that cannot be read must not keep all others out of the graph.
+                match self.run(workspace, run) {
+                    Ok(found) => quads.push(RunQuads { workspace: workspace.as_str().to_owned(), quads: found }),
+                    Err(error) => tracing::error!(%error, %run, "a run could not be projected"),
+                }
             }
             self.view.absorb(&quads, cursor)?;
             absorbed += runs.len();

@@ -14,12 +14,13 @@ pub(crate) struct Rescue {
 impl Rescue {
     /// Copies the log files of a database, if there are any.
     pub(crate) fn copy(folder: &Path, database: &Path) -> std::io::Result<Self> {
-        let path = folder.join("log-as-found");
-        if path.exists() {
-            // An earlier process died while it checked: its copy is the older truth.
-            return Ok(Self { path });
+        let rescue = Self { path: folder.join("log-as-found") };
+        if rescue.path.exists() {
+            // An earlier process died while it checked, perhaps with the log cut short: begin where it began.
+            rescue.put_back(database)?;
+            return Ok(rescue);
         }
-        let scratch = folder.join("log-as-found.part");
+        let scratch = rescue.scratch();
         if scratch.exists() {
             std::fs::remove_dir_all(&scratch)?;
         }
@@ -29,8 +30,20 @@ impl Rescue {
                 copy_sparse(&file, &scratch.join(name))?;
             }
         }
-        std::fs::rename(&scratch, &path)?;
-        Ok(Self { path })
+        sync_folder(&scratch)?;
+        rescue.rename_durably(&scratch, &rescue.path)?;
+        Ok(rescue)
+    }
+
+    /// A copy under this name is not complete, or not needed any more.
+    fn scratch(&self) -> PathBuf {
+        self.path.with_file_name("log-as-found.part")
+    }
+
+    /// A copy is there or not, also after a power cut: half of one must never be put back.
+    fn rename_durably(&self, from: &Path, to: &Path) -> std::io::Result<()> {
+        std::fs::rename(from, to)?;
+        self.path.parent().map_or(Ok(()), sync_folder)
     }
 
     /// The longest beginning of the newest log that can be opened, put in place.
@@ -63,7 +76,9 @@ impl Rescue {
 
     /// All is well: the copy is not needed.
     pub(crate) fn discard(self) -> std::io::Result<()> {
-        std::fs::remove_dir_all(self.path)
+        let scratch = self.scratch();
+        self.rename_durably(&self.path, &scratch)?;
+        std::fs::remove_dir_all(scratch)
     }
 
     /// Something is missing: puts the log back as it was found and keeps the copy under a name of its own.
@@ -72,11 +87,17 @@ impl Rescue {
         self.set_aside()
     }
 
-    /// Keeps the copy under a name of its own.
+    /// Keeps the copy under a name of its own, unless the same was kept before.
     pub(crate) fn set_aside(self) -> std::io::Result<PathBuf> {
+        for kept in kept_before(&self.path)? {
+            if same_files(&self.path, &kept)? {
+                self.discard()?;
+                return Ok(kept);
+            }
+        }
         let name = |n: u32| self.path.with_file_name(format!("damaged-log-{n}"));
         let kept = (1..u32::MAX).map(name).find(|path| !path.exists()).unwrap_or_else(|| self.path.clone());
-        std::fs::rename(&self.path, &kept)?;
+        self.rename_durably(&self.path, &kept)?;
         Ok(kept)
     }
 }
@@ -93,6 +114,32 @@ impl Rescue {
         }
         Ok(())
     }
+}
+
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// The copies of earlier damage.
+fn kept_before(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let Some(folder) = path.parent() else { return Ok(Vec::new()) };
+    let entries = std::fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
+    let kept = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("damaged-log-");
+    Ok(entries.iter().filter(|entry| kept(entry)).map(std::fs::DirEntry::path).collect())
+}
+
+fn same_files(one: &Path, two: &Path) -> std::io::Result<bool> {
+    let (files, others) = (log_files(one)?, log_files(two)?);
+    if files.len() != others.len() {
+        return Ok(false);
+    }
+    for file in files {
+        let other = two.join(file.file_name().unwrap_or_default());
+        if !other.exists() || std::fs::read(&file)? != std::fs::read(other)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Log files are numbered in the order they were begun.
@@ -125,5 +172,6 @@ fn copy_sparse(from: &Path, to: &Path) -> std::io::Result<()> {
             target.write_all(&block[..read])?;
         }
     }
-    target.set_len(length)
+    target.set_len(length)?;
+    target.sync_all()
 }

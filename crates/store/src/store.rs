@@ -9,7 +9,7 @@ use crate::journal::EmbeddedJournal;
 use crate::keys::{self, prefix};
 use crate::rescue::Rescue;
 use crate::state::{Shared, Turn};
-use crate::tables::{Tables, read_failed};
+use crate::tables::{Refusal, Tables, read_failed};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -42,7 +42,7 @@ impl Store {
         let thread = std::thread::Builder::new().name("committer".to_owned());
         let committer = thread.spawn(move || committer.run(&inbox)).map_err(|error| folder.unusable(error))?;
         let journal = EmbeddedJournal { tables, shared, requests };
-        let graph = Graph::open(&folder.view(), journal.clone()).map_err(|error| folder.unusable(error))?;
+        let graph = open_graph(&folder, &journal)?;
         Ok(Self {
             config: Arc::new(EmbeddedConfig::new(journal.clone(), world)),
             journal: Arc::new(journal),
@@ -82,6 +82,53 @@ enum Fault {
     Missing(String),
 }
 
+/// Opens the graph's view. It is derived, so a damaged one is set aside and derived anew.
+fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<Graph, OpenError> {
+    let first = match Graph::open(&folder.view(), journal.clone()) {
+        Ok(graph) => return Ok(graph),
+        Err(error) => error,
+    };
+    tracing::error!(error = %first, "the graph view cannot be opened; it is derived anew");
+    let aside = folder.path().join("view-damaged");
+    let renew = || -> std::io::Result<()> {
+        if aside.exists() {
+            std::fs::remove_dir_all(&aside)?;
+        }
+        std::fs::rename(folder.view(), &aside)
+    };
+    renew().map_err(|error| folder.unusable(error))?;
+    Graph::open(&folder.view(), journal.clone()).map_err(|error| folder.unusable(error))
+}
+
+/// Creates the journal beside its place and moves it there whole: a process that dies in between leaves
+/// nothing that looks like a journal.
+fn create_journal(folder: &Folder) -> Result<(), String> {
+    let (journal, scratch) = (folder.journal(), folder.path().join("journal.new"));
+    if journal.exists() {
+        return Ok(());
+    }
+    let text = |error: std::io::Error| error.to_string();
+    if scratch.exists() {
+        std::fs::remove_dir_all(&scratch).map_err(text)?;
+    }
+    let tables = Tables::open(&scratch).map_err(|error| error.to_string())?;
+    tables.persist().map_err(|error| error.to_string())?;
+    drop(tables);
+    std::fs::rename(scratch, journal).map_err(text)
+}
+
+/// Whether the operating system refused something: no fault of the log.
+fn is_io(error: &fjall::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<std::io::Error>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    matches!(error, fjall::Error::Io(_)) || format!("{error:?}").contains("Io(")
+}
+
 /// Opens the journal. If its log is refused, a torn tail is cut off; if anything acknowledged would be lost by
 /// that, the log is put back as it was found.
 fn open_rescued(folder: &Folder, known: Option<Mark>, rescue: Rescue) -> Result<(Tables, Mark), OpenError> {
@@ -99,7 +146,7 @@ fn open_rescued(folder: &Folder, known: Option<Mark>, rescue: Rescue) -> Result<
                 && let Ok(opened) = open_checked(folder, known)
             {
                 let kept = rescue.set_aside().map_err(io)?;
-                tracing::warn!(kept = %kept.display(), "an unacknowledged tail of the log was torn and is cut off");
+                tracing::error!(kept = %kept.display(), "an unacknowledged tail of the log was torn and is cut off");
                 return Ok(opened);
             }
             reason
@@ -111,11 +158,13 @@ fn open_rescued(folder: &Folder, known: Option<Mark>, rescue: Rescue) -> Result<
 
 /// Opens the journal and compares it with the high-water mark before anything is trusted.
 fn open_checked(folder: &Folder, known: Option<Mark>) -> Result<(Tables, Mark), Fault> {
+    create_journal(folder).map_err(Fault::Unusable)?;
     let tables = Tables::open(&folder.journal()).map_err(|error| {
-        if let fjall::Error::Io(error) = error {
-            Fault::Unusable(error.to_string())
-        } else {
-            Fault::Refused(error.to_string())
+        let reason = error.to_string();
+        match error {
+            Refusal::Panicked | Refusal::Failed(fjall::Error::JournalRecovery(_)) => Fault::Refused(reason),
+            Refusal::Failed(error) if is_io(&error) => Fault::Unusable(reason),
+            Refusal::Failed(_) => Fault::Missing(reason),
         }
     })?;
     let broken = |error: JournalError| Fault::Missing(error.to_string());

@@ -29,10 +29,28 @@ impl std::fmt::Debug for Tables {
     }
 }
 
+/// Why the engine would not open a database.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error(transparent)]
+    Failed(fjall::Error),
+    #[error("the engine cannot make sense of its log")]
+    Panicked,
+}
+
 const MB: u64 = 1 << 20;
 
 impl Tables {
-    pub(crate) fn open(path: &Path) -> Result<Self, fjall::Error> {
+    /// Opens the database. fjall panics over some kinds of damage; that is an answer too, and no reason to say more.
+    pub(crate) fn open(path: &Path) -> Result<Self, Refusal> {
+        let silent = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let opened = std::panic::catch_unwind(|| Self::open_database(path));
+        std::panic::set_hook(silent);
+        opened.map_err(|_| Refusal::Panicked)?.map_err(Refusal::Failed)
+    }
+
+    fn open_database(path: &Path) -> Result<Self, fjall::Error> {
         let database =
             Database::builder(path).cache_size(32 * MB).max_journaling_size(128 * MB).worker_threads(1).open()?;
         let table = |name: &str, buffer: u64| {

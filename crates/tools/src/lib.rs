@@ -52,7 +52,7 @@ impl Tools {
 
     async fn prompt(&self, id: String, variables: Map<String, Value>, call: ToolCall) -> Result<ToolOutput, ToolError> {
         let call = PromptCall { settings: call.settings, id, variables, schema: None, labels: call.labels };
-        let reply = self.prompter.ask(call, &mut Unheard).await;
+        let reply = self.prompter.ask(call, &mut Unheard::default()).await;
         reply.map(output).map_err(|error| ToolError(error.to_string()))
     }
 }
@@ -63,15 +63,23 @@ impl ToolRunner for Tools {
     }
 }
 
-/// What a tool's model writes is shown when it is complete, as the observation.
-struct Unheard;
+/// What a tool's model writes is shown when it is complete, as the observation; more than this is cut off.
+const LONGEST_REPLY: usize = 1 << 20;
+
+#[derive(Default)]
+struct Unheard {
+    bytes: usize,
+}
 
 impl ReplySink for Unheard {
-    fn text(&mut self, _: &str) -> ControlFlow<()> {
-        ControlFlow::Continue(())
+    fn text(&mut self, text: &str) -> ControlFlow<()> {
+        self.bytes += text.len();
+        if self.bytes > LONGEST_REPLY { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn restart(&mut self) {}
+    fn restart(&mut self) {
+        self.bytes = 0;
+    }
 }
 
 fn expected_argument<'a>(

@@ -23,14 +23,29 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Opens the folder and brings its configuration seeds up to date.
+    /// Opens or makes the folder and brings its configuration seeds up to date.
     pub(crate) async fn open(global: &Global, command: &str) -> Result<Self, Failure> {
+        let app = Self::open_as_it_is(global, command)?;
+        crate::seeds::apply(&*app.store.config, app.workspace()).await?;
+        Ok(app)
+    }
+
+    fn open_as_it_is(global: &Global, command: &str) -> Result<Self, Failure> {
         let workspace = Workspace::new(&global.workspace).map_err(|error| Failure::usage(error.to_string()))?;
         let world: Arc<dyn World> = Arc::new(RealWorld);
         let holder = Holder { pid: std::process::id(), command: format!("trellis {command}"), url: None };
         let store = Store::open(&data_folder(global)?, &holder, Arc::clone(&world))?;
-        crate::seeds::apply(&*store.config, &workspace).await?;
         Ok(Self { store, scope: Scope { workspace, ..Scope::default() }, world })
+    }
+
+    /// Opens a folder that is there already: looking at something does not make it.
+    pub(crate) fn open_existing(global: &Global, command: &str) -> Result<Self, Failure> {
+        let folder = data_folder(global)?;
+        if !folder.join("format").exists() {
+            let message = format!("there is no data in {}; `trellis ask` makes some", folder.display());
+            return Err(Failure::new(Exit::NotFound, message));
+        }
+        Self::open_as_it_is(global, command)
     }
 
     pub(crate) fn workspace(&self) -> &Workspace {
@@ -63,7 +78,7 @@ impl App {
             let page = self.store.journal.runs(self.workspace(), &RunFilter::default(), None, place).await?;
             let found = page.runs.into_iter().nth(place - 1).map(|run| run.run);
             return found
-                .ok_or_else(|| Failure::new(Exit::NotFound, "there is no such run yet; `trellis ask` starts one"));
+                .ok_or_else(|| Failure::new(Exit::NotFound, "there are not so many runs; `trellis runs` lists them"));
         }
         let matching = self.store.journal.with_prefix(self.workspace(), wish, 6).await?;
         match matching.as_slice() {
@@ -79,11 +94,12 @@ impl App {
     }
 }
 
-/// `--data`, else `TRELLIS_DATA` (both in `global.data`), else the platform's data directory.
+/// `--data`, else `TRELLIS_DATA`, else the platform's data directory.
 fn data_folder(global: &Global) -> Result<PathBuf, Failure> {
     use etcetera::BaseStrategy;
-    if let Some(folder) = &global.data {
-        return Ok(folder.clone());
+    let named = std::env::var_os("TRELLIS_DATA").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    if let Some(folder) = global.data.clone().or(named) {
+        return Ok(folder);
     }
     let strategy = etcetera::choose_base_strategy()
         .map_err(|error| Failure::usage(format!("cannot find a data directory: {error}; name one with --data")))?;

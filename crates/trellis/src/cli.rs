@@ -16,8 +16,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Folder that holds everything; the platform's data directory if not given
-    #[arg(long, global = true, value_name = "DIR", env = "TRELLIS_DATA")]
+    /// Folder that holds everything; else `TRELLIS_DATA`, else the platform's data directory
+    #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Workspace
     #[arg(long, global = true, default_value = "default", env = "TRUSTGRAPH_WORKSPACE")]
@@ -78,6 +78,9 @@ pub(crate) enum Command {
         /// Most rows to print
         #[arg(long, default_value_t = 10_000)]
         limit: usize,
+        /// Seconds after which the query is given up
+        #[arg(long, default_value_t = 60)]
+        timeout: u64,
     },
     /// The graph view
     #[command(subcommand)]
@@ -105,8 +108,8 @@ pub(crate) struct Ask {
     /// Collection of knowledge
     #[arg(long, default_value = "default")]
     pub(crate) collection: String,
-    /// Conversation that the question belongs to
-    #[arg(long, value_name = "ID")]
+    /// Conversation that the question belongs to; `last` for that of the newest run
+    #[arg(long, value_name = "ID|last")]
     pub(crate) conversation: Option<String>,
     /// Session id; the same question under the same id attaches to its run
     #[arg(long, value_name = "ID")]
@@ -160,6 +163,7 @@ pub(crate) enum RunCommand {
     Export {
         /// Run id, unique prefix, `last` or `@2`
         run: String,
+        /// Syntax; Turtle leaves out the name of the graph
         #[arg(long, value_enum, default_value_t = ExportFormat::Turtle)]
         format: ExportFormat,
     },
@@ -183,14 +187,32 @@ pub(crate) enum ConfigCommand {
     /// List items
     List {
         /// Only this type: tool, prompt, agent-pattern, agent-task-type, …
+        #[arg(value_name = "TYPE")]
         kind: Option<String>,
     },
     /// Print an item's value
-    Get { kind: String, key: String },
-    /// Write an item; the value is JSON, @FILE or - for standard input
-    Put { kind: String, key: String, value: String },
+    Get {
+        /// Type of the item, such as tool
+        #[arg(value_name = "TYPE")]
+        kind: String,
+        key: String,
+    },
+    /// Write an item
+    Put {
+        /// Type of the item, such as tool
+        #[arg(value_name = "TYPE")]
+        kind: String,
+        key: String,
+        /// JSON, @FILE to read a file, or - for standard input
+        value: String,
+    },
     /// Delete an item
-    Delete { kind: String, key: String },
+    Delete {
+        /// Type of the item, such as tool
+        #[arg(value_name = "TYPE")]
+        kind: String,
+        key: String,
+    },
     /// Write all items as JSON, to a file or standard output
     Export { file: Option<PathBuf> },
     /// Read items from an exported file; none is written if one is invalid

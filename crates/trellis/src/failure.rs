@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
 use trellis_orchestrator::ports::{ConfigError, JournalError};
+use trellis_store::view::QueryError;
 use trellis_store::{GraphError, OpenError};
 
 /// The exit codes of all commands.
@@ -67,7 +68,7 @@ impl Failure {
     /// Prints the message to stderr and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         if self.exit != Exit::Ok {
-            eprintln!("error: {}", crate::show::clean(&self.message));
+            crate::show::note(&format!("error: {}", crate::show::clean(&self.message)));
         }
         self.exit.into()
     }
@@ -112,10 +113,13 @@ impl From<AcceptError> for Failure {
 impl From<GraphError> for Failure {
     fn from(error: GraphError) -> Self {
         match error {
-            GraphError::Query(error) => Self::usage(error.to_string()),
-            GraphError::View(error) => {
+            GraphError::Query(QueryError::OverlayTooLarge { .. } | QueryError::GraphTooLarge { .. }) => {
+                Self::new(Exit::Limit, error.to_string())
+            }
+            GraphError::Query(QueryError::View(error)) | GraphError::View(error) => {
                 Self::new(Exit::DataFolder, format!("{error}; `trellis graph rebuild` derives it anew"))
             }
+            GraphError::Query(error) => Self::usage(error.to_string()),
             GraphError::Journal(error) => error.into(),
         }
     }

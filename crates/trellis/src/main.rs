@@ -14,7 +14,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     show::decide_colour(cli.global.color);
-    start_logging();
+    start_logging(cli.global.color);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failure::Failure::unexpected(error).report(),
@@ -29,8 +29,17 @@ fn main() -> ExitCode {
 }
 
 /// Logs go to stderr; `RUST_LOG` chooses what.
-fn start_logging() {
+fn start_logging(colour: cli::Colour) {
+    use std::io::IsTerminal;
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // The engine logs what its errors say as well.
+    let usual = || EnvFilter::new("error,fjall=off,lsm_tree=off");
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| usual());
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let ansi = match colour {
+        cli::Colour::Auto => std::io::stderr().is_terminal() && !plain,
+        cli::Colour::Always => true,
+        cli::Colour::Never => false,
+    };
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(ansi).with_writer(std::io::stderr).init();
 }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use trellis_domain::config::{Problem, StoredItem};
+use trellis_domain::config::StoredItem;
 use trellis_domain::{Hash, Workspace};
 use trellis_orchestrator::ports::{Config, ConfigError};
 
@@ -89,7 +89,11 @@ async fn apply_version(
 ) -> Result<SeedReport, ConfigError> {
     let (_, present) = config.all(workspace).await?;
     let present: BTreeMap<_, _> = present.into_iter().map(|item| (place(&item), item.value)).collect();
-    let mut memory = remembered(&present)?;
+    let Some(mut memory) = remembered(&present) else {
+        // Somebody changed it: better to seed nothing than to undo what a person did.
+        tracing::warn!("the memory of seeding cannot be read; nothing is seeded");
+        return Ok(SeedReport::default());
+    };
     if memory.version >= version {
         return Ok(SeedReport::default());
     }
@@ -144,18 +148,13 @@ fn place(item: &StoredItem) -> String {
     format!("{}/{}", item.kind, item.key)
 }
 
-fn remembered(present: &BTreeMap<String, String>) -> Result<Memory, ConfigError> {
+/// What was seeded before; None if it cannot be read.
+fn remembered(present: &BTreeMap<String, String>) -> Option<Memory> {
     let (kind, key) = MEMORY;
-    let Some(value) = present.get(&format!("{kind}/{key}")) else { return Ok(Memory::default()) };
-    serde_json::from_str(value).map_err(|error| {
-        ConfigError::Invalid(vec![Problem {
-            kind: kind.to_owned(),
-            key: key.to_owned(),
-            field: "value".to_owned(),
-            what: format!("not what seeding wrote: {error}"),
-            mend: "restore it from its history, or delete it to have missing seeds written again".to_owned(),
-        }])
-    })
+    match present.get(&format!("{kind}/{key}")) {
+        None => Some(Memory::default()),
+        Some(value) => serde_json::from_str(value).ok(),
+    }
 }
 
 #[cfg(test)]

@@ -68,9 +68,13 @@ impl Members<'_> {
 
     pub(super) fn limits(&self) -> Result<crate::limits::SomeLimits, Problem> {
         let Some((value, name)) = self.first(&["limits"]) else { return Ok(crate::limits::SomeLimits::default()) };
-        serde_json::from_value(value.clone()).map_err(|error| {
+        let limits: crate::limits::SomeLimits = serde_json::from_value(value.clone()).map_err(|error| {
             self.problem(&name, error.to_string(), "use names such as max-iterations with whole numbers")
-        })
+        })?;
+        match limits.max_iterations {
+            Some(0) => Err(self.problem(&name, "max-iterations is 0, so nothing could run", "write at least 1")),
+            Some(_) | None => Ok(limits),
+        }
     }
 }
 

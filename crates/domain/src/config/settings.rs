@@ -84,6 +84,57 @@ impl Settings {
         settings
     }
 
+    /// What does not fit together, though each item is valid by itself.
+    pub fn inconsistencies(&self) -> Vec<Problem> {
+        let problem = |kind: &str, key: &str, field: &str, what: String, mend: &str| Problem {
+            kind: kind.to_owned(),
+            key: key.to_owned(),
+            field: field.to_owned(),
+            what,
+            mend: mend.to_owned(),
+        };
+        let mut problems = Vec::new();
+        for (name, tool) in &self.tools {
+            let template = match tool.kind {
+                super::ToolKind::Prompt => tool.setting("template").unwrap_or_default(),
+                super::ToolKind::TextCompletion => "question",
+                super::ToolKind::KnowledgeQuery
+                | super::ToolKind::McpTool
+                | super::ToolKind::StructuredQuery
+                | super::ToolKind::RowEmbeddingsQuery
+                | super::ToolKind::ToolService => continue,
+            };
+            if !self.prompts.contains_key(template) {
+                let what = format!("there is no prompt `{template}`");
+                problems.push(problem("tool", name, "template", what, "add it as prompt/template.<id>"));
+            }
+        }
+        for (key, task_type) in &self.task_types {
+            let unknown = |name: &&String| !self.patterns.contains_key(*name);
+            for name in task_type.valid_patterns.iter().flatten().filter(unknown) {
+                let what = format!("there is no pattern `{name}`");
+                problems.push(problem(
+                    "agent-task-type",
+                    key,
+                    "valid_patterns",
+                    what,
+                    "add it as agent-pattern, or leave it out",
+                ));
+            }
+        }
+        if !self.prompts.contains_key("agent-react") {
+            let what = "is missing, and every ReAct run needs it".to_owned();
+            problems.push(problem(
+                "prompt",
+                "template.agent-react",
+                "value",
+                what,
+                "restore it from its history or an export",
+            ));
+        }
+        problems
+    }
+
     fn put(&mut self, key: &str, item: Item) {
         match item {
             Item::Tool(tool) => {

@@ -39,6 +39,15 @@ async fn invalid_items_are_refused_and_nothing_is_written(config: &dyn Config) {
     let refused = config.put(&ws, vec![item("good", GOOD), item("bad", "{"), item("worse", "[]")]).await;
     let Err(ConfigError::Invalid(problems)) = refused else { panic!("{refused:?}") };
     assert_eq!(problems.len(), 2, "every problem is named at once");
+    let long = "k".repeat(70_000);
+    for bad in [
+        vec![item("a", GOOD), item("a", OTHER)],
+        vec![item(&long, GOOD)],
+        vec![item("", GOOD)],
+        vec![item("a\0b", GOOD)],
+    ] {
+        assert!(config.put(&ws, bad).await.is_err(), "names are single, and parts of keys");
+    }
     assert!(config.all(&ws).await.expect("the store works").1.is_empty(), "nothing of it was written");
 }
 

@@ -4,7 +4,7 @@ use crate::ports::{BoxFuture, Config, ConfigError, HistoryEntry, World};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
-use trellis_domain::config::{Settings, StoredItem, validate};
+use trellis_domain::config::{Problem, Settings, StoredItem, validate};
 use trellis_domain::{Hash, Workspace};
 
 #[derive(Debug)]
@@ -68,9 +68,33 @@ impl MemoryConfig {
     }
 }
 
+/// Names become parts of keys.
+fn misnamed(item: &StoredItem) -> Option<Problem> {
+    const LONGEST: usize = 200;
+    let wrong = |name: &str| name.is_empty() || name.len() > LONGEST || name.contains('\0');
+    let what = || format!("type and key must have 1 to {LONGEST} bytes, without NUL");
+    (wrong(&item.kind) || wrong(&item.key)).then(|| name_problem(item, what(), "choose another name"))
+}
+
+fn name_problem(item: &StoredItem, what: String, mend: &str) -> Problem {
+    Problem {
+        kind: item.kind.chars().take(50).collect(),
+        key: item.key.chars().take(50).collect(),
+        field: "key".to_owned(),
+        what,
+        mend: mend.to_owned(),
+    }
+}
+
 /// Refuses items that are not valid, all at once.
 pub fn check_items(items: &[StoredItem]) -> Result<(), ConfigError> {
-    let problems: Vec<_> = items.iter().filter_map(|item| validate(&item.kind, &item.key, &item.value).err()).collect();
+    let mut problems: Vec<_> = items.iter().filter_map(misnamed).collect();
+    problems.extend(items.iter().filter_map(|item| validate(&item.kind, &item.key, &item.value).err()));
+    for (place, item) in items.iter().enumerate() {
+        if items[..place].iter().any(|earlier| earlier.kind == item.kind && earlier.key == item.key) {
+            problems.push(name_problem(item, "is named twice".to_owned(), "keep one of the two"));
+        }
+    }
     if problems.is_empty() { Ok(()) } else { Err(ConfigError::Invalid(problems)) }
 }
 

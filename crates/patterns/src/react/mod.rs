@@ -77,7 +77,7 @@ fn unknown_tool(replied: &Replied, tool: &str) -> String {
 /// The limit ends the session with what it found out, not in silence.
 fn out_of_iterations(session: &Session, n: u32) -> Ending {
     const KEPT: u32 = 3;
-    let mut answer = format!("No final answer after {n} iterations. Found so far:");
+    let mut answer = format!("No final answer after {n} iterations, which is the limit. Found so far:");
     for i in n.saturating_sub(KEPT) + 1..=n {
         let Some((observed, replied)) = session.observation(i).zip(session.reply(i)) else { continue };
         let text = observed.result.as_ref().map_or("", Document::text);

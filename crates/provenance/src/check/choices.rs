@@ -55,7 +55,8 @@ fn outside_the_set(decision: &Decision) -> Vec<Fault> {
     if is_of_kind(decision, DecisionKind::Goals) && decision.options.is_empty() {
         return Vec::new();
     }
-    let outside = decision.chosen.iter().filter(|chosen| !decision.options.contains(chosen));
+    let ruled_out = |chosen: &String| decision.excluded.iter().any(|option| option.name == *chosen);
+    let outside = decision.chosen.iter().filter(|chosen| !decision.options.contains(chosen) || ruled_out(chosen));
     outside.map(|chosen| Fault::ChosenNotOffered { decision: decision.id.clone(), chosen: chosen.clone() }).collect()
 }
 

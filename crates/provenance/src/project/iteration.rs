@@ -94,7 +94,7 @@ pub(super) fn observation(session: &Session<'_>, header: &Header, observed: &Obs
 
 /// What a tool spent on models of its own, if it asked any.
 fn with_usage(node: Node, usage: &Usage) -> Node {
-    node.texts(tg::LLM_DURATION_MS, (usage.model_calls > 0).then_some(usage.model_ms))
+    node.texts(tg::LLM_DURATION_MS, (usage.model_ms > 0).then_some(usage.model_ms))
         .texts(tg::IN_TOKEN, usage.in_token)
         .texts(tg::OUT_TOKEN, usage.out_token)
         .texts(tg::LLM_MODEL, usage.model.as_ref())

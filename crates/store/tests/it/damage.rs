@@ -85,6 +85,7 @@ async fn an_unacknowledged_torn_tail_is_dropped_and_the_rest_is_there() {
         let length = used(&log);
         let mut bytes = fs::read(&log).unwrap();
         let tail = bytes[..300].to_vec();
+        bytes.resize(bytes.len().max(length + 300), 0);
         bytes[length..length + 300].copy_from_slice(&tail);
         bytes[length + 300 - cut.min(290)..length + 300].fill(0);
         fs::write(&log, bytes).unwrap();
@@ -114,6 +115,43 @@ async fn a_torn_tail_with_a_wrong_checksum_is_cut_off_and_kept() {
     let page = store.journal.runs(&Workspace::default(), &RunFilter::default(), None, 100).await.unwrap();
     assert_eq!(page.runs.iter().filter(|run| run.state == RunState::Answered).count(), 2);
     assert!(store.check().is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_that_was_cut_short_begins_anew() {
+    let folder = TempDir::new().unwrap();
+    fill(folder.path(), 3).await;
+    // A process died in the middle of a repair: the copy is whole, the log is not.
+    let log = log(folder.path());
+    let copy = folder.path().join("log-as-found");
+    fs::create_dir(&copy).unwrap();
+    fs::copy(&log, copy.join(log.file_name().unwrap())).unwrap();
+    fs::OpenOptions::new().write(true).open(&log).unwrap().set_len((used(&log) / 2) as u64).unwrap();
+    // And another one while it removed a copy.
+    fs::create_dir(folder.path().join("log-as-found.part")).unwrap();
+    let store = open(folder.path()).unwrap();
+    let page = store.journal.runs(&Workspace::default(), &RunFilter::default(), None, 100).await.unwrap();
+    assert_eq!(page.runs.len(), 3);
+    assert!(!copy.exists(), "the copy goes once all is well");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_view_is_derived_anew() {
+    let folder = TempDir::new().unwrap();
+    fill(folder.path(), 2).await;
+    fs::remove_dir_all(folder.path().join("view")).unwrap();
+    fs::write(folder.path().join("view"), "not a database").unwrap();
+    let store = open(folder.path()).unwrap();
+    assert_eq!(store.graph.catch_up().unwrap(), 2);
+}
+
+#[test]
+fn a_first_start_that_was_cut_short_does_not_spoil_the_folder() {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("journal.new")).unwrap();
+    fs::write(folder.path().join("journal.new/0.jnl"), "").unwrap();
+    fs::write(folder.path().join("format"), "").unwrap();
+    assert!(open(folder.path()).unwrap().check().is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]

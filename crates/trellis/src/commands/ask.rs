@@ -1,10 +1,11 @@
 //! Asking a question: accept it, follow the run, show the answer.
 
-use super::read_input;
+use super::{interrupted, read_input};
 use crate::app::App;
 use crate::cli::{Ask, Global, Output};
 use crate::failure::{Exit, Failure};
 use crate::show::follow::Follow;
+use crate::show::note;
 use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -18,14 +19,19 @@ use trellis_orchestrator::Orchestrator;
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::events::event;
 use trellis_orchestrator::hub::Item;
-use trellis_orchestrator::ports::Journal;
+use trellis_orchestrator::ports::{Journal, RunFilter};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
 pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
     let question = if ask.question == "-" { read_input("the question")? } else { ask.question.clone() };
+    check_session(ask)?;
     let app = App::open(global, "ask").await?;
     let orchestrator = app.orchestrator()?;
-    let run = orchestrator.accept(read_question(&app, ask, question)?).await?.run;
+    let conversation = conversation(&app, ask).await?;
+    let run = orchestrator.accept(read_question(&app, ask, question.trim().to_owned(), conversation)?).await?.run;
+    if ask.session.as_deref().is_some_and(|session| session != run.as_str()) {
+        note(&format!("this session id belongs to another question; this run is {run}"));
+    }
     let workers = Arc::new(Workers::new(Arc::clone(&orchestrator), WorkerOptions::default()));
     let mut store_failure = workers.failure();
     let (stop, stopped) = watch::channel(None);
@@ -33,29 +39,78 @@ pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
         let workers = Arc::clone(&workers);
         async move { workers.run(stopped).await }
     });
-    let ended = tokio::select! {
-        ended = follow(&app, &orchestrator, global, ask, &run) => ended?,
+    let watched = tokio::select! {
+        ended = follow(&app, &orchestrator, global, ask, &run) => ended.map(Some),
         _ = store_failure.changed() => {
             let reason = store_failure.borrow().clone().unwrap_or_default();
-            return Err(Failure::new(Exit::DataFolder, reason));
+            Err(Failure::new(Exit::DataFolder, reason))
         }
+        () = interrupted() => Ok(None),
+    };
+    let ended = match watched {
+        Ok(Some(ended)) => Some(ended),
+        Ok(None) => None,
+        // Whoever read our output has gone away.
+        Err(failure) if failure.exit == Exit::Ok => None,
+        Err(failure) => {
+            stop.send_replace(Some(Stop::Abandon));
+            serving.await.map_err(Failure::unexpected)?;
+            return Err(failure);
+        }
+    };
+    let Some(ended) = ended else {
+        stop.send_replace(Some(Stop::Abandon));
+        serving.await.map_err(Failure::unexpected)?;
+        note(&format!(
+            "\nstopped watching; run {run} is not finished: `trellis resume` continues it, and so does the next `trellis ask`"
+        ));
+        return Ok(Exit::Interrupted);
+    };
+    // Calls in flight are finished, nothing new is taken; a person who is in a hurry need not wait.
+    stop.send_replace(Some(Stop::Drain));
+    let mut serving = serving;
+    tokio::select! {
+        result = &mut serving => result.map_err(Failure::unexpected)?,
         () = interrupted() => {
             stop.send_replace(Some(Stop::Abandon));
             serving.await.map_err(Failure::unexpected)?;
-            eprintln!("\nstopped watching; run {run} is not finished: `trellis resume` continues it, and so does the next `trellis ask`");
-            return Ok(Exit::Interrupted);
         }
-    };
-    // Calls in flight are finished, nothing new is taken.
-    stop.send_replace(Some(Stop::Drain));
-    serving.await.map_err(Failure::unexpected)?;
+    }
     let summary = app.store.journal.run(app.workspace(), &run).await?;
     let summary = summary.ok_or_else(|| Failure::unexpected("the run has vanished"))?;
     finish(&app, global, &summary, &ended)?;
+    let others = app.store.journal.open_runs();
+    if others > 0 && !global.quiet {
+        note(&format!("other open runs: {others}; `trellis resume` finishes them"));
+    }
     Ok(Exit::of(summary.state, ask.strict))
 }
 
-fn read_question(app: &App, ask: &Ask, question: String) -> Result<Question, Failure> {
+/// Names that mean something else where a run is named.
+fn check_session(ask: &Ask) -> Result<(), Failure> {
+    match ask.session.as_deref() {
+        Some("") => Err(Failure::usage("the session id is empty; leave --session out or give an id")),
+        Some(id) if id == "last" || id.starts_with('@') => {
+            Err(Failure::usage(format!("`{id}` means a run by its place; choose another session id")))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The conversation by its id, or that of the newest run that has one.
+async fn conversation(app: &App, ask: &Ask) -> Result<String, Failure> {
+    match ask.conversation.as_deref() {
+        Some("last") => {
+            let newest = app.store.journal.runs(app.workspace(), &RunFilter::default(), None, 1).await?;
+            let conversation = newest.runs.into_iter().find_map(|run| run.conversation);
+            let none = || Failure::new(Exit::NotFound, "the newest run belongs to no conversation; give an id");
+            conversation.map(|id| id.as_str().to_owned()).ok_or_else(none)
+        }
+        given => Ok(given.unwrap_or_default().to_owned()),
+    }
+}
+
+fn read_question(app: &App, ask: &Ask, question: String, conversation_id: String) -> Result<Question, Failure> {
     Ok(Question {
         scope: app.scope.clone(),
         request_id: RequestId::new(&app.world.fresh_id()).map_err(Failure::unexpected)?,
@@ -65,7 +120,7 @@ fn read_question(app: &App, ask: &Ask, question: String) -> Result<Question, Fai
             collection: ask.collection.clone(),
             streaming: !ask.no_stream,
             session_id: ask.session.clone().unwrap_or_default(),
-            conversation_id: ask.conversation.clone().unwrap_or_default(),
+            conversation_id,
             pattern: ask.pattern.clone().unwrap_or_default(),
             task_type: ask.task_type.clone().unwrap_or_default(),
             ..AgentRequest::default()
@@ -73,24 +128,6 @@ fn read_question(app: &App, ask: &Ask, question: String) -> Result<Question, Fai
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
     })
-}
-
-/// Ctrl-C, or a polite request to stop.
-async fn interrupted() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            return;
-        }
-    }
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }
 
 /// Shows the run as it happens, until its end.
@@ -143,8 +180,13 @@ fn finish(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> Re
         });
         return Ok(crate::show::print_line(&object.to_string())?);
     }
-    if global.output == Output::Text && !global.quiet {
-        crate::show::closing(summary, ended, app.world.now());
+    match (global.output, global.quiet, &ended.error) {
+        (Output::Text, false, _) => {
+            crate::show::closing(summary, ended, app.world.now(), crate::show::Marks::of(global.ascii));
+        }
+        // Quiet means no progress, not no reason.
+        (Output::Text, true, Some(error)) => note(&format!("run {}: {}", summary.run, crate::show::clean(error))),
+        (Output::Text, true, None) | (Output::Json | Output::Ndjson | Output::Csv, _, _) => {}
     }
     Ok(())
 }

@@ -4,11 +4,13 @@ use super::read_input;
 use crate::app::App;
 use crate::cli::{ConfigCommand, Global, Output};
 use crate::failure::{Exit, Failure};
-use crate::show::{clean, excerpt, print_line};
+use crate::show::{clean, excerpt, note, print_line};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::io::IsTerminal;
 use std::path::Path;
-use trellis_domain::config::{Problem, Settings, StoredItem, validate};
+use trellis_domain::config::{AGENT_TYPES, Item, Problem, PromptItem, Settings, StoredItem, validate};
+use trellis_models::check_template;
 use trellis_orchestrator::ports::Config;
 
 /// An exported file.
@@ -34,6 +36,7 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
         for file in files {
             let items = read_file(file)?;
             problems.extend(items.iter().filter_map(|item| validate(&item.kind, &item.key, &item.value).err()));
+            problems.extend(items.iter().filter_map(broken_template));
         }
         return report(global, &problems);
     }
@@ -42,7 +45,10 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
     match command {
         ConfigCommand::List { kind } => list(&app, global, kind.as_deref()).await,
         ConfigCommand::Get { kind, key } => match config.get(app.workspace(), kind, key).await? {
-            Some(value) => Ok(print_line(&value).map(|()| Exit::Ok)?),
+            Some(value) => {
+                let value = if std::io::stdout().is_terminal() { clean(&value) } else { value };
+                Ok(print_line(&value).map(|()| Exit::Ok)?)
+            }
             None => Err(missing(kind, key)),
         },
         ConfigCommand::Put { kind, key, value } => {
@@ -52,24 +58,85 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
                 None => value.clone(),
             };
             let item = StoredItem { kind: kind.clone(), key: key.clone(), value };
+            check(std::slice::from_ref(&item))?;
             let version = config.put(app.workspace(), vec![item]).await?;
-            eprintln!("wrote {kind}/{key}, configuration version {version}; new runs use it");
+            let name = clean(&format!("{kind}/{key}"));
+            if AGENT_TYPES.contains(&kind.as_str()) {
+                note(&format!("wrote {name}, configuration version {version}; new runs use it"));
+            } else {
+                let known = AGENT_TYPES.join(", ");
+                note(&format!("wrote {name}, configuration version {version}; agents read only {known}"));
+            }
+            warn(&app).await?;
             Ok(Exit::Ok)
         }
-        ConfigCommand::Delete { kind, key } => match config.delete(app.workspace(), kind, key).await? {
-            Some(version) => {
-                eprintln!("deleted {kind}/{key}, configuration version {version}");
-                Ok(Exit::Ok)
-            }
-            None => Err(missing(kind, key)),
-        },
+        ConfigCommand::Delete { kind, key } => {
+            refuse_own(kind)?;
+            let Some(version) = config.delete(app.workspace(), kind, key).await? else {
+                return Err(missing(kind, key));
+            };
+            note(&format!("deleted {}, configuration version {version}", clean(&format!("{kind}/{key}"))));
+            warn(&app).await?;
+            Ok(Exit::Ok)
+        }
         ConfigCommand::Export { file } => export(&app, file.as_deref()).await,
         ConfigCommand::Import { file } => import(&app, file).await,
         ConfigCommand::Validate { .. } => {
             let (version, items) = config.all(app.workspace()).await?;
-            report(global, &Settings::take(version, items).0.problems)
+            report(global, &problems(&Settings::take(version, items.clone()).0, &items))
         }
     }
+}
+
+/// The type of the items that the program keeps for itself.
+const OWN: &str = "trellis";
+
+fn refuse_own(kind: &str) -> Result<(), Failure> {
+    if kind != OWN {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("items of type `{OWN}` are the program's own; nothing in them is meant to be changed")))
+}
+
+/// What the store does not check: the program's own items, and templates.
+fn check(items: &[StoredItem]) -> Result<(), Failure> {
+    items.iter().try_for_each(|item| refuse_own(&item.kind))?;
+    match items.iter().find_map(broken_template) {
+        Some(problem) => Err(Failure::new(Exit::InvalidConfig, problem.to_string())),
+        None => Ok(()),
+    }
+}
+
+fn broken_template(item: &StoredItem) -> Option<Problem> {
+    let Ok(Item::Prompt(PromptItem::Template { prompt: text, .. } | PromptItem::System(text))) =
+        validate(&item.kind, &item.key, &item.value)
+    else {
+        return None;
+    };
+    check_template(&text).err().map(|reason| Problem {
+        kind: item.kind.clone(),
+        key: item.key.clone(),
+        field: "prompt".to_owned(),
+        what: format!("the template cannot be compiled: {reason}"),
+        mend: "correct it".to_owned(),
+    })
+}
+
+/// Everything that is wrong with a configuration: item by item, and together.
+pub(crate) fn problems(settings: &Settings, items: &[StoredItem]) -> Vec<Problem> {
+    let mut problems = settings.problems.clone();
+    problems.extend(items.iter().filter_map(broken_template));
+    problems.extend(settings.inconsistencies());
+    problems
+}
+
+/// Tells what does not fit together after a change.
+async fn warn(app: &App) -> Result<(), Failure> {
+    let settings = app.store.config.pin(app.workspace()).await?;
+    for problem in settings.inconsistencies() {
+        note(&format!("warning: {}", clean(&problem.to_string())));
+    }
+    Ok(())
 }
 
 fn missing(kind: &str, key: &str) -> Failure {
@@ -85,7 +152,8 @@ async fn list(app: &App, global: &Global, kind: Option<&str>) -> Result<Exit, Fa
         return Ok(Exit::Ok);
     }
     for item in &items {
-        print_line(&format!("{:<18} {:<28} {}", item.kind, item.key, excerpt(&item.value, 80)))?;
+        let (kind, key) = (clean(&item.kind), clean(&item.key));
+        print_line(&format!("{kind:<18} {key:<28} {}", excerpt(&item.value, 80)))?;
     }
     Ok(Exit::Ok)
 }
@@ -111,18 +179,23 @@ async fn export(app: &App, file: Option<&Path>) -> Result<Exit, Failure> {
 
 async fn import(app: &App, file: &Path) -> Result<Exit, Failure> {
     let (_, present) = app.store.config.all(app.workspace()).await?;
-    let same = |a: &str, b: &str| a == b || serde_json::from_str::<Value>(a).ok() == serde_json::from_str(b).ok();
+    let json = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let same = |a: &str, b: &str| a == b || json(a).is_some_and(|a| Some(a) == json(b));
     let unchanged = |item: &StoredItem| {
         present.iter().any(|old| old.kind == item.kind && old.key == item.key && same(&old.value, &item.value))
     };
-    let changed: Vec<_> = read_file(file)?.into_iter().filter(|item| !unchanged(item)).collect();
+    // An export has the program's own items too; they are not for import.
+    let wanted = read_file(file)?.into_iter().filter(|item| item.kind != OWN);
+    let changed: Vec<_> = wanted.filter(|item| !unchanged(item)).collect();
     if changed.is_empty() {
-        eprintln!("nothing to change");
+        note("nothing to change");
         return Ok(Exit::Ok);
     }
+    check(&changed)?;
     let count = changed.len();
     let version = app.store.config.put(app.workspace(), changed).await?;
-    eprintln!("wrote {count} items, configuration version {version}; new runs use them");
+    note(&format!("items written: {count}, configuration version {version}; new runs use them"));
+    warn(app).await?;
     Ok(Exit::Ok)
 }
 

@@ -15,9 +15,10 @@ struct Finding {
 }
 
 pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
-    let app = App::open(global, "doctor").await?;
+    let app = App::open_existing(global, "doctor")?;
     let settings = app.store.config.pin(app.workspace()).await?;
-    let problems: Vec<_> = settings.problems.iter().map(ToString::to_string).collect();
+    let (_, items) = app.store.config.all(app.workspace()).await?;
+    let problems: Vec<_> = super::config::problems(&settings, &items).iter().map(ToString::to_string).collect();
     let chain = app.store.check();
     let (open, lag) = (app.store.journal.open_runs(), app.store.graph.lag()?);
     let findings = [
@@ -49,7 +50,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             good: true,
             says: if open == 0 { "none".to_owned() } else { format!("{open}; `trellis resume` finishes them") },
         },
-        Finding { what: "graph", good: true, says: format!("{lag} finished runs wait to be indexed") },
+        Finding { what: "graph", good: true, says: format!("finished runs that wait to be indexed: {lag}") },
         Finding {
             what: "model",
             good: true,

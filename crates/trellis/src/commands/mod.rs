@@ -13,6 +13,7 @@ use crate::app::App;
 use crate::cli::{Cli, Command, GraphCommand, Output, RunCommand};
 use crate::failure::{Exit, Failure};
 use std::io::Read;
+use std::time::Duration;
 
 pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
     let global = &cli.global;
@@ -20,22 +21,29 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Ask(ask) => ask::run(global, ask).await,
         Command::Resume => resume::run(global).await,
-        Command::Runs(runs) => runs::run(&App::open(global, "runs").await?, global, runs).await,
+        Command::Runs(runs) => runs::run(&App::open_existing(global, "runs")?, global, runs).await,
         Command::Run(RunCommand::Show { run, full }) => {
-            run::show(&App::open(global, "run show").await?, global, run, *full).await
+            run::show(&App::open_existing(global, "run show")?, global, run, *full).await
         }
         Command::Run(RunCommand::Export { run, format }) => {
-            run::export(&App::open(global, "run export").await?, run, *format).await
+            run::export(&App::open_existing(global, "run export")?, run, *format).await
         }
-        Command::Verify { run } => verify::run(&App::open(global, "verify").await?, global, run).await,
-        Command::Sparql { query, limit } => {
+        Command::Verify { run } => verify::run(&App::open_existing(global, "verify")?, global, run).await,
+        Command::Sparql { query, limit, timeout } => {
             let query = if query == "-" { read_input("the query")? } else { query.clone() };
-            sparql::run(&App::open(global, "sparql").await?, global, &query, *limit)
+            let app = App::open_existing(global, "sparql")?;
+            sparql::run(&app, global, query, *limit, Duration::from_secs(*timeout)).await
         }
         Command::Graph(GraphCommand::Rebuild) => {
-            let app = App::open(global, "graph rebuild").await?;
+            let app = App::open_existing(global, "graph rebuild")?;
             let runs = app.store.graph.rebuild()?;
-            println!("rebuilt the graph from {runs} finished runs");
+            let text = match global.output {
+                Output::Json => serde_json::json!({"finished_runs": runs}).to_string(),
+                Output::Text | Output::Ndjson | Output::Csv => {
+                    format!("rebuilt the graph; finished runs in it: {runs}")
+                }
+            };
+            crate::show::print_line(&text)?;
             Ok(Exit::Ok)
         }
         Command::Config(command) => config::run(global, command).await,
@@ -53,13 +61,38 @@ fn check_output(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
+/// Ctrl-C, or a polite request to stop.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let (Ok(mut terminate), Ok(mut hang_up)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = hang_up.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
 /// More than any limit allows, so that the limit's own message is shown.
 const MOST_INPUT: u64 = 8 << 20;
 
 /// Reads standard input, which must be UTF-8.
 fn read_input(what: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    std::io::stdin().lock().take(MOST_INPUT).read_to_end(&mut bytes)?;
+    std::io::stdin().lock().take(MOST_INPUT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_INPUT {
+        return Err(Failure::usage(format!(
+            "{what} on standard input is longer than {} MiB; shorten it",
+            MOST_INPUT >> 20
+        )));
+    }
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
         Failure::usage(format!("{what} on standard input is not UTF-8 (byte {place}); convert it first"))

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
+use crate::show::note;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use trellis_orchestrator::ports::{Journal, JournalError};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
 pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
-    let app = App::open(global, "resume").await?;
+    let app = App::open_existing(global, "resume")?;
     let orchestrator = app.orchestrator()?;
     // Runs of every workspace: whoever resumes a folder finishes all that is in it.
     let turns = app.store.journal.due_turns(app.world.now().plus_ms(u64::MAX / 2000)).await?;
@@ -28,14 +29,19 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
         async move { workers.run(stopped).await }
     });
     let mut finished = Vec::new();
+    let mut unreadable = Vec::new();
     for (workspace, run) in open {
         tokio::select! {
-            ended = end_of(&app, &orchestrator, &workspace, &run) => {
-                let ended = ended?;
-                if global.output == Output::Text {
-                    println!("{run}  {}", crate::show::clean(&describe(&ended)));
-                }
-                finished.push(json!({"run_id": run.as_str(), "state": ended.reason.run_state(), "error": ended.error}));
+            ended = end_of(&app, &orchestrator, &workspace, &run) => match ended {
+                Ok(ended) => finished.push(finished_line(global, &run, &ended)),
+                // One run that cannot be read does not keep the others from their end.
+                Err(error) => unreadable.push(format!("run {run}: {error}")),
+            },
+            () = super::interrupted() => {
+                stop.send_replace(Some(Stop::Abandon));
+                serving.await.map_err(Failure::unexpected)?;
+                note("stopped; what is not finished stays open: `trellis resume` continues it");
+                return Ok(Exit::Interrupted);
             }
             _ = store_failure.changed() => {
                 let reason = store_failure.borrow().clone().unwrap_or_default();
@@ -45,11 +51,24 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     }
     stop.send_replace(Some(Stop::Drain));
     serving.await.map_err(Failure::unexpected)?;
+    if !unreadable.is_empty() {
+        return Err(Failure::new(Exit::DataFolder, unreadable.join("\n")));
+    }
     match global.output {
-        Output::Json => println!("{}", json!({"finished": finished})),
-        Output::Text | Output::Ndjson | Output::Csv => println!("{} open runs finished", finished.len()),
+        Output::Json => crate::show::print_line(&json!({"finished": finished}).to_string())?,
+        Output::Text | Output::Ndjson | Output::Csv => {
+            crate::show::print_line(&format!("open runs finished: {}", finished.len()))?;
+        }
     }
     Ok(Exit::Ok)
+}
+
+fn finished_line(global: &Global, run: &RunId, ended: &Ended) -> serde_json::Value {
+    if global.output == Output::Text {
+        // Whoever reads the list may have gone away; the runs go on all the same.
+        drop(crate::show::print_line(&format!("{run}  {}", crate::show::clean(&describe(ended)))));
+    }
+    json!({"run_id": run.as_str(), "state": ended.reason.run_state(), "error": ended.error})
 }
 
 fn describe(ended: &Ended) -> String {

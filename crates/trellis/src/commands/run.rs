@@ -3,8 +3,8 @@
 use crate::app::App;
 use crate::cli::{ExportFormat, Global, Output};
 use crate::failure::{Exit, Failure};
-use crate::show::print_line;
 use crate::show::tree::{Texts, Tree};
+use crate::show::{Marks, print_line};
 use serde_json::json;
 use trellis_domain::RunId;
 use trellis_orchestrator::ports::Journal;
@@ -27,8 +27,11 @@ pub(crate) async fn show(app: &App, global: &Global, wish: &str, full: bool) -> 
         print_line(&object.to_string())?;
         return Ok(Exit::Ok);
     }
-    print_line(&format!("run {run} · {}", state.map_or("unknown", |state| state.as_str())))?;
-    Tree { texts: &texts, full }.print(&trace)?;
+    let marks = Marks::of(global.ascii);
+    print_line(
+        &[format!("run {run}"), state.map_or("unknown", |state| state.as_str()).to_owned()].join(marks.between),
+    )?;
+    Tree { texts: &texts, full, marks }.print(&trace)?;
     Ok(Exit::Ok)
 }
 

@@ -3,11 +3,11 @@
 use crate::app::App;
 use crate::cli::{Global, Output, Runs};
 use crate::failure::{Exit, Failure};
-use crate::show::{clean, print_line, seconds, short};
+use crate::show::{clean, note, print_line, seconds, short};
 use serde_json::{Value, json};
-use trellis_domain::ConversationId;
 use trellis_domain::Timestamp;
 use trellis_domain::run::RunSummary;
+use trellis_domain::{ConversationId, RunId};
 use trellis_orchestrator::ports::{Journal, RunFilter};
 
 pub(crate) async fn run(app: &App, global: &Global, runs: &Runs) -> Result<Exit, Failure> {
@@ -18,6 +18,16 @@ pub(crate) async fn run(app: &App, global: &Global, runs: &Runs) -> Result<Exit,
         conversation: conversation.map_err(|error| Failure::usage(error.to_string()))?,
         search: runs.search.clone(),
     };
+    if let Some(cursor) = &runs.cursor {
+        let known = RunId::new(cursor).ok();
+        let known = match &known {
+            Some(run) => app.store.journal.run(app.workspace(), run).await?,
+            None => None,
+        };
+        if known.is_none() {
+            return Err(Failure::usage(format!("`{cursor}` is no cursor; use the `next` of an earlier list")));
+        }
+    }
     let page = app.store.journal.runs(app.workspace(), &filter, runs.cursor.as_deref(), runs.limit).await?;
     let now = app.world.now();
     if global.output == Output::Json {
@@ -26,21 +36,21 @@ pub(crate) async fn run(app: &App, global: &Global, runs: &Runs) -> Result<Exit,
         return Ok(Exit::Ok);
     }
     if page.runs.is_empty() {
-        eprintln!("no runs; `trellis ask QUESTION` starts one");
+        note("no runs match; `trellis ask QUESTION` starts one");
     }
     for run in &page.runs {
         let question: String = clean(&run.question).replace('\n', " ").chars().take(70).collect();
         print_line(&format!(
-            "{:<10} {:<17} {:<20} {:>8}  {:<18} {question}",
+            "{:<10} {:<17} {:<21} {:>8}  {:<18} {question}",
             short(&run.run),
             run.state.as_str(),
-            &run.started.to_string()[..19],
+            &format!("{}Z", &run.started.to_string()[..19]),
             seconds(run.ms(now)),
             run.pattern,
         ))?;
     }
     if let Some(next) = page.next {
-        eprintln!("more with --cursor {next}");
+        note(&format!("more with --cursor {next}"));
     }
     Ok(Exit::Ok)
 }

@@ -1,6 +1,6 @@
 //! A run on screen while it happens: steps on stderr, the answer on stdout.
 
-use super::{clean, excerpt, seconds, tokens};
+use super::{Marks, clean, excerpt, note, seconds, tokens};
 use crate::cli::{Global, Output};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use owo_colors::OwoColorize;
@@ -13,20 +13,11 @@ use trellis_domain::document::Document;
 use trellis_domain::record::{Body, Ended, Observed, Reading, Record, Replied};
 use trellis_orchestrator::hub::{Item, TextKind};
 
-/// The marks in front of lines; a word follows each, so that none has to be understood.
-struct Marks {
-    routing: &'static str,
-    thought: &'static str,
-    tool: &'static str,
-    good: &'static str,
-    bad: &'static str,
-}
-
-const SYMBOLS: Marks = Marks { routing: "◆", thought: "·", tool: "→", good: "✓", bad: "✕" };
-const PLAIN: Marks = Marks { routing: "*", thought: "-", tool: ">", good: "+", bad: "x" };
-
-/// How much of a thought or result is shown on its line.
+/// How much of a result or a call is shown on its line.
 const WIDTH: usize = 96;
+/// How much of a thought is shown on its line.
+const THOUGHT: usize = 400;
+const THINKING: &str = "thinking (Ctrl-C stops watching)";
 
 pub(crate) struct Follow {
     run: RunId,
@@ -37,7 +28,10 @@ pub(crate) struct Follow {
     /// Text is shown while it is written: only to a person who watches.
     live_answer: bool,
     bar: ProgressBar,
+    /// The thought being written, and whether it has its line already.
     thought: (Option<Arc<str>>, String),
+    thought_shown: bool,
+    /// The answer being written, and how much of it was shown.
     answer: (Option<Arc<str>>, usize),
 }
 
@@ -47,21 +41,21 @@ impl Follow {
         let watched = std::io::stderr().is_terminal() && !global.quiet && text;
         let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
-        let marks = if global.ascii { &PLAIN } else { &SYMBOLS };
         let ticks = if global.ascii { "-\\|/ " } else { "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ " };
         if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
             bar.set_style(style.tick_chars(ticks));
         }
         bar.enable_steady_tick(Duration::from_millis(100));
-        bar.set_message("thinking · Ctrl-C to stop watching");
+        bar.set_message(THINKING);
         Self {
             run,
-            marks,
+            marks: Marks::of(global.ascii),
             quiet: global.quiet || global.output == Output::Ndjson,
             prints_answer: text,
             live_answer: text && streaming && std::io::stdout().is_terminal(),
             bar,
             thought: (None, String::new()),
+            thought_shown: false,
             answer: (None, 0),
         }
     }
@@ -71,6 +65,7 @@ impl Follow {
             Item::Text { message_id, kind: TextKind::Thought, text, .. } => {
                 if self.thought.0.as_ref() != Some(message_id) {
                     self.thought = (Some(Arc::clone(message_id)), String::new());
+                    self.thought_shown = false;
                 }
                 self.thought.1.push_str(text);
                 self.bar.set_message(excerpt(&self.thought.1, WIDTH));
@@ -93,9 +88,14 @@ impl Follow {
         if self.answer.0.as_ref() != Some(id) {
             self.bar.finish_and_clear();
             if self.answer.0.is_some() {
-                eprintln!("\n(the answer was begun again)");
+                note("\n(the answer was begun again)");
             }
-            eprintln!();
+            // The thought comes before the answer that rests on it.
+            if !self.thought.1.is_empty() && !self.thought_shown {
+                self.thought_shown = true;
+                self.line(self.marks.thought, "thought", &excerpt(&self.thought.1, THOUGHT), "");
+            }
+            note("");
             self.answer = (Some(Arc::clone(id)), 0);
         }
         self.answer.1 += text.len();
@@ -109,7 +109,7 @@ impl Follow {
             Body::Accepted(_) => {}
             Body::Routed(routed) => {
                 let choices: Vec<_> = routed.decisions.iter().map(choice).collect();
-                self.line(self.marks.routing, "routing", &choices.join(" → "), "");
+                self.line(self.marks.routing, "routing", &choices.join(self.marks.then), "");
             }
             Body::Replied(replied) => self.reply(record, replied),
             Body::Observed(observed) => self.observation(observed),
@@ -118,25 +118,33 @@ impl Follow {
         Ok(())
     }
 
-    fn reply(&self, record: &Record, replied: &Replied) {
-        if let Some(thought) = &replied.thought {
-            self.line(self.marks.thought, "thought", &excerpt(thought.text(), 400), "");
+    fn reply(&mut self, record: &Record, replied: &Replied) {
+        if let Some(thought) = replied.thought.as_ref().filter(|_| !self.thought_shown) {
+            self.line(self.marks.thought, "thought", &excerpt(thought.text(), THOUGHT), "");
         }
-        let cost = format!("{}  {}", seconds(replied.ms), tokens(replied.in_token, replied.out_token));
+        self.thought_shown = false;
         let again =
             if record.header.attempt > 1 { format!("  attempt {}", record.header.attempt) } else { String::new() };
-        let cost = format!("{cost}{again}");
+        let cost = format!("{}  {}{again}", seconds(replied.ms), tokens(replied.in_token, replied.out_token));
         match &replied.reading {
             Reading::Action { tool, arguments } => {
                 let named = |(name, value): (&String, &serde_json::Value)| format!("{name}: {value}");
                 let arguments: Vec<_> = arguments.iter().map(named).collect();
                 let call = excerpt(&format!("{tool}({})", arguments.join(", ")), WIDTH);
                 self.line(self.marks.tool, "tool", &call, &cost);
+                self.bar.set_message(format!("{} is at work (Ctrl-C stops watching)", excerpt(tool, WIDTH)));
             }
             Reading::Unreadable { reason } => {
+                if self.answer.0.is_some() {
+                    // What is on screen does not count: the next answer begins anew.
+                    note("\n(the answer above was cut short)");
+                    self.answer = (None, 0);
+                }
                 self.line(self.marks.bad, "reply", &format!("could not be read: {}", excerpt(reason, WIDTH)), &cost);
             }
             Reading::Failed { reason } => self.line(self.marks.bad, "model", &excerpt(reason, WIDTH), &cost),
+            // An answer that is on screen already needs no line; its cost is in the closing one.
+            Reading::Answer { .. } if self.answer.0.is_some() => {}
             Reading::Answer { .. } => self.line(self.marks.good, "answer", "", &cost),
         }
     }
@@ -144,8 +152,9 @@ impl Follow {
     fn observation(&self, observed: &Observed) {
         let text = observed.result.as_ref().map_or("", Document::text);
         let mark = if observed.error.is_some() { self.marks.bad } else { self.marks.good };
-        self.line(mark, "result", &excerpt(text, WIDTH), &seconds(observed.ms));
-        self.bar.set_message("thinking · Ctrl-C to stop watching");
+        let spent = tokens(observed.usage.in_token, observed.usage.out_token);
+        self.line(mark, "result", &excerpt(text, WIDTH), &format!("{}  {spent}", seconds(observed.ms)));
+        self.bar.set_message(THINKING);
     }
 
     /// What of the answer was not shown yet.
@@ -156,7 +165,7 @@ impl Follow {
         self.bar.finish_and_clear();
         let text = ended.answer.as_ref().map_or("", Document::text);
         if self.answer.0.is_none() && !self.quiet {
-            eprintln!();
+            note("");
         }
         let rest = text.get(self.answer.1..).unwrap_or(text);
         let mut out = std::io::stdout().lock();
@@ -172,12 +181,15 @@ impl Follow {
             return;
         }
         let mark = if mark == self.marks.bad { mark.red().to_string() } else { mark.cyan().to_string() };
-        let line = format!("{mark} {:<8} {}  {}", word.bold(), clean(text), cost.dimmed());
-        self.bar.suspend(|| anstream::eprintln!("{}", line.trim_end()));
+        let mut line = format!("{mark} {:<8} {}", word.bold(), clean(text));
+        if !cost.trim().is_empty() {
+            line.extend(["  ".to_owned(), cost.trim().dimmed().to_string()]);
+        }
+        self.bar.suspend(|| note(&line));
     }
 }
 
-/// `react (1 of 2, by model)`.
+/// `pattern react (1 of 2, model)`.
 fn choice(decision: &Decision) -> String {
     let chosen = decision.chosen.join(", ");
     let by = decision.decided_by.as_str().replace('-', " ");

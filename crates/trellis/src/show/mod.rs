@@ -20,6 +20,62 @@ pub(crate) fn decide_colour(colour: Colour) {
     }
 }
 
+/// The marks in front of lines; a word follows each, so that none has to be understood.
+pub(crate) struct Marks {
+    pub(crate) routing: &'static str,
+    pub(crate) thought: &'static str,
+    pub(crate) tool: &'static str,
+    pub(crate) good: &'static str,
+    pub(crate) bad: &'static str,
+    /// Between two choices, one of which led to the other.
+    pub(crate) then: &'static str,
+    pub(crate) between: &'static str,
+    pub(crate) branch: &'static str,
+    pub(crate) last: &'static str,
+    pub(crate) beside: &'static str,
+    pub(crate) chosen: &'static str,
+    pub(crate) offered: &'static str,
+}
+
+impl Marks {
+    pub(crate) const fn of(ascii: bool) -> &'static Self {
+        const SYMBOLS: Marks = Marks {
+            routing: "◆",
+            thought: "·",
+            tool: "→",
+            good: "✓",
+            bad: "✕",
+            then: " → ",
+            between: " · ",
+            branch: "├─",
+            last: "└─",
+            beside: "│  ",
+            chosen: "●",
+            offered: "○",
+        };
+        const PLAIN: Marks = Marks {
+            routing: "*",
+            thought: "-",
+            tool: ">",
+            good: "+",
+            bad: "x",
+            then: " -> ",
+            between: " - ",
+            branch: "|-",
+            last: "`-",
+            beside: "|  ",
+            chosen: "(x)",
+            offered: "( )",
+        };
+        if ascii { &PLAIN } else { &SYMBOLS }
+    }
+}
+
+/// One line on stderr, coloured if it may be. Nobody there to read it is no failure.
+pub(crate) fn note(line: &str) {
+    drop(writeln!(anstream::stderr().lock(), "{line}"));
+}
+
 /// One line on stdout. A reader that has gone away ends the command quietly.
 pub(crate) fn print_line(line: &str) -> std::io::Result<()> {
     writeln!(std::io::stdout().lock(), "{line}")
@@ -84,21 +140,22 @@ pub(crate) fn tokens(in_token: Option<u64>, out_token: Option<u64>) -> String {
 }
 
 /// The last lines of `ask`: what it was, and how to look further.
-pub(crate) fn closing(summary: &RunSummary, ended: &Ended, now: Timestamp) {
+pub(crate) fn closing(summary: &RunSummary, ended: &Ended, now: Timestamp, marks: &Marks) {
     let id = short(&summary.run);
     let parts = [
         format!("run {}", id.bold()),
         state(summary.state),
         seconds(summary.ms(now)),
         tokens(summary.usage.in_token, summary.usage.out_token),
-        summary.usage.model.clone().unwrap_or_default(),
+        clean(summary.usage.model.as_deref().unwrap_or_default()),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    anstream::eprintln!("\n{}", parts.join(" · "));
+    note("");
+    note(&parts.join(marks.between));
     if let Some(error) = &ended.error {
-        anstream::eprintln!("{} {}", "reason:".red(), clean(error));
+        note(&format!("{} {}", "reason:".red(), clean(error)));
     }
-    anstream::eprintln!("see how: trellis run show {id}     check it: trellis verify {id}");
+    note(&format!("see how: trellis run show {id}     check it: trellis verify {id}"));
 }
 
 fn state(state: RunState) -> String {

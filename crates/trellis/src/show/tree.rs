@@ -1,6 +1,6 @@
 //! A run as a tree of steps, read from its graph.
 
-use super::{clean, excerpt, print_line, seconds, tokens};
+use super::{Marks, clean, excerpt, print_line, seconds, tokens};
 use owo_colors::OwoColorize;
 use std::collections::BTreeMap;
 use trellis_provenance::trace::{Cost, Decision, DocumentLink, Mark, SessionTrace, Step, Thought, Trace, Word};
@@ -12,6 +12,7 @@ pub(crate) struct Tree<'a> {
     pub(crate) texts: &'a Texts,
     /// Whole texts instead of their beginnings.
     pub(crate) full: bool,
+    pub(crate) marks: &'a Marks,
 }
 
 const WIDTH: usize = 100;
@@ -22,10 +23,12 @@ impl Tree<'_> {
     }
 
     fn session(&self, session: &SessionTrace) -> std::io::Result<()> {
-        line(&format!("{}  {}", "Question".bold(), clean(&session.question)))?;
+        let question = if self.full { clean(&session.question) } else { excerpt(&session.question, WIDTH) };
+        line(&format!("{}  {question}", "Question".bold()))?;
         for (index, step) in session.steps.iter().enumerate() {
             let last = index + 1 == session.steps.len();
-            let (branch, under) = if last { ("└─", "   ") } else { ("├─", "│  ") };
+            let marks = self.marks;
+            let (branch, under) = if last { (marks.last, "   ") } else { (marks.branch, marks.beside) };
             let (title, details) = self.step(step);
             line(&format!("{branch} {title}"))?;
             for detail in details {
@@ -37,27 +40,37 @@ impl Tree<'_> {
         let totals = &session.totals;
         let spent = tokens(totals.in_token, totals.out_token);
         let ended = session.ended.as_deref().unwrap_or("not yet");
-        line(&format!("started {} · ended {ended} · {spent}", session.started.as_deref().unwrap_or("?")))
+        let started = format!("started {}", session.started.as_deref().unwrap_or("?"));
+        line(&[started, format!("ended {ended}"), spent].join(self.marks.between))
     }
 
     fn step(&self, step: &Step) -> (String, Vec<String>) {
         match step {
             Step::Routing(routing) => {
-                ("Routing".bold().to_string() + &marked(routing.mark), routing.decisions.iter().map(options).collect())
+                // The task type is chosen first, then a pattern among those it allows.
+                let mut decisions: Vec<_> = routing.decisions.iter().collect();
+                decisions.sort_by_key(|decision| decision.id.ends_with("/pattern"));
+                let details = decisions.into_iter().flat_map(|decision| self.options(decision)).collect();
+                ("Routing".bold().to_string() + &marked(routing.mark), details)
             }
             Step::Analysis(analysis) => {
-                let title = format!("{} {}  {}", analysis.n, analysis.tool.bold(), spent(&analysis.cost));
+                let title = format!("{} {}  {}", analysis.n, clean(&analysis.tool).bold(), spent(&analysis.cost));
                 let mut details = self.thought(analysis.thought.as_ref());
                 details.push(format!("arguments  {}", self.cut(&analysis.arguments.to_string())));
-                details.extend(analysis.decisions.iter().map(options));
+                details.extend(analysis.decisions.iter().flat_map(|decision| self.options(decision)));
                 (title + &marked(analysis.mark), details)
             }
             Step::Observation(observation) => {
                 let failed = observation.error.is_some();
-                let word = if failed { "✕ Observation".red().to_string() } else { "Observation".to_owned() };
+                let word = if failed {
+                    format!("{} Observation", self.marks.bad).red().to_string()
+                } else {
+                    "Observation".to_owned()
+                };
                 let ms = observation.tool_ms.map(seconds).unwrap_or_default();
                 let text = self.document(observation.document.as_ref());
-                (format!("{} {word}  {ms}{}", observation.n, marked(observation.mark)), text.into_iter().collect())
+                let title = format!("{} {word}  {ms}  {}", observation.n, spent(&observation.cost));
+                (title.trim_end().to_owned() + &marked(observation.mark), text.into_iter().collect())
             }
             Step::LateReply(reply) => {
                 let title = format!("{} Late reply  {}{}", reply.n, spent(&reply.cost), marked(reply.mark));
@@ -69,7 +82,10 @@ impl Tree<'_> {
                     Some(Word::Unknown(word)) => clean(word),
                     None => "not recorded".to_owned(),
                 };
-                let mark = if conclusion.error.is_some() { "✕".red().to_string() } else { "✓".green().to_string() };
+                let mark = match conclusion.error {
+                    Some(_) => self.marks.bad.red().to_string(),
+                    None => self.marks.good.green().to_string(),
+                };
                 let cost = spent(&conclusion.cost);
                 let title = format!("{mark} {}  {reason}  {cost}{}", "Conclusion".bold(), marked(conclusion.mark));
                 let mut details = self.thought(conclusion.thought.as_ref());
@@ -97,6 +113,32 @@ impl Tree<'_> {
     fn cut(&self, text: &str) -> String {
         if self.full { clean(text) } else { excerpt(text, WIDTH) }
     }
+
+    /// `pattern    ● react ○ supervisor   by only-option, from agent-task-type:general v3`
+    fn options(&self, decision: &Decision) -> Vec<String> {
+        let mark =
+            |option: &String| if decision.chosen.contains(option) { self.marks.chosen } else { self.marks.offered };
+        let options: Vec<_> =
+            decision.options.iter().map(|option| format!("{} {}", mark(option), clean(option))).collect();
+        let kind = decision.kind.as_ref().map_or("choice", |kind| match kind {
+            Word::Known(kind) => kind.as_str(),
+            Word::Unknown(word) => word,
+        });
+        let by = decision.decided_by.as_ref().map_or("?", |by| match by {
+            Word::Known(by) => by.as_str(),
+            Word::Unknown(word) => word,
+        });
+        let outside = if decision.chosen.is_empty() { "  (the reply named none of them)" } else { "" };
+        let source = decision.source.as_deref().unwrap_or("").trim_start_matches("urn:trellis:config:");
+        let version = decision.config_version.map(|version| format!(" v{version}")).unwrap_or_default();
+        let origin = format!("by {}, from {}{version}", clean(by), clean(source));
+        let first = format!("{:<10} {}{outside}   {}", clean(kind), options.join(" "), origin.dimmed());
+        let excluded = decision
+            .excluded
+            .iter()
+            .map(|option| format!("           not offered: {} ({})", clean(&option.name), clean(&option.reason)));
+        std::iter::once(first).chain(excluded).collect()
+    }
 }
 
 fn line(text: &str) -> std::io::Result<()> {
@@ -104,28 +146,6 @@ fn line(text: &str) -> std::io::Result<()> {
         return print_line(&anstream::adapter::strip_str(text).to_string());
     }
     print_line(text)
-}
-
-/// `pattern    ● react ○ supervisor   only option, agent-task-type:general v3`
-fn options(decision: &Decision) -> String {
-    let chosen = |option: &String| decision.chosen.contains(option);
-    let options: Vec<_> = decision
-        .options
-        .iter()
-        .map(|option| format!("{} {}", if chosen(option) { "●" } else { "○" }, clean(option)))
-        .collect();
-    let kind = decision.kind.as_ref().map_or("choice", |kind| match kind {
-        Word::Known(kind) => kind.as_str(),
-        Word::Unknown(word) => word,
-    });
-    let by = decision.decided_by.as_ref().map_or("?", |by| match by {
-        Word::Known(by) => by.as_str(),
-        Word::Unknown(word) => word,
-    });
-    let outside = if decision.chosen.is_empty() { "  (the reply named none of them)" } else { "" };
-    let source = decision.source.as_deref().unwrap_or("").trim_start_matches("urn:trellis:config:");
-    let version = decision.config_version.map(|version| format!(" v{version}")).unwrap_or_default();
-    format!("{kind:<10} {}{outside}   {}", options.join(" "), format!("by {by}, from {source}{version}").dimmed())
 }
 
 fn spent(cost: &Cost) -> String {

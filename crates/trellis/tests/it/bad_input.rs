@@ -107,6 +107,26 @@ fn a_folder_that_cannot_be_written_is_refused() {
     assert!(message.contains("choose a folder you can write to with --data"), "{message}");
 }
 
+#[test]
+fn looking_at_a_folder_that_is_not_there_does_not_make_it() {
+    let data = TempDir::new().unwrap();
+    let typo = data.path().join("typo");
+    for arguments in [&["runs"][..], &["verify", "last"], &["sparql", "ASK {}"], &["doctor"], &["resume"]] {
+        let (code, message) = fails(&typo, arguments);
+        assert_eq!(code, 5, "{arguments:?}: {message}");
+        assert!(message.contains("there is no data in"), "{message}");
+    }
+    assert!(!typo.exists());
+}
+
+#[test]
+fn names_that_mean_a_place_are_no_session_ids() {
+    let data = TempDir::new().unwrap();
+    for name in ["last", "@2", ""] {
+        assert_eq!(fails(data.path(), &["ask", "Why?", "--session", name]).0, 2, "{name:?}");
+    }
+}
+
 /// A limit on the size of files stands in for a disk that is full.
 #[test]
 fn a_full_disk_is_reported_and_nothing_stored_is_lost() {
@@ -145,6 +165,7 @@ fn damage_and_newer_formats_are_refused_with_exit_7() {
 #[test]
 fn a_wrong_query_says_where_it_is_wrong() {
     let data = TempDir::new().unwrap();
+    ok(data.path(), &["ask", "Why?"]);
     let (code, message) = fails(data.path(), &["sparql", "SELECT ?s WHERE { ?s ?p }"]);
     assert_eq!(code, 2);
     assert!(message.contains("this is not a SPARQL query: error at 1:"), "{message}");

@@ -14,6 +14,13 @@ fn items_are_put_read_listed_and_deleted() {
     ok(data.path(), &["config", "delete", "tool", "oracle"]);
     assert_eq!(fails(data.path(), &["config", "get", "tool", "oracle"]).0, 5);
     assert_eq!(fails(data.path(), &["config", "delete", "tool", "oracle"]).0, 5);
+    for own in [&["config", "put", "trellis", "seeds", "{}"][..], &["config", "delete", "trellis", "seeds"]] {
+        let (code, message) = fails(data.path(), own);
+        assert_eq!((code, message.contains("are the program's own")), (2, true), "{message}");
+    }
+    let template = r#"{"prompt":"{{ unclosed"}"#;
+    let (code, message) = fails(data.path(), &["config", "put", "prompt", "template.bad", template]);
+    assert_eq!((code, message.contains("the template cannot be compiled: line 1")), (6, true), "{message}");
     let (code, message) = fails(data.path(), &["config", "put", "tool", "x", r#"{"type":"prompt"}"#]);
     assert_eq!(code, 6);
     assert!(message.contains("tool/x: field `template`: is missing or empty; name a prompt"), "{message}");
@@ -33,6 +40,31 @@ fn an_export_can_be_imported_elsewhere_and_changes_nothing_twice() {
     assert_eq!(json(two.path(), &["config", "list"])["version"], version, "nothing changed, so no new version");
     assert_eq!(ok(two.path(), &["config", "validate"]).trim(), "ok: every item is valid");
     assert_eq!(ok(two.path(), &["config", "validate", path]).trim(), "ok: every item is valid");
+}
+
+#[test]
+fn what_does_not_fit_together_is_told_and_found_by_the_doctor() {
+    let data = TempDir::new().unwrap();
+    let tool = r#"{"type":"prompt","name":"look","template":"gone"}"#;
+    let output = crate::run(data.path(), &["config", "put", "tool", "look", tool]);
+    assert!(output.status.success());
+    assert!(stderr(&output).contains("warning: tool/look: field `template`: there is no prompt `gone`"));
+    assert_eq!(fails(data.path(), &["config", "validate"]).0, 6);
+    assert_eq!(fails(data.path(), &["doctor"]).0, 6);
+    ok(data.path(), &["config", "delete", "tool", "look"]);
+    ok(data.path(), &["doctor"]);
+}
+
+#[test]
+fn changed_plain_texts_are_imported() {
+    let data = TempDir::new().unwrap();
+    let file = data.path().join("context.json");
+    for text in ["Be brief.", "Be long."] {
+        let items = format!(r#"{{"items":[{{"type":"agent","key":"additional-context","value":"{text}"}}]}}"#);
+        std::fs::write(&file, items).unwrap();
+        ok(data.path(), &["config", "import", file.to_str().unwrap()]);
+        assert_eq!(ok(data.path(), &["config", "get", "agent", "additional-context"]).trim(), text);
+    }
 }
 
 #[test]

@@ -169,6 +169,29 @@ fn a_reader_that_goes_away_is_no_failure() {
 }
 
 #[test]
+fn a_failed_run_gives_its_reason_also_when_quiet() {
+    let data = TempDir::new().unwrap();
+    ok(data.path(), &["ask", "One?"]);
+    ok(data.path(), &["config", "delete", "prompt", "template.agent-react"]);
+    let output = run(data.path(), &["ask", "Two?", "--quiet"]);
+    assert_eq!(output.status.code(), Some(10));
+    assert!(
+        stderr(&output).contains("there is no prompt `agent-react`; add the configuration item"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn nobody_reading_the_progress_is_no_failure() {
+    let data = TempDir::new().unwrap();
+    let mut child =
+        trellis(data.path(), &["ask", "One?"]).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+}
+
+#[test]
 fn the_doctor_finds_everything_in_order() {
     let data = TempDir::new().unwrap();
     ok(data.path(), &["ask", "One?"]);

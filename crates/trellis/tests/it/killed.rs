@@ -150,6 +150,27 @@ fn an_interrupt_stops_watching_and_says_how_to_go_on() {
 }
 
 #[test]
+fn interrupting_resume_does_not_count_against_the_runs() {
+    let data = TempDir::new().unwrap();
+    interrupt(logged(data.path(), "mine", "300"));
+    for _ in 0..6 {
+        let mut child = trellis(data.path(), &["resume", "--color", "never"])
+            .env("RUST_LOG", "trellis_orchestrator=debug")
+            .env("TRELLIS_REHEARSAL_DELAY_MS", "300")
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+    }
+    resume(data.path());
+    assert_whole(data.path(), "mine");
+}
+
+#[test]
 fn the_next_ask_finishes_open_runs_too() {
     let data = TempDir::new().unwrap();
     kill_after(logged(data.path(), "old", "100"), 2);

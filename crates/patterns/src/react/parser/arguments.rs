@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 const NOT_AN_OBJECT: &str =
     r#"what follows "Args:" is not a JSON object; write {"name": value}, or {} for no arguments"#;
+const TOO_DEEP: &str = r#"the JSON object after "Args:" is nested more than 64 levels deep; write it flatter"#;
 const NEVER_CLOSED: &str = r#"the JSON object after "Args:" never ends; close every brace and every quoted text"#;
 
 /// Collects the JSON object behind `Args:` until its braces balance.
@@ -77,9 +78,24 @@ impl Arguments {
             Stage::Missing => Ok(Map::new()),
             Stage::BeforeObject | Stage::InFenceLine | Stage::NotAnObject => Err(NOT_AN_OBJECT.to_owned()),
             Stage::InObject | Stage::InString | Stage::InEscape => Err(NEVER_CLOSED.to_owned()),
-            Stage::Closed => serde_json::from_str(&self.json).map_err(|error| {
-                format!(r#"the JSON object after "Args:" is broken ({error}); write it again as valid JSON"#)
-            }),
+            Stage::Closed => {
+                let arguments: Map<String, Value> = serde_json::from_str(&self.json).map_err(|error| {
+                    format!(r#"the JSON object after "Args:" is broken ({error}); write it again as valid JSON"#)
+                })?;
+                let flat_enough = arguments.values().all(|value| depth(value) < DEEPEST);
+                if flat_enough { Ok(arguments) } else { Err(TOO_DEEP.to_owned()) }
+            }
         }
+    }
+}
+
+/// Deeper arguments could be read here but not from a record, where they lie deeper still.
+const DEEPEST: usize = 64;
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
