@@ -338,7 +338,7 @@ fn next_step(session: &Session, turn: &Turn) -> Step {
     }
     let limit = session.limits().run_timeout_ms;
     if session.started().is_some_and(|started| turn.now.ms_since(started) > limit) {
-        let error = format!("the run took longer than {} ms, which is its limit", limit);
+        let error = format!("the run took longer than {limit} ms, which is its limit");
         return Step::End(Ending::failed(Termination::Timeout, error));
     }
     let name = session.routed().map_or("", |routed| routed.pattern.as_str());

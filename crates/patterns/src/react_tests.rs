@@ -304,7 +304,7 @@ fn usage_adds_up_over_iterations() {
 #[test]
 fn arguments_nested_deeper_than_a_record_can_hold_are_told_to_the_model() {
     let mut fixture = Fixture::new();
-    let deep = format!("{}{}", r#"{"a":"#.repeat(100), format!("1{}", "}".repeat(100)));
+    let deep = [r#"{"a":"#.repeat(100), "1".to_owned(), "}".repeat(100)].concat();
     fixture.reply(1, &format!("Thought: deep\nAction: search\nArgs: {deep}"));
     assert!(fixture.report(1).contains("64 levels"), "{}", fixture.report(1));
 }

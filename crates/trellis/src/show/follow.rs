@@ -28,9 +28,10 @@ pub(crate) struct Follow {
     /// Text is shown while it is written: only to a person who watches.
     live_answer: bool,
     bar: ProgressBar,
-    /// The thought being written, and whether it has its line already.
+    /// Columns of the terminal, if there is one.
+    columns: Option<usize>,
+    /// The thought being written; empty once it has its line.
     thought: (Option<Arc<str>>, String),
-    thought_shown: bool,
     /// The answer being written, and how much of it was shown.
     answer: (Option<Arc<str>>, usize),
 }
@@ -54,8 +55,8 @@ impl Follow {
             prints_answer: text,
             live_answer: text && streaming && std::io::stdout().is_terminal(),
             bar,
+            columns: watched.then(terminal_columns).flatten(),
             thought: (None, String::new()),
-            thought_shown: false,
             answer: (None, 0),
         }
     }
@@ -65,7 +66,6 @@ impl Follow {
             Item::Text { message_id, kind: TextKind::Thought, text, .. } => {
                 if self.thought.0.as_ref() != Some(message_id) {
                     self.thought = (Some(Arc::clone(message_id)), String::new());
-                    self.thought_shown = false;
                 }
                 self.thought.1.push_str(text);
                 self.bar.set_message(excerpt(&self.thought.1, WIDTH));
@@ -91,9 +91,9 @@ impl Follow {
                 note("\n(the answer was begun again)");
             }
             // The thought comes before the answer that rests on it.
-            if !self.thought.1.is_empty() && !self.thought_shown {
-                self.thought_shown = true;
-                self.line(self.marks.thought, "thought", &excerpt(&self.thought.1, THOUGHT), "");
+            let thought = std::mem::take(&mut self.thought.1);
+            if !thought.is_empty() {
+                self.line(self.marks.thought, "thought", &excerpt(&thought, THOUGHT), "");
             }
             note("");
             self.answer = (Some(Arc::clone(id)), 0);
@@ -119,10 +119,10 @@ impl Follow {
     }
 
     fn reply(&mut self, record: &Record, replied: &Replied) {
-        if let Some(thought) = replied.thought.as_ref().filter(|_| !self.thought_shown) {
+        // The thought of an answer that is on screen has its line above it.
+        if let Some(thought) = replied.thought.as_ref().filter(|_| self.answer.0.is_none()) {
             self.line(self.marks.thought, "thought", &excerpt(thought.text(), THOUGHT), "");
         }
-        self.thought_shown = false;
         let again =
             if record.header.attempt > 1 { format!("  attempt {}", record.header.attempt) } else { String::new() };
         let cost = format!("{}  {}{again}", seconds(replied.ms), tokens(replied.in_token, replied.out_token));
@@ -181,12 +181,23 @@ impl Follow {
             return;
         }
         let mark = if mark == self.marks.bad { mark.red().to_string() } else { mark.cyan().to_string() };
-        let mut line = format!("{mark} {:<8} {}", word.bold(), clean(text));
-        if !cost.trim().is_empty() {
-            line.extend(["  ".to_owned(), cost.trim().dimmed().to_string()]);
+        let cost = cost.trim();
+        let mut line = format!("{mark} {:<8} ", word.bold());
+        if cost.is_empty() {
+            line.push_str(&clean(text));
+        } else {
+            // A line with a cost is one line: what does not fit beside the cost is cut.
+            const MARK_AND_WORD: usize = 13;
+            let room = self.columns.map_or(usize::MAX, |columns| columns.saturating_sub(cost.len() + MARK_AND_WORD));
+            line.extend([excerpt(text, room.max(20)), "  ".to_owned(), cost.dimmed().to_string()]);
         }
         self.bar.suspend(|| note(&line));
     }
+}
+
+fn terminal_columns() -> Option<usize> {
+    let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(std::io::stderr())?;
+    Some(usize::from(columns))
 }
 
 /// `pattern react (1 of 2, model)`.
