@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod failure;
 mod seeds;
+mod serving;
 mod show;
 
 use clap::Parser;

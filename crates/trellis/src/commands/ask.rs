@@ -1,14 +1,13 @@
 //! Asking a question: accept it, follow the run, show the answer.
 
-use super::{interrupted, read_input};
+use super::read_input;
 use crate::app::App;
 use crate::cli::{Ask, Global, Output};
 use crate::failure::{Exit, Failure};
+use crate::serving::{Interrupt, Serving};
 use crate::show::follow::Follow;
 use crate::show::note;
 use serde_json::json;
-use std::sync::Arc;
-use tokio::sync::watch;
 use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
@@ -20,11 +19,11 @@ use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::events::event;
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::ports::{Journal, RunFilter};
-use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
 pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
     let question = if ask.question == "-" { read_input("the question")? } else { ask.question.clone() };
     check_session(ask)?;
+    let mut interrupt = Interrupt::new()?;
     let app = App::open(global, "ask").await?;
     let orchestrator = app.orchestrator()?;
     let conversation = conversation(&app, ask).await?;
@@ -32,53 +31,31 @@ pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
     if ask.session.as_deref().is_some_and(|session| session != run.as_str()) {
         note(&format!("this session id belongs to another question; this run is {run}"));
     }
-    let workers = Arc::new(Workers::new(Arc::clone(&orchestrator), WorkerOptions::default()));
-    let mut store_failure = workers.failure();
-    let (stop, stopped) = watch::channel(None);
-    let serving = tokio::spawn({
-        let workers = Arc::clone(&workers);
-        async move { workers.run(stopped).await }
-    });
+    let mut serving = Serving::start(&orchestrator);
     let watched = tokio::select! {
         ended = follow(&app, &orchestrator, global, ask, &run) => ended.map(Some),
-        _ = store_failure.changed() => {
-            let reason = store_failure.borrow().clone().unwrap_or_default();
-            Err(Failure::new(Exit::DataFolder, reason))
-        }
-        () = interrupted() => Ok(None),
+        failure = serving.store_failure() => Err(failure),
+        () = interrupt.received() => Ok(None),
     };
     let ended = match watched {
-        Ok(Some(ended)) => Some(ended),
-        Ok(None) => None,
-        // Whoever read our output has gone away.
-        Err(failure) if failure.exit == Exit::Ok => None,
-        Err(failure) => {
-            stop.send_replace(Some(Stop::Abandon));
-            serving.await.map_err(Failure::unexpected)?;
+        Ok(Some(ended)) => ended,
+        Err(failure) if failure.exit != Exit::Ok => {
+            serving.abandon().await?;
             return Err(failure);
         }
-    };
-    let Some(ended) = ended else {
-        stop.send_replace(Some(Stop::Abandon));
-        serving.await.map_err(Failure::unexpected)?;
-        note(&format!(
-            "\nstopped watching; run {run} is not finished: `trellis resume` continues it, and so does the next `trellis ask`"
-        ));
-        return Ok(Exit::Interrupted);
-    };
-    // Calls in flight are finished, nothing new is taken; a person who is in a hurry need not wait.
-    stop.send_replace(Some(Stop::Drain));
-    let mut serving = serving;
-    tokio::select! {
-        result = &mut serving => result.map_err(Failure::unexpected)?,
-        () = interrupted() => {
-            stop.send_replace(Some(Stop::Abandon));
-            serving.await.map_err(Failure::unexpected)?;
+        // Interrupted, or whoever read our output has gone away.
+        Ok(None) | Err(_) => {
+            serving.abandon().await?;
+            note(&format!(
+                "\nstopped watching; run {run} is not finished: `trellis resume` continues it, and so does the next `trellis ask`"
+            ));
+            return Ok(Exit::Interrupted);
         }
-    }
+    };
     let summary = app.store.journal.run(app.workspace(), &run).await?;
     let summary = summary.ok_or_else(|| Failure::unexpected("the run has vanished"))?;
     finish(&app, global, &summary, &ended)?;
+    serving.drain(&mut interrupt).await?;
     let others = app.store.journal.open_runs();
     if others > 0 && !global.quiet {
         note(&format!("other open runs: {others}; `trellis resume` finishes them"));

@@ -61,25 +61,6 @@ fn check_output(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
-/// Ctrl-C, or a polite request to stop.
-async fn interrupted() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let (Ok(mut terminate), Ok(mut hang_up)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = hang_up.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            return;
-        }
-    }
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
 /// More than any limit allows, so that the limit's own message is shown.
 const MOST_INPUT: u64 = 8 << 20;
 

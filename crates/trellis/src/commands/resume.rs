@@ -3,31 +3,24 @@
 use crate::app::App;
 use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
+use crate::serving::{Interrupt, Serving};
 use crate::show::note;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use tokio::sync::watch;
 use trellis_domain::record::{Body, Ended};
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::Orchestrator;
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::ports::{Journal, JournalError};
-use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
 pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
+    let mut interrupt = Interrupt::new()?;
     let app = App::open_existing(global, "resume")?;
     let orchestrator = app.orchestrator()?;
     // Runs of every workspace: whoever resumes a folder finishes all that is in it.
     let turns = app.store.journal.due_turns(app.world.now().plus_ms(u64::MAX / 2000)).await?;
     let open: BTreeSet<_> = turns.into_iter().map(|turn| (turn.key.scope.workspace, turn.key.run)).collect();
-    let workers = Arc::new(Workers::new(Arc::clone(&orchestrator), WorkerOptions::default()));
-    let mut store_failure = workers.failure();
-    let (stop, stopped) = watch::channel(None);
-    let serving = tokio::spawn({
-        let workers = Arc::clone(&workers);
-        async move { workers.run(stopped).await }
-    });
+    let mut serving = Serving::start(&orchestrator);
     let mut finished = Vec::new();
     let mut unreadable = Vec::new();
     for (workspace, run) in open {
@@ -37,20 +30,15 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
                 // One run that cannot be read does not keep the others from their end.
                 Err(error) => unreadable.push(format!("run {run}: {error}")),
             },
-            () = super::interrupted() => {
-                stop.send_replace(Some(Stop::Abandon));
-                serving.await.map_err(Failure::unexpected)?;
+            () = interrupt.received() => {
+                serving.abandon().await?;
                 note("stopped; what is not finished stays open: `trellis resume` continues it");
                 return Ok(Exit::Interrupted);
             }
-            _ = store_failure.changed() => {
-                let reason = store_failure.borrow().clone().unwrap_or_default();
-                return Err(Failure::new(Exit::DataFolder, reason));
-            }
+            failure = serving.store_failure() => return Err(failure),
         }
     }
-    stop.send_replace(Some(Stop::Drain));
-    serving.await.map_err(Failure::unexpected)?;
+    serving.drain(&mut interrupt).await?;
     if !unreadable.is_empty() {
         return Err(Failure::new(Exit::DataFolder, unreadable.join("\n")));
     }
