@@ -16,6 +16,11 @@ const CACHED_SETTINGS: usize = 64;
 
 #[derive(Debug)]
 pub struct EmbeddedConfig {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
     journal: EmbeddedJournal,
     world: Arc<dyn World>,
     /// One change at a time: a version is read, then written.
@@ -64,27 +69,35 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+type Change = (String, String, Option<String>);
+
 impl EmbeddedConfig {
     pub(crate) fn new(journal: EmbeddedJournal, world: Arc<dyn World>) -> Self {
-        Self {
+        let inner = Inner {
             journal,
             world,
             writing: tokio::sync::Semaphore::new(1),
             changes: watch::Sender::new(0),
             settings: Mutex::new(Cache::new(CACHED_SETTINGS)),
             pinned: Mutex::default(),
-        }
+        };
+        Self { inner: Arc::new(inner) }
     }
 
+    /// In a task of its own: a caller that goes away must not leave a change half announced.
+    async fn change(&self, workspace: &Workspace, changes: Vec<Change>) -> Result<u64, ConfigError> {
+        let (inner, workspace) = (Arc::clone(&self.inner), workspace.clone());
+        let task = tokio::spawn(async move { inner.change(&workspace, changes).await });
+        task.await.map_err(|error| JournalError::Write(error.to_string()))?
+    }
+}
+
+impl Inner {
     fn tables(&self) -> Tables {
         self.journal.tables.clone()
     }
 
-    async fn change(
-        &self,
-        workspace: &Workspace,
-        changes: Vec<(String, String, Option<String>)>,
-    ) -> Result<u64, ConfigError> {
+    async fn change(&self, workspace: &Workspace, changes: Vec<Change>) -> Result<u64, ConfigError> {
         let _one = self.writing.acquire().await.expect("the semaphore is never closed");
         let version = read_version(&self.journal.tables.read(), workspace)? + 1;
         let time = self.world.now();
@@ -143,13 +156,13 @@ impl Config for EmbeddedConfig {
         kind: &'a str,
         key: &'a str,
     ) -> BoxFuture<'a, Result<Option<String>, ConfigError>> {
-        let found = self.journal.tables.read().config(&value_key(workspace, kind, key));
+        let found = self.inner.journal.tables.read().config(&value_key(workspace, kind, key));
         let text = found.map(|value| value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
         Box::pin(std::future::ready(text.map_err(Into::into)))
     }
 
     fn all<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(u64, Vec<StoredItem>), ConfigError>> {
-        let (tables, workspace) = (self.tables(), workspace.clone());
+        let (tables, workspace) = (self.inner.tables(), workspace.clone());
         Box::pin(async move { Ok(off_the_runtime(move || read_all(&tables, &workspace)).await?) })
     }
 
@@ -181,7 +194,7 @@ impl Config for EmbeddedConfig {
         kind: &'a str,
         key: &'a str,
     ) -> BoxFuture<'a, Result<Vec<HistoryEntry>, ConfigError>> {
-        let (tables, prefix) = (self.tables(), format!("h{workspace}\0{kind}\0{key}\0").into_bytes());
+        let (tables, prefix) = (self.inner.tables(), format!("h{workspace}\0{kind}\0{key}\0").into_bytes());
         let read = move || {
             let reader = tables.read();
             let rows = reader.config_prefix(&prefix);
@@ -195,7 +208,7 @@ impl Config for EmbeddedConfig {
     }
 
     fn pin<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>> {
-        Box::pin(self.pin_now(workspace))
+        Box::pin(self.inner.pin_now(workspace))
     }
 
     fn snapshot<'a>(
@@ -203,10 +216,10 @@ impl Config for EmbeddedConfig {
         workspace: &'a Workspace,
         hash: Hash,
     ) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>> {
-        Box::pin(self.read_snapshot(workspace, hash))
+        Box::pin(self.inner.read_snapshot(workspace, hash))
     }
 
     fn watch(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+        self.inner.changes.subscribe()
     }
 }
