@@ -40,7 +40,7 @@ impl TemplatePrompter {
     }
 
     fn request(&self, call: PromptCall) -> Result<(ModelRequest, PromptUse), PromptError> {
-        let PromptCall { settings, id, variables, schema, labels } = call;
+        let PromptCall { scope: _, settings, id, variables, schema, labels } = call;
         let Some(template) = settings.prompts.get(&id) else { return Err(PromptError::UnknownPrompt { id }) };
         let wrong = |reason| PromptError::Template { id: id.clone(), reason };
         let user = self.templates.render(&template.text, &variables).map_err(wrong)?;

@@ -93,6 +93,7 @@ impl Bench {
     async fn ask(&mut self, id: &str, schema: Option<Value>) -> Result<PromptReply, PromptError> {
         let session = SessionId::new("s").unwrap();
         let call = PromptCall {
+            scope: trellis_domain::Scope::default(),
             settings: settings(),
             id: id.to_owned(),
             variables: json!({ "name": "Ada" }).as_object().cloned().unwrap(),

@@ -56,6 +56,7 @@ impl ReplySink for Pieces {
 async fn ask(settings: &Arc<Settings>, id: &str, variables: Value) -> Reply {
     let session = SessionId::new("s").unwrap();
     let call = PromptCall {
+        scope: trellis_domain::Scope::default(),
         settings: Arc::clone(settings),
         id: id.to_owned(),
         variables: variables.as_object().cloned().unwrap(),

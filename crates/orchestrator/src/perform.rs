@@ -25,6 +25,7 @@ impl Orchestrator {
         let limits = handling.session.limits();
         let mut sink = LiveReply::new(self, handling, name, limits.max_reply_bytes);
         let call = PromptCall {
+            scope: handling.key.scope.clone(),
             settings: Arc::clone(handling.session.settings()),
             id: order.id.to_owned(),
             variables: order.variables,

@@ -51,7 +51,8 @@ impl Tools {
     }
 
     async fn prompt(&self, id: String, variables: Map<String, Value>, call: ToolCall) -> Result<ToolOutput, ToolError> {
-        let call = PromptCall { settings: call.settings, id, variables, schema: None, labels: call.labels };
+        let call =
+            PromptCall { scope: call.scope, settings: call.settings, id, variables, schema: None, labels: call.labels };
         let reply = self.prompter.ask(call, &mut Unheard::default()).await;
         reply.map(output).map_err(|error| ToolError(error.to_string()))
     }

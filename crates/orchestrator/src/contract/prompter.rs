@@ -1,6 +1,6 @@
 //! The contract of prompters: what is streamed is what is recorded.
 
-use super::id;
+use super::{id, scope};
 use crate::ports::{CallLabels, PromptCall, Prompter, ReplySink};
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
@@ -29,6 +29,7 @@ impl ReplySink for Heard {
 /// Checks a prompter with a text prompt that it knows.
 pub async fn suite(prompter: &dyn Prompter, settings: Arc<Settings>, prompt: &str, variables: Map<String, Value>) {
     let call = || PromptCall {
+        scope: scope("default"),
         settings: Arc::clone(&settings),
         id: prompt.to_owned(),
         variables: variables.clone(),

@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::record::{FailedAttempt, Name, PromptUse};
-use trellis_domain::{RunId, SessionId};
+use trellis_domain::{RunId, Scope, SessionId};
 
 /// One prompt to send.
 #[derive(Debug, Clone)]
 pub struct PromptCall {
+    pub scope: Scope,
     pub settings: Arc<Settings>,
     pub id: String,
     pub variables: Map<String, Value>,
