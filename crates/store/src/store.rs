@@ -9,7 +9,7 @@ use crate::journal::EmbeddedJournal;
 use crate::keys::{self, prefix};
 use crate::rescue::Rescue;
 use crate::state::{Shared, Turn};
-use crate::tables::{Refusal, Tables, read_failed};
+use crate::tables::{Refusal, Tables, catching_panics, read_failed};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -82,21 +82,17 @@ enum Fault {
     Missing(String),
 }
 
-/// Opens the graph's view. It is derived, so a damaged one is set aside and derived anew.
+/// Opens the graph's view. It is derived, so a damaged one is removed and derived anew.
 fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<Graph, OpenError> {
-    let first = match Graph::open(&folder.view(), journal.clone()) {
-        Ok(graph) => return Ok(graph),
-        Err(error) => error,
+    let reason = match catching_panics(|| Graph::open(&folder.view(), journal.clone())) {
+        Some(Ok(graph)) => return Ok(graph),
+        Some(Err(error)) => error.to_string(),
+        None => Refusal::Panicked.to_string(),
     };
-    tracing::error!(error = %first, "the graph view cannot be opened; it is derived anew");
-    let aside = folder.path().join("view-damaged");
-    let renew = || -> std::io::Result<()> {
-        if aside.exists() {
-            std::fs::remove_dir_all(&aside)?;
-        }
-        std::fs::rename(folder.view(), &aside)
-    };
-    renew().map_err(|error| folder.unusable(error))?;
+    tracing::error!(reason, "the graph view cannot be opened; it is derived anew");
+    let view = folder.view();
+    let removed = if view.is_dir() { std::fs::remove_dir_all(&view) } else { std::fs::remove_file(&view) };
+    removed.map_err(|error| folder.unusable(error))?;
     Graph::open(&folder.view(), journal.clone()).map_err(|error| folder.unusable(error))
 }
 

@@ -29,6 +29,15 @@ impl std::fmt::Debug for Tables {
     }
 }
 
+/// fjall panics over some kinds of damage; that is an answer too, and no reason to print more.
+pub(crate) fn catching_panics<T>(open: impl FnOnce() -> T) -> Option<T> {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let opened = std::panic::catch_unwind(std::panic::AssertUnwindSafe(open));
+    std::panic::set_hook(usual);
+    opened.ok()
+}
+
 /// Why the engine would not open a database.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
@@ -41,13 +50,8 @@ pub(crate) enum Refusal {
 const MB: u64 = 1 << 20;
 
 impl Tables {
-    /// Opens the database. fjall panics over some kinds of damage; that is an answer too, and no reason to say more.
     pub(crate) fn open(path: &Path) -> Result<Self, Refusal> {
-        let silent = std::panic::take_hook();
-        std::panic::set_hook(Box::new(|_| {}));
-        let opened = std::panic::catch_unwind(|| Self::open_database(path));
-        std::panic::set_hook(silent);
-        opened.map_err(|_| Refusal::Panicked)?.map_err(Refusal::Failed)
+        catching_panics(|| Self::open_database(path)).ok_or(Refusal::Panicked)?.map_err(Refusal::Failed)
     }
 
     fn open_database(path: &Path) -> Result<Self, fjall::Error> {

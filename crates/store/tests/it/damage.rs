@@ -143,6 +143,15 @@ async fn a_damaged_view_is_derived_anew() {
     fs::write(folder.path().join("view"), "not a database").unwrap();
     let store = open(folder.path()).unwrap();
     assert_eq!(store.graph.catch_up().unwrap(), 2);
+    drop(store);
+    let entries = fs::read_dir(folder.path().join("view")).unwrap().map(|entry| entry.unwrap().path());
+    let view_log = entries.filter(|path| path.extension().is_some_and(|e| e == "jnl")).max().unwrap();
+    for part in [1, 3, 5, 7] {
+        flip(&view_log, used(&view_log) * part / 8);
+        let store = open(folder.path()).unwrap();
+        store.graph.catch_up().unwrap();
+        drop(store);
+    }
 }
 
 #[test]
