@@ -117,6 +117,48 @@ async fn a_torn_tail_with_a_wrong_checksum_is_cut_off_and_kept() {
     assert!(store.check().is_ok());
 }
 
+/// Somebody edits the database behind our back, with its own tools and so with valid checksums.
+fn tamper(path: &Path, from: &str, to: &str) -> usize {
+    let database = fjall::Database::builder(path.join("journal")).open().unwrap();
+    let records = database.keyspace("records", fjall::KeyspaceCreateOptions::default).unwrap();
+    let rows: Vec<_> = records.iter().map(|row| row.into_inner().unwrap()).collect();
+    let mut changed = 0;
+    for (key, value) in rows {
+        let text = String::from_utf8(value.to_vec()).unwrap();
+        if text.contains(from) {
+            records.insert(key, text.replace(from, to)).unwrap();
+            changed += 1;
+        }
+    }
+    database.persist(fjall::PersistMode::SyncAll).unwrap();
+    changed
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_was_changed_is_found_by_its_hash_and_by_the_chain() {
+    let folder = TempDir::new().unwrap();
+    let runs = fill(folder.path(), 2).await;
+    {
+        let store = open(folder.path()).unwrap();
+        let audit = store.journal.audit(&Workspace::default(), &runs[0]).await.unwrap();
+        assert_eq!((audit.records, audit.faults.len()), (10, 0));
+    }
+    assert!(tamper(folder.path(), "It is so.", "It is no.") > 0);
+    let store = open(folder.path()).unwrap();
+    let faults = store.journal.audit(&Workspace::default(), &runs[0]).await.unwrap().faults;
+    assert!(faults.iter().any(|fault| fault.contains("does not have the content that its hash says")), "{faults:?}");
+    let error = store.check().unwrap_err().to_string();
+    assert!(error.contains("is not what its hash says"), "{error}");
+    // A changed text with its hash changed along: the next record still remembers the old one.
+    drop(store);
+    let other = TempDir::new().unwrap();
+    let runs = fill(other.path(), 1).await;
+    assert!(tamper(other.path(), "\"name\":\"i1/observation\"", "\"name\":\"i1/0bservation\"") > 0);
+    let store = open(other.path()).unwrap();
+    let faults = store.journal.audit(&Workspace::default(), &runs[0]).await.unwrap().faults;
+    assert!(faults.iter().any(|fault| fault.contains("follows from i1/observation")), "{faults:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repair_that_was_cut_short_begins_anew() {
     let folder = TempDir::new().unwrap();
