@@ -106,6 +106,9 @@ fn choose_pattern(
     item: Option<&TaskTypeItem>,
     wish: &str,
 ) -> Decision {
+    if let Some(decision) = callers_pattern(settings, workspace, wish) {
+        return decision;
+    }
     let (mut options, mut excluded) = valid_patterns(settings, item);
     let nothing_valid = options.is_empty();
     if nothing_valid {
@@ -136,6 +139,24 @@ fn choose_pattern(
         rationale: None,
         rejected: None,
     }
+}
+
+/// A caller may name any pattern that can run: routing is bypassed, and the set is all of them.
+fn callers_pattern(settings: &Settings, workspace: &Workspace, wish: &str) -> Option<Decision> {
+    let options = usable_patterns(settings);
+    options.iter().any(|option| option == wish).then(|| Decision {
+        kind: DecisionKind::Pattern,
+        chosen: vec![wish.to_owned()],
+        options,
+        excluded: Vec::new(),
+        source: config_iri(workspace, "agent-pattern", None),
+        config_version: settings.version,
+        decided_by: DecidedBy::Caller,
+        enforcement: Enforcement::None,
+        signals: Vec::new(),
+        rationale: None,
+        rejected: None,
+    })
 }
 
 /// The caller's wish if it is an option, else the only option, else the fallback.

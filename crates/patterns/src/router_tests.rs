@@ -55,6 +55,15 @@ fn a_caller_may_name_the_pattern() {
 }
 
 #[test]
+fn a_caller_bypasses_what_the_task_type_allows() {
+    let nothing = ("agent-task-type", "general", r#"{"valid_patterns":["nope"]}"#);
+    let routed = routed(&[REACT_ITEM, nothing], Wishes { pattern: "react", ..Wishes::default() });
+    let decision = &routed.decisions[1];
+    assert_eq!((decision.decided_by, decision.chosen.as_slice()), (DecidedBy::Caller, &["react".to_owned()][..]));
+    assert_eq!(decision.source, "urn:trellis:config:default:agent-pattern");
+}
+
+#[test]
 fn an_unknown_pattern_falls_back_and_is_recorded_as_fallback() {
     let routed = routed(&[REACT_ITEM], Wishes { pattern: "telepathy", ..Wishes::default() });
     assert_eq!((routed.pattern.as_str(), routed.decisions[1].decided_by), ("react", DecidedBy::Fallback));

@@ -120,7 +120,7 @@ async fn follow(
     loop {
         let item = subscription.next(&*app.store.journal).await?;
         if global.output == Output::Ndjson {
-            crate::show::print_line(&event(run, &item).to_string())?;
+            crate::show::print_json(&event(run, &item).to_string())?;
         } else {
             screen.show(&item)?;
         }
@@ -155,7 +155,7 @@ fn finish(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> Re
             "tool_calls": summary.usage.tool_calls,
             "ms": summary.ms(app.world.now()),
         });
-        return Ok(crate::show::print_line(&object.to_string())?);
+        return Ok(crate::show::print_json(&object.to_string())?);
     }
     match (global.output, global.quiet, &ended.error) {
         (Output::Text, false, _) => {

@@ -4,7 +4,7 @@ use super::read_input;
 use crate::app::App;
 use crate::cli::{ConfigCommand, Global, Output};
 use crate::failure::{Exit, Failure};
-use crate::show::{clean, excerpt, note, print_line};
+use crate::show::{clean, excerpt, note, print_json, print_line};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -148,7 +148,7 @@ async fn list(app: &App, global: &Global, kind: Option<&str>) -> Result<Exit, Fa
     items.retain(|item| kind.is_none_or(|kind| item.kind == kind));
     if global.output == Output::Json {
         let items: Vec<_> = items.iter().map(exported).collect();
-        print_line(&json!({"version": version, "items": items}).to_string())?;
+        print_json(&json!({"version": version, "items": items}).to_string())?;
         return Ok(Exit::Ok);
     }
     for item in &items {
@@ -222,7 +222,7 @@ fn read_file(file: &Path) -> Result<Vec<StoredItem>, Failure> {
 fn report(global: &Global, problems: &[Problem]) -> Result<Exit, Failure> {
     if global.output == Output::Json {
         let list: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        print_line(&json!({"ok": problems.is_empty(), "problems": list}).to_string())?;
+        print_json(&json!({"ok": problems.is_empty(), "problems": list}).to_string())?;
     } else if problems.is_empty() {
         print_line("ok: every item is valid")?;
     } else {

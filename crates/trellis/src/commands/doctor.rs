@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
-use crate::show::{clean, print_line};
+use crate::show::{clean, print_json, print_line};
 use serde_json::json;
 use trellis_orchestrator::ports::{Config, Journal};
 
@@ -59,7 +59,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     ];
     if global.output == Output::Json {
         let list: Vec<_> = findings.iter().map(|f| json!({"what": f.what, "ok": f.good, "says": f.says})).collect();
-        print_line(&json!({"ok": findings.iter().all(|f| f.good), "findings": list}).to_string())?;
+        print_json(&json!({"ok": findings.iter().all(|f| f.good), "findings": list}).to_string())?;
     } else {
         for finding in &findings {
             let mark = if finding.good { "ok   " } else { "fault" };

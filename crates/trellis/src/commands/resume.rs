@@ -43,7 +43,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::DataFolder, unreadable.join("\n")));
     }
     match global.output {
-        Output::Json => crate::show::print_line(&json!({"finished": finished}).to_string())?,
+        Output::Json => crate::show::print_json(&json!({"finished": finished}).to_string())?,
         Output::Text | Output::Ndjson | Output::Csv => {
             crate::show::print_line(&format!("open runs finished: {}", finished.len()))?;
         }

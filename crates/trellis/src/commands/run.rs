@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::cli::{ExportFormat, Global, Output};
 use crate::failure::{Exit, Failure};
 use crate::show::tree::{Texts, Tree};
-use crate::show::{Marks, print_line};
+use crate::show::{Marks, print_json, print_line};
 use serde_json::json;
 use trellis_domain::RunId;
 use trellis_orchestrator::ports::Journal;
@@ -24,7 +24,7 @@ pub(crate) async fn show(app: &App, global: &Global, wish: &str, full: bool) -> 
     let texts = texts(app, &run).await?;
     if global.output == Output::Json {
         let object = json!({"run_id": run.as_str(), "state": state, "sessions": trace.sessions, "documents": texts});
-        print_line(&object.to_string())?;
+        print_json(&object.to_string())?;
         return Ok(Exit::Ok);
     }
     let marks = Marks::of(global.ascii);

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::cli::{Global, Output, Runs};
 use crate::failure::{Exit, Failure};
-use crate::show::{clean, note, print_line, seconds, short};
+use crate::show::{clean, note, print_json, print_line, seconds, short};
 use serde_json::{Value, json};
 use trellis_domain::Timestamp;
 use trellis_domain::run::RunSummary;
@@ -32,7 +32,7 @@ pub(crate) async fn run(app: &App, global: &Global, runs: &Runs) -> Result<Exit,
     let now = app.world.now();
     if global.output == Output::Json {
         let list: Vec<_> = page.runs.iter().map(|run| as_json(run, now)).collect();
-        print_line(&json!({"runs": list, "next": page.next}).to_string())?;
+        print_json(&json!({"runs": list, "next": page.next}).to_string())?;
         return Ok(Exit::Ok);
     }
     if page.runs.is_empty() {

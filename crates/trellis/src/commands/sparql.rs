@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
-use crate::show::{clean, note, print_line, table};
+use crate::show::{clean, note, print_json, print_line, table};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) async fn run(
         (Output::Json, Answer::Graph(_)) => {
             return Err(Failure::usage("this query gives triples, not rows; leave --output out to get N-Triples"));
         }
-        (Output::Json, _) => print_line(&answer.to_json())?,
+        (Output::Json, _) => print_json(&answer.to_json())?,
         (Output::Csv, _) | (Output::Text | Output::Ndjson, Answer::Graph(_)) => print_line(&safe(&answer.to_csv()))?,
         (Output::Text | Output::Ndjson, Answer::Truth(truth)) => print_line(&truth.to_string())?,
         (Output::Text | Output::Ndjson, Answer::Rows { variables, rows, .. }) => {

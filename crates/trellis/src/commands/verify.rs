@@ -4,7 +4,7 @@ use super::run::texts;
 use crate::app::App;
 use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
-use crate::show::{clean, print_line};
+use crate::show::{clean, print_json, print_line};
 use serde_json::json;
 use trellis_orchestrator::ports::Journal;
 use trellis_provenance::{Fault, check};
@@ -27,7 +27,7 @@ pub(crate) async fn run(app: &App, global: &Global, wish: &str) -> Result<Exit, 
             "run_id": run.as_str(), "ok": faults.is_empty(), "ended": ended, "faults": faults,
             "records": records, "quads": quads.len(), "documents": documents,
         });
-        print_line(&object.to_string())?;
+        print_json(&object.to_string())?;
     } else if faults.is_empty() {
         let state = if ended { "" } else { "; it has not ended yet" };
         let (quads, id) = (quads.len(), &run);

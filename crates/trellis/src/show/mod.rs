@@ -81,6 +81,21 @@ pub(crate) fn print_line(line: &str) -> std::io::Result<()> {
     writeln!(std::io::stdout().lock(), "{line}")
 }
 
+/// One line of JSON on stdout. JSON may hold controls and direction marks that a terminal obeys; escaped, they
+/// mean the same to a program and nothing to a terminal.
+pub(crate) fn print_json(json: &str) -> std::io::Result<()> {
+    let mut line = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
+                line.extend(["\\u".to_owned(), format!("{:04x}", u32::from(c))]);
+            }
+            other => line.push(other),
+        }
+    }
+    print_line(&line)
+}
+
 /// Text from a model or a tool, made safe for a terminal: escapes and other controls are shown, not obeyed.
 ///
 /// Bidirectional overrides go too: they can make a line read as something else.

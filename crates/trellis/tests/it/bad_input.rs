@@ -181,6 +181,12 @@ fn terminal_escapes_in_a_question_are_not_printed_raw() {
     for stream in [&output.stdout, &output.stderr] {
         assert!(!stream.contains(&0x1b) && !stream.contains(&0x07), "{}", String::from_utf8_lossy(stream));
     }
+    ok(data.path(), &["ask", "\u{9b}2J \u{202e}desrever"]);
+    let listed = crate::run(data.path(), &["runs", "--output", "json"]);
+    let text = crate::stdout(&listed);
+    assert!(!text.contains(['\u{9b}', '\u{202e}']) && text.contains("\\u009b2J"), "{text}");
+    let parsed: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(parsed["runs"][0]["question"], "\u{9b}2J \u{202e}desrever");
     for arguments in [&["run", "show", "last"][..], &["runs"], &["run", "show", "last", "--full"]] {
         let shown = crate::run(data.path(), arguments);
         assert!(!shown.stdout.contains(&0x1b) && !shown.stdout.contains(&0x07));
