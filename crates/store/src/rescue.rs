@@ -77,6 +77,9 @@ impl Rescue {
     /// All is well: the copy is not needed.
     pub(crate) fn discard(self) -> std::io::Result<()> {
         let scratch = self.scratch();
+        if scratch.exists() {
+            std::fs::remove_dir_all(&scratch)?;
+        }
         self.rename_durably(&self.path, &scratch)?;
         std::fs::remove_dir_all(scratch)
     }
@@ -116,7 +119,7 @@ impl Rescue {
     }
 }
 
-fn sync_folder(path: &Path) -> std::io::Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> std::io::Result<()> {
     File::open(path)?.sync_all()
 }
 

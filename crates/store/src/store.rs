@@ -7,7 +7,7 @@ use crate::folder::{Folder, HighWater, Holder, Mark, OpenError};
 use crate::graph::Graph;
 use crate::journal::EmbeddedJournal;
 use crate::keys::{self, prefix};
-use crate::rescue::Rescue;
+use crate::rescue::{Rescue, sync_folder};
 use crate::state::{Shared, Turn};
 use crate::tables::{Refusal, Tables, catching_panics, read_failed};
 use std::collections::{HashMap, HashSet};
@@ -110,7 +110,9 @@ fn create_journal(folder: &Folder) -> Result<(), String> {
     let tables = Tables::open(&scratch).map_err(|error| error.to_string())?;
     tables.persist().map_err(|error| error.to_string())?;
     drop(tables);
-    std::fs::rename(scratch, journal).map_err(text)
+    std::fs::rename(scratch, journal).map_err(text)?;
+    // Before anything is committed: after a power cut it must not be found under its first name and removed.
+    sync_folder(folder.path()).map_err(text)
 }
 
 /// Whether the operating system refused something: no fault of the log.

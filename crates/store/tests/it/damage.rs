@@ -171,6 +171,7 @@ async fn a_repair_that_was_cut_short_begins_anew() {
     fs::OpenOptions::new().write(true).open(&log).unwrap().set_len((used(&log) / 2) as u64).unwrap();
     // And another one while it removed a copy.
     fs::create_dir(folder.path().join("log-as-found.part")).unwrap();
+    fs::write(folder.path().join("log-as-found.part/0.jnl"), "half").unwrap();
     let store = open(folder.path()).unwrap();
     let page = store.journal.runs(&Workspace::default(), &RunFilter::default(), None, 100).await.unwrap();
     assert_eq!(page.runs.len(), 3);
