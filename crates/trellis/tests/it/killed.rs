@@ -171,6 +171,22 @@ fn interrupting_resume_does_not_count_against_the_runs() {
 }
 
 #[test]
+fn a_reader_that_goes_away_does_not_count_against_the_run() {
+    let data = TempDir::new().unwrap();
+    for _ in 0..7 {
+        let mut child = logged(data.path(), "mine", "20");
+        let mut line = String::new();
+        // Reads one line and goes away, as `head -1` does.
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        assert!(stderr(&output).contains("run mine is not finished"), "{}", stderr(&output));
+    }
+    resume(data.path());
+    assert_whole(data.path(), "mine");
+}
+
+#[test]
 fn the_next_ask_finishes_open_runs_too() {
     let data = TempDir::new().unwrap();
     kill_after(logged(data.path(), "old", "100"), 2);
