@@ -1,4 +1,5 @@
-//! Figures, not tests: what a session costs, how many wait in how little memory, how soon `ask` speaks.
+//! Figures, not tests: what a session costs, how many wait in how little memory, how soon `ask` speaks, what plans and
+//! teams gain and cost.
 //!
 //! `cargo xtask bench` runs all; each measurement is a process of its own, so that none sees another's memory.
 #![allow(clippy::print_stdout, clippy::cast_precision_loss, reason = "figures for people")]
@@ -6,6 +7,7 @@
 
 mod machine;
 mod setup;
+mod teams;
 mod throughput;
 mod waiting;
 mod warm_start;
@@ -13,7 +15,8 @@ mod warm_start;
 use anyhow::{Result, bail};
 use std::process::Command;
 
-const ALL: [&str; 4] = ["engine", "sessions", "waiting", "warm-start"];
+const ALL: [&str; 8] =
+    ["engine", "sessions", "waiting", "warm-start", "plan", "supervisor", "siblings", "fan-in"];
 
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
@@ -30,6 +33,10 @@ fn main() -> Result<()> {
         Some("sessions") => setup::runtime()?.block_on(throughput::sessions()),
         Some("waiting") => setup::runtime()?.block_on(waiting::run()),
         Some("warm-start") => warm_start::run(),
+        Some("plan") => setup::runtime()?.block_on(teams::plan()),
+        Some("supervisor") => setup::runtime()?.block_on(teams::supervisor()),
+        Some("siblings") => setup::runtime()?.block_on(teams::siblings()),
+        Some("fan-in") => setup::runtime()?.block_on(teams::fan_in()),
         Some(other) => bail!("there is no measurement `{other}`; choose from {}", ALL.join(", ")),
     }
 }

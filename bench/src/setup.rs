@@ -61,7 +61,8 @@ impl Engine {
             hub: Arc::new(Hub::default()),
             world,
         };
-        let options = Options { max_open_runs: 20_000, ..Options::default() };
+        let mut options = Options { max_open_runs: 20_000, ..Options::default() };
+        options.limits.usual.max_siblings = 1_000;
         Ok(Self { store, orchestrator: Arc::new(Orchestrator::new(ports, options)), folder: None })
     }
 
@@ -93,7 +94,12 @@ pub(crate) async fn ask(orchestrator: &Orchestrator, n: usize) -> Result<RunId> 
     let question = Question {
         scope: Scope::default(),
         request_id: RequestId::new(&format!("bench-{n}"))?,
-        request: AgentRequest { question: QUESTION.to_owned(), streaming: true, ..AgentRequest::default() },
+        request: AgentRequest {
+            question: QUESTION.to_owned(),
+            pattern: "react".to_owned(),
+            streaming: true,
+            ..AgentRequest::default()
+        },
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
     };
@@ -107,6 +113,7 @@ pub(crate) async fn follow(orchestrator: &Orchestrator, run: &RunId) -> Result<(
     loop {
         if let Item::Record(record) = subscription.next(&*ports.journal).await?
             && record.header.name == Name::end()
+            && record.header.session == *run
         {
             return Ok(());
         }

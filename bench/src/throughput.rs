@@ -133,7 +133,7 @@ async fn write_session(journal: &dyn Journal, sample: &[Arc<Record>], id: &str) 
             session: session.clone(),
             seen: version - 1,
             records: records.collect(),
-            close: closes.then(|| Name::iteration(turn - 1)),
+            close: closes.then(|| Name::iteration(turn - 1)).into_iter().collect(),
             open: if opens {
                 vec![NewTurn { session: session.clone(), name: Name::iteration(turn), due: None }]
             } else {

@@ -7,6 +7,7 @@ pub mod broker;
 pub mod config;
 pub mod decision;
 pub mod document;
+pub mod fan_out;
 pub mod gateway;
 pub mod hash;
 pub mod ids;
@@ -15,7 +16,9 @@ pub mod limits;
 pub mod message;
 #[cfg(test)]
 mod message_tests;
+mod name;
 pub mod rdf;
+pub mod reading;
 pub mod record;
 pub mod reply;
 pub mod run;

@@ -5,66 +5,20 @@
 
 use crate::decision::Decision;
 use crate::document::{Document, Payload};
+use crate::fan_out::{FannedOut, Joined, Parent};
 use crate::limits::{Limits, SomeLimits};
 use crate::message::AgentStep;
+use crate::reading::Citation;
 use crate::run::Termination;
 use crate::usage::Usage;
 use crate::{Collection, ConversationId, Flow, Hash, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use std::sync::Arc;
+
+pub use crate::name::{Name, TurnKind};
+pub use crate::reading::Reading;
 
 /// The newest record format. Older ones keep loading.
-pub const FORMAT: u16 = 1;
-
-/// The name of a record or turn inside its session, such as `i3/observation`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Name(Arc<str>);
-
-impl Name {
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
-    }
-
-    /// The accepted question.
-    pub fn session() -> Self {
-        Self::new("session")
-    }
-
-    pub fn pattern_decision() -> Self {
-        Self::new("pattern-decision")
-    }
-
-    /// Iteration `n`, counted from 1: a turn, and the record of the model's reply in it.
-    pub fn iteration(n: u32) -> Self {
-        Self::new(format!("i{n}"))
-    }
-
-    pub fn observation(n: u32) -> Self {
-        Self::new(format!("i{n}/observation"))
-    }
-
-    /// The one end of a session.
-    pub fn end() -> Self {
-        Self::new("end")
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The iteration that a turn's name stands for.
-    pub fn as_iteration(&self) -> Option<u32> {
-        self.0.strip_prefix('i')?.parse().ok()
-    }
-}
-
-impl std::fmt::Display for Name {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+pub const FORMAT: u16 = 2;
 
 /// What the committer knows and the body does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,8 +120,36 @@ pub enum Body {
     Routed(Routed),
     Replied(Replied),
     Observed(Observed),
+    FannedOut(FannedOut),
+    Joined(Joined),
     Ended(Ended),
 }
+
+macro_rules! as_kind {
+    ($($method:ident: $variant:ident),*) => {
+        impl Body {
+            $(
+                #[expect(clippy::wildcard_enum_match_arm, reason = "asks for one kind only")]
+                pub fn $method(&self) -> Option<&$variant> {
+                    match self {
+                        Self::$variant(body) => Some(body),
+                        _ => None,
+                    }
+                }
+            )*
+        }
+    };
+}
+
+as_kind!(
+    as_accepted: Accepted,
+    as_routed: Routed,
+    as_replied: Replied,
+    as_observed: Observed,
+    as_fanned_out: FannedOut,
+    as_joined: Joined,
+    as_ended: Ended
+);
 
 impl Body {
     /// Every text that may be large.
@@ -185,12 +167,23 @@ impl Body {
                 let mut all: Vec<_> = decisions(replied.decision.as_mut_slice()).collect();
                 all.push(&mut replied.raw);
                 all.extend(text(&mut replied.thought));
-                if let Reading::Answer { answer } = &mut replied.reading {
-                    all.push(answer);
+                match &mut replied.reading {
+                    Reading::Answer { answer } | Reading::Step { answer: Some(answer), .. } => all.push(answer),
+                    Reading::Step { answer: None, .. }
+                    | Reading::Action { .. }
+                    | Reading::Chosen { .. }
+                    | Reading::Plan { .. }
+                    | Reading::Revision { .. }
+                    | Reading::Goals { .. }
+                    | Reading::Review { .. }
+                    | Reading::Unreadable { .. }
+                    | Reading::Failed { .. } => {}
                 }
                 all
             }
             Self::Observed(observed) => text(&mut observed.result).into_iter().collect(),
+            Self::FannedOut(fan_out) => decisions(&mut fan_out.decisions).collect(),
+            Self::Joined(joined) => joined.members.iter_mut().filter_map(|member| text(&mut member.answer)).collect(),
             Self::Ended(ended) => text(&mut ended.answer).into_iter().collect(),
         }
     }
@@ -220,6 +213,23 @@ pub struct Accepted {
     /// Caller-supplied history: context, not iterations of this session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<AgentStep>,
+    /// Names the caller's request, to which all of the run's replies go.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub request_id: String,
+    /// What was asked and answered before in the same conversation, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Exchange>,
+    /// The fan-out that began this session; none for the root of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+}
+
+/// An earlier question of a conversation and its answer, each cut to what is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchange {
+    pub run: RunId,
+    pub question: String,
+    pub answer: String,
 }
 
 /// Task type and pattern are chosen.
@@ -228,6 +238,9 @@ pub struct Routed {
     pub task_type: String,
     pub pattern: String,
     pub framing: String,
+    /// The task type's own words on when to stop; empty if it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub termination: String,
     /// The limits that hold from here on.
     pub limits: Limits,
     pub decisions: Vec<Decision>,
@@ -250,6 +263,9 @@ pub struct Replied {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_token: Option<u64>,
     pub ms: u64,
+    /// The steps or findings that the text rests on, by its own account.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub citations: Vec<Citation>,
     /// Attempts of the same call that failed before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailedAttempt>,
@@ -271,27 +287,6 @@ pub struct PromptUse {
 pub struct FailedAttempt {
     pub reason: String,
     pub ms: u64,
-}
-
-/// What a reply says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Reading {
-    Action {
-        tool: String,
-        arguments: Map<String, Value>,
-    },
-    Answer {
-        answer: Payload,
-    },
-    /// The reply could not be read; the reason is shown to the model.
-    Unreadable {
-        reason: String,
-    },
-    /// There is no reply: the call failed for good.
-    Failed {
-        reason: String,
-    },
 }
 
 /// A tool returned, or the runtime had to tell the model why none was called.
@@ -321,7 +316,24 @@ pub struct Ended {
     pub answer: Option<Document>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What the session itself cost.
     pub usage: Usage,
+    /// The same with all its subagents; absent if it had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<Usage>,
+    /// The task type's words on when to stop, which the end was decided under.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub criteria: String,
+    /// Steps or findings that the answer has to do without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<u32>,
+}
+
+impl Ended {
+    /// What the session and all its subagents cost.
+    pub fn total(&self) -> &Usage {
+        self.total.as_ref().unwrap_or(&self.usage)
+    }
 }
 
 #[cfg(test)]

@@ -37,3 +37,36 @@ impl ReactReply {
         }
     }
 }
+
+/// The JSON in a reply: the whole reply, or the first block of code in it, or what stands between the first opening
+/// and the last closing bracket. Models like to wrap and to explain.
+///
+/// ```
+/// use trellis_domain::reply::json_in;
+///
+/// assert_eq!(json_in("Sure!\n```json\n[1]\n```\nDone.").unwrap(), serde_json::json!([1]));
+/// assert_eq!(json_in("The choice is {\"a\": 1}, I think.").unwrap(), serde_json::json!({"a": 1}));
+/// assert!(json_in("no idea").unwrap_err().starts_with("it is not JSON"));
+/// ```
+pub fn json_in(raw: &str) -> Result<Value, String> {
+    let whole = serde_json::from_str(raw);
+    let parts = || [first_block(raw), between(raw, '{', '}'), between(raw, '[', ']')];
+    let read = match whole {
+        Ok(value) => Ok(value),
+        Err(error) => parts().into_iter().flatten().find_map(|part| serde_json::from_str(part).ok()).ok_or(error),
+    };
+    read.map_err(|error| format!("it is not JSON: {error}"))
+}
+
+fn first_block(raw: &str) -> Option<&str> {
+    let (_, rest) = raw.split_once("```")?;
+    let (block, _) = rest.split_once("```").unwrap_or((rest, ""));
+    let label = block.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(0);
+    // `true` right behind the fence is a value and not the name of a language.
+    Some(if block[label..].trim().is_empty() { block } else { &block[label..] })
+}
+
+fn between(raw: &str, open: char, close: char) -> Option<&str> {
+    let (start, end) = (raw.find(open)?, raw.rfind(close)?);
+    raw.get(start..=end)
+}

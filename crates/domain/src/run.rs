@@ -55,6 +55,32 @@ impl Termination {
             Self::Error => RunState::Failed,
         }
     }
+
+    /// Ended with an answer, if only a partial one, and not at a limit or with an error.
+    pub const fn is_answer(self) -> bool {
+        match self.run_state() {
+            RunState::Answered | RunState::AnsweredPartial => true,
+            RunState::Queued
+            | RunState::Running
+            | RunState::Waiting
+            | RunState::Limit
+            | RunState::Failed
+            | RunState::Cancelled => false,
+        }
+    }
+
+    /// Whether a session that ended so ended in a synthesis; any other end is a conclusion.
+    pub const fn is_synthesis(self) -> bool {
+        match self {
+            Self::PlanComplete | Self::PlanPartial | Self::SubagentsComplete | Self::SubagentsPartial => true,
+            Self::FinalAnswer
+            | Self::MaxIterations
+            | Self::Limit
+            | Self::Timeout
+            | Self::Cancelled
+            | Self::Error => false,
+        }
+    }
 }
 
 /// One line of the list of runs.

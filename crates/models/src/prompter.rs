@@ -34,9 +34,9 @@ impl TemplatePrompter {
         let (request, prompt) = self.request(call)?;
         // Before the call, so that a broken schema is found before anything is paid for.
         let reader = ReplyReader::new(&request.prompt, &request.expected)?;
-        let (ModelReply { text, model, in_token, out_token }, failures) = self.complete(&request, sink).await?;
-        let content = reader.read(&text)?;
-        Ok(PromptReply { raw: text, content, prompt, model: Some(model), in_token, out_token, failures })
+        let (ModelReply { text, model, in_token, out_token }, ms, failures) = self.complete(&request, sink).await?;
+        let content = reader.read(&text);
+        Ok(PromptReply { raw: text, content, prompt, model: Some(model), in_token, out_token, ms, failures })
     }
 
     fn request(&self, call: PromptCall) -> Result<(ModelRequest, PromptUse), PromptError> {
@@ -59,15 +59,16 @@ impl TemplatePrompter {
         &self,
         request: &ModelRequest,
         sink: &mut dyn ReplySink,
-    ) -> Result<(ModelReply, Vec<FailedAttempt>), PromptError> {
+    ) -> Result<(ModelReply, u64, Vec<FailedAttempt>), PromptError> {
         let mut failures = Vec::new();
         loop {
             let started = self.world.now();
-            let error = match self.provider.complete(request, &mut |text| sink.text(text)).await {
-                Ok(reply) => return Ok((reply, failures)),
+            let result = self.provider.complete(request, &mut |text| sink.text(text)).await;
+            let ms = self.world.now().ms_since(started);
+            let error = match result {
+                Ok(reply) => return Ok((reply, ms, failures)),
                 Err(error) => error,
             };
-            let ms = self.world.now().ms_since(started);
             failures.push(FailedAttempt { reason: error.to_string(), ms });
             let Some(pause) = pause_before_retry(&error, failures.len()) else {
                 return Err(PromptError::Provider { reason: last_reason(&error, failures.len()), failures });

@@ -7,33 +7,56 @@ use trellis_domain::SessionId;
 use trellis_domain::config::{Settings, StoredItem, ToolItem};
 use trellis_domain::record::Name;
 use trellis_domain::reply::ReactReply;
-use trellis_orchestrator::ports::{CallLabels, PromptCall, PromptReply as Reply, Prompter, RealWorld, ReplySink};
+use trellis_orchestrator::ports::{
+    CallLabels, PromptCall, PromptError, PromptReply as Reply, Prompter, RealWorld, ReplySink,
+};
 use trellis_patterns::react::parser;
 
-const PARTNER: &str = "Assess the risk profile of Company X as a potential partner";
+pub(super) const PARTNER: &str = "Assess the risk profile of Company X as a potential partner";
 
 macro_rules! seeded {
-    ($($id:literal),*) => {
-        [$(($id, include_str!(concat!("../../trellis/seeds/prompts/", $id, ".txt")))),*]
+    ($($reply:ident $id:literal),* $(,)?) => {
+        [$(($id, stringify!($reply), include_str!(concat!("../../trellis/seeds/prompts/", $id, ".txt")))),*]
     };
 }
 
-fn settings() -> Arc<Settings> {
-    let prompts = seeded!(
-        "agent-react",
-        "question",
-        "sample-financial-data",
-        "sample-regulatory-filings",
-        "sample-news-search",
-        "sample-supply-chain",
-        "sample-notes"
-    );
-    let prompts = prompts.map(|(id, text)| ("prompt", format!("template.{id}"), json!({ "prompt": text })));
-    let tools: Map<String, Value> = serde_json::from_str(include_str!("../../trellis/seeds/tools.json")).unwrap();
-    let tools = tools.into_iter().map(|(key, value)| ("tool", key, value));
+pub(super) const PROMPTS: [(&str, &str, &str); 18] = seeded![
+    json "task-type-classify",
+    json "pattern-select",
+    text "agent-react",
+    json "plan-create",
+    json "plan-step-execute",
+    json "plan-revise",
+    text "plan-synthesise",
+    json "supervisor-decompose",
+    json "supervisor-review",
+    text "supervisor-synthesise",
+    text "question",
+    text "sample-financial-data",
+    text "sample-regulatory-filings",
+    text "sample-news-search",
+    text "sample-supply-chain",
+    text "sample-archive-search",
+    text "sample-market-register",
+    text "sample-notes",
+];
+const OBJECTS: [(&str, &str); 3] = [
+    ("tool", include_str!("../../trellis/seeds/tools.json")),
+    ("agent-pattern", include_str!("../../trellis/seeds/patterns.json")),
+    ("agent-task-type", include_str!("../../trellis/seeds/task-types.json")),
+];
+
+pub(super) fn settings() -> Arc<Settings> {
+    let prompts = PROMPTS.map(|(id, reply, text)| {
+        ("prompt", format!("template.{id}"), json!({ "prompt": text, "response-type": reply }))
+    });
+    let objects = OBJECTS.into_iter().flat_map(|(kind, text)| {
+        let objects: Map<String, Value> = serde_json::from_str(text).unwrap();
+        objects.into_iter().map(move |(key, value)| (kind, key, value))
+    });
     let item =
         |(kind, key, value): (&str, String, Value)| StoredItem { kind: kind.to_owned(), key, value: value.to_string() };
-    let settings = Settings::take(1, prompts.into_iter().chain(tools).map(item)).0;
+    let settings = Settings::take(1, prompts.into_iter().chain(objects).map(item)).0;
     assert!(settings.problems.is_empty(), "{:?}", settings.problems);
     Arc::new(settings)
 }
@@ -53,7 +76,11 @@ impl ReplySink for Pieces {
     }
 }
 
-async fn ask(settings: &Arc<Settings>, id: &str, variables: Value) -> Reply {
+pub(super) async fn ask(settings: &Arc<Settings>, id: &str, variables: Value) -> Reply {
+    try_ask(settings, id, variables).await.unwrap()
+}
+
+pub(super) async fn try_ask(settings: &Arc<Settings>, id: &str, variables: Value) -> Result<Reply, PromptError> {
     let session = SessionId::new("s").unwrap();
     let call = PromptCall {
         scope: trellis_domain::Scope::default(),
@@ -65,27 +92,33 @@ async fn ask(settings: &Arc<Settings>, id: &str, variables: Value) -> Reply {
     };
     let mut pieces = Pieces::default();
     let prompter = TemplatePrompter::new(Arc::new(Rehearsal::instant()), Arc::new(RealWorld));
-    let reply = prompter.ask(call, &mut pieces).await.unwrap();
+    let reply = prompter.ask(call, &mut pieces).await?;
     assert_eq!(pieces.0.concat(), reply.raw);
     assert!(pieces.0.iter().all(|piece| (1..=PIECE).contains(&piece.chars().count())));
     assert_eq!((reply.model.as_deref(), reply.out_token), (Some("rehearsal"), Some(rough_tokens(&reply.raw))));
-    reply
+    Ok(reply)
+}
+
+/// Tools as prompts show them.
+pub(super) fn described<'a>(tools: impl IntoIterator<Item = &'a ToolItem>) -> Value {
+    let described = |tool: &ToolItem| {
+        let ToolItem { name, description, arguments, groups, .. } = tool;
+        json!({ "name": name, "description": description, "arguments": arguments, "groups": groups })
+    };
+    tools.into_iter().map(described).collect()
 }
 
 /// Plays a session as the loop would: the tools called, each thought, and the answer.
-struct Played {
-    calls: Vec<String>,
+pub(super) struct Played {
+    pub(super) calls: Vec<String>,
     thoughts: Vec<String>,
-    answer: String,
+    pub(super) answer: String,
 }
 
 /// With the tools of these names on offer, of which some fail.
-async fn play(question: &str, offered: &[&str], failing: &[&str]) -> Played {
+pub(super) async fn play(question: &str, offered: &[&str], failing: &[&str]) -> Played {
     let settings = settings();
-    let tools: Vec<_> = offered.iter().map(|name| &settings.tools[*name]).collect();
-    let described =
-        |tool: &&ToolItem| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments });
-    let described: Value = tools.iter().map(described).collect();
+    let described = described(offered.iter().map(|name| &settings.tools[*name]));
     let (mut history, mut calls, mut thoughts) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         let variables = json!({
@@ -111,8 +144,16 @@ async fn play(question: &str, offered: &[&str], failing: &[&str]) -> Played {
     }
 }
 
-const ALL: [&str; 6] =
-    ["ask-model", "financial-data", "news-search", "regulatory-filings", "search-notes", "supply-chain"];
+pub(super) const ALL: [&str; 8] = [
+    "archive-search",
+    "ask-model",
+    "financial-data",
+    "market-register",
+    "news-search",
+    "regulatory-filings",
+    "search-notes",
+    "supply-chain",
+];
 
 #[tokio::test]
 async fn the_worked_example_is_played_with_three_tools() {
@@ -207,10 +248,33 @@ fn companies_are_found_in_questions() {
         ("What is Initech's risk as a partner", "Initech"),
         ("A risk check of Studio 54 & Co as partner", "Studio 54 & Co"),
         ("assess the partner risk of globex corp as supplier", "globex corp"),
+        ("Trace how Company X came to its present owners, step by step", "Company X"),
         ("partner risk?", "the company"),
     ] {
         assert_eq!(company::company_in(question), company, "{question}");
     }
+    let compared = company::companies_in("Compare Company X, Acme GmbH and Company X's rival as partners by risk");
+    assert_eq!(compared, ["Company X", "Acme GmbH"]);
+    assert_eq!(company::companies_in("compare a and b"), ["the first company", "the second company"]);
+}
+
+#[test]
+fn a_reply_is_fitted_to_the_schema_of_its_call() {
+    let schema = json!({
+        "type": "object",
+        "required": ["pattern", "rationale"],
+        "properties": {
+            "pattern": { "enum": ["a", "b"] },
+            "rationale": { "type": "string" },
+            "urgency": { "enum": ["some"] },
+        },
+        "additionalProperties": false,
+    });
+    let fitted = minimal::fitted(json!({ "pattern": "b", "urgency": "none", "more": 1 }), &schema);
+    assert_eq!(fitted, json!({ "pattern": "b", "rationale": "scripted by the rehearsal model", "urgency": "some" }));
+    assert_eq!(minimal::fitted(json!([1]), &schema)["pattern"], "a");
+    let right = json!({ "pattern": "b", "rationale": "" });
+    assert_eq!(minimal::fitted(right.clone(), &schema), right);
 }
 
 #[test]
@@ -233,7 +297,7 @@ fn minimal_values_are_valid_for_simple_schemas() {
     }
 }
 
-fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
+pub(super) fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
     let session = SessionId::new("s").unwrap();
     ModelRequest {
         system: "é".repeat(5),
@@ -245,14 +309,25 @@ fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
     }
 }
 
+async fn complete(request: &ModelRequest) -> Result<ModelReply, ProviderError> {
+    Rehearsal::instant().complete(request, &mut |_| ControlFlow::Continue(())).await
+}
+
 #[tokio::test]
 async fn a_prompt_without_a_script_gets_a_labelled_reply() {
-    let reply =
-        Rehearsal::instant().play(&request("poem", PromptReply::Text), &mut |_| ControlFlow::Continue(())).await;
+    let reply = complete(&request("poem", PromptReply::Text)).await.unwrap();
     assert!(reply.text.starts_with("Sample data (scripted). There is no script for the prompt `poem`."));
     assert_eq!(reply.in_token, Some(2 + 1));
     let lines = PromptReply::JsonLines { schema: Some(json!({ "type": "boolean" })) };
     assert_eq!(reply_to(&request("poem", lines)), "false");
+}
+
+#[tokio::test]
+async fn the_archive_refuses_and_the_register_stays_silent() {
+    let refused = complete(&request("sample-archive-search", PromptReply::Text)).await.unwrap_err();
+    assert_eq!(refused, ProviderError::Permanent { reason: "the archive is closed (scripted)".to_owned() });
+    let register = request("sample-market-register", PromptReply::Text);
+    assert!(tokio::time::timeout(Duration::from_millis(20), complete(&register)).await.is_err());
 }
 
 #[tokio::test]
@@ -262,7 +337,7 @@ async fn a_reply_that_is_stopped_ends_there() {
         heard.push_str(text);
         if heard.len() > 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let reply = Rehearsal::instant().play(&request("question", PromptReply::Text), &mut stop_soon).await;
+    let reply = Rehearsal::instant().complete(&request("question", PromptReply::Text), &mut stop_soon).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.text.len()), (heard.as_str(), 24));
 }
 

@@ -3,6 +3,7 @@
 use jsonschema::Validator;
 use serde_json::Value;
 use trellis_domain::config::PromptReply as Expected;
+use trellis_domain::reply::json_in;
 use trellis_orchestrator::ports::{PromptError, ReplyContent};
 
 /// What a call expects: the template's kind of reply, under the call's schema if it has one.
@@ -16,8 +17,7 @@ pub(crate) fn expected(template: &Expected, of_call: Option<Value>) -> Expected 
 
 /// Reads the reply to one prompt.
 #[derive(Debug)]
-pub(crate) struct ReplyReader<'a> {
-    id: &'a str,
+pub(crate) struct ReplyReader {
     kind: Kind,
 }
 
@@ -28,8 +28,8 @@ enum Kind {
     JsonLines(Option<Validator>),
 }
 
-impl<'a> ReplyReader<'a> {
-    pub(crate) fn new(id: &'a str, expected: &Expected) -> Result<Self, PromptError> {
+impl ReplyReader {
+    pub(crate) fn new(id: &str, expected: &Expected) -> Result<Self, PromptError> {
         let validator = |schema: &Option<Value>| {
             let compiled = schema.as_ref().map(jsonschema::validator_for).transpose();
             compiled.map_err(|error| PromptError::Template {
@@ -42,21 +42,20 @@ impl<'a> ReplyReader<'a> {
             Expected::Json { schema } => Kind::Json(validator(schema)?),
             Expected::JsonLines { schema } => Kind::JsonLines(validator(schema)?),
         };
-        Ok(Self { id, kind })
+        Ok(Self { kind })
     }
 
-    pub(crate) fn read(&self, raw: &str) -> Result<ReplyContent, PromptError> {
-        let wrong = |reason| PromptError::WrongReply { id: self.id.to_owned(), reason, raw: raw.to_owned() };
+    pub(crate) fn read(&self, raw: &str) -> ReplyContent {
         match &self.kind {
-            Kind::Text => Ok(ReplyContent::Text),
+            Kind::Text => ReplyContent::Text,
             Kind::Json(validator) => {
                 let value = json_in(raw).and_then(|value| checked(value, validator.as_ref()));
-                value.map(list_or_object).map_err(wrong)
+                value.map_or_else(|reason| ReplyContent::Wrong { reason }, list_or_object)
             }
             Kind::JsonLines(validator) => {
                 let values = raw.lines().filter_map(|line| serde_json::from_str(line).ok());
                 let valid = values.filter_map(|value| checked(value, validator.as_ref()).ok());
-                Ok(ReplyContent::List(valid.collect()))
+                ReplyContent::List(valid.collect())
             }
         }
     }
@@ -64,25 +63,6 @@ impl<'a> ReplyReader<'a> {
 
 fn list_or_object(value: Value) -> ReplyContent {
     if let Value::Array(members) = value { ReplyContent::List(members) } else { ReplyContent::Object(value) }
-}
-
-/// The whole reply, or the first block of code in it: models like to wrap and to explain.
-fn json_in(raw: &str) -> Result<Value, String> {
-    let whole = serde_json::from_str(raw);
-    let block = first_block(raw).map(serde_json::from_str);
-    let read = match (whole, block) {
-        (Err(_), Some(read)) => read,
-        (whole, _) => whole,
-    };
-    read.map_err(|error| format!("it is not JSON: {error}"))
-}
-
-fn first_block(raw: &str) -> Option<&str> {
-    let (_, rest) = raw.split_once("```")?;
-    let (block, _) = rest.split_once("```").unwrap_or((rest, ""));
-    let label = block.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(0);
-    // `true` right behind the fence is a value and not the name of a language.
-    Some(if block[label..].trim().is_empty() { block } else { &block[label..] })
 }
 
 fn checked(value: Value, validator: Option<&Validator>) -> Result<Value, String> {

@@ -2,8 +2,14 @@ use super::*;
 use serde_json::json;
 
 fn read(raw: &str) -> Result<ReplyContent, String> {
-    let reader = ReplyReader::new("p", &Expected::Json { schema: None }).unwrap();
-    reader.read(raw).map_err(|error| error.to_string())
+    content(&ReplyReader::new("p", &Expected::Json { schema: None }).unwrap(), raw)
+}
+
+fn content(reader: &ReplyReader, raw: &str) -> Result<ReplyContent, String> {
+    match reader.read(raw) {
+        ReplyContent::Wrong { reason } => Err(reason),
+        content @ (ReplyContent::Text | ReplyContent::Object(_) | ReplyContent::List(_)) => Ok(content),
+    }
 }
 
 fn object(value: Value) -> ReplyContent {
@@ -26,7 +32,7 @@ fn json_is_found_alone_and_in_the_first_block() {
 
 #[test]
 fn what_is_not_json_is_refused_with_the_reason() {
-    let start = "the reply to the prompt `p` is not what it asks for: it is not JSON: expected";
+    let start = "it is not JSON: expected";
     for raw in ["Sorry, no.", "```json\nSorry\n```"] {
         let error = read(raw).unwrap_err();
         assert!(error.starts_with(start), "{error}");
@@ -37,7 +43,7 @@ fn what_is_not_json_is_refused_with_the_reason() {
 fn the_place_of_a_problem_is_named() {
     let schema = json!({ "properties": { "steps": { "items": { "enum": ["a", "b"] } } } });
     let reader = ReplyReader::new("p", &Expected::Json { schema: Some(schema) }).unwrap();
-    let error = reader.read(r#"{"steps": ["a", "c"]}"#).unwrap_err().to_string();
+    let error = content(&reader, r#"{"steps": ["a", "c"]}"#).unwrap_err();
     assert!(error.ends_with("\"c\" is not one of \"a\" or \"b\" (at \"/steps/1\")"), "{error}");
 }
 

@@ -1,13 +1,16 @@
 //! Accepting a question: a commit that opens its first turn. Only then is the caller told.
 
 use crate::driver::Orchestrator;
-use crate::ports::{Commit, ConfigError, JournalError, NewRecord, NewTurn, Outcome};
+use crate::ports::{Commit, ConfigError, JournalError, NewRecord, NewTurn, Outcome, RunFilter};
 use trellis_domain::config::Settings;
 use trellis_domain::ids::InvalidId;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::record::{Accepted, Body, Name};
+use trellis_domain::document::Document;
+use trellis_domain::record::{Accepted, Body, Exchange, Name};
+use trellis_domain::run::RunSummary;
 use trellis_domain::{Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, broker};
+use trellis_patterns::pattern;
 use trellis_patterns::router::{self, Refusal, Wishes};
 
 /// A question as a surface hands it in.
@@ -59,14 +62,10 @@ pub enum AcceptError {
 impl Orchestrator {
     /// Accepts a question, or attaches to the run that answers the same request already.
     pub async fn accept(&self, question: Question) -> Result<Acceptance, AcceptError> {
-        let accepted = self.read_request(&question)?;
+        let mut accepted = self.read_request(&question)?;
+        accepted.earlier = self.earlier(&question.scope, accepted.conversation.as_ref()).await?;
         let settings = self.ports.config.pin(&question.scope.workspace).await?;
-        let wishes = Wishes {
-            pattern: &accepted.pattern,
-            task_type: &accepted.task_type,
-            framing: &accepted.framing,
-            limits: Some(&accepted.limits),
-        };
+        let wishes = Wishes::of(&accepted);
         if question.names == UnknownNames::Refuse {
             router::check(&settings, wishes, accepted.group.as_deref())?;
         }
@@ -122,16 +121,34 @@ impl Orchestrator {
             framing: request.framing.clone(),
             limits: question.limits.clone(),
             history: request.history.clone(),
+            request_id: question.request_id.as_str().to_owned(),
+            earlier: Vec::new(),
+            parent: None,
         })
     }
 
     async fn find(&self, scope: &Scope, session: &SessionId, request: Hash) -> Result<Found, JournalError> {
         let Some(log) = self.ports.journal.load(&scope.workspace, session).await? else { return Ok(Found::Nothing) };
-        let same = log.records.iter().any(|record| match &record.body {
-            Body::Accepted(accepted) => accepted.request == request,
-            Body::Routed(_) | Body::Replied(_) | Body::Observed(_) | Body::Ended(_) => false,
-        });
+        let same = log.records.iter().filter_map(|record| record.body.as_accepted());
+        let same = same.into_iter().any(|accepted| accepted.request == request);
         Ok(if same { Found::Same } else { Found::Other })
+    }
+
+    /// What was asked and answered before in a conversation, oldest first and bounded: a conversation may go on for
+    /// ever, and a prompt may not.
+    async fn earlier(&self, scope: &Scope, of: Option<&ConversationId>) -> Result<Vec<Exchange>, JournalError> {
+        const EXCHANGES: usize = 10;
+        let Some(conversation) = of else { return Ok(Vec::new()) };
+        let filter = RunFilter { conversation: Some(conversation.clone()), ..RunFilter::default() };
+        let newest = self.ports.journal.runs(&scope.workspace, &filter, None, EXCHANGES).await?.runs;
+        let mut exchanges = Vec::new();
+        for run in newest.into_iter().rev() {
+            if let Some(end) = self.ports.journal.end(&scope.workspace, &run.run).await? {
+                let answer = end.body.as_ended().and_then(|ended| ended.answer.as_ref()).map_or("", Document::text);
+                exchanges.push(exchange(run, answer));
+            }
+        }
+        Ok(exchanges)
     }
 
     /// The question, the routing if no model is needed for it, and the first turn.
@@ -144,7 +161,8 @@ impl Orchestrator {
         wishes: Wishes<'_>,
     ) -> Commit {
         let time = self.ports.world.now();
-        let routed = router::route(settings, &scope.workspace, wishes, &self.options.limits);
+        let routed = router::without_model(settings, &scope.workspace, wishes, &self.options.limits);
+        let first = routed.as_ref().map_or_else(Name::route, |routed| pattern(&routed.pattern).first_turn());
         let record = |name: Name, causes: Vec<Name>, body: Body| NewRecord {
             session: session.clone(),
             name,
@@ -159,14 +177,20 @@ impl Orchestrator {
             run: session.clone(),
             session: session.clone(),
             seen: 0,
-            records: vec![
-                record(Name::session(), Vec::new(), Body::Accepted(accepted.clone())),
-                record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed)),
-            ],
-            close: None,
-            open: vec![NewTurn { session: session.clone(), name: Name::iteration(1), due: None }],
+            records: std::iter::once(record(Name::session(), Vec::new(), Body::Accepted(accepted.clone())))
+                .chain(routed.map(|routed| {
+                    record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed))
+                }))
+                .collect(),
+            close: Vec::new(),
+            open: vec![NewTurn { session: session.clone(), name: first, due: None }],
         }
     }
+}
+
+fn exchange(run: RunSummary, answer: &str) -> Exchange {
+    const CHARS: usize = 2_000;
+    Exchange { run: run.run, question: run.question, answer: answer.chars().take(CHARS).collect() }
 }
 
 enum Found {

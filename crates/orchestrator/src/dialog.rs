@@ -6,19 +6,23 @@ use crate::hub::{Item, TextKind};
 use crate::perform::{answer_id, thought_id};
 use std::collections::HashMap;
 use std::sync::Arc;
-use trellis_domain::document::Document;
+use trellis_domain::document::{Document, Payload};
 use trellis_domain::message::{AgentResponse, ErrorInfo, message_type};
-use trellis_domain::record::{Body, Ended, Reading, Record};
+use trellis_domain::record::{Body, Ended, Header, Name, Reading, Record, Replied};
+use trellis_domain::run::Termination;
 use trellis_domain::{RunId, SessionId};
 use trellis_provenance::vocabulary::GRAPH_RETRIEVAL;
+use trellis_provenance::{Event, Projector, iri};
 
 /// Projects one subscriber's items to messages.
 #[derive(Debug)]
 pub struct Dialog {
     run: RunId,
     streaming: bool,
-    /// All records so far: an event's quads depend on what came before it.
-    records: Vec<Arc<Record>>,
+    /// An event's quads depend on what came before it.
+    projector: Projector,
+    /// The message under which the answer was streamed.
+    answer: Option<String>,
     /// How much of each open message was sent, and the piece held back so that the last one can say so.
     open: HashMap<Arc<str>, Progress>,
     over: bool,
@@ -33,7 +37,7 @@ struct Progress {
 
 impl Dialog {
     pub fn new(run: RunId, streaming: bool) -> Self {
-        Self { run, streaming, records: Vec::new(), open: HashMap::new(), over: false }
+        Self { run, streaming, projector: Projector::default(), answer: None, open: HashMap::new(), over: false }
     }
 
     /// The dialog is over: its last message was given out.
@@ -53,8 +57,8 @@ impl Dialog {
     }
 
     fn live(&mut self, session: &SessionId, id: &Arc<str>, kind: TextKind, text: String) -> Vec<AgentResponse> {
-        // A subagent's text is not the caller's answer.
-        if !self.streaming || (kind == TextKind::Answer && *session != self.run) {
+        // A subagent's text arrives whole and never as the answer: stock clients would glue parallel text together.
+        if !self.streaming || *session != self.run {
             return Vec::new();
         }
         // A thought is over when the answer that rests on it begins.
@@ -89,39 +93,60 @@ impl Dialog {
     }
 
     fn durable(&mut self, record: &Arc<Record>) -> Vec<AgentResponse> {
-        self.records.push(Arc::clone(record));
         let header = &record.header;
         let mut out = Vec::new();
         match &record.body {
-            Body::Replied(replied) => {
-                let n = header.name.as_iteration().unwrap_or(0);
-                let id = thought_id(&header.session, n, header.attempt);
-                let thought = replied.thought.as_ref().map_or("", Document::text);
-                out.extend(self.rest(&header.session, message_type::THOUGHT, &id, thought, true));
-                let id = answer_id(&header.session, header.attempt);
-                match &replied.reading {
-                    Reading::Answer { answer } if self.streaming && header.session == self.run => {
-                        out.extend(self.rest(&header.session, message_type::ANSWER, &id, answer.text(), false));
-                    }
-                    // An answer that was cut short does not count.
-                    Reading::Answer { .. }
-                    | Reading::Action { .. }
-                    | Reading::Unreadable { .. }
-                    | Reading::Failed { .. } => drop(self.open.remove(id.as_str())),
-                }
-            }
+            // Late: kept, and nobody's concern any more.
+            _ if header.late => {}
+            Body::Replied(replied) => out.extend(self.reply(header, replied)),
             Body::Observed(observed) => {
                 let text = observed.result.as_ref().map_or("", Document::text);
-                let id = trellis_provenance::iri::message_id(&header.session, header.name.as_str(), 1);
+                let id = observation_id(&header.session, &header.name);
                 let observation = message(&header.session, message_type::OBSERVATION, &id, text.to_owned());
                 out.push(AgentResponse { end_of_message: true, ..observation });
             }
-            Body::Accepted(_) | Body::Routed(_) | Body::Ended(_) => {}
+            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => {}
         }
-        out.extend(self.explain(header.seq));
+        out.extend(self.projector.apply(record).into_iter().map(explanation));
         if let (Body::Ended(ended), true) = (&record.body, header.session == self.run) {
             out.extend(self.last(&header.session, ended));
             self.over = true;
+        }
+        out
+    }
+
+    fn reply(&mut self, header: &Header, replied: &Replied) -> Vec<AgentResponse> {
+        let Header { session, name, attempt, .. } = header;
+        let thought = replied.thought.as_ref().map_or("", Document::text);
+        let id = thought_id(session, name, *attempt);
+        let mut out: Vec<_> = self.rest(session, message_type::THOUGHT, &id, thought, true).into_iter().collect();
+        let id = answer_id(session, name, *attempt);
+        match &replied.reading {
+            Reading::Answer { answer } if *session == self.run => {
+                if self.streaming {
+                    out.extend(self.rest(session, message_type::ANSWER, &id, answer.text(), false));
+                }
+                self.answer = Some(id);
+            }
+            // An answer that was cut short does not count, and a subagent's is not the caller's.
+            Reading::Answer { .. }
+            | Reading::Action { .. }
+            | Reading::Chosen { .. }
+            | Reading::Plan { .. }
+            | Reading::Revision { .. }
+            | Reading::Goals { .. }
+            | Reading::Review { .. }
+            | Reading::Unreadable { .. }
+            | Reading::Failed { .. } => drop(self.open.remove(id.as_str())),
+            Reading::Step { answer, .. } => {
+                // A step without a tool is its own observation.
+                let text = answer.as_ref().map_or("", Payload::text);
+                if !text.is_empty() {
+                    let id = observation_id(session, name);
+                    let observation = message(session, message_type::OBSERVATION, &id, text.to_owned());
+                    out.push(AgentResponse { end_of_message: true, ..observation });
+                }
+            }
         }
         out
     }
@@ -134,43 +159,22 @@ impl Dialog {
             .then(|| AgentResponse { end_of_message: ends, ..message(session, kind, id, rest.to_owned()) })
     }
 
-    fn explain(&self, seq: u64) -> Option<AgentResponse> {
-        let event = trellis_provenance::events(&self.records).into_iter().find(|event| event.seq == seq)?;
-        Some(AgentResponse {
-            message_type: message_type::EXPLAIN.to_owned(),
-            session_id: event.session.as_str().to_owned(),
-            explain_id: Some(event.explain_id),
-            explain_graph: Some(GRAPH_RETRIEVAL.to_owned()),
-            explain_triples: event.inline,
-            ..AgentResponse::default()
-        })
-    }
-
-    /// The attempt under which the answer was streamed: that of its reply, not of the end.
-    fn answer_attempt(&self) -> u32 {
-        let is_answer = |record: &&Arc<Record>| match &record.body {
-            Body::Replied(replied) => matches!(replied.reading, Reading::Answer { .. }),
-            Body::Accepted(_) | Body::Routed(_) | Body::Observed(_) | Body::Ended(_) => false,
-        };
-        self.records.iter().rev().find(is_answer).map_or(1, |record| record.header.attempt)
-    }
-
     /// The one message that ends the dialog.
     fn last(&mut self, session: &SessionId, ended: &Ended) -> Vec<AgentResponse> {
         let answer = ended.answer.as_ref().map_or("", Document::text);
         let (last, mut before) = match &ended.error {
             Some(error) if answer.is_empty() => (error_message(session, error), None),
             Some(_) | None => {
-                let attempt = self.answer_attempt();
-                let id = answer_id(session, attempt);
-                let streamed = ended.error.is_none() && self.streaming;
+                let streamed = ended.error.is_none() && self.streaming && self.answer.is_some();
+                let id = self.answer.clone().unwrap_or_else(|| terminal_id(session, ended.reason));
                 let before = (self.streaming && !streamed)
                     .then(|| message(session, message_type::ANSWER, &id, answer.to_owned()));
                 let text = if self.streaming { String::new() } else { answer.to_owned() };
                 (message(session, message_type::ANSWER, &id, text), before)
             }
         };
-        let (in_token, out_token) = (ended.usage.in_token, ended.usage.out_token);
+        let usage = ended.total();
+        let (in_token, out_token) = (usage.in_token, usage.out_token);
         let positive = |count: Option<u64>| count.filter(|count| *count > 0);
         before
             .take()
@@ -180,11 +184,33 @@ impl Dialog {
                 end_of_dialog: true,
                 in_token: positive(in_token),
                 out_token: positive(out_token),
-                model: ended.usage.model.clone(),
+                model: usage.model.clone(),
                 ..last
             }])
             .collect()
     }
+}
+
+fn explanation(event: Event) -> AgentResponse {
+    AgentResponse {
+        message_type: message_type::EXPLAIN.to_owned(),
+        session_id: event.session.as_str().to_owned(),
+        explain_id: Some(event.explain_id),
+        explain_graph: Some(GRAPH_RETRIEVAL.to_owned()),
+        explain_triples: event.inline,
+        ..AgentResponse::default()
+    }
+}
+
+/// What a tool brought is streamed under the name of its node: a plan step's is the step.
+fn observation_id(session: &SessionId, name: &Name) -> String {
+    let name = name.first_asking();
+    iri::message_id(session, name.as_str().strip_suffix("/result").unwrap_or(name.as_str()), 1)
+}
+
+/// The answer of a session that ended without a reply that is one.
+fn terminal_id(session: &SessionId, reason: Termination) -> String {
+    iri::message_id(session, if reason.is_synthesis() { "synthesis" } else { "final" }, 1)
 }
 
 fn message(session: &SessionId, kind: &str, id: &str, content: String) -> AgentResponse {

@@ -1,20 +1,22 @@
 //! The handling of one turn: fold the records, decide, perform what is due, commit each outcome.
 
+use crate::decide::{Closing, Next, Step, next};
+use crate::handling::Handling;
 use crate::hub::Hub;
 use crate::perform::outcome_of_report;
 use crate::ports::{
-    Commit, Committed, Config, ConfigError, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, Prompter,
-    Queue, SessionLog, ToolRunner, TurnKey, World,
+    Committed, Config, ConfigError, Journal, JournalError, OpenTurn, Outcome, Prompter, Queue, SessionLog, ToolRunner,
+    TurnKey, World,
 };
 use crate::workers::Claims;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use trellis_domain::config::Settings;
-use trellis_domain::record::{Body, FORMAT, Header, Name, Record};
+use trellis_domain::record::{Ended, Name, Record};
 use trellis_domain::run::Termination;
 use trellis_domain::{Hash, RunId, Workspace};
 use trellis_patterns::router::OperatorLimits;
-use trellis_patterns::{Effect, Ending, Order, Session, Turn, pattern};
+use trellis_patterns::{Effect, Ending, Session, Turn};
 
 /// What the loop is connected to.
 #[derive(Debug, Clone)]
@@ -48,6 +50,8 @@ impl Default for Options {
 pub struct Orchestrator {
     pub ports: Ports,
     pub options: Options,
+    /// The operator's limits, as sessions hold them.
+    limits: Arc<OperatorLimits>,
     /// Shared by all workers of the process.
     pub(crate) claims: Arc<Claims>,
 }
@@ -75,29 +79,10 @@ impl TurnError {
     }
 }
 
-/// A turn being handled.
-#[derive(Debug)]
-pub(crate) struct Handling {
-    pub(crate) key: TurnKey,
-    pub(crate) session: Session,
-    /// Counts from 1; higher when an earlier handling of this turn was cut short.
-    pub(crate) attempt: u32,
-    /// Outcomes that are not committed yet. Nothing is performed while there are any.
-    pending: Vec<NewRecord>,
-}
-
-/// What a decision asks of the shell.
-enum Step {
-    Perform(Name, Effect),
-    Open(Name),
-    End(Ending),
-    /// The session has ended; the turn only needs closing.
-    Close,
-}
-
 impl Orchestrator {
     pub fn new(ports: Ports, options: Options) -> Self {
-        Self { ports, options, claims: Arc::default() }
+        let limits = Arc::new(options.limits.clone());
+        Self { ports, options, limits, claims: Arc::default() }
     }
 
     /// Handles a turn until it closes. A turn that is not open any more is nobody's business.
@@ -115,7 +100,7 @@ impl Orchestrator {
         };
         let Some(begun) = self.ports.journal.begin(&turn.key).await? else { return Ok(()) };
         let Some(session) = self.load(&turn.key).await? else { return Ok(()) };
-        let mut handling = Handling { key: turn.key.clone(), session, attempt: begun, pending: Vec::new() };
+        let mut handling = Handling::new(turn.key.clone(), session, begun);
         if begun > self.options.max_deliveries {
             let error = format!("set aside: handling this request was cut short {} times", begun - 1);
             return Box::pin(self.end_with(&mut handling, Ending::failed(Termination::Error, error))).await;
@@ -127,13 +112,17 @@ impl Orchestrator {
     /// Ends the session of a turn that cannot be handled, with the reason.
     pub async fn fail(&self, turn: &OpenTurn, reason: &str) -> Result<(), TurnError> {
         let Some(session) = self.load_without_settings(&turn.key).await? else { return Ok(()) };
-        let mut handling = Handling { key: turn.key.clone(), session, attempt: 1, pending: Vec::new() };
+        let mut handling = Handling::new(turn.key.clone(), session, 1);
         self.end_with(&mut handling, Ending::failed(Termination::Error, reason)).await
     }
 
     async fn end_with(&self, handling: &mut Handling, ending: Ending) -> Result<(), TurnError> {
         loop {
-            let step = if handling.session.ended().is_some() { Step::Close } else { Step::End(ending.clone()) };
+            let step = if handling.session.ended().is_some() {
+                Step::Close(Closing::default())
+            } else {
+                Step::End(ending.clone())
+            };
             if self.take(handling, step).await? || !self.ports.journal.is_open(&handling.key).await? {
                 return Ok(());
             }
@@ -143,8 +132,23 @@ impl Orchestrator {
     /// One decision and what follows from it. True when the turn is closed.
     async fn advance(&self, handling: &mut Handling) -> Result<bool, TurnError> {
         let turn = Turn { name: handling.key.name.clone(), now: self.ports.world.now() };
-        let step = next_step(&handling.session, &turn);
+        let above = self.ended_above(&handling.key.scope.workspace, &handling.session).await?;
+        let step = match next(&handling.session, &turn, above.as_ref()) {
+            Next::FanIn(round) => self.fan_in(handling, &turn, round).await?,
+            Next::Step(step) => step,
+        };
         self.take(handling, step).await
+    }
+
+    /// How the nearest ended session above this one ended, if one has.
+    async fn ended_above(&self, workspace: &Workspace, session: &Session) -> Result<Option<Ended>, TurnError> {
+        let Some(parent) = session.accepted().and_then(|accepted| accepted.parent.as_ref()) else { return Ok(None) };
+        for ancestor in parent.ancestors.iter().rev() {
+            if let Some(end) = self.ports.journal.end(workspace, ancestor).await? {
+                return Ok(end.body.as_ended().cloned());
+            }
+        }
+        Ok(None)
     }
 
     async fn take(&self, handling: &mut Handling, step: Step) -> Result<bool, TurnError> {
@@ -165,17 +169,16 @@ impl Orchestrator {
                 handling.keep(name, body, attempt, self.ports.world.now());
                 Ok(false)
             }
-            Step::Open(next) => self.close(handling, Vec::new(), Some(next)).await,
-            Step::Close => self.close(handling, Vec::new(), None).await,
+            Step::Close(closing) => self.close(handling, closing).await,
             Step::End(ending) => {
                 // The outcome first, on its own: it must not be lost to a conflict about the end.
                 if !self.commit_pending(handling).await? {
                     return Ok(false);
                 }
-                let body = ending.into_body(&handling.session);
-                let end = handling.record(Name::end(), body, self.ports.world.now());
-                self.close(handling, vec![end], None).await
+                let closing = self.ending(handling, ending).await?;
+                self.close(handling, closing).await
             }
+            Step::Wait => Ok(true),
         }
     }
 
@@ -185,7 +188,7 @@ impl Orchestrator {
             return Ok(true);
         }
         let records = std::mem::take(&mut handling.pending);
-        let commit = handling.commit(records.clone(), None, Vec::new());
+        let commit = handling.commit(records.clone(), Vec::new(), Vec::new());
         match self.ports.journal.commit(commit).await? {
             Outcome::Committed(committed) if committed.version == handling.session.seen() + 1 => {
                 self.adopt(handling, &committed).await;
@@ -204,18 +207,14 @@ impl Orchestrator {
         }
     }
 
-    /// The last commit of a turn: what is pending, what was decided, and the successor.
-    async fn close(
-        &self,
-        handling: &mut Handling,
-        decided: Vec<NewRecord>,
-        open: Option<Name>,
-    ) -> Result<bool, TurnError> {
+    /// The last commit of a turn: what is pending, what was decided, and the successors.
+    async fn close(&self, handling: &mut Handling, closing: Closing) -> Result<bool, TurnError> {
         let pending = std::mem::take(&mut handling.pending);
+        let now = self.ports.world.now();
+        let decided = closing.records.into_iter().map(|decided| handling.decided(decided, now));
         let records = pending.iter().cloned().chain(decided).collect();
-        let session = handling.key.session.clone();
-        let open = open.map(|name| NewTurn { session, name, due: None });
-        let commit = handling.commit(records, Some(handling.key.name.clone()), open.into_iter().collect());
+        let close = std::iter::once(handling.key.name.clone()).chain(closing.close).collect();
+        let commit = handling.commit(records, close, closing.open);
         match self.ports.journal.commit(commit).await? {
             Outcome::Committed(committed) => {
                 self.after_commit(&handling.key.scope.workspace, &handling.key.run, &committed).await;
@@ -238,15 +237,9 @@ impl Orchestrator {
 
     /// Reads the session anew. An outcome that is recorded by now is adopted and the own one dropped.
     async fn reload(&self, handling: &mut Handling) -> Result<(), TurnError> {
-        if let Some(session) = self.load(&handling.key).await? {
-            handling.session = session;
-        }
-        let pending = std::mem::take(&mut handling.pending);
-        for record in pending {
-            if !handling.session.has(&record.name) {
-                handling.session.apply(placeholder(&handling.key, &record, handling.session.seen()));
-                handling.pending.push(record);
-            }
+        match self.load(&handling.key).await? {
+            Some(session) => handling.rebase(session),
+            None => handling.rebase(handling.session.clone()),
         }
         Ok(())
     }
@@ -256,17 +249,23 @@ impl Orchestrator {
         let Some(log) = self.ports.journal.load(workspace, &key.session).await? else { return Ok(None) };
         let snapshot = log.records.first().map_or(Hash::ZERO, |record| record.header.config);
         let settings = self.ports.config.snapshot(workspace, snapshot).await?;
-        Ok(Some(folded(settings, log)))
+        Ok(Some(self.folded(settings, log)))
     }
 
     /// Enough to end a session whose configuration cannot be read.
-    async fn load_without_settings(&self, key: &TurnKey) -> Result<Option<Session>, TurnError> {
+    pub(crate) async fn load_without_settings(&self, key: &TurnKey) -> Result<Option<Session>, TurnError> {
         let log = self.ports.journal.load(&key.scope.workspace, &key.session).await?;
-        Ok(log.map(|log| folded(Arc::default(), log)))
+        Ok(log.map(|log| self.folded(Arc::default(), log)))
+    }
+
+    fn folded(&self, settings: Arc<Settings>, log: SessionLog) -> Session {
+        let mut session = Session::new(settings, Arc::clone(&self.limits));
+        log.records.into_iter().for_each(|record| session.apply(record));
+        session
     }
 
     async fn adopt(&self, handling: &mut Handling, committed: &Committed) {
-        for record in &committed.records {
+        for record in committed.records.iter().filter(|record| record.header.session == handling.key.session) {
             handling.session.apply(Arc::clone(record));
         }
         self.after_commit(&handling.key.scope.workspace, &handling.key.run, committed).await;
@@ -286,97 +285,4 @@ impl Orchestrator {
             self.ports.hub.committed(workspace, run, &committed.records, ended);
         }
     }
-}
-
-impl Handling {
-    pub(crate) fn record(&self, name: Name, body: Body, time: trellis_domain::Timestamp) -> NewRecord {
-        let config = self.session.settings().snapshot.unwrap_or(Hash::ZERO);
-        let session = self.key.session.clone();
-        NewRecord { session, causes: self.causes(&name), name, config, attempt: self.attempt, time, body }
-    }
-
-    /// An outcome that is known but not committed yet.
-    fn keep(&mut self, name: Name, body: Body, attempt: u32, time: trellis_domain::Timestamp) {
-        let record = NewRecord { attempt, ..self.record(name, body, time) };
-        self.session.apply(placeholder(&self.key, &record, self.session.seen()));
-        self.pending.push(record);
-    }
-
-    /// What a record follows from: the newest of what came before it in the session.
-    fn causes(&self, name: &Name) -> Vec<Name> {
-        let n = self.key.name.as_iteration().unwrap_or(1);
-        let mut before = vec![Name::observation(n), Name::iteration(n)];
-        if n > 1 {
-            before.push(Name::observation(n - 1));
-        }
-        before.push(Name::pattern_decision());
-        before.into_iter().find(|cause| cause != name && self.session.has(cause)).into_iter().collect()
-    }
-
-    fn commit(&self, records: Vec<NewRecord>, close: Option<Name>, open: Vec<NewTurn>) -> Commit {
-        Commit {
-            scope: self.key.scope.clone(),
-            run: self.key.run.clone(),
-            session: self.key.session.clone(),
-            seen: self.session.seen(),
-            records,
-            close,
-            open,
-        }
-    }
-}
-
-fn folded(settings: Arc<Settings>, log: SessionLog) -> Session {
-    let mut session = Session::new(settings);
-    log.records.into_iter().for_each(|record| session.apply(record));
-    session
-}
-
-fn next_step(session: &Session, turn: &Turn) -> Step {
-    if session.ended().is_some() {
-        return Step::Close;
-    }
-    let limit = session.limits().run_timeout_ms;
-    if session.started().is_some_and(|started| turn.now.ms_since(started) > limit) {
-        let error = format!("the run took longer than {limit} ms, which is its limit");
-        return Step::End(Ending::failed(Termination::Timeout, error));
-    }
-    let name = session.routed().map_or("", |routed| routed.pattern.as_str());
-    let orders = pattern(name).decide(session, turn);
-    let mut closing = None;
-    for order in orders {
-        match order {
-            Order::Perform(name, effect) if !session.has(&name) => return Step::Perform(name, effect),
-            Order::Perform(..) => {}
-            Order::Open(next) => closing = Some(Step::Open(next)),
-            Order::End(ending) => closing = Some(Step::End(ending)),
-        }
-    }
-    let nothing = || Step::End(Ending::failed(Termination::Error, "the pattern ordered nothing"));
-    closing.unwrap_or_else(nothing)
-}
-
-/// A record as the session sees it before the committer has numbered it.
-fn placeholder(key: &TurnKey, record: &NewRecord, seen: u64) -> Arc<Record> {
-    Arc::new(Record {
-        header: Header {
-            format: FORMAT,
-            workspace: key.scope.workspace.clone(),
-            flow: key.scope.flow.clone(),
-            run: key.run.clone(),
-            session: record.session.clone(),
-            name: record.name.clone(),
-            seq: 0,
-            version: seen,
-            causes: record.causes.clone(),
-            parents: Vec::new(),
-            content: Hash::ZERO,
-            config: record.config,
-            attempt: record.attempt,
-            late: false,
-            trace: None,
-            time: record.time,
-        },
-        body: record.body.clone(),
-    })
 }

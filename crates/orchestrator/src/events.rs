@@ -6,9 +6,10 @@ use crate::perform::{answer_id, thought_id};
 use serde_json::{Map, Value, json};
 use trellis_domain::RunId;
 use trellis_domain::decision::Decision;
-use trellis_domain::document::Document;
+use trellis_domain::document::{Document, Payload};
+use trellis_domain::fan_out::{FannedOut, Goal, Joined, Member};
 use trellis_domain::message::message_type;
-use trellis_domain::record::{Body, Reading, Record};
+use trellis_domain::record::{Accepted, Body, Header, Reading, Record, Replied};
 use trellis_domain::run::RunState;
 
 /// The version of the events' shape; the first event of a stream carries it.
@@ -37,7 +38,7 @@ fn durable(run: &RunId, record: &Record) -> Value {
             let details = json!({"schema": SCHEMA, "run_id": run.as_str(), "question": accepted.question.text()});
             ("run.started", details)
         }
-        Body::Accepted(accepted) => ("agent.started", json!({"goal": accepted.question.text()})),
+        Body::Accepted(accepted) => ("agent.started", started(accepted)),
         Body::Routed(routed) => {
             let sets: Vec<_> = routed.decisions.iter().map(option_set).collect();
             let (task_type, pattern) = (&routed.task_type, &routed.pattern);
@@ -46,7 +47,7 @@ fn durable(run: &RunId, record: &Record) -> Value {
                 json!({"kind": "routing", "task_type": task_type, "pattern": pattern, "option_sets": sets}),
             )
         }
-        Body::Replied(_) => ("step.completed", reply(record)),
+        Body::Replied(replied) => ("step.completed", reply(header, replied)),
         Body::Observed(observed) => {
             let text = observed.result.as_ref().map(Document::text);
             let usage = &observed.usage;
@@ -56,6 +57,8 @@ fn durable(run: &RunId, record: &Record) -> Value {
             });
             ("step.completed", details)
         }
+        Body::FannedOut(fan_out) => ("fanout.started", fanned_out(fan_out)),
+        Body::Joined(joined) => ("fanout.joined", join(joined)),
         Body::Ended(ended) => {
             let state = ended.reason.run_state();
             let kind = match (root, state) {
@@ -63,10 +66,14 @@ fn durable(run: &RunId, record: &Record) -> Value {
                 (true, RunState::Failed | RunState::Cancelled) => "run.failed",
                 (true, _) => "run.completed",
             };
-            let usage = &ended.usage;
+            let usage = ended.total();
+            let missing = (!ended.missing.is_empty()).then_some(&ended.missing);
             let details = json!({
                 "run_id": root.then(|| run.as_str()), "state": state, "reason": ended.reason, "answer": ended.answer.as_ref().map(Document::text),
-                "error": ended.error, "in_token": usage.in_token, "out_token": usage.out_token, "model": usage.model,
+                "error": ended.error, "missing": missing,
+                "in_token": usage.in_token, "out_token": usage.out_token, "model": usage.model,
+                "model_calls": usage.model_calls, "tool_calls": usage.tool_calls,
+                "model_ms": usage.model_ms, "tool_ms": usage.tool_ms,
             });
             (kind, details)
         }
@@ -78,6 +85,9 @@ fn durable(run: &RunId, record: &Record) -> Value {
     put("session_id", json!(header.session.as_str()));
     put("step_id", json!(trellis_provenance::iri::message_id(&header.session, header.name.as_str(), 1)));
     put("at", json!(header.time.to_string()));
+    if header.late {
+        put("late", json!(true));
+    }
     if let Value::Object(details) = details {
         // What is not recorded is left out, never written as zero.
         event.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
@@ -85,26 +95,65 @@ fn durable(run: &RunId, record: &Record) -> Value {
     Value::Object(event)
 }
 
-fn reply(record: &Record) -> Value {
-    let Body::Replied(replied) = &record.body else { return Value::Null };
-    let header = &record.header;
-    let n = header.name.as_iteration().unwrap_or(0);
+fn started(accepted: &Accepted) -> Value {
+    let parent = accepted.parent.as_ref();
+    json!({
+        "goal": accepted.question.text(), "pattern": accepted.pattern,
+        "parent_session_id": parent.map(|parent| parent.session.as_str()),
+        "correlation_id": parent.map(|parent| parent.correlation.as_str()),
+        "index": parent.map(|parent| parent.index), "siblings": parent.map(|parent| parent.siblings),
+    })
+}
+
+fn fanned_out(fan_out: &FannedOut) -> Value {
+    let goal = |goal: &Goal| {
+        json!({
+            "index": goal.index, "session_id": goal.session.as_str(), "goal": goal.goal, "pattern": goal.pattern,
+            "group": goal.group,
+        })
+    };
+    json!({
+        "round": fan_out.round, "correlation_id": fan_out.correlation, "deadline": fan_out.deadline.to_string(),
+        "goals": fan_out.goals.iter().map(goal).collect::<Vec<_>>(),
+        "option_sets": fan_out.decisions.iter().map(option_set).collect::<Vec<_>>(),
+    })
+}
+
+fn join(joined: &Joined) -> Value {
+    let member = |member: &Member| {
+        json!({
+            "index": member.index, "session_id": member.session.as_str(), "reason": member.reason,
+            "error": member.error,
+        })
+    };
+    let members: Vec<_> = joined.members.iter().map(member).collect();
+    json!({"round": joined.round, "correlation_id": joined.correlation, "cause": joined.cause, "members": members})
+}
+
+fn reply(header: &Header, replied: &Replied) -> Value {
     let sets: Vec<_> = replied.decision.iter().map(option_set).collect();
     let cost = json!({
         "thought": replied.thought.as_ref().map(Document::text),
-        "message_id": thought_id(&header.session, n, header.attempt),
+        "message_id": thought_id(&header.session, &header.name, header.attempt),
         "ms": replied.ms, "in_token": replied.in_token, "out_token": replied.out_token, "model": replied.model,
-        "attempt": header.attempt,
+        "attempt": header.attempt, "option_sets": (!sets.is_empty()).then_some(sets),
     });
     let said = match &replied.reading {
-        Reading::Action { tool, arguments } => {
-            json!({"kind": "analysis", "tool": tool, "arguments": arguments, "option_sets": sets})
-        }
-        Reading::Unreadable { reason } => json!({"kind": "analysis", "error": reason, "option_sets": sets}),
+        Reading::Action { tool, arguments } => json!({"kind": "analysis", "tool": tool, "arguments": arguments}),
+        Reading::Unreadable { reason } => json!({"kind": "analysis", "error": reason}),
         Reading::Failed { reason } => json!({"kind": "error", "error": reason}),
+        Reading::Chosen { name } => json!({"kind": "choice", "chosen": name}),
+        Reading::Plan { steps, mended } => json!({"kind": "plan", "steps": steps, "mended": mended}),
+        Reading::Step { tool, arguments, answer, surprising } => {
+            let answer = answer.as_ref().map(Payload::text);
+            json!({"kind": "plan-step", "tool": tool, "arguments": arguments, "content": answer, "surprising": surprising})
+        }
+        Reading::Revision { steps, mended } => json!({"kind": "plan-revision", "steps": steps, "mended": mended}),
+        Reading::Goals { goals, mended } => json!({"kind": "decomposition", "goals": goals, "mended": mended}),
+        Reading::Review { again, mended } => json!({"kind": "review", "again": again, "mended": mended}),
         Reading::Answer { answer } => {
-            let id = answer_id(&header.session, header.attempt);
-            json!({"kind": "answer", "content": answer.text(), "answer_message_id": id})
+            let id = answer_id(&header.session, &header.name, header.attempt);
+            json!({"kind": "answer", "content": answer.text(), "answer_message_id": id, "cites": replied.citations})
         }
     };
     match (said, cost) {
@@ -122,6 +171,7 @@ fn option_set(decision: &Decision) -> Value {
     json!({
         "decision": decision.kind, "options": decision.options, "excluded": excluded, "chosen": decision.chosen,
         "decided_by": decision.decided_by, "enforcement": decision.enforcement, "source": decision.source,
-        "config_version": decision.config_version,
+        "config_version": decision.config_version, "signals": decision.signals,
+        "rationale": decision.rationale.as_ref().map(Document::text),
     })
 }

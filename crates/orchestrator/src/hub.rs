@@ -4,10 +4,10 @@
 //! never wait, and nothing is lost that the record of a completed message does not bring whole.
 
 use crate::ports::{Journal, JournalError};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
-use trellis_domain::record::Record;
+use trellis_domain::record::{Name, Record};
 use trellis_domain::{RunId, SessionId, Workspace};
 
 /// What a piece of live text belongs to.
@@ -34,6 +34,8 @@ pub struct Hub {
 #[derive(Debug)]
 struct RunStream {
     messages: Mutex<BTreeMap<Arc<str>, OpenMessage>>,
+    /// Subagents that have ended: nothing of them is shown any more.
+    silenced: Mutex<HashSet<SessionId>>,
     /// The newest records, for those who listen; whoever is further behind reads the journal.
     recent: Mutex<VecDeque<Arc<Record>>>,
     /// The newest durable sequence number, and a tick for every chunk.
@@ -80,6 +82,7 @@ impl Hub {
         let stream = runs.entry((workspace.clone(), run.clone())).or_insert_with(|| {
             Arc::new(RunStream {
                 messages: Mutex::default(),
+                silenced: Mutex::default(),
                 recent: Mutex::default(),
                 news: watch::Sender::new(News::default()),
             })
@@ -87,28 +90,10 @@ impl Hub {
         Arc::clone(stream)
     }
 
-    /// More text of an open message. Never waits.
-    pub fn text(
-        &self,
-        workspace: &Workspace,
-        run: &RunId,
-        session: &SessionId,
-        message_id: &Arc<str>,
-        kind: TextKind,
-        text: &str,
-    ) {
-        let stream = self.stream(workspace, run);
-        {
-            let mut messages = lock(&stream.messages);
-            let message = messages.entry(Arc::clone(message_id)).or_insert_with(|| OpenMessage {
-                tick: stream.news.borrow().ticks,
-                session: session.clone(),
-                kind,
-                text: String::new(),
-            });
-            message.text.push_str(text);
-        }
-        stream.news.send_modify(|news| news.ticks += 1);
+    /// Where a session's live text goes. Held for the length of a call: once the run or the session has ended, what
+    /// is written goes nowhere.
+    pub fn writer(&self, workspace: &Workspace, run: &RunId, session: &SessionId) -> TextWriter {
+        TextWriter { stream: self.stream(workspace, run), session: session.clone() }
     }
 
     /// These messages are over: their records bring them whole, or they were abandoned.
@@ -131,6 +116,8 @@ impl Hub {
             if ended { runs.remove(&key) } else { runs.get(&key).cloned() }
         };
         if let Some(stream) = stream {
+            let over = records.iter().filter(|record| record.header.name == Name::end());
+            lock(&stream.silenced).extend(over.map(|record| record.header.session.clone()));
             if stream.news.receiver_count() > 0 {
                 let mut recent = lock(&stream.recent);
                 recent.extend(records.iter().cloned());
@@ -154,6 +141,41 @@ impl Hub {
             ready: VecDeque::new(),
             offsets: HashMap::new(),
             caught_up: false,
+        }
+    }
+}
+
+/// One session's way into its run's stream.
+#[derive(Debug)]
+pub struct TextWriter {
+    stream: Arc<RunStream>,
+    session: SessionId,
+}
+
+impl TextWriter {
+    /// More text of an open message. Never waits.
+    pub fn text(&self, message_id: &Arc<str>, kind: TextKind, text: &str) {
+        if lock(&self.stream.silenced).contains(&self.session) {
+            return;
+        }
+        {
+            let mut messages = lock(&self.stream.messages);
+            let message = messages.entry(Arc::clone(message_id)).or_insert_with(|| OpenMessage {
+                tick: self.stream.news.borrow().ticks,
+                session: self.session.clone(),
+                kind,
+                text: String::new(),
+            });
+            message.text.push_str(text);
+        }
+        self.stream.news.send_modify(|news| news.ticks += 1);
+    }
+
+    /// These messages are abandoned.
+    pub fn abandon(&self, ids: &[&Arc<str>]) {
+        let mut messages = lock(&self.stream.messages);
+        for id in ids {
+            messages.remove(*id);
         }
     }
 }

@@ -7,7 +7,7 @@ fn run() -> (Workspace, RunId) {
 
 fn say(hub: &Hub, id: &str, text: &str) {
     let (workspace, run) = run();
-    hub.text(&workspace, &run, &run, &Arc::from(id), TextKind::Thought, text);
+    hub.writer(&workspace, &run, &run).text(&Arc::from(id), TextKind::Thought, text);
 }
 
 async fn next_text(subscription: &mut Subscription) -> String {

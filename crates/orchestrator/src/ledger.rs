@@ -46,7 +46,7 @@ pub struct Prepared {
     pub summary: RunSummary,
     /// Whether this commit began the run.
     pub began: bool,
-    pub closed: Option<TurnKey>,
+    pub closed: Vec<TurnKey>,
     pub opened: Vec<OpenTurn>,
 }
 
@@ -63,8 +63,8 @@ pub fn prepare<S: Stored>(commit: Commit, stored: &mut S) -> Result<Option<Prepa
     let Some(mut heads) = heads_if_free(&commit, stored)? else { return Ok(None) };
     let own = heads.get(&commit.session).cloned().unwrap_or_default();
     let ended = own.has_ended();
-    let ends = commit.records.iter().any(|record| record.name == Name::end());
-    let decided = commit.close.is_some() || !commit.open.is_empty() || ends;
+    let ends = commit.records.iter().any(|record| record.session == commit.session && record.name == Name::end());
+    let decided = !commit.close.is_empty() || !commit.open.is_empty() || ends;
     if (decided && own.version != commit.seen) || (ended && (!commit.open.is_empty() || ends)) {
         return Ok(None);
     }
@@ -74,11 +74,17 @@ pub fn prepare<S: Stored>(commit: Commit, stored: &mut S) -> Result<Option<Prepa
         session: session.clone(),
         name: name.clone(),
     };
-    let closed = commit.close.as_ref().map(|name| key(&commit.session, name));
-    if let Some(turn) = &closed
+    let mut closed: Vec<_> = commit.close.iter().map(|name| key(&commit.session, name)).collect();
+    if let Some(turn) = closed.first()
         && !stored.is_open(turn)?
     {
         return Ok(None);
+    }
+    let mut others = closed.split_off(closed.len().min(1));
+    for turn in others.drain(..) {
+        if stored.is_open(&turn)? {
+            closed.push(turn);
+        }
     }
     let known = stored.run()?;
     let began = known.is_none();
@@ -98,7 +104,8 @@ pub fn prepare<S: Stored>(commit: Commit, stored: &mut S) -> Result<Option<Prepa
     for new in commit.records {
         summary.seq += 1;
         let head = heads.entry(new.session.clone()).or_default();
-        let prepared = seal(new, head, &scope, &run, summary.seq, ended);
+        let late = head.has_ended();
+        let prepared = seal(new, head, &scope, &run, summary.seq, late);
         head.add(&prepared.record);
         update(&mut summary, &prepared.record);
         records.push(prepared);
@@ -168,11 +175,9 @@ fn seal(
 
 /// A run begins with the commit that accepts its question.
 fn first_summary(commit: &Commit) -> Option<RunSummary> {
-    let accepted = commit.records.iter().find_map(|record| match &record.body {
-        Body::Accepted(accepted) if record.session == commit.run => Some((accepted, record.time)),
-        Body::Accepted(_) | Body::Routed(_) | Body::Replied(_) | Body::Observed(_) | Body::Ended(_) => None,
-    });
-    let (accepted, started): (_, Timestamp) = accepted?;
+    let root = commit.records.iter().filter(|record| record.session == commit.run);
+    let (accepted, started): (_, Timestamp) =
+        root.filter_map(|record| Some((record.body.as_accepted()?, record.time))).next()?;
     Some(RunSummary {
         workspace: commit.scope.workspace.clone(),
         run: commit.run.clone(),
@@ -200,7 +205,7 @@ fn update(summary: &mut RunSummary, record: &Record) {
             summary.state = ended.reason.run_state();
             summary.ended = Some(record.header.time);
         }
-        Body::Accepted(_) | Body::Routed(_) | Body::Ended(_) => {}
+        Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => {}
         Body::Replied(_) | Body::Observed(_) => {
             if !summary.state.is_end() {
                 summary.state = RunState::Running;

@@ -6,9 +6,12 @@
 pub mod accept;
 #[cfg(feature = "testing")]
 pub mod contract;
+mod decide;
 pub mod dialog;
 pub mod driver;
 pub mod events;
+mod fan_in;
+mod handling;
 pub mod hub;
 pub mod ledger;
 pub mod library;

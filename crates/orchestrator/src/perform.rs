@@ -1,19 +1,20 @@
 //! Effects: asking a model and calling a tool. Whatever happens becomes an outcome that is recorded.
 
-use crate::driver::{Handling, Orchestrator};
-use crate::hub::{Hub, TextKind};
+use crate::driver::Orchestrator;
+use crate::handling::Handling;
+use crate::hub::{TextKind, TextWriter};
 use crate::ports::{CallLabels, PromptCall, PromptError, PromptReply, ReplySink, ToolCall, ToolError, World};
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
+use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
-use trellis_domain::record::{Body, Name, Observed, PromptUse, Reading, Record, Replied};
+use trellis_domain::record::{Body, Header, Name, Observed, PromptUse, Reading, Record, Replied};
 use trellis_domain::usage::Usage;
-use trellis_domain::{Hash, RunId, SessionId, Timestamp, Workspace};
-use trellis_patterns::PromptOrder;
-use trellis_patterns::react::interpret;
+use trellis_domain::{Hash, SessionId, Timestamp};
 use trellis_patterns::react::parser::{Channel, Fragment, ReplyParser};
+use trellis_patterns::{PromptOrder, Reader};
 use trellis_provenance::iri;
 
 impl Orchestrator {
@@ -23,13 +24,14 @@ impl Orchestrator {
         let started = world.now();
         tracing::debug!(session = %handling.key.session, step = %name, attempt = handling.attempt, "asking the model");
         let limits = handling.session.limits();
-        let mut sink = LiveReply::new(self, handling, name, limits.max_reply_bytes);
+        let PromptOrder { id, variables, schema, reader, offered } = *order;
+        let mut sink = LiveReply::new(self, handling, name, &reader, limits.max_reply_bytes);
         let call = PromptCall {
             scope: handling.key.scope.clone(),
             settings: Arc::clone(handling.session.settings()),
-            id: order.id.to_owned(),
-            variables: order.variables,
-            schema: None,
+            id: id.to_owned(),
+            variables,
+            schema,
             labels: labels(handling, name),
         };
         let patience = remaining(handling, started, limits.model_timeout_ms);
@@ -38,8 +40,8 @@ impl Orchestrator {
         let ms = world.now().ms_since(started);
         let attempt = sink.attempt;
         let body = match result {
-            Ok(reply) => sink.into_replied(reply, order.offered, ms),
-            Err(error) => failed_call(order.id, error, ms),
+            Ok(reply) => Body::Replied(sink.into_replied(reply, offered, ms)),
+            Err(error) => failed_call(id, error, ms, offered),
         };
         (body, attempt)
     }
@@ -97,22 +99,27 @@ pub(crate) fn outcome_of_report(error: &str) -> Body {
 
 /// The live messages that a record brings whole.
 pub(crate) fn messages_of(record: &Record) -> Vec<Arc<str>> {
-    let (session, attempt) = (&record.header.session, record.header.attempt);
+    let Header { session, name, attempt, .. } = &record.header;
     match &record.body {
-        Body::Replied(_) => {
-            let n = record.header.name.as_iteration().unwrap_or(0);
-            vec![thought_id(session, n, attempt).into(), answer_id(session, attempt).into()]
-        }
-        Body::Accepted(_) | Body::Routed(_) | Body::Observed(_) | Body::Ended(_) => Vec::new(),
+        Body::Replied(_) => vec![thought_id(session, name, *attempt).into(), answer_id(session, name, *attempt).into()],
+        Body::Accepted(_)
+        | Body::Routed(_)
+        | Body::Observed(_)
+        | Body::FannedOut(_)
+        | Body::Joined(_)
+        | Body::Ended(_) => Vec::new(),
     }
 }
 
-pub(crate) fn thought_id(session: &SessionId, n: u32, attempt: u32) -> String {
-    iri::message_id(session, &format!("i{n}/thought"), attempt)
+/// The id of the thought that goes with the reply of that name.
+pub(crate) fn thought_id(session: &SessionId, name: &Name, attempt: u32) -> String {
+    iri::message_id(session, &format!("{name}/thought"), attempt)
 }
 
-pub(crate) fn answer_id(session: &SessionId, attempt: u32) -> String {
-    iri::message_id(session, "final", attempt)
+/// The id of the answer that the reply of that name may hold: an iteration's is the session's conclusion.
+pub(crate) fn answer_id(session: &SessionId, name: &Name, attempt: u32) -> String {
+    let place = if name.as_iteration().is_some() { "final" } else { name.as_str() };
+    iri::message_id(session, place, attempt)
 }
 
 fn labels(handling: &Handling, name: &Name) -> CallLabels {
@@ -124,11 +131,16 @@ fn labels(handling: &Handling, name: &Name) -> CallLabels {
     }
 }
 
-/// The call's own limit, or what is left of the run's.
+/// A call of a subagent may outlast the subagent's deadline by this much, so that what was paid for is recorded.
+const GRACE_MS: u64 = 5_000;
+
+/// The call's own limit, or what is left of the run's, or how long anybody waits for this subagent.
 fn remaining(handling: &Handling, now: Timestamp, limit_ms: u64) -> Duration {
     let run = handling.session.limits().run_timeout_ms;
     let spent = handling.session.started().map_or(0, |started| now.ms_since(started));
-    Duration::from_millis(limit_ms.min(run.saturating_sub(spent)))
+    let parent = handling.session.accepted().and_then(|accepted| accepted.parent.as_ref());
+    let waited_for = parent.map_or(u64::MAX, |parent| parent.deadline.ms_since(now) + GRACE_MS);
+    Duration::from_millis(limit_ms.min(run.saturating_sub(spent)).min(waited_for))
 }
 
 async fn within<T>(world: &dyn World, patience: Duration, work: impl Future<Output = T>) -> Option<T> {
@@ -146,58 +158,90 @@ fn timed_out(who: &str, patience: Duration) -> PromptError {
     PromptError::Provider { reason: format!("{who} took longer than {}", seconds(patience)), failures: Vec::new() }
 }
 
-fn failed_call(id: &str, error: PromptError, ms: u64) -> Body {
+/// Nobody chose, but what could have been chosen is known.
+fn failed_call(id: &str, error: PromptError, ms: u64, offered: Vec<Decision>) -> Body {
     let reason = error.to_string();
-    let (raw, failures) = match error {
-        PromptError::WrongReply { raw, .. } => (raw, Vec::new()),
-        PromptError::Provider { failures, .. } => (String::new(), failures),
-        PromptError::UnknownPrompt { .. } | PromptError::Template { .. } => (String::new(), Vec::new()),
+    let failures = match error {
+        PromptError::Provider { failures, .. } => failures,
+        PromptError::UnknownPrompt { .. } | PromptError::Template { .. } => Vec::new(),
     };
     Body::Replied(Replied {
         prompt: PromptUse { id: id.to_owned(), ..PromptUse::default() },
-        raw: raw.into(),
+        raw: "".into(),
         thought: None,
         reading: Reading::Failed { reason },
-        decision: Vec::new(),
+        decision: offered,
         model: None,
         in_token: None,
         out_token: None,
         ms,
+        citations: Vec::new(),
         failures,
     })
 }
 
-/// A reply on its way: parsed as it arrives, shown to whoever listens.
+/// How much of a reply is shown while it is written.
+enum Shown {
+    /// A ReAct reply: parsed as it arrives, thoughts apart from the answer.
+    Parsed(Box<ReplyParser>),
+    /// All of it is the answer.
+    Answer,
+    /// It is read as a whole.
+    Nothing,
+}
+
+impl Shown {
+    fn of(reader: &Reader) -> Self {
+        match reader {
+            Reader::React => Self::Parsed(Box::default()),
+            Reader::Synthesis { .. } => Self::Answer,
+            Reader::Choice
+            | Reader::Plan(_)
+            | Reader::Step { .. }
+            | Reader::Revision(_)
+            | Reader::Goals(_)
+            | Reader::Review(_) => Self::Nothing,
+        }
+    }
+}
+
+/// A reply on its way, shown to whoever listens.
 struct LiveReply<'a> {
-    hub: Option<&'a Hub>,
-    workspace: &'a Workspace,
-    run: &'a RunId,
+    /// None if the caller does not want to see text while it is written.
+    writer: Option<TextWriter>,
     session: &'a SessionId,
-    iteration: u32,
+    name: &'a Name,
+    reader: &'a Reader,
     /// Begins at the turn's attempt; a call made again gets the next one.
     attempt: u32,
     thought: Arc<str>,
     answer: Arc<str>,
-    parser: ReplyParser,
+    shown: Shown,
     room: u64,
     limit: u64,
     cut: bool,
 }
 
 impl<'a> LiveReply<'a> {
-    fn new(orchestrator: &'a Orchestrator, handling: &'a Handling, name: &Name, limit: u64) -> Self {
+    fn new(
+        orchestrator: &'a Orchestrator,
+        handling: &'a Handling,
+        name: &'a Name,
+        reader: &'a Reader,
+        limit: u64,
+    ) -> Self {
         let streaming = handling.session.accepted().is_some_and(|accepted| accepted.streaming);
-        let (session, iteration) = (&handling.key.session, name.as_iteration().unwrap_or(0));
+        let (key, attempt) = (&handling.key, handling.attempt);
+        let writer = || orchestrator.ports.hub.writer(&key.scope.workspace, &key.run, &key.session);
         Self {
-            hub: streaming.then_some(&*orchestrator.ports.hub),
-            workspace: &handling.key.scope.workspace,
-            run: &handling.key.run,
-            session,
-            iteration,
-            attempt: handling.attempt,
-            thought: thought_id(session, iteration, handling.attempt).into(),
-            answer: answer_id(session, handling.attempt).into(),
-            parser: ReplyParser::new(),
+            writer: streaming.then(writer),
+            session: &key.session,
+            name,
+            reader,
+            attempt,
+            thought: thought_id(&key.session, name, attempt).into(),
+            answer: answer_id(&key.session, name, attempt).into(),
+            shown: Shown::of(reader),
             room: limit,
             limit,
             cut: false,
@@ -205,36 +249,38 @@ impl<'a> LiveReply<'a> {
     }
 
     fn show(&self, fragments: Vec<Fragment>) {
-        let Some(hub) = self.hub else { return };
+        let Some(writer) = &self.writer else { return };
         for Fragment { channel, text } in fragments {
-            let (id, kind) = match channel {
-                Channel::Thought => (&self.thought, TextKind::Thought),
-                Channel::Answer => (&self.answer, TextKind::Answer),
-            };
-            hub.text(self.workspace, self.run, self.session, id, kind, &text);
+            match channel {
+                Channel::Thought => writer.text(&self.thought, TextKind::Thought, &text),
+                Channel::Answer => writer.text(&self.answer, TextKind::Answer, &text),
+            }
         }
     }
 
-    fn into_replied(mut self, reply: PromptReply, offered: trellis_domain::decision::Decision, ms: u64) -> Body {
-        let (fragments, read) = std::mem::take(&mut self.parser).finish();
-        self.show(fragments);
-        let (thought, mut reading, decision) = interpret(read, offered);
+    fn into_replied(mut self, reply: PromptReply, offered: Vec<Decision>, ms: u64) -> Replied {
+        if let Shown::Parsed(parser) = std::mem::replace(&mut self.shown, Shown::Nothing) {
+            let (rest, _) = parser.finish();
+            self.show(rest);
+        }
+        let mut read = self.reader.read(&reply.raw, offered);
         if self.cut {
             let reason = format!("the reply was longer than {} bytes; be brief", self.limit);
-            reading = Reading::Unreadable { reason };
+            read.reading = Reading::Unreadable { reason };
         }
-        Body::Replied(Replied {
+        Replied {
             prompt: reply.prompt,
             raw: reply.raw.into(),
-            thought,
-            reading,
-            decision,
+            thought: read.thought,
+            reading: read.reading,
+            decision: read.decisions,
             model: reply.model,
             in_token: reply.in_token,
             out_token: reply.out_token,
             ms,
+            citations: read.citations,
             failures: reply.failures,
-        })
+        }
     }
 }
 
@@ -245,19 +291,26 @@ impl ReplySink for LiveReply<'_> {
             return ControlFlow::Break(());
         }
         self.room -= text.len() as u64;
-        let fragments = self.parser.push(text);
-        self.show(fragments);
+        match &mut self.shown {
+            Shown::Parsed(parser) => {
+                let fragments = parser.push(text);
+                self.show(fragments);
+            }
+            Shown::Answer if text.is_empty() => {}
+            Shown::Answer => self.show(vec![Fragment { channel: Channel::Answer, text: text.to_owned() }]),
+            Shown::Nothing => {}
+        }
         ControlFlow::Continue(())
     }
 
     fn restart(&mut self) {
-        if let Some(hub) = self.hub {
-            hub.close_messages(self.workspace, self.run, &[Arc::clone(&self.thought), Arc::clone(&self.answer)]);
+        if let Some(writer) = &self.writer {
+            writer.abandon(&[&self.thought, &self.answer]);
         }
         self.attempt += 1;
-        self.thought = thought_id(self.session, self.iteration, self.attempt).into();
-        self.answer = answer_id(self.session, self.attempt).into();
-        self.parser = ReplyParser::new();
+        self.thought = thought_id(self.session, self.name, self.attempt).into();
+        self.answer = answer_id(self.session, self.name, self.attempt).into();
+        self.shown = Shown::of(self.reader);
         (self.room, self.cut) = (self.limit, false);
     }
 }

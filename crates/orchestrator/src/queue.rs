@@ -3,7 +3,7 @@
 //! It serves both as the twin of every broker and as the embedded queue: the journal is the durable set
 //! of open turns, so the order may live here and be rebuilt at start.
 
-use crate::ports::{BoxFuture, Delivery, OpenTurn, Queue, TurnKey, World};
+use crate::ports::{BoxFuture, Delivery, OpenTurn, Queue, Role, TurnKey, World};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,6 +13,13 @@ use trellis_domain::{RunId, Timestamp, Workspace};
 
 #[derive(Debug)]
 pub struct FairQueue {
+    agents: Lane,
+    aggregators: Lane,
+}
+
+/// The wake-ups of one role.
+#[derive(Debug)]
+struct Lane {
     state: Mutex<State>,
     changed: Notify,
     world: Arc<dyn World>,
@@ -144,6 +151,19 @@ impl State {
 
 impl FairQueue {
     pub fn new(world: Arc<dyn World>) -> Self {
+        Self { agents: Lane::new(Arc::clone(&world)), aggregators: Lane::new(world) }
+    }
+
+    fn lane(&self, role: Role) -> &Lane {
+        match role {
+            Role::Agent => &self.agents,
+            Role::Aggregator => &self.aggregators,
+        }
+    }
+}
+
+impl Lane {
+    fn new(world: Arc<dyn World>) -> Self {
         Self { state: Mutex::default(), changed: Notify::new(), world }
     }
 
@@ -190,12 +210,12 @@ impl FairQueue {
 
 impl Queue for FairQueue {
     fn publish(&self, turn: OpenTurn) -> BoxFuture<'_, ()> {
-        self.put(turn, 1);
+        self.lane(Role::of(&turn)).put(turn, 1);
         Box::pin(std::future::ready(()))
     }
 
-    fn take(&self) -> BoxFuture<'_, Delivery> {
-        Box::pin(self.next())
+    fn take(&self, role: Role) -> BoxFuture<'_, Delivery> {
+        Box::pin(self.lane(role).next())
     }
 
     fn acknowledge<'a>(&'a self, _: &'a Delivery) -> BoxFuture<'a, ()> {
@@ -203,7 +223,7 @@ impl Queue for FairQueue {
     }
 
     fn reject(&self, delivery: Delivery) -> BoxFuture<'_, ()> {
-        self.put(delivery.turn, delivery.count + 1);
+        self.lane(Role::of(&delivery.turn)).put(delivery.turn, delivery.count + 1);
         Box::pin(std::future::ready(()))
     }
 }

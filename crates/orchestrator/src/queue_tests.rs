@@ -1,5 +1,5 @@
 use super::*;
-use crate::ports::RealWorld;
+use crate::ports::{RealWorld, Role};
 use trellis_domain::record::Name;
 use trellis_domain::{Scope, SessionId};
 
@@ -13,7 +13,7 @@ fn turn(workspace: &str, run: &str, n: u32) -> OpenTurn {
 async fn drain(queue: &FairQueue, count: usize) -> Vec<String> {
     let mut taken = Vec::new();
     for _ in 0..count {
-        let key = queue.take().await.turn.key;
+        let key = queue.take(Role::Agent).await.turn.key;
         taken.push(format!("{}/{}/{}", key.scope.workspace, key.run, key.name));
     }
     taken

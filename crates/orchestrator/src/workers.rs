@@ -1,7 +1,7 @@
 //! Workers: take wake-ups, handle turns, survive what a turn does.
 
 use crate::driver::{Orchestrator, TurnError};
-use crate::ports::{BoxFuture, ConfigError, Delivery, OpenTurn, TurnKey};
+use crate::ports::{BoxFuture, ConfigError, Delivery, OpenTurn, Role, TurnKey};
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -17,11 +17,14 @@ pub struct WorkerOptions {
     pub concurrency: usize,
     /// How often open turns without a wake-up are looked for.
     pub sweep_every: Duration,
+    /// What this process does; the aggregator can also run alone.
+    pub roles: Vec<Role>,
 }
 
 impl Default for WorkerOptions {
     fn default() -> Self {
-        Self { concurrency: 1024, sweep_every: Duration::from_secs(5) }
+        let roles = vec![Role::Agent, Role::Aggregator];
+        Self { concurrency: 1024, sweep_every: Duration::from_secs(5), roles }
     }
 }
 
@@ -54,23 +57,33 @@ impl Workers {
     }
 
     /// Serves until asked to stop.
-    pub async fn run(&self, mut stop: watch::Receiver<Option<Stop>>) {
+    pub async fn run(&self, stop: watch::Receiver<Option<Stop>>) {
+        self.sweep().await;
+        let of = |role: Role| {
+            let stop = stop.clone();
+            // Boxed, because it is made once and would otherwise be carried around whole.
+            Box::pin(async move {
+                if self.options.roles.contains(&role) {
+                    self.serve(role, stop).await;
+                }
+            })
+        };
+        tokio::join!(of(Role::Agent), of(Role::Aggregator), self.sweep_until(stop.clone()));
+    }
+
+    /// Takes the turns of a role. Each role has places of its own: agents that wait for models must not keep a
+    /// fan-in from its deadline.
+    async fn serve(&self, role: Role, mut stop: watch::Receiver<Option<Stop>>) {
         let mut tasks = JoinSet::new();
         let places = Arc::new(Semaphore::new(self.options.concurrency));
         let suspects = Arc::new(Semaphore::new(1));
-        self.sweep().await;
         let mut failure = self.failure.subscribe();
-        let mut next_sweep = Box::pin(self.orchestrator.ports.world.sleep(self.options.sweep_every));
         while stop.borrow().is_none() && failure.borrow().is_none() {
             tokio::select! {
                 _ = stop.changed() => {}
                 _ = failure.changed() => {}
-                () = &mut next_sweep => {
-                    self.sweep().await;
-                    next_sweep = Box::pin(self.orchestrator.ports.world.sleep(self.options.sweep_every));
-                }
                 Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
-                (delivery, place) = self.next(&places) => {
+                (delivery, place) = self.next(role, &places) => {
                     let Some(claim) = Claims::claim(&self.orchestrator.claims, &delivery.turn.key) else { continue };
                     let worker = Worker {
                         orchestrator: Arc::clone(&self.orchestrator),
@@ -86,8 +99,8 @@ impl Workers {
         }
         suspects.close();
         loop {
-            if *stop.borrow_and_update() == Some(Stop::Abandon) {
-                self.abandon(&mut tasks).await;
+            if *stop.borrow_and_update() == Some(Stop::Abandon) || !self.is_awaited(role).await {
+                self.abandon(role, &mut tasks).await;
             }
             tokio::select! {
                 finished = tasks.join_next() => if finished.is_none() { break },
@@ -96,14 +109,42 @@ impl Workers {
         }
     }
 
-    /// A place first, then a wake-up: what waits for a place stays in the queue.
-    async fn next(&self, places: &Arc<Semaphore>) -> (Delivery, tokio::sync::OwnedSemaphorePermit) {
-        let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
-        (self.orchestrator.ports.queue.take().await, place)
+    /// Whether a turn in hand belongs to a run that has not ended. What others bring would be late in any case.
+    async fn is_awaited(&self, role: Role) -> bool {
+        for turn in self.held(role) {
+            let run = self.orchestrator.ports.journal.run(&turn.scope.workspace, &turn.run).await;
+            if !run.is_ok_and(|run| run.is_some_and(|run| run.state.is_end())) {
+                return true;
+            }
+        }
+        false
     }
 
-    async fn abandon(&self, tasks: &mut JoinSet<()>) {
-        let held = self.orchestrator.claims.held();
+    fn held(&self, role: Role) -> Vec<TurnKey> {
+        let mut held = self.orchestrator.claims.held();
+        held.retain(|turn| Role::of_turn(&turn.name) == role);
+        held
+    }
+
+    async fn sweep_until(&self, mut stop: watch::Receiver<Option<Stop>>) {
+        let mut failure = self.failure.subscribe();
+        while stop.borrow().is_none() && failure.borrow().is_none() {
+            tokio::select! {
+                _ = stop.changed() => {}
+                _ = failure.changed() => {}
+                () = self.orchestrator.ports.world.sleep(self.options.sweep_every) => self.sweep().await,
+            }
+        }
+    }
+
+    /// A place first, then a wake-up: what waits for a place stays in the queue.
+    async fn next(&self, role: Role, places: &Arc<Semaphore>) -> (Delivery, tokio::sync::OwnedSemaphorePermit) {
+        let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
+        (self.orchestrator.ports.queue.take(role).await, place)
+    }
+
+    async fn abandon(&self, role: Role, tasks: &mut JoinSet<()>) {
+        let held = self.held(role);
         tasks.shutdown().await;
         for turn in held {
             if let Err(error) = self.orchestrator.ports.journal.release(&turn).await {

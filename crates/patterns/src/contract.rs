@@ -1,11 +1,16 @@
 //! The contract between patterns and the shell: what a pattern may order.
 
+use crate::plan::Plan;
 use crate::react::React;
+use crate::reader::Reader;
 use crate::session::Session;
+use crate::supervisor::Supervisor;
 use serde_json::{Map, Value};
 use trellis_domain::Timestamp;
 use trellis_domain::decision::Decision;
-use trellis_domain::record::{Body, Name};
+use trellis_domain::document::Document;
+use trellis_domain::fan_out::FannedOut;
+use trellis_domain::record::{Ended, Name, Reading, Replied, Routed};
 use trellis_domain::run::Termination;
 
 /// A pattern is a reconciler over folded records: the same records always give the same orders, and
@@ -13,19 +18,24 @@ use trellis_domain::run::Termination;
 pub trait Pattern: Send + Sync + std::fmt::Debug {
     fn name(&self) -> &'static str;
 
+    /// The turn that a session of this pattern begins with.
+    fn first_turn(&self) -> Name;
+
     /// What is due in this turn. Orders whose outcome is recorded already are not repeated.
     fn decide(&self, session: &Session, turn: &Turn) -> Vec<Order>;
 }
 
-/// The implemented patterns.
-pub const IMPLEMENTED: &[&str] = &[React::NAME];
+const PATTERNS: [&'static dyn Pattern; 3] = [&React, &Plan, &Supervisor];
+
+/// The names of the implemented patterns.
+pub const IMPLEMENTED: &[&str] = &[React::NAME, Plan::NAME, Supervisor::NAME];
 
 /// The pattern of that name; an unknown name falls back to `react`, as in the original.
-pub fn pattern(_name: &str) -> &'static dyn Pattern {
-    &React
+pub fn pattern(name: &str) -> &'static dyn Pattern {
+    PATTERNS.into_iter().find(|pattern| pattern.name() == name).unwrap_or(&React)
 }
 
-/// The handling of one request: an iteration.
+/// The handling of one request: an iteration, a plan step, one act of a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
     pub name: Name,
@@ -38,8 +48,14 @@ pub struct Turn {
 pub enum Order {
     /// Do this and record its outcome under the name.
     Perform(Name, Effect),
-    /// Close this turn and open another.
+    /// Close this turn and open another. May be given several times.
     Open(Name),
+    /// Close this turn; others that are open will go on.
+    Close,
+    /// Close this turn, record the routing and open the first turn of the chosen pattern.
+    Become(Box<Routed>),
+    /// Close this turn, record the fan-out, begin a session for each of its goals and open its deadline.
+    FanOut(Box<FannedOut>),
     /// Close this turn and end the session.
     End(Ending),
 }
@@ -57,13 +73,16 @@ pub enum Effect {
     },
 }
 
-/// A prompt to send, and the set that its reply chooses from.
+/// A prompt to send, how its reply is read, and the sets that it chooses from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptOrder {
     pub id: &'static str,
     pub variables: Map<String, Value>,
-    /// The decision as it stands before the reply: options, no choice yet.
-    pub offered: Decision,
+    /// A JSON schema for the reply. Providers that can enforce it do; the reader is more lenient.
+    pub schema: Option<Value>,
+    pub reader: Reader,
+    /// The decisions as they stand before the reply: options, no choice yet.
+    pub offered: Vec<Decision>,
 }
 
 /// How a session ends.
@@ -72,20 +91,46 @@ pub struct Ending {
     pub reason: Termination,
     pub answer: String,
     pub error: Option<String>,
+    /// Steps or findings that the answer has to do without.
+    pub missing: Vec<u32>,
 }
 
 impl Ending {
+    pub fn answered(reason: Termination, answer: impl Into<String>) -> Self {
+        Self { reason, answer: answer.into(), error: None, missing: Vec::new() }
+    }
+
     pub fn failed(reason: Termination, error: impl Into<String>) -> Self {
-        Self { reason, answer: String::new(), error: Some(error.into()) }
+        Self { reason, answer: String::new(), error: Some(error.into()), missing: Vec::new() }
     }
 
     /// The record of this end.
-    pub fn into_body(self, session: &Session) -> Body {
-        Body::Ended(trellis_domain::record::Ended {
+    pub fn into_ended(self, session: &Session) -> Ended {
+        Ended {
             reason: self.reason,
-            answer: trellis_domain::document::Document::stored(self.answer),
+            answer: Document::stored(self.answer),
             error: self.error,
             usage: session.usage().clone(),
-        })
+            total: session.has_subagents().then(|| session.total_usage()),
+            criteria: session.routed().map(|routed| routed.termination.clone()).unwrap_or_default(),
+            missing: self.missing,
+        }
+    }
+}
+
+/// The reply that counts, or the order that gets one: asked once more, with the reason, if the first reply could not
+/// be used. What a second unusable reply means is the caller's business.
+pub fn settled<'s>(
+    session: &'s Session,
+    name: &Name,
+    prompt: impl FnOnce(Option<&str>) -> PromptOrder,
+) -> Result<&'s Replied, Order> {
+    let ask = |name: Name, problem| Order::Perform(name, Effect::AskModel(Box::new(prompt(problem))));
+    let Some(first) = session.replied(name) else { return Err(ask(name.clone(), None)) };
+    let Reading::Unreadable { reason } = &first.reading else { return Ok(first) };
+    let retry = name.retry();
+    match session.replied(&retry) {
+        Some(second) => Ok(second),
+        None => Err(ask(retry, Some(reason))),
     }
 }

@@ -3,11 +3,20 @@
 //! A pattern looks at a session's records and says what is due. It performs nothing and knows no
 //! clock: time, ids and replies arrive as data. The shell that performs orders is in `orchestrator`.
 
+mod choice;
 pub mod contract;
+#[cfg(test)]
+mod fixture;
+pub mod plan;
 pub mod react;
+pub mod reader;
 pub mod router;
 pub mod session;
+pub mod supervisor;
+mod synthesis;
 pub mod toolset;
+pub mod wire;
 
 pub use contract::{Effect, Ending, Order, Pattern, PromptOrder, Turn, pattern};
+pub use reader::{ReadReply, Reader};
 pub use session::Session;

@@ -1,155 +1,93 @@
 //! Each test folds records and reads the orders: no runtime, no clock.
 
 use super::*;
-use crate::router::{OperatorLimits, Wishes, route};
+use crate::fixture::{self, question, settings, turn};
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
-use trellis_domain::config::{Settings, StoredItem};
+use trellis_domain::SessionId;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentStep;
-use trellis_domain::record::{Accepted, Body, FORMAT, Header, Observed, PromptUse, Record};
-use trellis_domain::usage::Usage;
-use trellis_domain::{Collection, Flow, Hash, SessionId, Timestamp, Workspace};
+use trellis_domain::record::{Accepted, Exchange};
 
-struct Fixture {
-    session: Session,
-    seq: u64,
-}
+const TOOLS: [(&str, &str, &str); 3] = [
+    ("tool", "search", r#"{"type":"text-completion","name":"search","description":"about search","state":"searched"}"#),
+    ("tool", "read", r#"{"type":"text-completion","name":"read","applicable-states":["searched"]}"#),
+    ("agent", "additional-context", "Be kind."),
+];
+
+pub(super) struct Fixture(pub(super) fixture::Fixture);
 
 impl Fixture {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with(SomeLimits::default(), Vec::new())
     }
 
     fn with(limits: SomeLimits, history: Vec<AgentStep>) -> Self {
-        let tool = |key: &str, extra: &str| StoredItem {
-            kind: "tool".into(),
-            key: key.into(),
-            value: format!(r#"{{"type":"text-completion","name":"{key}","description":"about {key}"{extra}}}"#),
-        };
-        let context = StoredItem { kind: "agent".into(), key: "additional-context".into(), value: "Be kind.".into() };
-        let items =
-            [tool("search", r#","state":"searched""#), tool("read", r#","applicable-states":["searched"]"#), context];
-        let settings = Arc::new(Settings::take(3, items).0);
-        let routed = route(
-            &settings,
-            &Workspace::default(),
-            Wishes { limits: Some(&limits), framing: "Be brief.", ..Wishes::default() },
-            &OperatorLimits::default(),
-        );
-        let mut fixture = Self { session: Session::new(settings), seq: 0 };
-        fixture.record(
-            Name::session(),
-            Body::Accepted(Accepted {
-                question: "why?".into(),
-                request: Hash::ZERO,
-                group: None,
-                state: String::new(),
-                collection: Collection::default(),
-                streaming: true,
-                conversation: None,
-                pattern: String::new(),
-                task_type: String::new(),
-                framing: String::new(),
-                limits,
-                history,
-            }),
-        );
-        fixture.record(Name::pattern_decision(), Body::Routed(routed));
-        fixture
+        Self::asked(Accepted { limits, history, framing: "Be brief.".into(), ..question("why?") })
     }
 
-    fn record(&mut self, name: Name, body: Body) {
-        self.seq += 1;
-        self.session.apply(Arc::new(Record {
-            header: Header {
-                format: FORMAT,
-                workspace: Workspace::default(),
-                flow: Flow::default(),
-                run: SessionId::new("S").unwrap(),
-                session: SessionId::new("S").unwrap(),
-                name,
-                seq: self.seq,
-                version: self.seq,
-                causes: Vec::new(),
-                parents: Vec::new(),
-                content: Hash::ZERO,
-                config: Hash::ZERO,
-                attempt: 1,
-                late: false,
-                trace: None,
-                time: Timestamp::from_micros(0),
-            },
-            body,
-        }));
+    fn asked(accepted: Accepted) -> Self {
+        Self(fixture::Fixture::routed(settings(&TOOLS), accepted))
     }
 
     /// Records a reply as the shell would: parsed, and matched against what was offered.
-    fn reply(&mut self, n: u32, text: &str) {
-        let (thought, reading, decision) = interpret(parser::read(text), self.prompt(n).offered);
-        self.record(
-            Name::iteration(n),
-            Body::Replied(Replied {
-                prompt: PromptUse::default(),
-                raw: text.into(),
-                thought,
-                reading,
-                decision,
-                model: Some("m".into()),
-                in_token: Some(10),
-                out_token: Some(5),
-                ms: 7,
-                failures: Vec::new(),
-            }),
-        );
+    #[track_caller]
+    pub(super) fn reply(&mut self, n: u32, text: &str) {
+        self.0.reply(&self.decide(n), text);
     }
 
     fn observe(&mut self, n: u32, result: Result<&str, &str>, state: Option<&str>) {
-        let text = match result {
-            Ok(text) => text.to_owned(),
-            Err(error) => format!("Error: {error}"),
-        };
-        self.record(
-            Name::observation(n),
-            Body::Observed(Observed {
-                result: Document::stored(text),
-                error: result.err().map(str::to_owned),
-                ms: 3,
-                state: state.map(str::to_owned),
-                idempotency_key: Some("k".into()),
-                usage: Usage::default(),
-            }),
-        );
+        self.0.observe(Name::observation(n), result, state);
     }
 
-    fn decide(&self, n: u32) -> Vec<Order> {
-        React.decide(&self.session, &Turn { name: Name::iteration(n), now: Timestamp::from_micros(0) })
+    fn session(&self) -> &Session {
+        &self.0.session
+    }
+
+    pub(super) fn decide(&self, n: u32) -> Vec<Order> {
+        React.decide(self.session(), &turn(Name::iteration(n)))
     }
 
     fn prompt(&self, n: u32) -> crate::PromptOrder {
-        prompt::order(&self.session, n)
+        prompt::order(self.session(), n)
     }
 
     fn variable(&self, n: u32, name: &str) -> Value {
         self.prompt(n).variables[name].clone()
     }
 
-    fn report(&self, n: u32) -> String {
+    #[track_caller]
+    pub(super) fn report(&self, n: u32) -> String {
         match self.decide(n).as_slice() {
             [Order::Perform(name, Effect::Report { error })] if *name == Name::observation(n) => error.clone(),
             other => panic!("{other:?}"),
         }
     }
 
-    fn ending(&self, n: u32) -> Ending {
+    #[track_caller]
+    pub(super) fn ending(&self, n: u32) -> Ending {
         match self.decide(n).as_slice() {
             [Order::End(ending)] => ending.clone(),
             other => panic!("{other:?}"),
         }
     }
+
+    /// Plays an iteration whose reply is this, and says whether a tool was called in it.
+    #[track_caller]
+    pub(super) fn play(&mut self, n: u32, text: &str, result: &str) -> bool {
+        self.reply(n, text);
+        let orders = self.decide(n);
+        let called = matches!(orders.as_slice(), [Order::Perform(_, Effect::CallTool { .. })]);
+        if called {
+            self.observe(n, Ok(result), None);
+        } else {
+            self.0.report(&orders);
+        }
+        assert_eq!(self.decide(n), [Order::Open(Name::iteration(n + 1))]);
+        called
+    }
 }
 
-const SEARCH: &str = "Thought: look\nAction: search\nArgs: {\"question\": \"x\"}";
+pub(super) const SEARCH: &str = "Thought: look\nAction: search\nArgs: {\"question\": \"x\"}";
 
 #[test]
 fn a_fresh_turn_asks_the_model_with_the_tools_that_apply() {
@@ -197,10 +135,7 @@ fn a_state_reached_by_success_brings_its_tools_and_a_failure_does_not() {
 fn an_answer_ends_the_session() {
     let mut fixture = Fixture::new();
     fixture.reply(1, "Thought: easy\nFinal Answer: 42\n\n- really");
-    assert_eq!(
-        fixture.ending(1),
-        Ending { reason: Termination::FinalAnswer, answer: "42\n\n- really".into(), error: None }
-    );
+    assert_eq!(fixture.ending(1), Ending::answered(Termination::FinalAnswer, "42\n\n- really"));
 }
 
 #[test]
@@ -208,7 +143,7 @@ fn an_unknown_tool_is_told_to_the_model_with_the_tools_there_are() {
     let mut fixture = Fixture::new();
     fixture.reply(1, "Thought: hm\nAction: read\nArgs: {}");
     assert_eq!(fixture.report(1), "there is no tool `read`; available tools: search");
-    let decision = &fixture.session.reply(1).unwrap().decision[0];
+    let decision = &fixture.session().reply(1).unwrap().decision[0];
     assert!(decision.chosen.is_empty(), "nothing outside the set counts as chosen");
     assert_eq!(decision.rejected.as_ref().map(Document::text), Some("read"));
 }
@@ -251,21 +186,8 @@ fn exactly_so_many_iterations_can_run_and_the_end_tells_what_was_found() {
 #[test]
 fn a_failed_model_call_ends_the_session_with_its_reason() {
     let mut fixture = Fixture::new();
-    fixture.record(
-        Name::iteration(1),
-        Body::Replied(Replied {
-            prompt: PromptUse::default(),
-            raw: "".into(),
-            thought: None,
-            reading: Reading::Failed { reason: "the model did not answer within 120 s".into() },
-            decision: Vec::new(),
-            model: None,
-            in_token: None,
-            out_token: None,
-            ms: 120_000,
-            failures: Vec::new(),
-        }),
-    );
+    let orders = fixture.decide(1);
+    fixture.0.fail(&orders, "the model did not answer within 120 s");
     let ending = fixture.ending(1);
     assert_eq!(
         (ending.reason, ending.error.as_deref()),
@@ -276,7 +198,7 @@ fn a_failed_model_call_ends_the_session_with_its_reason() {
 #[test]
 fn brought_history_is_context_and_costs_no_iterations() {
     let step = AgentStep { thought: "t".into(), action: "a".into(), observation: "o".into(), ..AgentStep::default() };
-    let fixture = Fixture::with(SomeLimits::default(), vec![step]);
+    let fixture = Fixture::asked(Accepted { history: vec![step], ..question("why?") });
     assert_eq!(fixture.variable(1, "history").as_array().map(Vec::len), Some(1));
     assert!(matches!(fixture.decide(1).as_slice(), [Order::Perform(..)]));
 }
@@ -296,7 +218,7 @@ fn usage_adds_up_over_iterations() {
     fixture.reply(1, SEARCH);
     fixture.observe(1, Ok("x"), None);
     fixture.reply(2, "Final Answer: y");
-    let usage = fixture.session.usage();
+    let usage = fixture.session().usage();
     assert_eq!((usage.in_token, usage.out_token, usage.model_calls, usage.tool_calls), (Some(20), Some(10), 2, 1));
     assert_eq!((usage.model_ms, usage.tool_ms, usage.model.as_deref()), (14, 3, Some("m")));
 }
@@ -307,4 +229,72 @@ fn arguments_nested_deeper_than_a_record_can_hold_are_told_to_the_model() {
     let deep = [r#"{"a":"#.repeat(100), "1".to_owned(), "}".repeat(100)].concat();
     fixture.reply(1, &format!("Thought: deep\nAction: search\nArgs: {deep}"));
     assert!(fixture.report(1).contains("64 levels"), "{}", fixture.report(1));
+}
+
+#[test]
+fn what_is_known_at_a_limit_leaves_out_what_only_the_model_was_told() {
+    let limits = SomeLimits { max_iterations: Some(2), ..SomeLimits::default() };
+    let mut fixture = Fixture::with(limits, Vec::new());
+    fixture.play(1, "Thought: I wonder.", "");
+    fixture.play(2, "Thought: I still wonder.", "");
+    assert_eq!(
+        fixture.ending(3).answer,
+        "No final answer after 2 iterations, which is the limit. Nothing was found so far."
+    );
+}
+
+#[test]
+fn a_failing_tool_is_part_of_what_is_known() {
+    let limits = SomeLimits { max_iterations: Some(1), ..SomeLimits::default() };
+    let mut fixture = Fixture::with(limits, Vec::new());
+    fixture.reply(1, SEARCH);
+    fixture.observe(1, Err("no network"), None);
+    assert!(fixture.ending(2).answer.ends_with("Found so far:\n- search: Error: no network"));
+}
+
+#[test]
+fn the_prompt_tells_when_to_stop_in_the_words_of_the_task_type() {
+    let general = ("agent-task-type", "general", r#"{"framing":"Be brief.","termination":"Two sources agree."}"#);
+    let fixture = fixture::Fixture::routed(settings(&[TOOLS[2], general]), question("why?"));
+    assert_eq!(fixture.session.context(), "Be kind.\n\nBe brief.\n\nWhen to stop: Two sources agree.");
+}
+
+#[test]
+fn the_prompt_tells_what_was_said_earlier_in_the_conversation() {
+    let exchange = |run: &str, question: &str, answer: &str| Exchange {
+        run: SessionId::new(run).unwrap(),
+        question: question.into(),
+        answer: answer.into(),
+    };
+    let earlier = vec![exchange("a", "Who?", "Ada."), exchange("b", "When?", "1843.")];
+    let fixture = Fixture::asked(Accepted { earlier, ..question("why?") });
+    assert_eq!(
+        fixture.variable(1, "context"),
+        "Be kind.\n\nEarlier in this conversation:\n\nQuestion: Who?\nAnswer: Ada.\n\n\
+         Question: When?\nAnswer: 1843."
+    );
+}
+
+#[test]
+fn without_anything_to_tell_the_context_is_null() {
+    let fixture = fixture::Fixture::routed(settings(&[]), question("why?"));
+    assert_eq!(fixture.session.context(), Value::Null);
+}
+
+#[test]
+fn a_turn_of_another_pattern_ends_the_session_instead_of_hanging() {
+    let fixture = Fixture::new();
+    let orders = React.decide(fixture.session(), &turn(Name::decompose()));
+    assert!(matches!(orders.as_slice(), [Order::End(ending)] if ending.reason == Termination::Error), "{orders:?}");
+}
+
+#[test]
+fn a_session_folded_again_decides_the_same() {
+    let mut fixture = Fixture::new();
+    fixture.play(1, SEARCH, "a fact");
+    fixture.reply(2, SEARCH);
+    let mut again = fixture::Fixture::routed(settings(&TOOLS), question("other")).session;
+    again = Session::new(again.settings().clone(), std::sync::Arc::default());
+    fixture.session().in_order().for_each(|record| again.apply(std::sync::Arc::clone(record)));
+    assert_eq!(React.decide(&again, &turn(Name::iteration(2))), fixture.decide(2));
 }

@@ -1,21 +1,27 @@
 //! A session as its records tell it.
 
+use crate::router::OperatorLimits;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::config::Settings;
+use trellis_domain::fan_out::{FannedOut, Joined};
 use trellis_domain::ids::config_iri;
 use trellis_domain::limits::Limits;
 use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Record, Replied, Routed};
 use trellis_domain::usage::Usage;
-use trellis_domain::{Hash, Timestamp};
+use trellis_domain::{Hash, SessionId, Timestamp, Workspace};
 
 /// Folded records of one session, with the configuration it is pinned to.
 #[derive(Debug, Clone)]
 pub struct Session {
     settings: Arc<Settings>,
+    operator: Arc<OperatorLimits>,
     /// The version of the newest record folded in.
     seen: u64,
     records: BTreeMap<Name, Arc<Record>>,
+    /// The names of the records that count, in the order in which they were committed.
+    order: Vec<Name>,
     tool_state: String,
     usage: Usage,
 }
@@ -24,18 +30,27 @@ pub struct Session {
 pub const NO_STATE: &str = "undefined";
 
 impl Session {
-    pub fn new(settings: Arc<Settings>) -> Self {
-        let tool_state = NO_STATE.to_owned();
-        Self { settings, seen: 0, records: BTreeMap::new(), tool_state, usage: Usage::default() }
+    pub fn new(settings: Arc<Settings>, operator: Arc<OperatorLimits>) -> Self {
+        Self {
+            settings,
+            operator,
+            seen: 0,
+            records: BTreeMap::new(),
+            order: Vec::new(),
+            tool_state: NO_STATE.to_owned(),
+            usage: Usage::default(),
+        }
     }
 
     /// Folds one record in. Records that arrived after the end change nothing that counts.
     pub fn apply(&mut self, record: Arc<Record>) {
         self.seen = self.seen.max(record.header.version);
-        if !record.header.late && !self.records.contains_key(&record.header.name) {
+        let name = record.header.name.clone();
+        if !record.header.late && !self.records.contains_key(&name) {
             self.count(&record.body);
+            self.order.push(name.clone());
         }
-        self.records.insert(record.header.name.clone(), record);
+        self.records.insert(name, record);
     }
 
     fn count(&mut self, body: &Body) {
@@ -47,8 +62,22 @@ impl Session {
                     self.tool_state.clone_from(state);
                 }
             }
-            Body::Accepted(_) | Body::Routed(_) | Body::Replied(_) | Body::Ended(_) => {}
+            Body::Accepted(_)
+            | Body::Routed(_)
+            | Body::Replied(_)
+            | Body::FannedOut(_)
+            | Body::Joined(_)
+            | Body::Ended(_) => {}
         }
+    }
+
+    /// The records that count, in the order in which they were committed.
+    pub fn in_order(&self) -> impl Iterator<Item = &Arc<Record>> {
+        self.order.iter().filter_map(|name| self.records.get(name))
+    }
+
+    pub fn operator(&self) -> &OperatorLimits {
+        &self.operator
     }
 
     pub fn settings(&self) -> &Arc<Settings> {
@@ -57,8 +86,7 @@ impl Session {
 
     /// The IRI of all configuration items of a type in this session's workspace.
     pub fn config_source(&self, kind: &str) -> String {
-        let workspace = self.records.values().next().map(|record| record.header.workspace.clone());
-        config_iri(&workspace.unwrap_or_default(), kind, None)
+        config_iri(&self.workspace(), kind, None)
     }
 
     pub fn seen(&self) -> u64 {
@@ -78,47 +106,101 @@ impl Session {
     }
 
     pub fn accepted(&self) -> Option<&Accepted> {
-        match &self.records.get(&Name::session())?.body {
-            Body::Accepted(accepted) => Some(accepted),
-            Body::Routed(_) | Body::Replied(_) | Body::Observed(_) | Body::Ended(_) => None,
-        }
+        self.records.get(&Name::session())?.body.as_accepted()
     }
 
     pub fn started(&self) -> Option<Timestamp> {
         Some(self.records.get(&Name::session())?.header.time)
     }
 
-    pub fn routed(&self) -> Option<&Routed> {
-        match &self.records.get(&Name::pattern_decision())?.body {
-            Body::Routed(routed) => Some(routed),
-            Body::Accepted(_) | Body::Replied(_) | Body::Observed(_) | Body::Ended(_) => None,
-        }
+    pub fn id(&self) -> Option<&SessionId> {
+        self.records.values().next().map(|record| &record.header.session)
     }
 
+    pub fn workspace(&self) -> Workspace {
+        self.records.values().next().map(|record| record.header.workspace.clone()).unwrap_or_default()
+    }
+
+    /// How many sessions stand above this one.
+    pub fn depth(&self) -> u32 {
+        let parent = self.accepted().and_then(|accepted| accepted.parent.as_ref());
+        parent.map_or(0, |parent| u32::try_from(parent.ancestors.len()).unwrap_or(u32::MAX))
+    }
+
+    pub fn question(&self) -> &str {
+        self.accepted().map_or("", |accepted| accepted.question.text())
+    }
+
+    pub fn routed(&self) -> Option<&Routed> {
+        self.records.get(&Name::pattern_decision())?.body.as_routed()
+    }
+
+    /// The limits in force. Before routing these are the operator's and the request's own.
     pub fn limits(&self) -> Limits {
-        self.routed().map(|routed| routed.limits.clone()).unwrap_or_default()
+        let unrouted = || {
+            let request = self.accepted().map(|accepted| accepted.limits.clone());
+            self.operator.refined(&request.unwrap_or_default())
+        };
+        self.routed().map_or_else(unrouted, |routed| routed.limits.clone())
+    }
+
+    /// A model's reply by name.
+    pub fn replied(&self, name: &Name) -> Option<&Replied> {
+        self.records.get(name)?.body.as_replied()
+    }
+
+    pub fn observed(&self, name: &Name) -> Option<&Observed> {
+        self.records.get(name)?.body.as_observed()
     }
 
     /// The model's reply in iteration `n`.
     pub fn reply(&self, n: u32) -> Option<&Replied> {
-        match &self.records.get(&Name::iteration(n))?.body {
-            Body::Replied(replied) => Some(replied),
-            Body::Accepted(_) | Body::Routed(_) | Body::Observed(_) | Body::Ended(_) => None,
-        }
+        self.replied(&Name::iteration(n))
     }
 
     pub fn observation(&self, n: u32) -> Option<&Observed> {
-        match &self.records.get(&Name::observation(n))?.body {
-            Body::Observed(observed) => Some(observed),
-            Body::Accepted(_) | Body::Routed(_) | Body::Replied(_) | Body::Ended(_) => None,
-        }
+        self.observed(&Name::observation(n))
+    }
+
+    pub fn fan_out(&self, round: u32) -> Option<&FannedOut> {
+        self.records.get(&Name::fan_out(round))?.body.as_fanned_out()
+    }
+
+    pub fn joined(&self, round: u32) -> Option<&Joined> {
+        self.records.get(&Name::join(round))?.body.as_joined()
+    }
+
+    /// All fan-outs so far, first round first.
+    pub fn fan_outs(&self) -> impl Iterator<Item = &FannedOut> {
+        (1..).map_while(|round| self.fan_out(round))
     }
 
     pub fn ended(&self) -> Option<&Ended> {
-        match &self.records.get(&Name::end())?.body {
-            Body::Ended(ended) => Some(ended),
-            Body::Accepted(_) | Body::Routed(_) | Body::Replied(_) | Body::Observed(_) => None,
+        self.records.get(&Name::end())?.body.as_ended()
+    }
+
+    /// What every prompt is told besides the question: the configured context, the framing, the task type's words
+    /// on when to stop, and what was said before in the conversation. Null if there is none of them.
+    pub fn context(&self) -> Value {
+        let routed = self.routed();
+        let framing = routed.map(|routed| routed.framing.clone()).unwrap_or_default();
+        let stop = routed.map(|routed| routed.termination.as_str()).filter(|words| !words.is_empty());
+        let stop = stop.map(|words| format!("When to stop: {words}")).unwrap_or_default();
+        let parts = [self.settings.additional_context.clone(), framing, stop, self.earlier()];
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        if parts.is_empty() { Value::Null } else { json!(parts.join("\n\n")) }
+    }
+
+    /// The earlier questions and answers of the conversation.
+    pub fn earlier(&self) -> String {
+        let earlier = self.accepted().map(|accepted| accepted.earlier.as_slice()).unwrap_or_default();
+        if earlier.is_empty() {
+            return String::new();
         }
+        let exchange = |exchange: &trellis_domain::record::Exchange| {
+            format!("\n\nQuestion: {}\nAnswer: {}", exchange.question, exchange.answer)
+        };
+        format!("Earlier in this conversation:{}", earlier.iter().map(exchange).collect::<String>())
     }
 
     /// The state that decides which tools apply.
@@ -126,8 +208,22 @@ impl Session {
         &self.tool_state
     }
 
+    /// What the session itself has cost so far.
     pub fn usage(&self) -> &Usage {
         &self.usage
+    }
+
+    pub fn has_subagents(&self) -> bool {
+        self.fan_out(1).is_some()
+    }
+
+    /// The same with all subagents that were joined.
+    pub fn total_usage(&self) -> Usage {
+        let mut total = self.usage.clone();
+        for joined in (1..).map_while(|round| self.joined(round)) {
+            joined.members.iter().for_each(|member| total.add(&member.usage));
+        }
+        total
     }
 }
 
@@ -148,6 +244,6 @@ pub fn cost(body: &Body) -> Usage {
             usage.add(&Usage { tool_ms: observed.ms, tool_calls, ..Usage::default() });
             usage
         }
-        Body::Accepted(_) | Body::Routed(_) | Body::Ended(_) => Usage::default(),
+        Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => Usage::default(),
     }
 }

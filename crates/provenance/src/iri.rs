@@ -8,6 +8,8 @@ pub use trellis_domain::ids::config_iri as config_item;
 use trellis_domain::SessionId;
 use trellis_domain::decision::DecisionKind;
 use trellis_domain::ids::iri_part;
+use trellis_domain::record::Name;
+use trellis_domain::run::Termination;
 
 /// What every agent IRI begins with.
 pub const AGENT: &str = "urn:trustgraph:agent:";
@@ -68,11 +70,15 @@ nodes! {
     /// Document with the result of plan step `i`.
     step_document(i: u32) = "step/{i}/doc";
     step_thought(i: u32) = "step/{i}/thought";
+    /// What the tool of plan step `i` brought after the session's end.
+    late_step_result(i: u32) = "step/{i}/result";
     decomposition_thought() = "decompose/thought";
     /// The specification's record of a fan-out.
     fan_out(correlation: &str) = "fanout/{correlation}";
     /// Document with goal `i` of a fan-out.
     fan_out_goal(correlation: &str, i: u32) = "fanout/{correlation}/goal/{i}";
+    /// How the fan-in of a fan-out went on.
+    join(correlation: &str) = "fanout/{correlation}/join";
     /// The finding for goal `i` of a supervisor, counted from 0.
     finding(i: u32) = "finding/{i}";
     /// Document with finding `i`.
@@ -92,6 +98,21 @@ nodes! {
 /// The decomposition of round `r`, counted from 1. The first has the plain name.
 pub fn decomposition(session: &SessionId, r: u32) -> String {
     if r <= 1 { format!("{AGENT}{session}/decompose") } else { format!("{AGENT}{session}/decompose/{r}") }
+}
+
+/// The first plan (0) or the revision `k` of it.
+pub fn plan_number(session: &SessionId, k: u32) -> String {
+    if k == 0 { plan(session) } else { plan_revision(session, k) }
+}
+
+/// The node that a session ends with.
+pub fn terminal(session: &SessionId, reason: Termination) -> String {
+    if reason.is_synthesis() { synthesis(session) } else { conclusion(session) }
+}
+
+/// What is known under a record's own name.
+pub fn named(session: &SessionId, name: &Name) -> String {
+    format!("{AGENT}{session}/{name}")
 }
 
 /// The choice of a kind that belongs to a node. A repeated choice of one kind, counted from 1, gets its number.
@@ -149,10 +170,28 @@ pub fn session_of(iri: &str) -> Option<&str> {
     rest.split(['/', '#']).next().filter(|session| !session.is_empty())
 }
 
+/// What an agent IRI says below its session, such as `step/3/thought`.
+pub fn path_of(iri: &str) -> Option<&str> {
+    let (_, path) = iri.strip_prefix(AGENT)?.split_once('/')?;
+    path.split('#').next()
+}
+
 /// The iteration that an agent IRI belongs to.
 pub fn iteration_of(iri: &str) -> Option<u32> {
-    let (_, path) = iri.strip_prefix(AGENT)?.split_once('/')?;
-    path.split(['/', '#']).next()?.strip_prefix('i')?.parse().ok()
+    path_of(iri)?.split('/').next()?.strip_prefix('i')?.parse().ok()
+}
+
+/// The number behind a word at the beginning of an agent IRI's path, such as 3 in `step/3/thought`.
+///
+/// ```
+/// use trellis_provenance::iri::number_of;
+///
+/// assert_eq!(number_of("urn:trustgraph:agent:8f2c1a/step/3/thought", "step"), Some(3));
+/// assert_eq!(number_of("urn:trustgraph:agent:8f2c1a/plan", "plan"), None, "the first plan has no number");
+/// ```
+pub fn number_of(iri: &str, word: &str) -> Option<u32> {
+    let rest = path_of(iri)?.strip_prefix(word)?.strip_prefix('/')?;
+    rest.split('/').next()?.parse().ok()
 }
 
 #[cfg(test)]

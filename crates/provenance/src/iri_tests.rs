@@ -23,15 +23,19 @@ fn every_name_is_as_the_reference_says() {
         answer(s),
         plan(s),
         plan_revision(s, 2),
+        plan_number(s, 0),
+        plan_number(s, 1),
         plan_thought(s),
         step(s, 0),
         step_document(s, 0),
         step_thought(s, 0),
+        late_step_result(s, 0),
         decomposition(s, 1),
         decomposition(s, 2),
         decomposition_thought(s),
         fan_out(s, "c1"),
         fan_out_goal(s, "c1", 0),
+        join(s, "c1"),
         finding(s, 0),
         finding_document(s, 0),
         review(s, 1),
@@ -40,6 +44,9 @@ fn every_name_is_as_the_reference_says() {
         synthesis(s),
         synthesis_document(s),
         synthesis_thought(s),
+        terminal(s, Termination::FinalAnswer),
+        terminal(s, Termination::SubagentsPartial),
+        named(s, &Name::route_task_type()),
         decision(&iteration(s, 3), DecisionKind::Tool, 1),
         decision(&iteration(s, 3), DecisionKind::Tool, 2),
     ];
@@ -57,15 +64,19 @@ fn every_name_is_as_the_reference_says() {
         urn:trustgraph:agent:S/answer
         urn:trustgraph:agent:S/plan
         urn:trustgraph:agent:S/plan/2
+        urn:trustgraph:agent:S/plan
+        urn:trustgraph:agent:S/plan/1
         urn:trustgraph:agent:S/plan/thought
         urn:trustgraph:agent:S/step/0
         urn:trustgraph:agent:S/step/0/doc
         urn:trustgraph:agent:S/step/0/thought
+        urn:trustgraph:agent:S/step/0/result
         urn:trustgraph:agent:S/decompose
         urn:trustgraph:agent:S/decompose/2
         urn:trustgraph:agent:S/decompose/thought
         urn:trustgraph:agent:S/fanout/c1
         urn:trustgraph:agent:S/fanout/c1/goal/0
+        urn:trustgraph:agent:S/fanout/c1/join
         urn:trustgraph:agent:S/finding/0
         urn:trustgraph:agent:S/finding/0/doc
         urn:trustgraph:agent:S/review/1
@@ -74,6 +85,9 @@ fn every_name_is_as_the_reference_says() {
         urn:trustgraph:agent:S/synthesis
         urn:trustgraph:agent:S/synthesis/doc
         urn:trustgraph:agent:S/synthesis/thought
+        urn:trustgraph:agent:S/final
+        urn:trustgraph:agent:S/synthesis
+        urn:trustgraph:agent:S/route/task-type
         urn:trustgraph:agent:S/i3/decision/tool
         urn:trustgraph:agent:S/i3/decision/tool/2"#]]
     .assert_eq(&names.join("\n"));

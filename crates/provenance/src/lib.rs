@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them"))]
 
+mod asking;
 pub mod check;
 pub mod documents;
 pub mod export;
@@ -20,12 +21,20 @@ pub mod vocabulary;
 pub use check::{Fault, check};
 pub use documents::{DocumentRef, documents};
 pub use export::{ExportError, Format, export, to_oxrdf};
-pub use project::{Event, events, project};
+pub use project::{DIRECT_STEP, Event, Projector, events, project};
 pub use trace::{SessionTrace, Step, Trace, trace};
 
 #[cfg(test)]
+mod check_promises_tests;
+#[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod project_patterns_tests;
+#[cfg(test)]
+mod project_promises_tests;
 #[cfg(test)]
 mod random_run;
 #[cfg(test)]
 mod stock_reader_tests;
+#[cfg(test)]
+mod trace_records_tests;

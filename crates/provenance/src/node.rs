@@ -1,26 +1,53 @@
 //! Writing quads about one subject.
 
 use crate::vocabulary::{GRAPH_RETRIEVAL, prov, rdf, rdfs, tg, trellis};
-use trellis_domain::ConversationId;
-use trellis_domain::document::Document;
+use std::sync::Arc;
+use trellis_domain::document::{Document, Payload};
 use trellis_domain::rdf::{Quad, Term};
-use trellis_domain::record::Header;
+use trellis_domain::usage::Usage;
 
-/// Statements about one subject, in the order in which they were made. Literals are untyped, as the
-/// stock reader expects them.
+/// Statements about one subject, in the order in which they were made, and the documents that they refer
+/// to: so the graph and the library cannot disagree. Literals are untyped, as the stock reader expects them.
 #[derive(Debug)]
 pub(crate) struct Node {
     iri: String,
     quads: Vec<Quad>,
+    documents: Vec<StoredText>,
+}
+
+/// A document as a node refers to it.
+#[derive(Debug)]
+pub(crate) struct StoredText {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) document: Document,
 }
 
 impl Node {
     pub(crate) fn new(iri: impl Into<String>) -> Self {
-        Self { iri: iri.into(), quads: Vec::new() }
+        Self { iri: iri.into(), quads: Vec::new(), documents: Vec::new() }
     }
 
-    pub(crate) fn into_quads(self) -> Vec<Quad> {
-        self.quads
+    /// A document that carries its own hash, because what refers to it has several documents, or has to do without
+    /// `tg:document`: the stock reader takes the last one of an event for the event's own.
+    pub(crate) fn pinned(id: impl Into<String>, title: impl ToString, document: &Document) -> Self {
+        let id = id.into();
+        let stored = StoredText { id: id.clone(), title: title.to_string(), document: document.clone() };
+        let mut node = Self::new(id).text(trellis::DOCUMENT_HASH, document.sha256);
+        node.documents.push(stored);
+        node
+    }
+
+    pub(crate) fn iri(&self) -> &str {
+        &self.iri
+    }
+
+    pub(crate) fn into_parts(self) -> (Vec<Quad>, Vec<StoredText>) {
+        (self.quads, self.documents)
+    }
+
+    pub(crate) fn says(&self, property: &str) -> bool {
+        self.quads.iter().any(|quad| quad.p.as_iri() == Some(property))
     }
 
     fn say(mut self, property: &str, object: Term) -> Self {
@@ -38,6 +65,11 @@ impl Node {
         values.into_iter().fold(self, |node, value| node.say(property, Term::literal(value.to_string())))
     }
 
+    /// The word `true`, or nothing.
+    pub(crate) fn flag(self, property: &str, holds: bool) -> Self {
+        self.texts(property, holds.then_some(true))
+    }
+
     pub(crate) fn link(self, property: &str, target: impl Into<String>) -> Self {
         self.links(property, [target])
     }
@@ -45,6 +77,11 @@ impl Node {
     /// One link per target; for an option, one or none.
     pub(crate) fn links<T: Into<String>>(self, property: &str, targets: impl IntoIterator<Item = T>) -> Self {
         targets.into_iter().fold(self, |node, target| node.say(property, Term::iri(target)))
+    }
+
+    /// Links to nodes that travel with this one.
+    pub(crate) fn links_to(self, property: &str, nodes: &[Self]) -> Self {
+        self.links(property, nodes.iter().map(Self::iri))
     }
 
     pub(crate) fn types(self, classes: &[&str]) -> Self {
@@ -60,11 +97,11 @@ impl Node {
     }
 
     /// Refers to a document and pins its content, if it was stored.
-    pub(crate) fn document(self, id: &str, document: Option<&Document>) -> Self {
-        match document.filter(|document| document.stored) {
-            Some(document) => self.link(tg::DOCUMENT, id).text(trellis::DOCUMENT_HASH, document.sha256),
-            None => self,
-        }
+    pub(crate) fn document(self, id: &str, title: impl ToString, document: Option<&Document>) -> Self {
+        let Some(document) = document.filter(|document| document.stored) else { return self };
+        let mut node = self.link(tg::DOCUMENT, id).text(trellis::DOCUMENT_HASH, document.sha256);
+        node.documents.push(StoredText { id: id.to_owned(), title: title.to_string(), document: document.clone() });
+        node
     }
 
     /// An error as the original writes it: a mixed-in class and the text.
@@ -75,10 +112,29 @@ impl Node {
         }
     }
 
-    /// What is said of every main node about the record behind it.
-    pub(crate) fn marks(self, header: &Header, conversation: Option<&ConversationId>) -> Self {
-        self.texts(trellis::CONVERSATION_ID, conversation)
-            .texts(trellis::ATTEMPT, (header.attempt > 1).then_some(header.attempt))
-            .texts(trellis::LATE, header.late.then_some(true))
+    /// What asking models took. Counts that the provider did not report stay absent: missing is not zero.
+    pub(crate) fn cost(self, usage: &Usage) -> Self {
+        self.texts(tg::LLM_DURATION_MS, (usage.model_calls > 0 || usage.model_ms > 0).then_some(usage.model_ms))
+            .texts(tg::IN_TOKEN, usage.in_token)
+            .texts(tg::OUT_TOKEN, usage.out_token)
+            .texts(tg::LLM_MODEL, usage.model.as_ref())
     }
+
+    /// What is said of every main node about the record behind it.
+    pub(crate) fn marks(self, attempt: u32, late: bool) -> Self {
+        self.texts(trellis::ATTEMPT, (attempt > 1).then_some(attempt)).flag(trellis::LATE, late)
+    }
+}
+
+/// A text of a record as a document: it lies where the record lies.
+pub(crate) fn as_document(text: &Payload) -> Option<Document> {
+    match text {
+        Payload::Inline(text) => Document::stored(Arc::clone(text)),
+        Payload::Blob { blob, .. } => Some(Document { text: text.clone(), sha256: *blob, stored: true }),
+    }
+}
+
+/// Cuts by Unicode scalar, as the original does.
+pub(crate) fn first_chars(text: &str, count: usize) -> &str {
+    text.char_indices().nth(count).map_or(text, |(end, _)| &text[..end])
 }

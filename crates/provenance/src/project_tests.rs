@@ -1,24 +1,15 @@
 use super::*;
-use crate::fixture::{Script, answer, call, ending, only_option, react_run, result, routing, tool_choice, unreadable};
-use crate::random_run::any_run;
-use crate::vocabulary::{ALL, GRAPH_RETRIEVAL, prov, trellis};
+use crate::fixture::{
+    Script, answer, call, ending, only_option, react_run, result, routing, said, tool_choice, unreadable,
+};
+use crate::vocabulary::{prov, tg};
 use crate::{Format, export, iri};
 use expect_test::{expect, expect_file};
-use proptest::prelude::*;
 use serde_json::json;
-use std::collections::BTreeSet;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::Document;
-use trellis_domain::record::Replied;
+use trellis_domain::rdf::Term;
 use trellis_domain::run::Termination;
-
-/// What a node says, without what every node says.
-fn said(quads: &[Quad], node: &str) -> String {
-    let short = |term: &Term| term.text().rsplit_once(['/', '#', ':']).map_or("", |(_, name)| name).to_owned();
-    let about = quads.iter().filter(|quad| quad.s.text() == node);
-    let lines: Vec<_> = about.map(|quad| format!("{} {}", short(&quad.p), quad.o)).collect();
-    lines.join("\n")
-}
 
 fn parents(quads: &[Quad], node: &str) -> Vec<String> {
     let edges = quads.iter().filter(|quad| quad.s.text() == node && quad.p.text() == prov::WAS_DERIVED_FROM);
@@ -166,67 +157,4 @@ fn a_text_that_was_not_stored_is_not_referred_to() {
     let answer = iri::answer(&records[0].header.session);
     assert!(quads.iter().all(|quad| quad.s.text() != answer && quad.o.text() != answer));
     assert!(quads.iter().any(|quad| quad.o == Term::iri(tg::class::ANSWER)), "there was an answer all the same");
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn the_order_of_records_does_not_matter(
-        (records, shuffled) in any_run().prop_flat_map(|records| (Just(records.clone()), Just(records).prop_shuffle()))
-    ) {
-        prop_assert_eq!(project(&records), project(&shuffled));
-        prop_assert_eq!(events(&records), events(&shuffled));
-    }
-
-    #[test]
-    fn what_comes_later_never_changes_an_event(records in any_run()) {
-        let all = events(&records);
-        for end in 0..records.len() {
-            let some = events(&records[..end]);
-            prop_assert_eq!(&all[..some.len()], some.as_slice());
-        }
-    }
-
-    #[test]
-    fn the_graph_is_sorted_in_one_named_graph_and_free_of_types(records in any_run()) {
-        let quads = project(&records);
-        prop_assert!(quads.is_sorted());
-        for quad in &quads {
-            prop_assert_eq!(quad.g.as_deref(), Some(GRAPH_RETRIEVAL));
-            if let Term::Literal { datatype, language, .. } = &quad.o {
-                prop_assert!(datatype.is_empty() && language.is_empty());
-            }
-        }
-    }
-
-    #[test]
-    fn every_name_is_in_the_vocabulary(records in any_run()) {
-        let known: BTreeSet<&str> = ALL.iter().copied().flatten().copied().collect();
-        for quad in project(&records) {
-            prop_assert!(known.contains(quad.p.text()), "{}", quad.p);
-            prop_assert!(quad.p.text() != rdf::TYPE || known.contains(quad.o.text()), "{}", quad.o);
-        }
-    }
-
-    #[test]
-    fn inline_quads_lack_only_reflections(records in any_run()) {
-        for event in events(&records) {
-            let reflections = event.quads.iter().filter(|quad| quad.o == Term::iri(tg::class::REFLECTION)).count();
-            let thoughts = event.quads.iter().filter(|quad| quad.o == Term::iri(tg::class::THOUGHT)).count();
-            prop_assert_eq!(reflections, thoughts);
-            prop_assert_eq!(event.inline.len() + reflections, event.quads.len());
-        }
-    }
-
-    #[test]
-    fn main_nodes_carry_the_conversation(records in any_run()) {
-        let talks = matches!(&records[0].body, Body::Accepted(accepted) if accepted.conversation.is_some());
-        for event in events(&records) {
-            let tagged = event.quads.iter().any(|quad| {
-                quad.s.text() == event.explain_id && quad.p.text() == trellis::CONVERSATION_ID
-            });
-            prop_assert_eq!(tagged, talks);
-        }
-    }
 }

@@ -1,13 +1,19 @@
 //! The stock explain client's way of reading, as the reference describes it: what it lists must be the
 //! whole run, each step once and in order.
 
-use crate::fixture::react_run;
-use crate::random_run::finished_run;
+use crate::fixture::{Script, Team, cancelled_plan, ending, plan_run, react_run, reply, supervisor_run};
+use crate::random_run::{any_run, finished_react_run, finished_run};
 use crate::vocabulary::{prov, rdf, tg};
-use crate::{events, iri, project};
+use crate::{Event, events, iri, project};
+use expect_test::expect;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
+use trellis_domain::SessionId;
+use trellis_domain::fan_out::JoinCause;
 use trellis_domain::rdf::{Quad, Term};
-use trellis_domain::record::Record;
+use trellis_domain::reading::Citation;
+use trellis_domain::record::{Name, Reading, Record, Replied};
+use trellis_domain::run::Termination;
 
 /// The classes it knows, in the order in which it tests for them.
 const PRECEDENCE: [&str; 13] = [
@@ -24,6 +30,16 @@ const PRECEDENCE: [&str; 13] = [
     tg::class::REFLECTION,
     tg::class::ANALYSIS,
     tg::class::CONCLUSION,
+];
+
+/// The classes through which it goes on.
+const WALKED: [&str; 6] = [
+    tg::class::ANALYSIS,
+    tg::class::OBSERVATION,
+    tg::class::DECOMPOSITION,
+    tg::class::FINDING,
+    tg::class::PLAN,
+    tg::class::STEP_RESULT,
 ];
 
 const CHILDREN: usize = 20;
@@ -50,11 +66,11 @@ fn walk(graph: &[Quad], from: &str, depth: usize, listed: &mut Vec<(&'static str
     let derived = graph.iter().filter(|quad| quad.p.text() == prov::WAS_DERIVED_FROM && quad.o.text() == from);
     for child in derived.take(CHILDREN).map(|quad| quad.s.text()) {
         match node_class(graph, child) {
-            Some(class @ (tg::class::ANALYSIS | tg::class::OBSERVATION)) => {
+            Some(class) if WALKED.contains(&class) => {
                 listed.push((class, child.to_owned()));
                 walk(graph, child, depth - 1, listed);
             }
-            Some(class @ tg::class::CONCLUSION) => listed.push((class, child.to_owned())),
+            Some(class @ (tg::class::CONCLUSION | tg::class::SYNTHESIS)) => listed.push((class, child.to_owned())),
             Some(_) | None => {}
         }
     }
@@ -69,12 +85,113 @@ fn stock_trace(records: &[Record]) -> Vec<(&'static str, String)> {
     listed
 }
 
+fn listing(records: &[Record]) -> String {
+    let line = |(class, node): (&str, String)| {
+        format!("{} {}", class.trim_start_matches(tg::NS), iri::path_of(&node).unwrap())
+    };
+    stock_trace(records).into_iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn a_whole_run_is_listed_in_order() {
     let listed = stock_trace(&react_run());
     let classes: Vec<_> = listed.iter().map(|(class, _)| class.trim_start_matches(tg::NS)).collect();
     let (analysis, observation) = ("Analysis", "Observation");
     assert_eq!(classes, [analysis, observation, analysis, observation, analysis, observation, "Conclusion"]);
+}
+
+#[test]
+fn a_plan_is_listed_with_its_revision_its_steps_and_one_synthesis() {
+    expect![[r#"
+        Plan plan
+        Plan plan/1
+        StepResult step/3
+        StepResult step/4
+        Synthesis synthesis
+        StepResult step/0
+        StepResult step/1"#]]
+    .assert_eq(&listing(&plan_run()));
+}
+
+#[test]
+fn a_cancelled_plan_is_listed_with_the_steps_that_were_begun() {
+    expect![[r#"
+        Plan plan
+        Conclusion final
+        StepResult step/0
+        StepResult step/1"#]]
+    .assert_eq(&listing(&cancelled_plan()));
+}
+
+#[test]
+fn a_supervisor_is_listed_with_its_rounds_its_findings_and_a_synthesis_for_each() {
+    expect![[r#"
+        Decomposition decompose
+        Decomposition decompose/2
+        Finding finding/3
+        Synthesis synthesis
+        Finding finding/4
+        Synthesis synthesis
+        Finding finding/0
+        Synthesis synthesis
+        Finding finding/1
+        Synthesis synthesis
+        Finding finding/2
+        Synthesis synthesis"#]]
+    .assert_eq(&listing(&supervisor_run()));
+}
+
+#[test]
+fn subagents_are_not_in_the_list_of_sessions() {
+    let graph = project(&supervisor_run());
+    let has = |node: &str, property: &str| graph.iter().any(|quad| quad.s.text() == node && quad.p.text() == property);
+    let sessions = graph.iter().filter(|quad| quad.p.text() == tg::QUERY).map(|quad| quad.s.text());
+    let roots: Vec<_> = sessions.filter(|session| !has(session, prov::WAS_DERIVED_FROM)).collect();
+    assert_eq!(roots, ["urn:trustgraph:agent:boss"]);
+}
+
+#[test]
+fn the_largest_fan_out_fits_into_what_is_read_of_a_node() {
+    let boss = SessionId::new("boss").unwrap();
+    let team = Team::new(&boss, 1, 0, &[("Look", "react"); 8]);
+    let mut script = Script::new("boss");
+    script.accepted("why?", None);
+    let reading = Reading::Goals { goals: Vec::new(), mended: Vec::new() };
+    script.said(Name::decompose(), reply("Divide.", reading));
+    team.begin(&mut script, None);
+    for goal in &team.fan_out.goals {
+        script.enter(&goal.session).ended(ending(Termination::FinalAnswer, "yes", None));
+    }
+    team.join(&mut script, JoinCause::AllEnded);
+    let next = Team::new(&boss, 2, 8, &[("Look again", "react")]);
+    next.begin(&mut script, None);
+    let listed = stock_trace(&script.records);
+    let count = |class: &str| listed.iter().filter(|(found, _)| *found == class).count();
+    assert_eq!((count(tg::class::FINDING), count(tg::class::DECOMPOSITION)), (8, 2));
+}
+
+#[test]
+fn the_answer_of_three_full_rounds_is_within_what_is_read_of_a_node() {
+    let boss = SessionId::new("boss").unwrap();
+    let mut script = Script::new("boss");
+    script.accepted("why?", None);
+    for round in 1..=3 {
+        let team = Team::new(&boss, round, (round - 1) * 8, &[("Look", "react"); 8]);
+        team.begin(&mut script, None);
+        for goal in &team.fan_out.goals {
+            script.enter(&goal.session).ended(ending(Termination::FinalAnswer, "yes", None));
+        }
+        team.join(&mut script, JoinCause::AllEnded);
+    }
+    let citations = (0..24).map(|index| Citation { index, confidence: None }).collect();
+    let answer = reply("", Reading::Answer { answer: "yes".into() });
+    script.said(Name::synthesis(), Replied { citations, ..answer });
+    script.ended(ending(Termination::SubagentsComplete, "yes", None));
+    let graph = project(&script.records);
+    let about = graph.iter().filter(|quad| quad.s.text() == "urn:trustgraph:agent:boss/synthesis");
+    let read: Vec<_> = about.take(QUADS_PER_NODE).collect();
+    assert_eq!(class(read.iter().copied()), Some(tg::class::SYNTHESIS));
+    assert!(read.iter().any(|quad| quad.p.text() == tg::DOCUMENT));
 }
 
 #[test]
@@ -94,6 +211,82 @@ fn inline_events_are_taken_for_what_they_are() {
     assert_eq!(classes[8..], [Some(tg::class::CONCLUSION)]);
 }
 
+/// The class that each inline event is taken for.
+fn taken_for(records: &[Record]) -> String {
+    let line = |event: &Event| {
+        let class = class(&event.inline).map_or("nothing", |class| class.trim_start_matches(tg::NS));
+        format!("{class} {}", event.explain_id.trim_start_matches(iri::AGENT))
+    };
+    events(records).iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn inline_events_of_plans_are_taken_for_what_they_are() {
+    expect![[r#"
+        AgentQuestion planner
+        nothing planner/pattern-decision
+        Plan planner/plan
+        StepResult planner/step/1
+        StepResult planner/step/0
+        Plan planner/plan/1
+        StepResult planner/step/3
+        StepResult planner/step/4
+        Synthesis planner/synthesis"#]]
+    .assert_eq(&taken_for(&plan_run()));
+    expect![[r#"
+        AgentQuestion planner
+        nothing planner/pattern-decision
+        Plan planner/plan
+        Conclusion planner/final
+        nothing planner/step/0/result
+        nothing planner/step/1/retry
+        nothing planner/step/2"#]]
+    .assert_eq(&taken_for(&cancelled_plan()));
+}
+
+#[test]
+fn inline_events_of_supervisors_are_taken_for_what_they_are() {
+    expect![[r#"
+        AgentQuestion boss
+        nothing boss/pattern-decision
+        Decomposition boss/decompose
+        AgentQuestion boss-0
+        nothing boss-0/pattern-decision
+        AgentQuestion boss-1
+        nothing boss-1/pattern-decision
+        AgentQuestion boss-2
+        nothing boss-2/pattern-decision
+        Analysis boss-0/i1
+        Observation boss-0/i1/observation
+        Conclusion boss-0/final
+        Decomposition boss-1/decompose
+        AgentQuestion boss-1-0
+        nothing boss-1-0/pattern-decision
+        Analysis boss-1-0/i1
+        Observation boss-1-0/i1/observation
+        Conclusion boss-1-0/final
+        Finding boss-1/finding/0
+        Synthesis boss-1/synthesis
+        Conclusion boss-2/final
+        Finding boss/finding/0
+        Finding boss/finding/1
+        Finding boss/finding/2
+        Decomposition boss/decompose/2
+        AgentQuestion boss-3
+        nothing boss-3/pattern-decision
+        AgentQuestion boss-4
+        nothing boss-4/pattern-decision
+        Plan boss-3/plan
+        StepResult boss-3/step/0
+        Synthesis boss-3/synthesis
+        Conclusion boss-4/final
+        Finding boss/finding/3
+        Finding boss/finding/4
+        nothing boss-4/i1
+        Synthesis boss/synthesis"#]]
+    .assert_eq(&taken_for(&supervisor_run()));
+}
+
 #[test]
 fn the_last_document_of_the_last_event_is_the_answer() {
     let events = events(&react_run());
@@ -104,35 +297,76 @@ fn the_last_document_of_the_last_event_is_the_answer() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
+    /// Ends are listed once for every node on the way to them.
     #[test]
-    fn every_step_is_listed_exactly_once(records in finished_run()) {
+    fn everything_of_the_root_session_is_listed(records in finished_run()) {
         let mut listed = stock_trace(&records);
-        let mut expected: Vec<_> = events(&records)
-            .iter()
-            .filter_map(|event| Some((class(&event.inline)?, event.explain_id.clone())))
-            .filter(|(class, _)| *class != tg::class::AGENT_QUESTION)
-            .collect();
+        let root = &records[0].header.session;
+        let walked = |event: &&Event| event.session == *root && class(&event.inline).is_some();
+        let events = events(&records);
+        let ids: Vec<_> = events.iter().filter(walked).map(|event| event.explain_id.as_str()).collect();
+        let mut expected = Vec::new();
+        for event in events.iter().filter(walked).filter(|event| event.explain_id != iri::session(root)) {
+            let class = class(&event.inline).unwrap();
+            let is_end = [tg::class::CONCLUSION, tg::class::SYNTHESIS].contains(&class);
+            let ways = if is_end { parents(event).filter(|parent| ids.contains(parent)).count() } else { 1 };
+            expected.extend(std::iter::repeat_n((class, event.explain_id.clone()), ways));
+        }
+        listed.retain(|(_, node)| ids.contains(&node.as_str()));
         listed.sort();
         expected.sort();
         prop_assert_eq!(listed, expected);
     }
 
-    /// The same rules as the original's own checker of recorded streams.
     #[test]
-    fn events_form_one_chain(records in finished_run()) {
+    fn the_last_document_of_an_event_is_its_own(records in any_run()) {
+        for event in events(&records) {
+            let documents = || event.inline.iter().filter(|quad| quad.p.text() == tg::DOCUMENT);
+            let own = documents().any(|quad| quad.s.text() == event.explain_id);
+            let last = documents().next_back().is_some_and(|quad| quad.s.text() == event.explain_id);
+            prop_assert_eq!(own, last);
+        }
+    }
+
+    /// The rules of the original's own checker of recorded streams that every pattern keeps.
+    #[test]
+    fn events_hang_together(records in finished_run()) {
         let on_time: Vec<Record> = records.into_iter().filter(|record| !record.header.late).collect();
         let events = events(&on_time);
         let ids: Vec<_> = events.iter().map(|event| event.explain_id.as_str()).collect();
-        let edges: Vec<_> = events
-            .iter()
-            .flat_map(|event| event.quads.iter().filter(|quad| quad.s.text() == event.explain_id))
-            .filter(|quad| quad.p.text() == prov::WAS_DERIVED_FROM)
-            .map(|quad| (quad.s.text(), quad.o.text()))
-            .collect();
-        prop_assert!(edges.iter().all(|(_, parent)| ids.contains(parent)));
-        let roots: Vec<_> = ids.iter().filter(|id| !edges.iter().any(|(child, _)| child == *id)).collect();
-        prop_assert_eq!(roots, [&ids[0]]);
-        let ends: Vec<_> = ids.iter().filter(|id| !edges.iter().any(|(_, parent)| parent == *id)).collect();
-        prop_assert_eq!(ends, [ids.last().unwrap()]);
+        let unique: BTreeSet<_> = ids.iter().collect();
+        prop_assert_eq!(unique.len(), ids.len());
+        prop_assert!(events.iter().flat_map(parents).all(|parent| ids.contains(&parent)));
+        let roots: Vec<_> = events.iter().filter(|event| parents(event).next().is_none()).collect();
+        prop_assert_eq!(roots.len(), 1);
+        prop_assert_eq!(&roots[0].explain_id, ids[0]);
     }
+
+    /// A plan's steps are leaves, all but the last, so this holds for the other patterns only.
+    #[test]
+    fn one_event_is_the_last(records in finished_react_run()) {
+        let on_time: Vec<Record> = records.into_iter().filter(|record| !record.header.late).collect();
+        let events = events(&on_time);
+        let ends: Vec<_> = ends(&events).collect();
+        prop_assert_eq!(ends, [events.last().unwrap().explain_id.as_str()]);
+    }
+}
+
+fn parents(event: &Event) -> impl Iterator<Item = &str> {
+    let own = event.quads.iter().filter(|quad| quad.s.text() == event.explain_id);
+    own.filter(|quad| quad.p.text() == prov::WAS_DERIVED_FROM).map(|quad| quad.o.text())
+}
+
+/// The nodes that nothing derives from.
+fn ends(events: &[Event]) -> impl Iterator<Item = &str> {
+    let derived: BTreeSet<&str> = events.iter().flat_map(parents).collect();
+    events.iter().map(|event| event.explain_id.as_str()).filter(move |id| !derived.contains(id))
+}
+
+#[test]
+fn what_nothing_derives_from_is_the_synthesis_and_the_other_steps_of_plans() {
+    let on_time: Vec<Record> = supervisor_run().into_iter().filter(|record| !record.header.late).collect();
+    assert_eq!(ends(&events(&on_time)).collect::<Vec<_>>(), ["urn:trustgraph:agent:boss/synthesis"]);
+    let listed: Vec<_> = ends(&events(&plan_run())).filter_map(iri::path_of).map(str::to_owned).collect();
+    assert_eq!(listed, ["step/1", "step/0", "step/3", "synthesis"]);
 }

@@ -1,15 +1,14 @@
 use super::*;
-use crate::fixture::{Script, ending, react_run, routing};
+use crate::fixture::{Script, cancelled_plan, ending, plan_run, react_run, routing, supervisor_run};
 use crate::random_run::any_run;
 use crate::vocabulary::{tg, trellis};
 use crate::{events, iri, project};
-use expect_test::expect;
+use expect_test::{expect, expect_file};
 use proptest::prelude::*;
 use trellis_domain::broker;
 use trellis_domain::decision::DecisionKind;
-use trellis_domain::document::Document;
 use trellis_domain::rdf::{Quad, Term};
-use trellis_domain::record::{Body, Header, Observed, Reading, Record, Replied};
+use trellis_domain::record::Record;
 
 fn only_session(quads: &[Quad]) -> SessionTrace {
     let mut trace = trace(quads);
@@ -42,6 +41,7 @@ fn a_trace_as_a_program_reads_it() {
             "sha256": "b7313fdf83177b690cfe307dfccc90963508c04aebd0fbee12352ce083d84893"
           },
           "error": null,
+          "criteria": null,
           "decisions": [],
           "thought": {
             "id": "urn:trustgraph:agent:8f2c1a/final/thought",
@@ -86,7 +86,14 @@ fn a_trace_as_a_program_reads_it() {
           "enforcement": "none",
           "signals": [],
           "rationale": null,
-          "rejected": null
+          "rejected": null,
+          "goal": null,
+          "cost": {
+            "model": null,
+            "model_ms": null,
+            "in_token": null,
+            "out_token": null
+          }
         }"#]]
     .assert_eq(&serde_json::to_string_pretty(&routing.decisions[0]).unwrap());
 }
@@ -107,7 +114,17 @@ fn number(step: &Step) -> u32 {
         Step::Analysis(analysis) => analysis.n,
         Step::Observation(observation) => observation.n,
         Step::LateReply(reply) => reply.n,
-        Step::Routing(_) | Step::Conclusion(_) => 0,
+        Step::Routing(_)
+        | Step::Conclusion(_)
+        | Step::Plan(_)
+        | Step::PlanReview(_)
+        | Step::StepResult(_)
+        | Step::Decomposition(_)
+        | Step::Finding(_)
+        | Step::Review(_)
+        | Step::UnusedReply(_)
+        | Step::LateResult(_)
+        | Step::Synthesis(_) => 0,
     }
 }
 
@@ -152,101 +169,6 @@ fn sent(quads: &[Quad]) -> [Vec<Quad>; 2] {
     [broker, gateway]
 }
 
-fn link(id: String, document: Option<&Document>) -> Option<DocumentLink> {
-    let document = document.filter(|document| document.stored)?;
-    Some(DocumentLink { id, sha256: Some(document.sha256.to_string()) })
-}
-
-fn cost_of(replied: &Replied) -> Cost {
-    Cost {
-        model: replied.model.clone(),
-        model_ms: Some(replied.ms),
-        in_token: replied.in_token,
-        out_token: replied.out_token,
-    }
-}
-
-fn mark_of(header: &Header) -> Mark {
-    Mark { attempt: header.attempt.into(), late: header.late }
-}
-
-fn find<'t>(session: &'t SessionTrace, id: &str) -> &'t Step {
-    session.steps.iter().find(|step| step.id() == id).unwrap_or_else(|| panic!("{id} is a step"))
-}
-
-/// A reply's step says what the reply said.
-fn check_reply(session: &SessionTrace, header: &Header, n: u32, replied: &Replied) {
-    let id = iri::iteration(&header.session, n);
-    let thought = link(iri::thought(&header.session, n), replied.thought.as_ref());
-    let (tool, arguments) = match &replied.reading {
-        Reading::Action { tool, arguments } => (tool.as_str(), Value::Object(arguments.clone())),
-        Reading::Unreadable { .. } => ("__parse_error__", serde_json::json!({})),
-        Reading::Answer { .. } | Reading::Failed { .. } => {
-            let Some(Step::LateReply(step)) = session.steps.iter().find(|step| step.id() == id) else {
-                assert!(!header.late);
-                return;
-            };
-            assert_eq!((&step.cost, step.mark), (&cost_of(replied), mark_of(header)));
-            assert_eq!(step.thought.as_ref().and_then(|thought| thought.document.clone()), thought);
-            return;
-        }
-    };
-    let Step::Analysis(step) = find(session, &id) else { panic!("{id} is an analysis") };
-    assert_eq!((step.n, step.tool.as_str(), &step.arguments), (n, tool, &arguments));
-    assert_eq!((&step.cost, step.mark), (&cost_of(replied), mark_of(header)));
-    assert_eq!(step.thought.as_ref().and_then(|thought| thought.document.clone()), thought);
-    let decision = &replied.decision[0];
-    assert_eq!((&step.candidates, &step.decisions[0].options), (&decision.options, &decision.options));
-    assert_eq!(step.decisions[0].chosen, decision.chosen);
-    assert_eq!(step.decisions[0].rejected.is_some(), decision.rejected.is_some());
-}
-
-fn check_observation(session: &SessionTrace, header: &Header, n: u32, observed: &Observed) {
-    let id = iri::observation(&header.session, n);
-    let Step::Observation(step) = find(session, &id) else { panic!("{id} is an observation") };
-    let expected = Observation {
-        id: id.clone(),
-        n,
-        document: link(id, observed.result.as_ref()),
-        error: observed.error.clone(),
-        tool_ms: Some(observed.ms),
-        cost: Cost { in_token: observed.usage.in_token, ..Cost::default() },
-        state: observed.state.clone(),
-        idempotency_key: observed.idempotency_key.clone(),
-        mark: mark_of(header),
-    };
-    assert_eq!(step, &expected);
-}
-
-fn check_record(session: &SessionTrace, Record { header, body }: &Record) {
-    match (body, crate::session::iteration(header)) {
-        (Body::Accepted(accepted), _) => {
-            assert_eq!(session.question, accepted.question.text());
-            assert_eq!(session.started, Some(header.time.to_string()));
-            assert_eq!(session.conversation, accepted.conversation.as_ref().map(ToString::to_string));
-        }
-        (Body::Routed(routed), _) => {
-            assert_eq!(session.pattern.as_ref(), Some(&routed.pattern));
-            assert_eq!(session.task_type.as_ref(), Some(&routed.task_type));
-            let Step::Routing(step) = &session.steps[0] else { panic!("the routing comes first") };
-            assert_eq!(step.decisions.len(), routed.decisions.len());
-            assert_eq!(step.decisions[0].excluded, routed.decisions[1].excluded, "decisions are sorted by IRI");
-        }
-        (Body::Replied(replied), Some(n)) => check_reply(session, header, n, replied),
-        (Body::Observed(observed), Some(n)) => check_observation(session, header, n, observed),
-        (Body::Ended(ended), _) => {
-            let Some(Step::Conclusion(step)) = session.steps.last() else { panic!("the conclusion comes last") };
-            assert_eq!(step.reason, Some(Word::Known(ended.reason)));
-            assert_eq!(step.document, link(iri::answer(&header.session), ended.answer.as_ref()));
-            assert_eq!(step.error, ended.error);
-            assert_eq!(session.ended, Some(header.time.to_string()));
-            assert_eq!(session.totals.in_token, ended.usage.in_token);
-            assert_eq!(session.totals.tool_calls, Some(ended.usage.tool_calls.into()));
-        }
-        (Body::Replied(_) | Body::Observed(_), None) => panic!("a reply or observation has its iteration's name"),
-    }
-}
-
 #[test]
 fn the_conclusion_tells_of_the_reply_that_gave_the_answer() {
     let Some(Step::Conclusion(step)) = only_session(&project(&react_run())).steps.pop() else {
@@ -273,16 +195,60 @@ fn an_upstream_graph_without_our_names_is_read_too() {
     assert_eq!(session.steps.iter().map(number).collect::<Vec<_>>(), [0, 1, 0]);
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+/// Every kind of step, one JSON object per line, session by session.
+fn lines(trace: &Trace) -> String {
+    let mut lines = Vec::new();
+    for session in &trace.sessions {
+        lines.push(serde_json::to_string(&SessionTrace { steps: Vec::new(), ..session.clone() }).unwrap());
+        lines.extend(session.steps.iter().map(|step| format!("  {}", serde_json::to_string(step).unwrap())));
+    }
+    lines.join("\n") + "\n"
+}
 
-    #[test]
-    fn the_trace_has_what_the_records_had(records in any_run()) {
-        let session = only_session(&project(&records));
-        for record in &records {
-            check_record(&session, record);
+#[test]
+fn a_plan_as_a_program_reads_it() {
+    expect_file!["../snapshots/plan-trace.jsonl"].assert_eq(&lines(&trace(&project(&plan_run()))));
+}
+
+#[test]
+fn a_cancelled_plan_as_a_program_reads_it() {
+    expect_file!["../snapshots/cancelled-plan-trace.jsonl"].assert_eq(&lines(&trace(&project(&cancelled_plan()))));
+}
+
+#[test]
+fn a_supervisor_as_a_program_reads_it() {
+    expect_file!["../snapshots/supervisor-trace.jsonl"].assert_eq(&lines(&trace(&project(&supervisor_run()))));
+}
+
+#[test]
+fn steps_are_read_plan_by_plan_and_round_by_round() {
+    let order = |records: &[Record], session: &str| {
+        let trace = trace(&project(records));
+        let found = trace.sessions.into_iter().find(|found| found.session == session).unwrap();
+        found.steps.iter().map(|step| iri::path_of(step.id()).unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    expect!["pattern-decision plan step/0 step/1 plan/1 step/3 step/4 step/5 plan/2 synthesis"]
+        .assert_eq(&order(&plan_run(), "planner"));
+    expect!["pattern-decision plan step/0 step/0/result step/1 step/1/retry step/2 final"]
+        .assert_eq(&order(&cancelled_plan(), "planner"));
+    expect![
+        "pattern-decision decompose finding/0 finding/1 finding/2 review/1 decompose/2 finding/3 finding/4 synthesis"
+    ]
+    .assert_eq(&order(&supervisor_run(), "boss"));
+}
+
+#[test]
+fn every_kind_of_node_survives_both_wires() {
+    for records in [react_run(), plan_run(), cancelled_plan(), supervisor_run()] {
+        let inline: Vec<Quad> = events(&records).into_iter().flat_map(|event| event.inline).collect();
+        for received in sent(&inline) {
+            assert_eq!(trace(&received), trace(&project(&records)));
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn inline_quads_over_both_wires_give_the_same_trace(records in any_run()) {

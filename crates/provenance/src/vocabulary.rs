@@ -10,6 +10,17 @@ pub const GRAPH_RETRIEVAL: &str = "urn:graph:retrieval";
 /// What stands as `tg:action` for a reply that could not be read.
 pub const PARSE_ERROR: &str = "__parse_error__";
 
+/// What the choice of a plan step says when it needs no tool.
+pub const NO_TOOL: &str = "none";
+
+/// What the choice to leave a plan as it is says, and the choice to change it.
+pub const KEEP: &str = "keep";
+pub const REVISE: &str = "revise";
+
+/// What the choice to answer after a round says, and the choice to go round again.
+pub const ANSWER: &str = "answer";
+pub const AGAIN: &str = "again";
+
 /// The prefixes under which exports shorten names.
 pub const PREFIXES: &[(&str, &str)] =
     &[("rdf", rdf::NS), ("rdfs", rdfs::NS), ("prov", prov::NS), ("tg", tg::NS), ("trellis", trellis::NS)];
@@ -140,14 +151,24 @@ namespace! {
     trellis = "urn:trellis:ns:"
     classes {
         DECISION = "Decision",
+        JOIN = "Join",
         LATE_REPLY = "LateReply",
+        LATE_RESULT = "LateResult",
+        PLAN_REVIEW = "PlanReview",
+        REVIEW = "Review",
+        UNFINISHED_STEP = "UnfinishedStep",
+        UNUSED_REPLY = "UnusedReply",
     }
     properties {
+        ARGUMENTS = "arguments",
         ATTEMPT = "attempt",
         CHOSEN = "chosen",
+        CITES = "cites",
+        COMPLETION = "completion",
         CONFIDENCE = "confidence",
         CONFIG_VERSION = "configVersion",
         CONVERSATION_ID = "conversationId",
+        DEADLINE = "deadline",
         DECIDED_BY = "decidedBy",
         DECISION = "decision",
         DECISION_KIND = "decisionKind",
@@ -155,21 +176,48 @@ namespace! {
         DOCUMENT_HASH = "documentHash",
         ENFORCEMENT = "enforcement",
         EXCLUDED_OPTION = "excludedOption",
+        FAN_OUT = "fanOut",
+        FOR_GOAL = "forGoal",
         IDEMPOTENCY_KEY = "idempotencyKey",
+        JOIN = "join",
+        JOIN_CAUSE = "joinCause",
+        JOINED = "joined",
         LATE = "late",
+        LATE_NODE = "lateNode",
+        MENDED = "mended",
         MESSAGE_ID = "messageId",
         MISSING_FINDING = "missingFinding",
+        MISSING_STEP = "missingStep",
         MODEL_CALLS = "modelCalls",
+        MODEL_MS = "modelMs",
         OPTION = "option",
         OPTION_SOURCE = "optionSource",
         RATIONALE = "rationale",
         REJECTED_REPLY = "rejectedReply",
         REPLAN_REASON = "replanReason",
+        REVIEW = "review",
         REVIEWED_FINDING = "reviewedFinding",
+        RUN_IN_TOKEN = "runInToken",
+        RUN_MODEL_CALLS = "runModelCalls",
+        RUN_MODEL_MS = "runModelMs",
+        RUN_OUT_TOKEN = "runOutToken",
+        RUN_TOOL_CALLS = "runToolCalls",
+        RUN_TOOL_MS = "runToolMs",
+        SIBLING_INDEX = "siblingIndex",
         SIGNAL = "signal",
         STATE = "state",
+        STATUS = "status",
+        SUPERSEDED_STEP = "supersededStep",
+        SURPRISING = "surprising",
+        TERMINATION_CRITERIA = "terminationCriteria",
+        TOOL = "tool",
         TOOL_CALLS = "toolCalls",
+        TOOL_GROUP = "toolGroup",
+        TOOL_MS = "toolMs",
         TOTAL_IN_TOKEN = "totalInToken",
         TOTAL_OUT_TOKEN = "totalOutToken",
+        UNFINISHED = "unfinished",
+        UNFINISHED_STEP = "unfinishedStep",
+        UNUSED_REPLY = "unusedReply",
     }
 }

@@ -67,7 +67,7 @@ struct Effects {
     workspace: Workspace,
     committed: Committed,
     sizes: Vec<usize>,
-    closed: Option<TurnKey>,
+    closed: Vec<TurnKey>,
     began: bool,
     ended: bool,
 }
@@ -163,7 +163,7 @@ impl Committer {
             (Answer::Done(reply), Ok(())) => drop(reply.send(Ok(()))),
             (Answer::Commit(reply, effects), Ok(())) => {
                 let Effects { workspace, committed, sizes, closed, began, ended } = *effects;
-                self.shared.publish(&workspace, &committed, &sizes, closed.as_ref(), began, ended);
+                self.shared.publish(&workspace, &committed, &sizes, &closed, began, ended);
                 drop(reply.send(Ok(Outcome::Committed(committed))));
             }
         }
@@ -209,7 +209,10 @@ impl Committer {
         let row = serde_json::to_vec(&summary).expect("a summary is always JSON");
         batch.insert(index, keys::run(workspace, &summary.run), row);
         if began {
-            batch.insert(index, keys::listed(workspace, summary.started, &summary.run), Vec::new());
+            let lists = [Some(keys::listed_in(workspace)), summary.conversation.as_ref().map(|id| keys::conversation(workspace, id))];
+            for list in lists.into_iter().flatten() {
+                batch.insert(index, keys::listed(&list, summary.started, &summary.run), Vec::new());
+            }
         }
         let root_end = |record: &Arc<trellis_domain::record::Record>| {
             record.header.session == summary.run && record.header.name == trellis_domain::record::Name::end()
@@ -219,7 +222,7 @@ impl Committer {
             let finished = keys::finished(workspace, &summary.run);
             batch.insert(index, keys::numbered(prefix::FINISHED, self.mark.number), finished);
         }
-        if let Some(turn) = &closed {
+        for turn in &closed {
             batch.remove(index, keys::turn(turn));
             self.turns.remove(turn);
         }

@@ -7,7 +7,7 @@ use crate::tables::{Tables, read_failed};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use tokio::sync::{Semaphore, oneshot};
-use trellis_domain::record::Record;
+use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ports::{
@@ -74,6 +74,11 @@ impl EmbeddedJournal {
     }
 }
 
+fn end_in(records: &[Arc<Record>]) -> Option<Arc<Record>> {
+    // Only late outcomes come behind it.
+    records.iter().rev().find(|record| record.header.name == Name::end()).cloned()
+}
+
 /// Reads under way at once: thousands of sessions must not mean hundreds of threads.
 static READS: Semaphore = Semaphore::const_new(4);
 
@@ -93,21 +98,25 @@ fn list_runs(
     limit: usize,
 ) -> Result<RunPage, JournalError> {
     let reader = tables.read();
-    let prefix = keys::listed_in(workspace);
+    // A conversation has a list of its own: it must not cost more the more other runs there are.
+    let list = match &filter.conversation {
+        Some(conversation) => keys::conversation(workspace, conversation),
+        None => keys::listed_in(workspace),
+    };
     let from = match cursor.and_then(|run| RunId::new(&run).ok()) {
         Some(run) => match reader.run(workspace, &run)? {
-            Some(summary) => keys::listed(workspace, summary.started, &run),
-            None => prefix.clone(),
+            Some(summary) => keys::listed(&list, summary.started, &run),
+            None => list.clone(),
         },
-        None => prefix.clone(),
+        None => list.clone(),
     };
     let mut page = RunPage::default();
     for row in reader.index_range(from..) {
         let key = row.key().map_err(read_failed)?;
-        if !key.starts_with(&prefix) {
+        if !key.starts_with(&list) {
             break;
         }
-        let Some(run) = keys::listed_run(&key, workspace) else { continue };
+        let Some(run) = keys::listed_run(&key, &list) else { continue };
         let Some(summary) = reader.run(workspace, &run)? else { continue };
         if !filter.matches(&summary) {
             continue;
@@ -132,6 +141,19 @@ impl Journal for EmbeddedJournal {
         session: &'a SessionId,
     ) -> BoxFuture<'a, Result<Option<SessionLog>, JournalError>> {
         Box::pin(self.load_session(workspace, session))
+    }
+
+    fn end<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        session: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Option<Arc<Record>>, JournalError>> {
+        let place = (workspace.clone(), session.clone());
+        if let Some(end) = self.shared.look(&place, |log| end_in(&log.records)) {
+            return Box::pin(std::future::ready(Ok(end)));
+        }
+        let tables = self.tables.clone();
+        Box::pin(off_the_runtime(move || Ok(end_in(&tables.read().session(&place.0, &place.1)?))))
     }
 
     fn is_open<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<bool, JournalError>> {

@@ -2,7 +2,7 @@
 //! that ranges are in order. The workspace comes first everywhere.
 
 use trellis_domain::record::Name;
-use trellis_domain::{Flow, RunId, Scope, SessionId, Timestamp, Workspace};
+use trellis_domain::{ConversationId, Flow, RunId, Scope, SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ports::TurnKey;
 
 /// The prefixes inside the index table.
@@ -13,6 +13,7 @@ pub(crate) mod prefix {
     pub(crate) const RUN: u8 = b'h';
     pub(crate) const LISTED: u8 = b'l';
     pub(crate) const TURN: u8 = b't';
+    pub(crate) const CONVERSATION: u8 = b'v';
 }
 
 fn joined(prefix: Option<u8>, parts: &[&str]) -> Vec<u8> {
@@ -61,17 +62,23 @@ pub(crate) fn listed_in(workspace: &Workspace) -> Vec<u8> {
     joined(Some(prefix::LISTED), &[workspace.as_str()])
 }
 
-pub(crate) fn listed(workspace: &Workspace, started: Timestamp, run: &RunId) -> Vec<u8> {
-    let mut key = listed_in(workspace);
+/// All runs of a conversation, newest first.
+pub(crate) fn conversation(workspace: &Workspace, conversation: &ConversationId) -> Vec<u8> {
+    joined(Some(prefix::CONVERSATION), &[workspace.as_str(), conversation.as_str()])
+}
+
+/// The place of a run in a list that begins so.
+pub(crate) fn listed(list: &[u8], started: Timestamp, run: &RunId) -> Vec<u8> {
+    let mut key = list.to_vec();
     // Flipped, so that later runs sort first.
     key.extend_from_slice(&(!started.as_micros().cast_unsigned()).to_be_bytes());
     key.extend_from_slice(run.as_str().as_bytes());
     key
 }
 
-/// The run that a key of the list names.
-pub(crate) fn listed_run(key: &[u8], workspace: &Workspace) -> Option<RunId> {
-    let run = key.get(listed_in(workspace).len() + 8..)?;
+/// The run that a key of a list names.
+pub(crate) fn listed_run(key: &[u8], list: &[u8]) -> Option<RunId> {
+    let run = key.get(list.len() + 8..)?;
     RunId::new(std::str::from_utf8(run).ok()?).ok()
 }
 
@@ -136,9 +143,9 @@ mod tests {
 
     #[test]
     fn later_runs_are_listed_first() {
-        let (workspace, run) = (Workspace::default(), RunId::new("r").unwrap());
-        let at = |micros| listed(&workspace, Timestamp::from_micros(micros), &run);
+        let (list, run) = (listed_in(&Workspace::default()), RunId::new("r").unwrap());
+        let at = |micros| listed(&list, Timestamp::from_micros(micros), &run);
         assert!(at(2) < at(1) && at(1) < at(0));
-        assert_eq!(listed_run(&at(5), &workspace), Some(run.clone()));
+        assert_eq!(listed_run(&at(5), &list), Some(run.clone()));
     }
 }

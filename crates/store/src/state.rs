@@ -75,13 +75,13 @@ impl Shared {
         workspace: &Workspace,
         committed: &Committed,
         sizes: &[usize],
-        closed: Option<&TurnKey>,
+        closed: &[TurnKey],
         began: bool,
         ended: bool,
     ) {
         {
             let mut turns = self.turns();
-            if let Some(turn) = closed {
+            for turn in closed {
                 turns.remove(turn);
             }
             for turn in &committed.opened {
@@ -111,6 +111,11 @@ impl Shared {
             log.records.push(Arc::clone(record));
             sessions.put(place, log, weight + size);
         }
+    }
+
+    /// Looks at a cached session where it is. None if it is not cached.
+    pub(crate) fn look<T>(&self, place: &(Workspace, SessionId), look: impl FnOnce(&SessionLog) -> T) -> Option<T> {
+        lock(&self.sessions).get(place).map(|log| look(log))
     }
 
     pub(crate) fn cached(&self, place: &(Workspace, SessionId)) -> Option<SessionLog> {

@@ -54,7 +54,7 @@ impl Tools {
         let call =
             PromptCall { scope: call.scope, settings: call.settings, id, variables, schema: None, labels: call.labels };
         let reply = self.prompter.ask(call, &mut Unheard::default()).await;
-        reply.map(output).map_err(|error| ToolError(error.to_string()))
+        reply.map_err(|error| ToolError(error.to_string())).and_then(output)
     }
 }
 
@@ -99,14 +99,18 @@ fn plain_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn output(reply: PromptReply) -> ToolOutput {
+fn output(reply: PromptReply) -> Result<ToolOutput, ToolError> {
     let text = match reply.content {
         ReplyContent::Text => reply.raw,
         ReplyContent::Object(value) => plain_text(&value),
         ReplyContent::List(values) => Value::Array(values).to_string(),
+        ReplyContent::Wrong { reason } => {
+            return Err(ToolError(format!("the reply is not what the prompt asks for: {reason}")));
+        }
     };
     let (in_token, out_token, model) = (reply.in_token, reply.out_token, reply.model);
-    ToolOutput { text, usage: Usage { in_token, out_token, model, model_calls: 1, ..Usage::default() } }
+    let usage = Usage { in_token, out_token, model, model_ms: reply.ms, model_calls: 1, ..Usage::default() };
+    Ok(ToolOutput { text, usage })
 }
 
 #[cfg(test)]

@@ -94,6 +94,7 @@ impl Prompter for Fixed {
         _: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         let reply = |content| PromptReply {
+            ms: 0,
             raw: "as written".to_owned(),
             content,
             prompt: trellis_domain::record::PromptUse::default(),

@@ -11,6 +11,7 @@ use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::ports::{Journal, RealWorld, RunFilter, World};
 use trellis_orchestrator::queue::FairQueue;
+use trellis_patterns::router::OperatorLimits;
 use trellis_store::{Holder, Store};
 use trellis_tools::Tools;
 
@@ -53,7 +54,7 @@ impl App {
     }
 
     /// The loop over this folder, with the rehearsal model.
-    pub(crate) fn orchestrator(&self) -> Result<Arc<Orchestrator>, Failure> {
+    pub(crate) fn orchestrator(&self, limits: OperatorLimits) -> Result<Arc<Orchestrator>, Failure> {
         let provider = match rehearsal_delay()? {
             Some(delay) => Rehearsal::new(delay),
             None => Rehearsal::default(),
@@ -68,7 +69,7 @@ impl App {
             hub: Arc::new(Hub::default()),
             world: Arc::clone(&self.world),
         };
-        Ok(Arc::new(Orchestrator::new(ports, Options::default())))
+        Ok(Arc::new(Orchestrator::new(ports, Options { limits, ..Options::default() })))
     }
 
     /// The run that a person means: an id, a unique prefix, `last`, or `@2` for the second newest.

@@ -1,5 +1,6 @@
 //! The command line as people type it.
 
+use crate::limits::Limit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use trellis_domain::run::RunState;
@@ -19,6 +20,9 @@ pub(crate) struct Global {
     /// Folder that holds everything; else `TRELLIS_DATA`, else the platform's data directory
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// Settings of this machine, in TOML; else `TRELLIS_SETTINGS`, else trellis/trellis.toml among the user's settings
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) settings: Option<PathBuf>,
     /// Workspace
     #[arg(long, global = true, default_value = "default", env = "TRUSTGRAPH_WORKSPACE")]
     pub(crate) workspace: String,
@@ -60,7 +64,11 @@ pub(crate) enum Command {
     /// Ask a question and stream the answer
     Ask(Ask),
     /// Finish all open runs
-    Resume,
+    Resume {
+        /// A limit for runs that do not say otherwise, such as max-iterations=20; repeat for several
+        #[arg(long, value_name = "NAME=VALUE")]
+        limit: Vec<Limit>,
+    },
     /// List runs, newest first
     Runs(Runs),
     /// Look at one run
@@ -114,6 +122,9 @@ pub(crate) struct Ask {
     /// Session id; the same question under the same id attaches to its run
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
+    /// A limit of this run, such as max-iterations=20 or fan-in-timeout-ms=2000; repeat for several
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) limit: Vec<Limit>,
     /// Do not stream text while it is written
     #[arg(long)]
     pub(crate) no_stream: bool,

@@ -5,6 +5,7 @@ mod app;
 mod cli;
 mod commands;
 mod failure;
+mod limits;
 mod seeds;
 mod serving;
 mod show;

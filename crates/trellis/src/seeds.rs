@@ -11,25 +11,37 @@ use trellis_domain::{Hash, Workspace};
 use trellis_orchestrator::ports::{Config, ConfigError};
 
 /// Counts up with every change of a seed; without that, a change does not reach existing workspaces.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 
 /// Where the memory of what was seeded is kept.
 const MEMORY: (&str, &str) = ("trellis", "seeds");
 
 macro_rules! prompts {
-    ($($id:literal),* $(,)?) => {
-        [$(($id, include_str!(concat!("../seeds/prompts/", $id, ".txt")))),*]
+    ($($reply:ident $id:literal),* $(,)?) => {
+        [$(($id, stringify!($reply), include_str!(concat!("../seeds/prompts/", $id, ".txt")))),*]
     };
 }
 
-const PROMPTS: [(&str, &str); 7] = prompts![
-    "agent-react",
-    "question",
-    "sample-financial-data",
-    "sample-regulatory-filings",
-    "sample-news-search",
-    "sample-supply-chain",
-    "sample-notes",
+/// Id, kind of reply, text. A call that wants JSON brings its schema, so that it can name the options of that moment.
+const PROMPTS: [(&str, &str, &str); 18] = prompts![
+    json "task-type-classify",
+    json "pattern-select",
+    text "agent-react",
+    json "plan-create",
+    json "plan-step-execute",
+    json "plan-revise",
+    text "plan-synthesise",
+    json "supervisor-decompose",
+    json "supervisor-review",
+    text "supervisor-synthesise",
+    text "question",
+    text "sample-financial-data",
+    text "sample-regulatory-filings",
+    text "sample-news-search",
+    text "sample-supply-chain",
+    text "sample-archive-search",
+    text "sample-market-register",
+    text "sample-notes",
 ];
 const SYSTEM: &str = include_str!("../seeds/system.txt");
 /// Configuration type, and its items by key.
@@ -43,8 +55,8 @@ const OBJECTS: [(&str, &str); 3] = [
 pub(crate) fn items() -> Vec<StoredItem> {
     let item =
         |kind: &str, key: String, value: Value| StoredItem { kind: kind.to_owned(), key, value: value.to_string() };
-    let template = |(id, text): (&str, &str)| {
-        let value = json!({ "id": id, "prompt": text.trim_end(), "response-type": "text" });
+    let template = |(id, reply, text): (&str, &str, &str)| {
+        let value = json!({ "id": id, "prompt": text.trim_end(), "response-type": reply });
         item("prompt", format!("template.{id}"), value)
     };
     let objects = OBJECTS.into_iter().flat_map(|(kind, text)| {
@@ -53,7 +65,7 @@ pub(crate) fn items() -> Vec<StoredItem> {
     });
     let system = item("prompt", "system".to_owned(), json!(SYSTEM.trim_end()));
     // Older prompt services find templates by this list only.
-    let index = item("prompt", "template-index".to_owned(), json!(PROMPTS.map(|(id, _)| id)));
+    let index = item("prompt", "template-index".to_owned(), json!(PROMPTS.map(|(id, _, _)| id)));
     [system, index].into_iter().chain(PROMPTS.into_iter().map(template)).chain(objects).collect()
 }
 

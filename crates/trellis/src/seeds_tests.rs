@@ -1,6 +1,6 @@
 use super::*;
 use std::sync::Arc;
-use trellis_domain::config::{Settings, validate};
+use trellis_domain::config::{PromptReply, Settings, validate};
 use trellis_orchestrator::memory::MemoryConfig;
 use trellis_orchestrator::ports::RealWorld;
 
@@ -30,17 +30,69 @@ fn every_seed_is_valid_and_all_fit_together() {
         validate(&item.kind, &item.key, &item.value).unwrap();
     }
     let (settings, _) = Settings::take(1, items());
-    assert_eq!(settings.problems, []);
-    assert_eq!(
-        settings.tools.keys().collect::<Vec<_>>(),
-        ["ask-model", "financial-data", "news-search", "regulatory-filings", "search-notes", "supply-chain"]
-    );
-    for tool in settings.tools.values() {
-        assert!(settings.prompts.contains_key(tool.setting("template").unwrap_or("question")), "{}", tool.name);
+    assert_eq!((settings.problems.as_slice(), settings.inconsistencies().as_slice()), (&[][..], &[][..]));
+    assert!(!settings.system_prompt.is_empty());
+    for prompt in settings.prompts.values() {
+        trellis_models::check_template(&prompt.text).unwrap();
     }
-    assert!(settings.prompts.contains_key("agent-react") && !settings.system_prompt.is_empty());
-    let patterns = settings.task_types["general"].valid_patterns.as_deref().unwrap();
-    assert!(patterns.iter().all(|name| settings.patterns.contains_key(name)));
+    let tools = [
+        "archive-search",
+        "ask-model",
+        "financial-data",
+        "market-register",
+        "news-search",
+        "regulatory-filings",
+        "search-notes",
+        "supply-chain",
+    ];
+    assert_eq!(settings.tools.keys().collect::<Vec<_>>(), tools);
+    let usual = "default".to_owned();
+    assert!(settings.tools.values().all(|tool| tool.groups.contains(&usual)), "a request without group sees all tools");
+}
+
+/// As the specification names them; the first valid pattern is the fallback.
+#[test]
+fn the_router_is_seeded_with_the_specifications_sets() {
+    let settings = Settings::take(1, items()).0;
+    assert_eq!(settings.patterns.keys().collect::<Vec<_>>(), ["plan-then-execute", "react", "supervisor"]);
+    let valid = settings.task_types.iter().map(|(name, item)| (name.as_str(), item.valid_patterns.clone().unwrap()));
+    let expected = [
+        ("general", vec!["react", "plan-then-execute", "supervisor"]),
+        ("research", vec!["react", "plan-then-execute"]),
+        ("risk-assessment", vec!["supervisor", "plan-then-execute", "react"]),
+        ("summarisation", vec!["react"]),
+    ];
+    let expected = expected.map(|(name, patterns)| (name, patterns.into_iter().map(str::to_owned).collect()));
+    assert_eq!(valid.collect::<Vec<_>>(), expected);
+    assert!(settings.patterns.values().all(|item| !item.description.is_empty() && !item.when_to_use.is_empty()));
+    assert!(settings.task_types.values().all(|item| !item.description.is_empty() && !item.when_to_use.is_empty()));
+    let risk = &settings.task_types["risk-assessment"];
+    let framing = "Analyse across financial, reputational, legal and operational dimensions using structured analytic \
+                   techniques.";
+    assert_eq!((risk.framing.as_str(), settings.task_types["general"].framing.as_str()), (framing, ""));
+    assert!(risk.termination.starts_with("Stop when"));
+}
+
+/// A decision is JSON under the schema of its call; everything else is text.
+#[test]
+fn decisions_are_asked_for_as_json() {
+    let settings = Settings::take(1, items()).0;
+    let json = settings.prompts.iter().filter(|(_, prompt)| prompt.reply == PromptReply::Json { schema: None });
+    assert_eq!(
+        json.map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
+        [
+            "pattern-select",
+            "plan-create",
+            "plan-revise",
+            "plan-step-execute",
+            "supervisor-decompose",
+            "supervisor-review",
+            "task-type-classify",
+        ]
+    );
+    for id in ["agent-react", "plan-synthesise", "supervisor-synthesise"] {
+        assert_eq!(settings.prompts[id].reply, PromptReply::Text, "{id}");
+    }
 }
 
 /// If this fails, a seed has changed: raise `VERSION` (once per release) and put the new hash here.

@@ -1,12 +1,12 @@
-//! Finds the company that a question is about.
+//! Finds the companies that a question is about.
 
 use super::line;
 
 /// Words that are written with a capital letter only because they open a sentence.
-const OPENERS: &str = "an analyse analyze are assess can check could describe do does estimate evaluate examine \
-    explain find give how identify if in investigate is judge list look me our please rate report research review \
-    risk should study summarise summarize tell the their these this to today we what when which who why will would \
-    write";
+const OPENERS: &str = "an analyse analyze are ask assess can check compare could date describe do does estimate \
+    evaluate examine explain find give how identify if in investigate is judge list look me our please put rate \
+    report research review risk search should study summarise summarize tell the their these this to today trace we \
+    weigh what when which who why will would write";
 
 /// The longest name in capital letters, else what follows `of` or `for`, else nobody in particular.
 pub(super) fn company_in(question: &str) -> String {
@@ -14,7 +14,26 @@ pub(super) fn company_in(question: &str) -> String {
     name.map_or_else(|| "the company".to_owned(), |name| line(&name, 60))
 }
 
+/// All names in capital letters, each once. Somebody is compared in any case.
+pub(super) fn companies_in(question: &str) -> Vec<String> {
+    let mut companies: Vec<String> = Vec::new();
+    for name in capitalised_names(question) {
+        let name = line(&name.join(" "), 60);
+        if !companies.contains(&name) {
+            companies.push(name);
+        }
+    }
+    if companies.is_empty() { ["the first company", "the second company"].map(str::to_owned).into() } else { companies }
+}
+
+/// The first of the longest.
 fn capitalised_name(question: &str) -> Option<String> {
+    let longest = capitalised_names(question).into_iter().rev().max_by_key(Vec::len)?;
+    Some(longest.join(" "))
+}
+
+/// Each as its words.
+fn capitalised_names(question: &str) -> Vec<Vec<&str>> {
     let mut names: Vec<Vec<&str>> = vec![Vec::new()];
     for word in question.split_whitespace() {
         let bare = bare(word);
@@ -31,9 +50,8 @@ fn capitalised_name(question: &str) -> Option<String> {
             names.push(Vec::new());
         }
     }
-    // The first of the longest.
-    let longest = names.into_iter().rev().max_by_key(Vec::len)?;
-    (!longest.is_empty()).then(|| longest.join(" "))
+    names.retain(|name| !name.is_empty());
+    names
 }
 
 fn named_by_preposition(question: &str) -> Option<String> {

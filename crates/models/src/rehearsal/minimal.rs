@@ -26,6 +26,32 @@ pub(super) fn value(schema: &Value) -> Value {
     }
 }
 
+/// The value itself where the schema allows it; elsewhere the smallest that it allows.
+pub(super) fn fitted(proposed: Value, schema: &Value) -> Value {
+    let fits = |value: &Value| jsonschema::validator_for(schema).is_ok_and(|validator| validator.is_valid(value));
+    if fits(&proposed) {
+        return proposed;
+    }
+    let mended = mended(proposed, schema);
+    if fits(&mended) { mended } else { value(schema) }
+}
+
+/// An object with each member fitted, those that are required added, and those that are not allowed left out.
+fn mended(proposed: Value, schema: &Value) -> Value {
+    let Value::Object(proposed) = proposed else { return proposed };
+    let known = schema.get("properties").and_then(Value::as_object);
+    let closed = schema.get("additionalProperties") == Some(&json!(false));
+    let Value::Object(mut members) = object(schema) else { return Value::Object(proposed) };
+    for (name, member) in proposed {
+        match known.and_then(|known| known.get(&name)) {
+            Some(wanted) => members.insert(name, fitted(member, wanted)),
+            None if closed => None,
+            None => members.insert(name, member),
+        };
+    }
+    Value::Object(members)
+}
+
 fn object(schema: &Value) -> Value {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let properties = schema.get("properties");

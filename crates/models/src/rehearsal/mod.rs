@@ -5,11 +5,20 @@
 
 mod answer;
 mod company;
+mod given;
+mod inquiry;
 mod minimal;
+mod plan;
+mod quote;
 mod react;
+mod router;
 mod samples;
+mod scenario;
+mod supervisor;
+mod synthesis;
 
 use crate::provider::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
+use given::Given;
 use serde_json::Value;
 use std::time::Duration;
 use trellis_domain::config::PromptReply;
@@ -23,8 +32,11 @@ const MODEL: &str = "rehearsal";
 const PIECE: usize = 12;
 /// About as fast as a hosted model writes.
 const USUAL_DELAY: Duration = Duration::from_millis(8);
+/// How long the market register lets its caller wait: longer than anybody does.
+const SILENCE: Duration = Duration::from_mins(10);
 
-/// Plays the specification's worked example, simple questions, and sample data for the seeded tools.
+/// Plays the router and every pattern: the specification's worked example, a plan that fails and is revised, a
+/// comparison in which one source stays silent, simple questions, and sample data for the seeded tools.
 #[derive(Debug, Clone)]
 pub struct Rehearsal {
     piece_delay: Duration,
@@ -40,10 +52,9 @@ impl Rehearsal {
         Self::new(Duration::ZERO)
     }
 
-    async fn play(&self, request: &ModelRequest, on_text: &mut OnText<'_>) -> ModelReply {
-        let script = reply_to(request);
+    async fn play(&self, script: &str, request: &ModelRequest, on_text: &mut OnText<'_>) -> ModelReply {
         let mut said = 0;
-        for piece in pieces(&script) {
+        for piece in pieces(script) {
             if said > 0 && !self.piece_delay.is_zero() {
                 tokio::time::sleep(self.piece_delay).await;
             }
@@ -74,26 +85,75 @@ impl Provider for Rehearsal {
         request: &'a ModelRequest,
         on_text: &'a mut OnText<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
-        Box::pin(async move { Ok(self.play(request, on_text).await) })
+        Box::pin(async move {
+            let refused = |reason: &str| ProviderError::Permanent { reason: reason.to_owned() };
+            match cue(request) {
+                Cue::Say(script) => Ok(self.play(&script, request, on_text).await),
+                Cue::Refuse(reason) => Err(refused(reason)),
+                Cue::StaySilent(reason) => {
+                    tokio::time::sleep(SILENCE).await;
+                    Err(refused(reason))
+                }
+            }
+        })
+    }
+}
+
+/// What happens on stage.
+enum Cue {
+    Say(String),
+    Refuse(&'static str),
+    /// Nothing for a long time; whoever still waits then is told why.
+    StaySilent(&'static str),
+}
+
+fn cue(request: &ModelRequest) -> Cue {
+    match request.prompt.as_str() {
+        "sample-archive-search" => Cue::Refuse("the archive is closed (scripted)"),
+        "sample-market-register" => Cue::StaySilent("the market register stays silent (scripted)"),
+        _ => Cue::Say(reply_to(request)),
     }
 }
 
 fn reply_to(request: &ModelRequest) -> String {
-    match &request.expected {
-        PromptReply::Text => text_for(request),
-        PromptReply::Json { schema } | PromptReply::JsonLines { schema } => {
-            minimal::value(schema.as_ref().unwrap_or(&Value::Null)).to_string()
-        }
+    let choice = decision(&request.prompt, Given::new(&request.variables));
+    let schema = match &request.expected {
+        PromptReply::Text => None,
+        PromptReply::Json { schema } | PromptReply::JsonLines { schema } => Some(schema.as_ref()),
+    };
+    match (choice, schema) {
+        // Better refused than a tool that was not meant.
+        (Some(choice), Some(_)) if request.prompt == "plan-step-execute" => choice.to_string(),
+        (Some(choice), Some(Some(schema))) => minimal::fitted(choice, schema).to_string(),
+        (Some(choice), Some(None) | None) => choice.to_string(),
+        (None, Some(schema)) => minimal::value(schema.unwrap_or(&Value::Null)).to_string(),
+        (None, None) => text_for(request),
     }
 }
 
-fn text_for(request: &ModelRequest) -> String {
-    if request.prompt == "agent-react" {
-        return react::step(&request.variables);
-    }
-    samples::reply(&request.prompt, &request.variables).unwrap_or_else(|| {
-        format!("{} There is no script for the prompt `{}`.\n\n{NOTE}", samples::LABEL, request.prompt)
+/// The replies that are JSON.
+fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
+    Some(match prompt {
+        "task-type-classify" => router::task_type(given),
+        "pattern-select" => router::pattern(given),
+        "plan-create" => plan::create(given),
+        "plan-step-execute" => plan::step(given),
+        "plan-revise" => plan::revise(given),
+        "supervisor-decompose" => supervisor::decompose(given),
+        "supervisor-review" => supervisor::review(given),
+        _ => return None,
     })
+}
+
+fn text_for(request: &ModelRequest) -> String {
+    let given = Given::new(&request.variables);
+    match request.prompt.as_str() {
+        "agent-react" => react::step(given),
+        "plan-synthesise" => synthesis::of_steps(given),
+        "supervisor-synthesise" => synthesis::of_findings(given),
+        prompt => samples::reply(prompt, &request.variables)
+            .unwrap_or_else(|| format!("{} There is no script for the prompt `{prompt}`.\n\n{NOTE}", samples::LABEL)),
+    }
 }
 
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
@@ -119,6 +179,14 @@ fn line(text: &str, length: usize) -> String {
     }
 }
 
+#[cfg(test)]
+mod offered_tests;
+#[cfg(test)]
+mod plan_tests;
+#[cfg(test)]
+mod stage_tests;
+#[cfg(test)]
+mod supervisor_tests;
 #[cfg(test)]
 #[path = "../rehearsal_tests.rs"]
 mod tests;

@@ -1,116 +1,82 @@
 //! The rehearsal as a ReAct agent: which step comes next.
 
 use super::answer;
-use super::company::company_in;
+use super::given::Given;
+use super::inquiry::Inquiry;
 use super::line;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use trellis_domain::config::ArgumentItem;
+use super::scenario::Scenario;
+use serde_json::Value;
+
+/// More than this is not asked about one company's risk: the answer should show a gap that is named.
+const RISK_STEPS: usize = 3;
 
 /// The variables of `agent-react`, as far as the script needs them.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Scene {
-    pub(super) question: String,
-    tools: Vec<OfferedTool>,
-    pub(super) history: Vec<PastStep>,
+#[derive(Debug)]
+pub(super) struct Scene<'a> {
+    given: Given<'a>,
+    pub(super) question: &'a str,
+    pub(super) history: Vec<PastStep<'a>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct OfferedTool {
-    name: String,
-    arguments: Vec<ArgumentItem>,
+#[derive(Debug)]
+pub(super) struct PastStep<'a> {
+    pub(super) action: &'a str,
+    pub(super) observation: &'a str,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct PastStep {
-    pub(super) action: String,
-    pub(super) observation: String,
-}
+impl<'a> PastStep<'a> {
+    fn new(step: Given<'a>) -> Self {
+        Self { action: step.text("action"), observation: step.text("observation") }
+    }
 
-impl PastStep {
     /// The reason, if the step failed.
-    pub(super) fn error(&self) -> Option<&str> {
+    pub(super) fn error(&self) -> Option<&'a str> {
         self.observation.strip_prefix("Error:").map(str::trim)
     }
 }
 
-/// One tool that the script knows, and why it is asked.
-#[derive(Debug)]
-pub(super) struct Inquiry {
-    pub(super) tool: &'static str,
-    /// What the tool tells about.
-    pub(super) dimension: &'static str,
-    /// `{}` stands for what the question is about.
-    thought: &'static str,
-}
-
-/// The dimensions of the specification's worked example, the first three of which are played.
-pub(super) const RISK: [Inquiry; 4] = [
-    Inquiry {
-        tool: "financial-data",
-        dimension: "Financial",
-        thought: "A partner has to be able to pay and to deliver, so I look at the finances of {} first.",
-    },
-    Inquiry {
-        tool: "regulatory-filings",
-        dimension: "Legal",
-        thought: "Next I want to know which legal risks filings, sanctions and proceedings of {} show.",
-    },
-    Inquiry {
-        tool: "news-search",
-        dimension: "Reputational",
-        thought: "Figures and filings leave out reputation, so I look at what is reported about {}.",
-    },
-    Inquiry {
-        tool: "supply-chain",
-        dimension: "Operational",
-        thought: "Operations decide whether promises are kept, so I look at the supply chain of {}.",
-    },
-];
-const RISK_STEPS: usize = 3;
-
-const GENERAL: [Inquiry; 2] = [
-    Inquiry {
-        tool: "search-notes",
-        dimension: "Notes",
-        thought: "Before anything else I look for notes on the question.",
-    },
-    Inquiry { tool: "ask-model", dimension: "Knowledge", thought: "I also ask for general knowledge on the question." },
-];
-
 /// The next reply: a call of the first planned tool that was not tried yet, or the answer.
-pub(super) fn step(variables: &Map<String, Value>) -> String {
-    let scene: Scene = serde_json::from_value(Value::Object(variables.clone())).unwrap_or_default();
-    let company = asks_for_partner_risk(&scene.question).then(|| company_in(&scene.question));
-    let (plan, about) = match &company {
-        Some(company) => (scene.offered(&RISK, RISK_STEPS), company.as_str()),
-        None => (scene.offered(&GENERAL, GENERAL.len()), scene.question.as_str()),
-    };
+pub(super) fn step(given: Given<'_>) -> String {
+    let history = given.all("history").map(PastStep::new).collect();
+    let scene = Scene { given, question: given.question(), history };
+    let scenario = Scenario::of(scene.question);
+    let about = scenario.subject(scene.question);
+    let planned = planned(given, &scenario);
     let tried = |inquiry: &Inquiry| scene.history.iter().any(|step| step.action == inquiry.tool);
-    match plan.iter().find(|(inquiry, _)| !tried(inquiry)) {
-        Some((inquiry, tool)) => call(&scene, inquiry, tool, about),
-        None => match &company {
-            Some(company) if !plan.is_empty() => final_answer(&scene, &answer::risk_profile(&scene, company)),
-            Some(_) | None => final_answer(&scene, &answer::summary(&scene)),
-        },
+    match planned.iter().find(|inquiry| !tried(inquiry)) {
+        Some(inquiry) => scene.call(inquiry, &about),
+        None if planned.is_empty() => scene.final_answer(&answer::summary(&scene)),
+        None => scene.final_answer(&answer(&scene, &scenario, &about)),
     }
 }
 
-fn asks_for_partner_risk(question: &str) -> bool {
-    let question = question.to_lowercase();
-    question.contains("risk") && question.contains("partner")
+fn planned(given: Given<'_>, scenario: &Scenario) -> Vec<&'static Inquiry> {
+    let most = match scenario {
+        Scenario::PartnerRisk { .. } | Scenario::Comparison { .. } => RISK_STEPS,
+        Scenario::Dimension { .. }
+        | Scenario::Weighing { .. }
+        | Scenario::Register { .. }
+        | Scenario::Source { .. }
+        | Scenario::Trace { .. }
+        | Scenario::Other => usize::MAX,
+    };
+    scenario.inquiries().into_iter().filter(|inquiry| inquiry.offered(given)).take(most).collect()
 }
 
-impl Scene {
-    /// The inquiries whose tools are on offer, at most so many.
-    fn offered<'a>(&'a self, inquiries: &'a [Inquiry], most: usize) -> Vec<(&'a Inquiry, &'a OfferedTool)> {
-        let tool = |inquiry: &Inquiry| self.tools.iter().find(|tool| tool.name == inquiry.tool);
-        inquiries.iter().filter_map(|inquiry| Some((inquiry, tool(inquiry)?))).take(most).collect()
+fn answer(scene: &Scene<'_>, scenario: &Scenario, about: &str) -> String {
+    match scenario {
+        Scenario::PartnerRisk { .. } | Scenario::Comparison { .. } => answer::risk_profile(scene, about),
+        Scenario::Dimension { .. }
+        | Scenario::Weighing { .. }
+        | Scenario::Register { .. }
+        | Scenario::Source { .. } => {
+            answer::report(scene, &scenario.title(scene.question), &scenario.inquiries(), about)
+        }
+        Scenario::Trace { .. } | Scenario::Other => answer::summary(scene),
     }
+}
 
+impl Scene<'_> {
     /// What the agent says about a step that failed just now.
     fn regret(&self) -> String {
         let Some(step) = self.history.last() else { return String::new() };
@@ -119,39 +85,27 @@ impl Scene {
                 format!("My last reply could not be read ({}). ", line(error, 120))
             }
             Some(error) => {
-                format!("`{}` failed ({}), so I go on without it. ", line(&step.action, 60), line(error, 120))
+                format!("`{}` failed ({}), so I go on without it. ", line(step.action, 60), line(error, 120))
             }
             None => String::new(),
         }
     }
-}
 
-fn call(scene: &Scene, inquiry: &Inquiry, tool: &OfferedTool, about: &str) -> String {
-    let arguments: Map<String, Value> =
-        tool.arguments.iter().map(|argument| (argument.name.clone(), fitting_value(argument, about))).collect();
-    let thought = inquiry.thought.replace("{}", about);
-    format!("Thought: {}{thought}\nAction: {}\nArgs: {}", scene.regret(), inquiry.tool, Value::Object(arguments))
-}
-
-/// The seeded tools take texts only; one that replaces them may take more.
-fn fitting_value(argument: &ArgumentItem, about: &str) -> Value {
-    match argument.kind.as_str() {
-        "integer" | "number" => json!(1),
-        "boolean" => json!(true),
-        "array" => json!([about]),
-        "object" => json!({}),
-        _ => json!(line(about, 400)),
+    fn call(&self, inquiry: &Inquiry, about: &str) -> String {
+        let thought = inquiry.thought.replace("{}", &line(about, 120));
+        let arguments = Value::Object(inquiry.arguments(self.given, about));
+        format!("Thought: {}{thought}\nAction: {}\nArgs: {arguments}", self.regret(), inquiry.tool)
     }
-}
 
-fn final_answer(scene: &Scene, answer: &str) -> String {
-    let asked = scene.history.len();
-    let failed = scene.history.iter().filter(|step| step.error().is_some()).count();
-    let thought = match (asked, failed) {
-        (0, _) => "I know none of the tools here, so I answer at once.".to_owned(),
-        (_, 0) => "I have what I asked for, so I answer now.".to_owned(),
-        _ if asked == failed => "None of the steps brought a result, and I say so instead of guessing.".to_owned(),
-        _ => "Not every step brought a result. I answer with what there is, and name the gaps.".to_owned(),
-    };
-    format!("Thought: {}{thought}\nFinal Answer: {answer}\n\n{}", scene.regret(), super::NOTE)
+    fn final_answer(&self, answer: &str) -> String {
+        let asked = self.history.len();
+        let failed = self.history.iter().filter(|step| step.error().is_some()).count();
+        let thought = match (asked, failed) {
+            (0, _) => "I know none of the tools here, so I answer at once.",
+            (_, 0) => "I have what I asked for, so I answer now.",
+            _ if asked == failed => "None of the steps brought a result, and I say so instead of guessing.",
+            _ => "Not every step brought a result. I answer with what there is, and name the gaps.",
+        };
+        format!("Thought: {}{thought}\nFinal Answer: {answer}\n\n{}", self.regret(), super::NOTE)
+    }
 }

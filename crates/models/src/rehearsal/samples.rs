@@ -26,6 +26,7 @@ const NEWS: &str = "\
 - May: a trade paper reports late deliveries to two customers (negative)
 - June: wins a prize for packaging without plastics (positive)
 - August: the finance director leaves, the successor is not named yet (neutral)
+- October: a family fund says that it holds a third of the shares now (neutral)
 Signal: moderate";
 
 const SUPPLY: &str = "\

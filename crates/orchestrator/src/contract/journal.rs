@@ -3,7 +3,7 @@
 use super::{accepted, commit, ended, id, observed, record, routed, scope, turn};
 use crate::ports::{Commit, Committed, Journal, NewTurn, Outcome, RunFilter, TurnKey};
 use std::sync::Arc;
-use trellis_domain::record::{Body, Name};
+use trellis_domain::record::Name;
 use trellis_domain::run::{RunState, Termination};
 use trellis_domain::{Hash, Timestamp, Workspace};
 
@@ -58,7 +58,7 @@ fn outcome(run: &str, seen: u64, name: &str) -> Commit {
 
 fn end(run: &str, seen: u64) -> Commit {
     let records = vec![record(run, Name::end(), &[], ended(Termination::FinalAnswer))];
-    Commit { records, close: Some(Name::iteration(1)), ..commit("default", run, run, seen) }
+    Commit { records, close: vec![Name::iteration(1)], ..commit("default", run, run, seen) }
 }
 
 async fn accepting_opens_the_first_turn(journal: &dyn Journal) {
@@ -85,7 +85,7 @@ async fn what_was_decided_needs_the_newest_version(journal: &dyn Journal) {
     committed(journal, first("r")).await;
     committed(journal, outcome("r", 1, "a")).await;
     let close = |seen| Commit {
-        close: Some(Name::iteration(1)),
+        close: vec![Name::iteration(1)],
         open: vec![turn("r", Name::iteration(2))],
         ..commit("default", "r", "r", seen)
     };
@@ -100,7 +100,7 @@ async fn what_was_decided_needs_the_newest_version(journal: &dyn Journal) {
 async fn of_two_workers_on_one_turn_only_one_closes_it(journal: Arc<dyn Journal>) {
     committed(&*journal, first("r")).await;
     let close = |name: &str| Commit {
-        close: Some(Name::iteration(1)),
+        close: vec![Name::iteration(1)],
         open: vec![turn("r", Name::iteration(2))],
         ..outcome("r", 1, name)
     };
@@ -116,7 +116,7 @@ async fn of_two_workers_on_one_turn_only_one_closes_it(journal: Arc<dyn Journal>
 async fn a_session_ends_once_and_opens_nothing_afterwards(journal: &dyn Journal) {
     committed(journal, first("r")).await;
     committed(journal, end("r", 1)).await;
-    assert!(conflicts(journal, Commit { close: None, ..end("r", 2) }).await, "one end per session");
+    assert!(conflicts(journal, Commit { close: vec![], ..end("r", 2) }).await, "one end per session");
     let more = Commit { open: vec![turn("r", Name::iteration(2))], ..commit("default", "r", "r", 2) };
     assert!(conflicts(journal, more).await, "an ended session opens nothing");
     assert_eq!(journal.open_runs(), 0);
@@ -131,7 +131,7 @@ async fn late_outcomes_are_kept_and_marked(journal: &dyn Journal) {
     committed(journal, end("r", 1)).await;
     let late = committed(journal, outcome("r", 1, "late")).await;
     assert!(late.records[0].header.late, "an outcome after the end is marked");
-    let close = Commit { close: Some(Name::new("step/1")), ..commit("default", "r", "r", late.version) };
+    let close = Commit { close: vec![Name::new("step/1")], ..commit("default", "r", "r", late.version) };
     committed(journal, close).await;
 }
 
@@ -182,10 +182,8 @@ async fn large_texts_come_back_whole(journal: &dyn Journal) {
         Commit { records: vec![record("r", Name::new("big"), &[], observed(&text))], ..commit("default", "r", "r", 1) };
     committed(journal, large).await;
     let log = journal.load(&Workspace::default(), &id("r")).await.expect("the store works").expect("it exists");
-    let found = log.records.iter().find_map(|record| match &record.body {
-        Body::Observed(observed) => observed.result.as_ref().map(|result| result.text().to_owned()),
-        Body::Accepted(_) | Body::Routed(_) | Body::Replied(_) | Body::Ended(_) => None,
-    });
+    let observed = log.records.iter().find_map(|record| record.body.as_observed());
+    let found = observed.and_then(|observed| observed.result.as_ref()).map(|result| result.text().to_owned());
     assert_eq!(found.as_deref(), Some(text.as_str()));
 }
 

@@ -2,9 +2,12 @@
 
 pub mod config;
 pub mod journal;
+pub mod play;
 pub mod prompter;
 pub mod queue;
 pub mod runs;
+pub mod teams;
+pub mod trouble;
 
 use crate::ports::{Commit, NewRecord, NewTurn};
 use trellis_domain::document::Document;
@@ -41,6 +44,9 @@ pub(crate) fn accepted(question: &str) -> Body {
         framing: String::new(),
         limits: SomeLimits::default(),
         history: Vec::new(),
+        request_id: String::new(),
+        earlier: Vec::new(),
+        parent: None,
     })
 }
 
@@ -49,6 +55,7 @@ pub(crate) fn routed() -> Body {
         task_type: "general".to_owned(),
         pattern: "react".to_owned(),
         framing: String::new(),
+        termination: String::new(),
         limits: Limits::default(),
         decisions: Vec::new(),
     })
@@ -66,7 +73,15 @@ pub(crate) fn observed(text: &str) -> Body {
 }
 
 pub(crate) fn ended(reason: Termination) -> Body {
-    Body::Ended(Ended { reason, answer: Document::stored("42"), error: None, usage: Usage::default() })
+    Body::Ended(Ended {
+        reason,
+        answer: Document::stored("42"),
+        error: None,
+        usage: Usage::default(),
+        total: None,
+        criteria: String::new(),
+        missing: Vec::new(),
+    })
 }
 
 pub(crate) fn turn(session: &str, name: Name) -> NewTurn {
@@ -76,5 +91,5 @@ pub(crate) fn turn(session: &str, name: Name) -> NewTurn {
 /// A commit on a session of a run.
 pub(crate) fn commit(workspace: &str, run: &str, session: &str, seen: u64) -> Commit {
     let run: RunId = id(run);
-    Commit { scope: scope(workspace), run, session: id(session), seen, records: vec![], close: None, open: vec![] }
+    Commit { scope: scope(workspace), run, session: id(session), seen, records: vec![], close: vec![], open: vec![] }
 }

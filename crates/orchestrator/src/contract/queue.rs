@@ -1,7 +1,7 @@
 //! The contract of the queue.
 
 use super::{id, scope};
-use crate::ports::{OpenTurn, Queue, TurnKey};
+use crate::ports::{OpenTurn, Queue, Role, TurnKey};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use trellis_domain::record::Name;
@@ -15,14 +15,14 @@ pub async fn suite(queue: Arc<dyn Queue>) {
     // A turn that waits already is not queued twice.
     queue.publish(turn(0)).await;
     queue.publish(turn(0)).await;
-    let delivery = queue.take().await;
+    let delivery = queue.take(Role::Agent).await;
     assert_eq!((delivery.turn.key.name.as_str(), delivery.count), ("i0", 1));
-    let nothing = tokio::time::timeout(std::time::Duration::from_millis(20), queue.take()).await;
+    let nothing = tokio::time::timeout(std::time::Duration::from_millis(20), queue.take(Role::Agent)).await;
     assert!(nothing.is_err(), "one wake-up, one delivery");
 
     // A rejected wake-up comes back, counted.
     queue.reject(delivery).await;
-    let again = queue.take().await;
+    let again = queue.take(Role::Agent).await;
     assert_eq!(again.count, 2);
     queue.acknowledge(&again).await;
 
@@ -32,7 +32,7 @@ pub async fn suite(queue: Arc<dyn Queue>) {
             let queue = Arc::clone(&queue);
             tokio::spawn(async move {
                 let mut taken = Vec::new();
-                while let Ok(delivery) = tokio::time::timeout(std::time::Duration::from_millis(200), queue.take()).await
+                while let Ok(delivery) = tokio::time::timeout(std::time::Duration::from_millis(200), queue.take(Role::Agent)).await
                 {
                     queue.acknowledge(&delivery).await;
                     taken.push(delivery.turn.key.name.to_string());

@@ -1,7 +1,7 @@
 //! Whole runs over any journal and configuration: the promises, asserted by name.
 
 use super::scope;
-use crate::accept::{Question, UnknownNames};
+use crate::accept::{AcceptError, Question, UnknownNames};
 use crate::driver::{Options, Orchestrator, Ports};
 use crate::hub::{Hub, Item};
 use crate::library::RecordLibrary;
@@ -42,6 +42,11 @@ impl Bench {
         Self::with_tools((journal, config), prompter, ScriptedTools::new(|_| Ok(" a fact \n".to_owned()))).await
     }
 
+    /// A model and tools that play what the question says; see [`play`](super::play).
+    pub async fn play(store: Store) -> Self {
+        Self::with_tools(store, ScriptedPrompter::new(super::play::reply), ScriptedTools::new(super::play::result)).await
+    }
+
     pub async fn with_tools((journal, config): Store, prompter: ScriptedPrompter, tools: ScriptedTools) -> Self {
         let tool = r#"{"type":"text-completion","name":"search","description":"finds facts"}"#;
         let item = StoredItem { kind: "tool".to_owned(), key: "search".to_owned(), value: tool.to_owned() };
@@ -62,14 +67,43 @@ impl Bench {
     }
 
     pub async fn ask(&self, n: usize, limits: SomeLimits) -> RunId {
+        let request = AgentRequest { question: format!("question {n}"), streaming: true, ..AgentRequest::default() };
+        self.request(n, request, limits).await
+    }
+
+    pub async fn request(&self, n: usize, request: AgentRequest, limits: SomeLimits) -> RunId {
+        self.try_request(n, request, limits).await.expect("a good question")
+    }
+
+    pub async fn try_request(
+        &self,
+        n: usize,
+        request: AgentRequest,
+        limits: SomeLimits,
+    ) -> Result<RunId, AcceptError> {
         let question = Question {
             scope: scope("default"),
             request_id: RequestId::new(&format!("request-{n}")).expect("a valid id"),
-            request: AgentRequest { question: format!("question {n}"), streaming: true, ..AgentRequest::default() },
+            request,
             limits,
             names: UnknownNames::Refuse,
         };
-        self.orchestrator.accept(question).await.expect("a good question").run
+        Ok(self.orchestrator.accept(question).await?.run)
+    }
+
+    /// Waits for the end of a run. False if the store fails before.
+    pub async fn try_follow(&self, run: &RunId) -> bool {
+        let ports = &self.orchestrator.ports;
+        let mut subscription = ports.hub.subscribe(&Workspace::default(), run, 0);
+        while let Ok(item) = subscription.next(&*ports.journal).await {
+            if let Item::Record(record) = item
+                && record.header.name == Name::end()
+                && record.header.session == *run
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// Follows a run to its end.

@@ -7,7 +7,7 @@ use crate::ports::{
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trellis_domain::record::Record;
+use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
 
@@ -62,7 +62,7 @@ impl State {
             head.add(record);
             log.push(Arc::clone(record));
         }
-        if let Some(turn) = prepared.closed {
+        for turn in prepared.closed {
             self.turns.remove(&turn);
         }
         self.turns.extend(prepared.opened.iter().map(|turn| (turn.key.clone(), turn.clone())));
@@ -107,6 +107,17 @@ impl Journal for MemoryJournal {
             .get(&(workspace.clone(), session.clone()))
             .map(|(head, records)| SessionLog { version: head.version, records: records.clone() });
         ready(found)
+    }
+
+    fn end<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        session: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Option<Arc<Record>>, JournalError>> {
+        let state = self.state();
+        let records = state.sessions.get(&(workspace.clone(), session.clone())).map(|(_, records)| records);
+        let end = records.and_then(|records| records.iter().find(|record| record.header.name == Name::end()).cloned());
+        ready(end)
     }
 
     fn is_open<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<bool, JournalError>> {

@@ -13,6 +13,9 @@ use trellis_domain::record::PromptUse;
 type ReplyScript = dyn Fn(&PromptCall) -> Result<String, String> + Send + Sync;
 type ToolScript = dyn Fn(&ToolCall) -> Result<String, String> + Send + Sync;
 
+/// A script that gives this as its error never answers at all.
+pub const SILENT: &str = "say nothing, for ever";
+
 /// Counts calls by the step they were made for.
 #[derive(Debug, Default)]
 pub struct Calls(Mutex<BTreeMap<String, u32>>);
@@ -68,7 +71,10 @@ impl ScriptedPrompter {
             tokio::time::sleep(self.delay).await;
         }
         let provider = |reason| PromptError::Provider { reason, failures: Vec::new() };
-        let raw = (self.script)(&call).map_err(provider)?;
+        let raw = match (self.script)(&call) {
+            Err(reason) if reason == SILENT => std::future::pending().await,
+            said => said.map_err(provider)?,
+        };
         let characters: Vec<char> = raw.chars().collect();
         for piece in characters.chunks(self.piece.min(characters.len().max(1))) {
             if sink.text(&piece.iter().collect::<String>()).is_break() {
@@ -82,6 +88,7 @@ impl ScriptedPrompter {
             content: ReplyContent::Text,
             prompt: PromptUse { id: call.id, template: None, sent: Some(Hash::of(&raw)) },
             model: Some("scripted".to_owned()),
+            ms: 0,
             failures: Vec::new(),
             raw,
         })

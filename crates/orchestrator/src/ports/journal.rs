@@ -36,7 +36,8 @@ pub struct Commit {
     /// The session's version that was decided from.
     pub seen: u64,
     pub records: Vec<NewRecord>,
-    pub close: Option<Name>,
+    /// Turns of the session. The first must be open; the others are closed along with it if they are.
+    pub close: Vec<Name>,
     pub open: Vec<NewTurn>,
 }
 
@@ -125,7 +126,7 @@ pub enum JournalError {
 /// - a commit is all or nothing, and durable when it returns;
 /// - a record's name must be free; what was decided from a state (close, open, end) needs `seen` to be
 ///   the session's newest version;
-/// - an ended session opens nothing more; outcomes that still arrive are marked late.
+/// - an ended session opens nothing more of its own; outcomes that still arrive are marked late.
 pub trait Journal: Send + Sync + std::fmt::Debug {
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Outcome, JournalError>>;
 
@@ -134,6 +135,13 @@ pub trait Journal: Send + Sync + std::fmt::Debug {
         workspace: &'a Workspace,
         session: &'a SessionId,
     ) -> BoxFuture<'a, Result<Option<SessionLog>, JournalError>>;
+
+    /// The record of a session's end, if it has ended. A look-up, however much is stored.
+    fn end<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        session: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Option<Arc<Record>>, JournalError>>;
 
     fn is_open<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<bool, JournalError>>;
 

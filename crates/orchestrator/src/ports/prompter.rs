@@ -38,6 +38,8 @@ pub struct PromptReply {
     pub model: Option<String>,
     pub in_token: Option<u64>,
     pub out_token: Option<u64>,
+    /// How long the attempt took that succeeded.
+    pub ms: u64,
     pub failures: Vec<FailedAttempt>,
 }
 
@@ -46,6 +48,8 @@ pub enum ReplyContent {
     Text,
     Object(Value),
     List(Vec<Value>),
+    /// Not what the prompt asks for. What it says may still be understood from its text.
+    Wrong { reason: String },
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -54,8 +58,6 @@ pub enum PromptError {
     UnknownPrompt { id: String },
     #[error("the prompt `{id}` cannot be rendered: {reason}; correct prompt/template.{id}")]
     Template { id: String, reason: String },
-    #[error("the reply to the prompt `{id}` is not what it asks for: {reason}")]
-    WrongReply { id: String, reason: String, raw: String },
     #[error("the model did not answer: {reason}")]
     Provider { reason: String, failures: Vec<FailedAttempt> },
 }

@@ -1,6 +1,7 @@
 //! The queue of wake-ups. Losing one costs a delay, duplicating one costs nothing.
 
 use super::{BoxFuture, OpenTurn};
+use trellis_domain::record::Name;
 
 /// A wake-up that was handed out and waits for its acknowledgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,12 +13,35 @@ pub struct Delivery {
     pub count: u32,
 }
 
+/// Who takes a turn. Any process can have either role, or both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    Agent,
+    /// Takes the turns of fan-ins. Its wake-ups are the completions on the explainability topic.
+    Aggregator,
+}
+
+impl Role {
+    /// Whose wake-up it is.
+    pub fn of(turn: &OpenTurn) -> Self {
+        Self::of_turn(&turn.key.name)
+    }
+
+    /// Whose turn it is.
+    pub fn of_turn(name: &Name) -> Self {
+        match name.turn_kind() {
+            Some(kind) if kind.is_fan_in() => Self::Aggregator,
+            Some(_) | None => Self::Agent,
+        }
+    }
+}
+
 pub trait Queue: Send + Sync + std::fmt::Debug {
     /// Confirmed when it returns. A turn that waits already is not queued twice.
     fn publish(&self, turn: OpenTurn) -> BoxFuture<'_, ()>;
 
-    /// Waits for the next due wake-up; competing takers each get different ones.
-    fn take(&self) -> BoxFuture<'_, Delivery>;
+    /// Waits for the next due wake-up of a role; competing takers each get different ones.
+    fn take(&self, role: Role) -> BoxFuture<'_, Delivery>;
 
     fn acknowledge<'a>(&'a self, delivery: &'a Delivery) -> BoxFuture<'a, ()>;
 

@@ -106,7 +106,10 @@ async fn a_dead_model_ends_the_dialog_with_an_error() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_limit_still_gives_what_was_found() {
-    let script = |_: &PromptCall| Ok(SCRIPT[0].to_owned());
+    let script = |call: &PromptCall| {
+        let n = call.labels.step.as_iteration().unwrap_or(0);
+        Ok(format!("Thought: more\nAction: search\nArgs: {{\"question\": \"{n}\"}}"))
+    };
     for streaming in [true, false] {
         let messages = messages(script, streaming).await;
         let answer: String =

@@ -4,9 +4,12 @@
 mod dialog;
 mod events;
 mod limits;
+mod callers;
+mod trouble;
+mod wrong_replies;
 
 use std::sync::Arc;
-use trellis_orchestrator::contract::{config, journal, prompter, queue, runs};
+use trellis_orchestrator::contract::{config, journal, prompter, queue, runs, teams};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal};
 use trellis_orchestrator::ports::{Config, Journal, RealWorld};
@@ -41,4 +44,9 @@ async fn the_scripted_prompter_keeps_its_contract() {
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_in_memory_keep_the_promises() {
     runs::suite(async || memory()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn teams_in_memory_keep_the_promises() {
+    teams::suite(async || memory()).await;
 }

@@ -4,13 +4,16 @@ pub mod parser;
 mod prompt;
 
 use crate::contract::{Effect, Ending, Order, Pattern, Turn};
+use crate::reader::ReadReply;
 use crate::session::Session;
 use crate::toolset;
-use trellis_domain::decision::{DecidedBy, Decision};
+use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
 use trellis_domain::document::Document;
-use trellis_domain::record::{Name, Reading, Replied};
+use trellis_domain::record::{Name, Observed, Reading, Replied};
 use trellis_domain::reply::ReactReply;
 use trellis_domain::run::Termination;
+
+pub(crate) use prompt::cut;
 
 /// The action that stands for a reply which could not be read.
 pub const PARSE_ERROR: &str = "__parse_error__";
@@ -27,6 +30,10 @@ impl Pattern for React {
         Self::NAME
     }
 
+    fn first_turn(&self) -> Name {
+        Name::iteration(1)
+    }
+
     fn decide(&self, session: &Session, turn: &Turn) -> Vec<Order> {
         let Some(n) = turn.name.as_iteration() else {
             let error = format!("a ReAct session has no turn `{}`", turn.name);
@@ -39,15 +46,27 @@ impl Pattern for React {
             return vec![Order::Perform(Name::iteration(n), Effect::AskModel(Box::new(prompt::order(session, n))))];
         };
         let effect = match &replied.reading {
-            Reading::Answer { answer } => return vec![Order::End(answered(answer.text()))],
+            Reading::Answer { answer } => {
+                return vec![Order::End(Ending::answered(Termination::FinalAnswer, answer.text()))];
+            }
             Reading::Failed { reason } => {
                 return vec![Order::End(Ending::failed(Termination::Error, reason.clone()))];
             }
-            Reading::Action { tool, arguments } if was_offered(replied, tool) => {
-                Effect::CallTool { tool: tool.clone(), arguments: arguments.clone() }
+            Reading::Action { tool, .. } if !was_offered(replied, tool) => {
+                Effect::Report { error: unknown_tool(replied, tool) }
             }
-            Reading::Action { tool, .. } => Effect::Report { error: unknown_tool(replied, tool) },
+            Reading::Action { tool, arguments } => match times_in_a_row(session, n) {
+                0..LOOP => Effect::CallTool { tool: tool.clone(), arguments: arguments.clone() },
+                LOOP => Effect::Report { error: repeated(tool) },
+                _ => return vec![Order::End(going_in_circles(session, n, tool))],
+            },
             Reading::Unreadable { reason } => Effect::Report { error: reason.clone() },
+            Reading::Chosen { .. }
+            | Reading::Plan { .. }
+            | Reading::Step { .. }
+            | Reading::Revision { .. }
+            | Reading::Goals { .. }
+            | Reading::Review { .. } => Effect::Report { error: "the reply was read in another way".to_owned() },
         };
         if session.has(&Name::observation(n)) {
             vec![Order::Open(Name::iteration(n + 1))]
@@ -57,8 +76,36 @@ impl Pattern for React {
     }
 }
 
-fn answered(answer: &str) -> Ending {
-    Ending { reason: Termination::FinalAnswer, answer: answer.to_owned(), error: None }
+/// So many equal calls in a row are a loop: the model is told instead of the tool being called once more.
+const LOOP: u32 = 3;
+
+/// How often in a row, up to iteration `n`, the same tool was named with the same arguments.
+fn times_in_a_row(session: &Session, n: u32) -> u32 {
+    let call = |i: u32| match session.reply(i).map(|replied| &replied.reading) {
+        Some(Reading::Action { tool, arguments }) => Some((tool, arguments)),
+        _ => None,
+    };
+    let last = call(n);
+    let equal = (1..=n).rev().take_while(|i| last.is_some() && call(*i) == last);
+    u32::try_from(equal.count()).unwrap_or(u32::MAX)
+}
+
+fn repeated(tool: &str) -> String {
+    format!(
+        "you named `{tool}` with the same arguments {LOOP} times in a row, so it was not called again; \
+         its result is above: use another tool or other arguments, or answer with what you know"
+    )
+}
+
+/// A model that goes on after it was told ends the session with what it found out.
+fn going_in_circles(session: &Session, n: u32, tool: &str) -> Ending {
+    let answer = found_so_far(
+        session,
+        n - 1,
+        &format!("No final answer: `{tool}` was named again and again with the same arguments."),
+    );
+    let error = format!("the model called `{tool}` with the same arguments {} times in a row", LOOP + 1);
+    Ending { reason: Termination::Limit, answer, error: Some(error), missing: Vec::new() }
 }
 
 /// The model can only call what it was offered in this turn.
@@ -76,15 +123,28 @@ fn unknown_tool(replied: &Replied, tool: &str) -> String {
 
 /// The limit ends the session with what it found out, not in silence.
 fn out_of_iterations(session: &Session, n: u32) -> Ending {
-    const KEPT: u32 = 3;
-    let mut answer = format!("No final answer after {n} iterations, which is the limit. Found so far:");
-    for i in n.saturating_sub(KEPT) + 1..=n {
-        let Some((observed, replied)) = session.observation(i).zip(session.reply(i)) else { continue };
-        let text = observed.result.as_ref().map_or("", Document::text);
-        let cut: String = text.chars().take(500).collect();
-        answer.extend(["\n- ", action_of(replied), ": ", if cut.is_empty() { "nothing" } else { &cut }]);
+    let answer = found_so_far(session, n, &format!("No final answer after {n} iterations, which is the limit."));
+    let error = Some("Too many agent iterations".to_owned());
+    Ending { reason: Termination::MaxIterations, answer, error, missing: Vec::new() }
+}
+
+/// The last things that tools brought, as the answer of a session that has none. What only the model was told is no
+/// finding.
+fn found_so_far(session: &Session, n: u32, why: &str) -> String {
+    const KEPT: usize = 3;
+    let found = (1..=n).rev().filter_map(|i| session.observation(i).zip(session.reply(i)));
+    let found = found.filter(|(observed, _)| observed.idempotency_key.is_some()).take(KEPT);
+    let mut lines: Vec<_> = found.map(|(observed, replied)| finding(observed, replied)).collect();
+    if lines.is_empty() {
+        return format!("{why} Nothing was found so far.");
     }
-    Ending { reason: Termination::MaxIterations, answer, error: Some("Too many agent iterations".to_owned()) }
+    lines.reverse();
+    format!("{why} Found so far:{}", lines.concat())
+}
+
+fn finding(observed: &Observed, replied: &Replied) -> String {
+    let text: String = observed.result.as_ref().map_or("nothing", Document::text).chars().take(500).collect();
+    format!("\n- {}: {text}", action_of(replied))
 }
 
 /// The tool that a reply named, or the stand-in for a reply that named none.
@@ -92,39 +152,59 @@ pub fn action_of(replied: &Replied) -> &str {
     match &replied.reading {
         Reading::Action { tool, .. } => tool,
         Reading::Unreadable { .. } => PARSE_ERROR,
-        Reading::Answer { .. } | Reading::Failed { .. } => "",
+        Reading::Answer { .. }
+        | Reading::Chosen { .. }
+        | Reading::Plan { .. }
+        | Reading::Step { .. }
+        | Reading::Revision { .. }
+        | Reading::Goals { .. }
+        | Reading::Review { .. }
+        | Reading::Failed { .. } => "",
     }
 }
 
 /// What a reply means: its reading, its thought, and the choice it makes in the set it was offered.
-pub fn interpret(reply: ReactReply, mut offered: Decision) -> (Option<Document>, Reading, Vec<Decision>) {
-    let thought = Document::stored(reply.thought());
-    match reply {
-        ReactReply::Answer { answer, .. } => (thought, Reading::Answer { answer: answer.into() }, Vec::new()),
-        ReactReply::Unreadable { reason, .. } => (thought, Reading::Unreadable { reason }, vec![offered]),
-        ReactReply::Action { tool, arguments, .. } => {
-            if offered.options.contains(&tool) {
-                offered.chosen = vec![tool.clone()];
-            } else {
-                offered.rejected = Document::stored(tool.as_str());
-            }
-            (thought, Reading::Action { tool, arguments }, vec![offered])
+pub(crate) fn read(raw: &str, offered: Vec<Decision>) -> ReadReply {
+    let mut parser = parser::ReplyParser::new();
+    parser.push(raw);
+    let (_, reply) = parser.finish();
+    interpret(reply, offered)
+}
+
+fn interpret(reply: ReactReply, mut offered: Vec<Decision>) -> ReadReply {
+    let thought = reply.thought().to_owned();
+    let reading = match reply {
+        ReactReply::Answer { answer, .. } => {
+            offered.clear();
+            Reading::Answer { answer: answer.into() }
         }
-    }
+        ReactReply::Unreadable { reason, .. } => Reading::Unreadable { reason },
+        ReactReply::Action { tool, arguments, .. } => {
+            for decision in &mut offered {
+                if decision.options.contains(&tool) {
+                    decision.chosen = vec![tool.clone()];
+                } else {
+                    decision.rejected = Document::stored(tool.as_str());
+                }
+            }
+            Reading::Action { tool, arguments }
+        }
+    };
+    ReadReply::new(&thought, reading, offered)
 }
 
 /// The tool decision of an iteration before the model has replied.
 fn offered_tools(session: &Session) -> Decision {
     let set = toolset::visible(session);
     Decision {
-        kind: trellis_domain::decision::DecisionKind::Tool,
+        kind: DecisionKind::Tool,
         options: set.offered.iter().map(|tool| tool.name.clone()).collect(),
         excluded: set.excluded,
         chosen: Vec::new(),
         source: session.config_source("tool"),
         config_version: session.settings().version,
         decided_by: DecidedBy::Model,
-        enforcement: trellis_domain::decision::Enforcement::Validated,
+        enforcement: Enforcement::Validated,
         signals: Vec::new(),
         rationale: None,
         rejected: None,
@@ -134,3 +214,7 @@ fn offered_tools(session: &Session) -> Decision {
 #[cfg(test)]
 #[path = "../react_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "../react_loop_tests.rs"]
+mod loop_tests;

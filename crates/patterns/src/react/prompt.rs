@@ -2,6 +2,7 @@
 
 use super::{action_of, offered_tools};
 use crate::contract::PromptOrder;
+use crate::reader::Reader;
 use crate::session::Session;
 use crate::toolset;
 use serde_json::{Map, Value, json};
@@ -13,24 +14,16 @@ pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
     let tools = toolset::visible(session).offered;
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let described = |tool: &&trellis_domain::config::ToolItem| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments });
-    let question = session.accepted().map_or("", |accepted| accepted.question.text());
     let variables = [
-        ("question", json!(question)),
+        ("question", json!(session.question())),
         ("tools", tools.iter().map(described).collect()),
         ("tool_names", json!(names.join(","))),
-        ("context", context(session)),
+        ("context", session.context()),
         ("history", history(session, n)),
     ];
     let variables: Map<String, Value> = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    PromptOrder { id: "agent-react", variables, offered: offered_tools(session) }
-}
-
-/// The configured context, then the framing; null if there is neither.
-fn context(session: &Session) -> Value {
-    let framing = session.routed().map_or("", |routed| routed.framing.as_str());
-    let parts = [session.settings().additional_context.as_str(), framing];
-    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    if parts.is_empty() { Value::Null } else { json!(parts.join("\n\n")) }
+    let offered = vec![offered_tools(session)];
+    PromptOrder { id: "agent-react", variables, schema: None, reader: Reader::React, offered }
 }
 
 /// What the caller brought along, then the iterations before this one.
@@ -52,7 +45,15 @@ fn history(session: &Session, n: u32) -> Value {
 fn step(replied: &Replied, observed: &Observed, shown: usize) -> Value {
     let arguments = match &replied.reading {
         Reading::Action { arguments, .. } => json!(arguments),
-        Reading::Answer { .. } | Reading::Unreadable { .. } | Reading::Failed { .. } => json!({}),
+        Reading::Answer { .. }
+        | Reading::Chosen { .. }
+        | Reading::Plan { .. }
+        | Reading::Step { .. }
+        | Reading::Revision { .. }
+        | Reading::Goals { .. }
+        | Reading::Review { .. }
+        | Reading::Unreadable { .. }
+        | Reading::Failed { .. } => json!({}),
     };
     json!({
         "thought": replied.thought.as_ref().map_or("", Document::text),
@@ -63,7 +64,7 @@ fn step(replied: &Replied, observed: &Observed, shown: usize) -> Value {
 }
 
 /// At most so many bytes, with a note that there was more: the model should know that it sees a part.
-fn cut(text: &str, bytes: usize) -> String {
+pub(crate) fn cut(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
     }

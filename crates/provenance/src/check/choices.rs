@@ -2,9 +2,11 @@
 
 use super::Fault;
 use crate::graph::{Graph, Subject};
+use crate::iri;
 use crate::trace::{Decision, Word, decision, decisions};
-use crate::vocabulary::{tg, trellis};
+use crate::vocabulary::{NO_TOOL, tg, trellis};
 use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
+use trellis_domain::fan_out::JoinCause;
 use trellis_domain::run::Termination;
 
 /// Which property of which class must say what a decision of which kind chose.
@@ -19,11 +21,50 @@ pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {
     faults.extend(graph.of_class(trellis::class::DECISION).flat_map(|node| outside_the_set(&decision(node))));
     for (class, property, kind) in CHOICES {
         for node in graph.of_class(class) {
-            let decisions = decisions(graph, node).into_iter().filter(|found| is_of_kind(found, *kind));
-            faults.extend(decisions.filter_map(|decision| not_as_decided(node, property, &decision)));
+            faults.extend(of_kind(graph, node, *kind).filter_map(|decision| not_as_decided(node, property, &decision)));
         }
     }
+    faults.extend(graph.subjects().filter(|node| chose_tool(*node)).flat_map(|step| tool_of_step(graph, step)));
     faults
+}
+
+/// Whether a node tells of a plan step's choice, be it in time or late.
+fn chose_tool(node: Subject<'_>) -> bool {
+    let is_late = || node.is(trellis::class::LATE_REPLY) && iri::number_of(node.iri, "step").is_some();
+    node.is(tg::class::STEP_RESULT) || is_late()
+}
+
+/// A step uses the tool that was chosen for it, or none if that was the choice.
+fn tool_of_step(graph: &Graph<'_>, step: Subject<'_>) -> Vec<Fault> {
+    let tool = step.text(trellis::TOOL);
+    let choices: Vec<_> = of_kind(graph, step, DecisionKind::Tool).filter(|choice| !choice.chosen.is_empty()).collect();
+    match (tool, choices.is_empty()) {
+        (None, true) => Vec::new(),
+        (Some(value), true) => vec![Fault::NotDecided { node: step.iri.to_owned(), value }],
+        (tool, false) => {
+            let value = tool.unwrap_or_else(|| NO_TOOL.to_owned());
+            let others = choices.into_iter().filter(|choice| !choice.chosen.contains(&value));
+            others.flat_map(|choice| not_followed(&choice, step)).collect()
+        }
+    }
+}
+
+/// The choices of a kind that belong to a node.
+pub(super) fn of_kind<'g>(
+    graph: &'g Graph<'_>,
+    node: Subject<'g>,
+    kind: DecisionKind,
+) -> impl Iterator<Item = Decision> + 'g {
+    decisions(graph, node).into_iter().filter(move |found| is_of_kind(found, kind))
+}
+
+pub(super) fn not_followed(decision: &Decision, node: Subject<'_>) -> Vec<Fault> {
+    let each = decision.chosen.iter().map(|chosen| Fault::NotFollowed {
+        decision: decision.id.clone(),
+        chosen: chosen.clone(),
+        node: node.iri.to_owned(),
+    });
+    each.collect()
 }
 
 fn is_of_kind(decision: &Decision, kind: DecisionKind) -> bool {
@@ -45,6 +86,8 @@ fn unknown_words(node: Subject<'_>) -> Vec<Fault> {
         unknown(trellis::DECISION_KIND, &|word| DecisionKind::from_word(word).is_some()),
         unknown(trellis::DECIDED_BY, &|word| DecidedBy::from_word(word).is_some()),
         unknown(trellis::ENFORCEMENT, &|word| Enforcement::from_word(word).is_some()),
+        unknown(trellis::JOIN_CAUSE, &|word| JoinCause::from_word(word).is_some()),
+        unknown(trellis::STATUS, &|word| Termination::from_word(word).is_some()),
         unknown(tg::TERMINATION_REASON, &|word| Termination::from_word(word).is_some()),
     ]
     .concat()

@@ -1,8 +1,10 @@
 //! Structural checks: what must hold in the graph of one run.
 
+mod acts;
 mod choices;
 mod documents;
 mod structure;
+mod subagents;
 
 use crate::graph::Graph;
 use trellis_domain::rdf::Quad;
@@ -31,6 +33,14 @@ pub enum Fault {
     NotOffered { node: String, value: String, decision: String },
     #[error("{node} says {value:?}, but {decision} chose something else")]
     NotChosen { node: String, value: String, decision: String },
+    #[error("{node} says {value:?}, but no decision was made about it")]
+    NotDecided { node: String, value: String },
+    #[error("{decision} chose {chosen:?}, but {node} does otherwise")]
+    NotFollowed { decision: String, chosen: String, node: String },
+    #[error("{node} says {value:?} for {property}, but {other} does not")]
+    Disagreement { node: String, property: String, value: String, other: String },
+    #[error("{node} expects {expected} {what}, but there are {found}")]
+    Count { node: String, what: String, expected: u64, found: u64 },
     #[error("{node} has the unknown word {word:?} for {property}")]
     UnknownWord { node: String, property: String, word: String },
     #[error("{node} refers to the document {document}, which is missing")]
@@ -52,6 +62,8 @@ pub fn check(quads: &[Quad], document: &dyn Fn(&str) -> Option<String>) -> Vec<F
     let graph = Graph::new(quads);
     let mut faults = structure::faults(&graph);
     faults.extend(choices::faults(&graph));
+    faults.extend(acts::faults(&graph));
+    faults.extend(subagents::faults(&graph));
     faults.extend(documents::faults(&graph, document));
     faults.sort();
     faults.dedup();

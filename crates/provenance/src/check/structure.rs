@@ -14,7 +14,21 @@ const EDGES: &[&str] = &[
     prov::ALTERNATE_OF,
     tg::THOUGHT,
     tg::OBSERVATION,
+    tg::PARENT_SESSION_ID,
+    trellis::CITES,
+    trellis::COMPLETION,
     trellis::DECISION,
+    trellis::DEPENDS_ON_STEP,
+    trellis::FAN_OUT,
+    trellis::JOIN,
+    trellis::JOINED,
+    trellis::LATE_NODE,
+    trellis::MISSING_FINDING,
+    trellis::MISSING_STEP,
+    trellis::REVIEW,
+    trellis::REVIEWED_FINDING,
+    trellis::UNFINISHED_STEP,
+    trellis::UNUSED_REPLY,
 ];
 
 pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {

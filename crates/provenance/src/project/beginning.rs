@@ -1,6 +1,8 @@
 //! How a session begins: the question and its routing.
 
-use super::decision::{PlacedDecision, decision_nodes, place};
+use super::asked::thoughts;
+use super::decision::{NamedDocument, PlacedDecision, decision_nodes, place};
+use crate::asking::{Asking, Question};
 use crate::iri;
 use crate::node::Node;
 use crate::session::Session;
@@ -9,63 +11,85 @@ use trellis_domain::decision::DecisionKind;
 use trellis_domain::record::{Accepted, Header, Routed};
 
 /// The question, and the activity that everything in the session was done by: PROV-O keeps entities
-/// and activities apart, so they are two nodes.
-pub(super) fn question(session: &Session<'_>, header: &Header, accepted: &Accepted) -> (String, Vec<Node>) {
-    let root = iri::session(session.id);
+/// and activities apart, so they are two nodes. A subagent's question derives from the decomposition that it is part of.
+pub(super) fn question(session: &Session, header: &Header, accepted: &Accepted) -> (String, Vec<Node>) {
+    let root = iri::session(&session.id);
+    let parent = accepted.parent.as_ref();
     let question = Node::new(&root)
         .types(&[prov::class::ENTITY, tg::class::QUESTION, tg::class::AGENT_QUESTION])
         .label("Agent Question")
         .text(prov::STARTED_AT_TIME, header.time)
         .text(tg::QUERY, accepted.question.text())
-        .marks(header, session.conversation());
-    let run = Node::new(iri::run(session.id))
+        .derived_from(parent.map(|parent| iri::decomposition(&parent.session, parent.round)))
+        .texts(tg::PARENT_CORRELATION_ID, parent.map(|parent| &parent.correlation))
+        .links(tg::PARENT_SESSION_ID, parent.map(|parent| iri::session(&parent.session)))
+        .texts(trellis::SIBLING_INDEX, parent.map(|parent| parent.index))
+        .texts(trellis::TOOL_GROUP, accepted.group.iter().flatten())
+        .marks(header.attempt, header.late);
+    let run = Node::new(iri::run(&session.id))
         .types(&[prov::class::ACTIVITY])
         .label("Agent Run")
         .text(prov::STARTED_AT_TIME, header.time);
     (root, vec![question, run])
 }
 
-/// The routing twice, as the original and as the specification write it, and the choices behind it.
-pub(super) fn routing(session: &Session<'_>, header: &Header, routed: &Routed) -> (String, Vec<Node>) {
-    let decided = iri::pattern_decision(session.id);
-    let decisions = place(session.id, &decided, &routed.decisions);
-    let pattern = decisions.iter().find(|placed| placed.decision.kind == DecisionKind::Pattern);
+/// The routing twice, as the original and as the specification write it, and the choices behind it. Where a model was
+/// asked, each choice tells what that took.
+pub(super) fn routing(session: &mut Session, header: &Header, routed: &Routed) -> (String, Vec<Node>) {
+    let decided = iri::pattern_decision(&session.id);
+    let mut decisions = place(&decided, &routed.decisions);
+    let mut reasoning = Vec::new();
+    for (kind, question) in [(DecisionKind::TaskType, Question::TaskType), (DecisionKind::Pattern, Question::Pattern)] {
+        let asking = session.pending.remove(&question);
+        let base = iri::named(&session.id, &question.name());
+        reasoning.extend(thoughts(session, &base, &decided, asking.as_ref(), kind.as_str()));
+        if let Some(placed) = decisions.iter_mut().find(|placed| placed.is(kind)) {
+            placed.cost = asking.as_ref().map(Asking::cost);
+        }
+    }
+    let pattern = decisions.iter_mut().find(|placed| placed.is(DecisionKind::Pattern));
+    // The specification has a name of its own for this one document.
+    let pattern = pattern.map(|placed| {
+        let (id, title) = (iri::routing_rationale(&session.id), "Routing rationale".to_owned());
+        placed.rationale = NamedDocument { id, title };
+        &*placed
+    });
     let mut nodes = vec![
-        pattern_decision(session, header, routed, pattern).links(trellis::DECISION, decisions.iter().map(|d| &d.iri)),
+        pattern_decision(session, header, routed, pattern).links_to(tg::THOUGHT, &reasoning),
         routing_decision(session, routed, pattern),
-        Node::new(iri::run(session.id)).link(prov::WAS_ASSOCIATED_WITH, iri::pattern(&routed.pattern)),
+        Node::new(iri::run(&session.id)).link(prov::WAS_ASSOCIATED_WITH, iri::pattern(&routed.pattern)),
     ];
-    nodes.extend(decision_nodes(&decisions));
+    nodes.extend(reasoning);
+    nodes.push(Node::new(&decided).links(trellis::DECISION, decisions.iter().map(|placed| &placed.iri)));
+    nodes.extend(decision_nodes(decisions));
+    session.routed = true;
     (decided, nodes)
 }
 
-fn pattern_decision(
-    session: &Session<'_>,
-    header: &Header,
-    routed: &Routed,
-    pattern: Option<&PlacedDecision<'_>>,
-) -> Node {
-    Node::new(iri::pattern_decision(session.id))
+/// The two names of the routing point at each other: neither can go missing unnoticed.
+fn pattern_decision(session: &Session, header: &Header, routed: &Routed, pattern: Option<&PlacedDecision<'_>>) -> Node {
+    Node::new(iri::pattern_decision(&session.id))
         .types(&[prov::class::ENTITY, tg::class::PATTERN_DECISION])
         .label(format!("Pattern: {}", routed.pattern))
         .text(tg::PATTERN, &routed.pattern)
-        .derived_from([iri::session(session.id)])
+        .derived_from([iri::session(&session.id)])
         .texts(tg::TASK_TYPE, task_type(routed))
         .texts(trellis::DECIDED_BY, pattern.map(|placed| placed.decision.decided_by))
-        .marks(header, session.conversation())
+        .link(prov::ALTERNATE_OF, iri::routing(&session.id))
+        .marks(header.attempt, header.late)
 }
 
-fn routing_decision(session: &Session<'_>, routed: &Routed, pattern: Option<&PlacedDecision<'_>>) -> Node {
+fn routing_decision(session: &Session, routed: &Routed, pattern: Option<&PlacedDecision<'_>>) -> Node {
     let candidates = pattern.into_iter().flat_map(|placed| &placed.decision.options);
-    Node::new(iri::routing(session.id))
+    Node::new(iri::routing(&session.id))
         .types(&[prov::class::ENTITY, tg::class::ROUTING_DECISION])
         .label("Routing")
-        .link(prov::WAS_GENERATED_BY, iri::run(session.id))
+        .link(prov::WAS_GENERATED_BY, iri::run(&session.id))
         .links(tg::TASK_TYPE, task_type(routed).map(iri::task_type))
         .link(tg::SELECTED_PATTERN, iri::pattern(&routed.pattern))
         .links(tg::CANDIDATE_PATTERNS, candidates.map(|name| iri::pattern(name)))
-        .links(tg::ROUTING_RATIONALE, pattern.and_then(PlacedDecision::stored_rationale).map(|(id, _)| id))
-        .link(prov::ALTERNATE_OF, iri::pattern_decision(session.id))
+        .links(tg::ROUTING_RATIONALE, pattern.and_then(PlacedDecision::rationale_id))
+        .link(prov::ALTERNATE_OF, iri::pattern_decision(&session.id))
 }
 
 fn task_type(routed: &Routed) -> Option<&str> {

@@ -3,79 +3,91 @@
 use crate::iri;
 use crate::node::Node;
 use crate::vocabulary::{trellis, trellis::class};
-use trellis_domain::SessionId;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::Document;
+use trellis_domain::usage::Usage;
 
 /// A choice with the names it has in the graph.
 #[derive(Debug)]
-pub(crate) struct PlacedDecision<'a> {
-    pub(crate) decision: &'a Decision,
-    pub(crate) iri: String,
-    rationale: String,
-    rejected: String,
+pub(super) struct PlacedDecision<'a> {
+    pub(super) decision: &'a Decision,
+    pub(super) iri: String,
+    pub(super) rationale: NamedDocument,
+    /// The goal that the choice was made for.
+    pub(super) goal: Option<String>,
+    /// What asking for the choice took, if the node it belongs to does not tell.
+    pub(super) cost: Option<Usage>,
+}
+
+/// Id and title of a document.
+#[derive(Debug)]
+pub(super) struct NamedDocument {
+    pub(super) id: String,
+    pub(super) title: String,
 }
 
 /// Names the choices that belong to a node. Two of the same kind must not merge into one node, where
 /// each would hide what the other offered.
-pub(crate) fn place<'a>(session: &SessionId, node: &str, decisions: &'a [Decision]) -> Vec<PlacedDecision<'a>> {
-    let occurrence = |index: usize| {
-        let kind = decisions[index].kind;
-        let earlier = decisions[..index].iter().filter(|decision| decision.kind == kind);
-        u32::try_from(earlier.count() + 1).unwrap_or(u32::MAX)
-    };
-    let routing = iri::decision(&iri::pattern_decision(session), DecisionKind::Pattern, 1);
-    let placed = decisions.iter().enumerate().map(|(index, decision)| {
-        let iri = iri::decision(node, decision.kind, occurrence(index));
-        // The specification has a name of its own for this one document.
-        let rationale = if iri == routing { iri::routing_rationale(session) } else { iri::decision_rationale(&iri) };
-        PlacedDecision { decision, rationale, rejected: iri::decision_rejected(&iri), iri }
-    });
-    placed.collect()
+pub(super) fn place<'a>(node: &str, decisions: impl IntoIterator<Item = &'a Decision>) -> Vec<PlacedDecision<'a>> {
+    let mut placed: Vec<PlacedDecision<'a>> = Vec::new();
+    for decision in decisions {
+        let kind = decision.kind;
+        let earlier = placed.iter().filter(|placed| placed.decision.kind == kind).count();
+        let iri = iri::decision(node, kind, u32::try_from(earlier + 1).unwrap_or(u32::MAX));
+        let rationale = NamedDocument { id: iri::decision_rationale(&iri), title: format!("Rationale: {kind}") };
+        placed.push(PlacedDecision { decision, iri, rationale, goal: None, cost: None });
+    }
+    placed
 }
 
 impl PlacedDecision<'_> {
-    pub(crate) fn stored_rationale(&self) -> Option<(&str, &Document)> {
-        stored(&self.rationale, self.decision.rationale.as_ref())
+    pub(super) fn is(&self, kind: DecisionKind) -> bool {
+        self.decision.kind == kind
     }
 
-    pub(crate) fn stored_rejected(&self) -> Option<(&str, &Document)> {
-        stored(&self.rejected, self.decision.rejected.as_ref())
+    fn stored_rationale(&self) -> Option<&Document> {
+        self.decision.rationale.as_ref().filter(|document| document.stored)
+    }
+
+    /// The document with the reason, if there is one.
+    pub(super) fn rationale_id(&self) -> Option<&str> {
+        self.stored_rationale().map(|_| self.rationale.id.as_str())
+    }
+
+    /// The choice itself, and the content of the documents it refers to. A choice never derives from
+    /// anything: readers that do not know it must not walk into it.
+    fn into_nodes(self) -> impl Iterator<Item = Node> {
+        let rejected = self.decision.rejected.as_ref().filter(|document| document.stored);
+        let rejected_id = iri::decision_rejected(&self.iri);
+        let title = format!("Rejected reply: {}", self.decision.kind);
+        let node = self.node().links(trellis::REJECTED_REPLY, rejected.map(|_| &rejected_id));
+        let NamedDocument { id, title: rationale_title } = &self.rationale;
+        let rationale = self.stored_rationale().map(|document| Node::pinned(id, rationale_title, document));
+        let rejected = rejected.map(|document| Node::pinned(&rejected_id, title, document));
+        [Some(node), rationale, rejected].into_iter().flatten()
+    }
+
+    fn node(&self) -> Node {
+        let decision = self.decision;
+        let excluded = decision.excluded.iter().map(|excluded| format!("{}: {}", excluded.name, excluded.reason));
+        Node::new(&self.iri)
+            .types(&[class::DECISION])
+            .label(format!("Decision: {}", decision.kind))
+            .text(trellis::DECISION_KIND, decision.kind)
+            .texts(trellis::OPTION, &decision.options)
+            .texts(trellis::EXCLUDED_OPTION, excluded)
+            .texts(trellis::CHOSEN, &decision.chosen)
+            .links(trellis::OPTION_SOURCE, Some(decision.source.as_str()).filter(|source| !source.is_empty()))
+            .text(trellis::CONFIG_VERSION, decision.config_version)
+            .text(trellis::DECIDED_BY, decision.decided_by)
+            .text(trellis::ENFORCEMENT, decision.enforcement)
+            .texts(trellis::SIGNAL, &decision.signals)
+            .links(trellis::FOR_GOAL, self.goal.as_ref())
+            .links(trellis::RATIONALE, self.rationale_id())
+            .cost(self.cost.as_ref().unwrap_or(&Usage::default()))
     }
 }
 
-fn stored<'a>(id: &'a str, document: Option<&'a Document>) -> Option<(&'a str, &'a Document)> {
-    document.filter(|document| document.stored).map(|document| (id, document))
-}
-
-/// The nodes of choices, and the content of the documents they refer to. A choice never derives from
-/// anything: readers that do not know it must not walk into it.
-pub(super) fn decision_nodes(placed: &[PlacedDecision<'_>]) -> Vec<Node> {
-    placed.iter().flat_map(|placed| std::iter::once(decision_node(placed)).chain(hashes(placed))).collect()
-}
-
-fn decision_node(placed: &PlacedDecision<'_>) -> Node {
-    let decision = placed.decision;
-    let excluded = decision.excluded.iter().map(|excluded| format!("{}: {}", excluded.name, excluded.reason));
-    Node::new(&placed.iri)
-        .types(&[class::DECISION])
-        .label(format!("Decision: {}", decision.kind))
-        .text(trellis::DECISION_KIND, decision.kind)
-        .texts(trellis::OPTION, &decision.options)
-        .texts(trellis::EXCLUDED_OPTION, excluded)
-        .texts(trellis::CHOSEN, &decision.chosen)
-        .links(trellis::OPTION_SOURCE, Some(decision.source.as_str()).filter(|source| !source.is_empty()))
-        .text(trellis::CONFIG_VERSION, decision.config_version)
-        .text(trellis::DECIDED_BY, decision.decided_by)
-        .text(trellis::ENFORCEMENT, decision.enforcement)
-        .texts(trellis::SIGNAL, &decision.signals)
-        .links(trellis::RATIONALE, placed.stored_rationale().map(|(id, _)| id))
-        .links(trellis::REJECTED_REPLY, placed.stored_rejected().map(|(id, _)| id))
-}
-
-/// A choice may refer to two documents, so each document carries its own hash. `tg:document` stays away:
-/// the stock reader takes the last one of an event for the event's own.
-fn hashes<'a>(placed: &'a PlacedDecision<'_>) -> impl Iterator<Item = Node> + 'a {
-    let documents = [placed.stored_rationale(), placed.stored_rejected()];
-    documents.into_iter().flatten().map(|(id, document)| Node::new(id).text(trellis::DOCUMENT_HASH, document.sha256))
+pub(super) fn decision_nodes(placed: Vec<PlacedDecision<'_>>) -> Vec<Node> {
+    placed.into_iter().flat_map(PlacedDecision::into_nodes).collect()
 }

@@ -1,36 +1,36 @@
 //! Records to quads.
 //!
-//! Each record that means something to a reader becomes one event under the IRI of its main node.
-//! Nodes that only the specification or only we know travel inside the event of the node they belong
+//! Each record that means something to a reader becomes one event under the IRI of its main node; a join becomes one
+//! per finding. Nodes that only the specification or only we know travel inside the event of the node they belong
 //! to, so that readers which know neither see a complete graph all the same.
 
+mod asked;
 mod beginning;
-mod conclusion;
-pub(crate) mod decision;
-pub(crate) mod iteration;
+mod completion;
+mod decision;
+mod decomposition;
+mod end;
+mod event;
+mod finding;
+mod iteration;
+mod late;
+mod leftovers;
+mod plan;
+mod review;
+mod step;
 
+pub use event::Event;
+pub use plan::DIRECT_STEP;
+
+use crate::asking::Question;
 use crate::node::Node;
-use crate::session::{Session, sessions};
-use crate::vocabulary::{rdf, tg, trellis};
+use crate::session::{Session, iteration as iteration_of, step_result};
+use event::{Draft, draft};
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use trellis_domain::SessionId;
-use trellis_domain::document::Document;
-use trellis_domain::rdf::{Quad, Term};
-use trellis_domain::record::{Body, Header, Record};
-
-/// One provenance event: what a record adds to the graph.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
-    pub seq: u64,
-    pub session: SessionId,
-    /// IRI of the node that the event is about.
-    pub explain_id: String,
-    /// What goes into the graph. A node's first parent is the one that the original would name.
-    pub quads: Vec<Quad>,
-    /// What goes along with the message: the same without the class `tg:Reflection`, which would hide
-    /// the event's own node from the stock reader.
-    pub inline: Vec<Quad>,
-}
+use trellis_domain::rdf::Quad;
+use trellis_domain::record::{Body, Header, Name, Observed, Record, Replied};
 
 /// The graph of these records: sorted, each quad once, whatever order the records come in.
 ///
@@ -66,45 +66,103 @@ pub fn project<R: Borrow<Record>>(records: &[R]) -> Vec<Quad> {
 
 /// The events of these records, in order of their sequence. What comes later never changes an event.
 pub fn events<R: Borrow<Record>>(records: &[R]) -> Vec<Event> {
-    let sessions = sessions(records);
-    let mut events: Vec<Event> = sessions.iter().flat_map(session_events).collect();
-    events.sort_by(|a, b| (a.seq, &a.session).cmp(&(b.seq, &b.session)));
-    events
+    drafts(records).map(|draft| draft.event).collect()
 }
 
-fn session_events<'a>(session: &'a Session<'_>) -> impl Iterator<Item = Event> + 'a {
-    session.records.iter().filter_map(|record| event(session, record))
+/// The events of these records with the documents that they refer to, whatever order the records come in.
+pub(crate) fn drafts<R: Borrow<Record>>(records: &[R]) -> impl Iterator<Item = Draft> {
+    let mut sorted: Vec<&Record> = records.iter().map(Borrow::borrow).collect();
+    sorted.sort_by(|a, b| place(a).cmp(&place(b)));
+    let mut projector = Projector::new();
+    sorted.into_iter().flat_map(move |record| projector.drafts(record))
 }
 
-/// A record's event; none if the record's content appears with a later record, or not in the graph.
-fn event(session: &Session<'_>, record: &Record) -> Option<Event> {
-    let header = &record.header;
-    let (explain_id, nodes) = match &record.body {
-        Body::Accepted(accepted) => beginning::question(session, header, accepted),
-        Body::Routed(routed) => beginning::routing(session, header, routed),
-        Body::Replied(replied) => iteration::reply(session, header, replied)?,
-        Body::Observed(observed) => iteration::observation(session, header, observed)?,
-        Body::Ended(ended) => conclusion::conclusion(session, header, ended),
-    };
-    Some(new_event(header, explain_id, nodes))
+fn place(record: &Record) -> (u64, &SessionId, &Name) {
+    (record.header.seq, &record.header.session, &record.header.name)
 }
 
-fn new_event(header: &Header, explain_id: String, nodes: Vec<Node>) -> Event {
-    let quads: Vec<Quad> = nodes.into_iter().flat_map(Node::into_quads).collect();
-    let reflection = (Term::iri(rdf::TYPE), Term::iri(tg::class::REFLECTION));
-    let inline = quads.iter().filter(|quad| (&quad.p, &quad.o) != (&reflection.0, &reflection.1)).cloned().collect();
-    Event { seq: header.seq, session: header.session.clone(), explain_id, quads, inline }
+/// Projects records one by one, as they are committed. It keeps no more of them than later events need.
+///
+/// ```
+/// use trellis_provenance::Projector;
+///
+/// let mut projector = Projector::new();
+/// # let records: Vec<trellis_domain::record::Record> = Vec::new();
+/// for record in &records {
+///     for event in projector.apply(record) {
+///         println!("{}", event.explain_id);
+///     }
+/// }
+/// ```
+#[derive(Debug, Default)]
+pub struct Projector {
+    sessions: BTreeMap<SessionId, Session>,
 }
 
-/// A stored thought, as a node of the same name as its document.
-fn thought(iri: &str, parent: &str, message_id: &str, document: &Document) -> Node {
-    let streamed_under_another_name = (message_id != iri).then_some(message_id);
-    Node::new(iri)
-        .types(&[tg::class::REFLECTION, tg::class::THOUGHT])
-        .label("Thought")
-        .derived_from([parent])
-        .document(iri, Some(document))
-        .texts(trellis::MESSAGE_ID, streamed_under_another_name)
+impl Projector {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What the next record adds. The records of a session come in the order of their sequence; one that was there
+    /// before adds nothing.
+    pub fn apply(&mut self, record: &Record) -> Vec<Event> {
+        self.drafts(record).into_iter().map(|draft| draft.event).collect()
+    }
+
+    fn drafts(&mut self, record: &Record) -> Vec<Draft> {
+        let id = &record.header.session;
+        let session = self.sessions.entry(id.clone()).or_insert_with(|| Session::new(id.clone()));
+        if !session.notice(record) {
+            return Vec::new();
+        }
+        let about = about(session, record);
+        about.into_iter().map(|(explain_id, nodes)| draft(session, &record.header, explain_id, nodes)).collect()
+    }
+}
+
+/// The main nodes of a record, each with what travels along; none if the record's content appears with a later
+/// record, or not in the graph.
+fn about(session: &mut Session, Record { header, body }: &Record) -> Vec<(String, Vec<Node>)> {
+    match body {
+        Body::Accepted(accepted) => {
+            session.begin(accepted);
+            vec![beginning::question(session, header, accepted)]
+        }
+        Body::Routed(routed) => vec![beginning::routing(session, header, routed)],
+        Body::Replied(replied) => reply(session, header, replied).into_iter().collect(),
+        Body::Observed(observed) => observation(session, header, observed).into_iter().collect(),
+        Body::FannedOut(fan_out) => vec![decomposition::decomposition(session, header, fan_out)],
+        Body::Joined(joined) => finding::findings(session, header, joined),
+        Body::Ended(ended) => vec![end::end(session, header, ended)],
+    }
+}
+
+fn reply(session: &mut Session, header: &Header, replied: &Replied) -> Option<(String, Vec<Node>)> {
+    if let Some(n) = iteration_of(header) {
+        return iteration::reply(session, header, n, replied);
+    }
+    let question = Question::of(&header.name)?;
+    if header.late {
+        return Some(late::reply(session, header, question, replied));
+    }
+    session.keep(question, header, replied);
+    match question {
+        Question::Plan(k) => plan::settled(session, header, k),
+        Question::Step(i) => step::answered(session, header, i),
+        Question::TaskType | Question::Pattern | Question::Decompose | Question::Review(_) | Question::Synthesis => {
+            None
+        }
+    }
+}
+
+fn observation(session: &mut Session, header: &Header, observed: &Observed) -> Option<(String, Vec<Node>)> {
+    match (iteration_of(header), step_result(header)) {
+        (Some(n), _) => Some(iteration::observation(session, header, n, observed)),
+        (None, Some(i)) if header.late => Some(late::step_result(session, header, i, observed)),
+        (None, Some(i)) => step::observed(session, header, i, observed),
+        (None, None) => None,
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Choices, read back from the graph.
 
+use super::parts::{Cost, cost};
 use crate::graph::{Graph, Subject};
 use crate::vocabulary::trellis;
 use serde::Serialize;
@@ -44,6 +45,10 @@ pub struct Decision {
     pub rationale: Option<String>,
     /// Id of the document with a reply that was outside the set.
     pub rejected: Option<String>,
+    /// Id of the document with the goal that the choice was made for.
+    pub goal: Option<String>,
+    /// What asking for it took, if the node that it belongs to does not tell.
+    pub cost: Cost,
 }
 
 /// The choices that belong to a node, by IRI.
@@ -65,6 +70,8 @@ pub(crate) fn decision(node: Subject<'_>) -> Decision {
         signals: node.all_texts(trellis::SIGNAL),
         rationale: node.link(trellis::RATIONALE),
         rejected: node.link(trellis::REJECTED_REPLY),
+        goal: node.link(trellis::FOR_GOAL),
+        cost: cost(node),
     }
 }
 

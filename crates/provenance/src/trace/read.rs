@@ -1,91 +1,116 @@
-//! Reading the steps of each session.
+//! Reading the steps of a session.
 
-use super::decision::{decisions, word};
-use super::{
-    Analysis, Conclusion, Cost, DocumentLink, LateReply, Mark, Observation, Routing, SessionTrace, Step, Thought,
-    Totals, Trace,
-};
+use super::Step;
+use super::decision::{Decision, decisions};
+use super::end::{conclusion, synthesis};
+use super::order::{is_step, iteration};
+use super::parts::{Cost, DocumentLink, Mark, Thought, arguments, cost, document, mark, thought, thoughts};
+use super::plan::{late_result, plan, plan_review, step_result};
+use super::supervisor::{decomposition, finding, review};
 use crate::graph::{Graph, Subject};
 use crate::iri;
-use crate::vocabulary::{prov, tg, trellis};
+use crate::vocabulary::{tg, trellis};
+use serde::Serialize;
 use serde_json::Value;
-use trellis_domain::rdf::Quad;
-use trellis_domain::run::Termination;
 
-/// Reads the sessions that some quads tell of.
-///
-/// ```
-/// use trellis_domain::rdf::{Quad, Term};
-/// use trellis_provenance::trace;
-/// use trellis_provenance::vocabulary::{rdf, tg};
-///
-/// let say = |p, o| Quad { s: Term::iri("urn:trustgraph:agent:8f2c1a"), p: Term::iri(p), o, g: None };
-/// let quads = [say(rdf::TYPE, Term::iri(tg::class::AGENT_QUESTION)), say(tg::QUERY, Term::literal("why?"))];
-/// let sessions = trace(&quads).sessions;
-/// assert_eq!((sessions[0].session.as_str(), sessions[0].question.as_str()), ("8f2c1a", "why?"));
-/// ```
-pub fn trace(quads: &[Quad]) -> Trace {
-    let graph = Graph::new(quads);
-    let roots = graph.of_class(tg::class::AGENT_QUESTION);
-    let mut sessions: Vec<_> = roots.filter_map(|root| session_trace(&graph, root)).collect();
-    sessions.sort_by(|a, b| (&a.started, &a.id).cmp(&(&b.started, &b.id)));
-    Trace { sessions }
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Routing {
+    pub id: String,
+    pub pattern: Option<String>,
+    pub task_type: Option<String>,
+    /// Where a model was asked for a choice, the choice tells what that took.
+    pub decisions: Vec<Decision>,
+    pub mark: Mark,
 }
 
-fn session_trace(graph: &Graph<'_>, root: Subject<'_>) -> Option<SessionTrace> {
-    let session = iri::session_of(root.iri)?;
-    let run = graph.subject(&format!("{}/run", root.iri));
-    let routing = graph.within(session).find(|node| node.is(tg::class::PATTERN_DECISION));
-    let mut steps: Vec<_> = graph.within(session).filter_map(|node| step(graph, node)).collect();
-    steps.sort_by_key(place);
-    Some(SessionTrace {
-        id: root.iri.to_owned(),
-        session: session.to_owned(),
-        question: root.text(tg::QUERY).unwrap_or_default(),
-        started: root.text(prov::STARTED_AT_TIME),
-        ended: run.and_then(|run| run.text(prov::ENDED_AT_TIME)),
-        conversation: root.text(trellis::CONVERSATION_ID),
-        pattern: routing.and_then(|routing| routing.text(tg::PATTERN)),
-        task_type: routing.and_then(|routing| routing.text(tg::TASK_TYPE)),
-        steps,
-        totals: run.map(totals).unwrap_or_default(),
-    })
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Analysis {
+    pub id: String,
+    pub n: u32,
+    pub tool: String,
+    /// The arguments as JSON; as plain text if they are none.
+    pub arguments: Value,
+    pub candidates: Vec<String>,
+    pub decisions: Vec<Decision>,
+    pub thought: Option<Thought>,
+    pub cost: Cost,
+    pub mark: Mark,
 }
 
-fn totals(run: Subject<'_>) -> Totals {
-    Totals {
-        in_token: run.number(trellis::TOTAL_IN_TOKEN),
-        out_token: run.number(trellis::TOTAL_OUT_TOKEN),
-        model_calls: run.number(trellis::MODEL_CALLS),
-        tool_calls: run.number(trellis::TOOL_CALLS),
-    }
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Observation {
+    pub id: String,
+    pub n: u32,
+    pub document: Option<DocumentLink>,
+    pub error: Option<String>,
+    pub tool_ms: Option<u64>,
+    /// What the tool spent on models of its own.
+    pub cost: Cost,
+    /// The state that holds afterwards, if it changed.
+    pub state: Option<String>,
+    pub idempotency_key: Option<String>,
+    pub mark: Mark,
 }
 
-/// Where a step stands. Numbers decide, not names: `i10` comes after `i9`.
-fn place(step: &Step) -> (u32, u8) {
-    match step {
-        Step::Routing(_) => (0, 0),
-        Step::Analysis(analysis) => (analysis.n, 1),
-        Step::LateReply(reply) => (reply.n, 1),
-        Step::Observation(observation) => (observation.n, 2),
-        Step::Conclusion(_) => (u32::MAX, 3),
-    }
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LateReply {
+    pub id: String,
+    /// The iteration; 0 if it was none.
+    pub n: u32,
+    /// The name of its record, such as `step/3`.
+    pub name: String,
+    pub error: Option<String>,
+    pub decisions: Vec<Decision>,
+    pub thought: Option<Thought>,
+    pub cost: Cost,
+    pub mark: Mark,
 }
 
-fn step(graph: &Graph<'_>, node: Subject<'_>) -> Option<Step> {
-    if node.is(tg::class::PATTERN_DECISION) {
-        Some(Step::Routing(routing(graph, node)))
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UnusedReply {
+    pub id: String,
+    /// The name of its record, such as `decompose`.
+    pub name: String,
+    pub error: Option<String>,
+    pub decisions: Vec<Decision>,
+    pub thoughts: Vec<Thought>,
+    pub cost: Cost,
+    pub mark: Mark,
+}
+
+pub(super) fn step(graph: &Graph<'_>, node: Subject<'_>) -> Option<Step> {
+    let step = if node.is(tg::class::PATTERN_DECISION) {
+        Step::Routing(routing(graph, node))
     } else if node.is(tg::class::ANALYSIS) {
-        Some(Step::Analysis(analysis(graph, node)))
+        Step::Analysis(analysis(graph, node))
     } else if node.is(tg::class::OBSERVATION) {
-        Some(Step::Observation(observation(node)))
+        Step::Observation(observation(node))
+    } else if node.is(tg::class::PLAN) {
+        Step::Plan(plan(graph, node))
+    } else if node.is(trellis::class::PLAN_REVIEW) {
+        Step::PlanReview(plan_review(graph, node))
+    } else if is_step(node) {
+        Step::StepResult(step_result(graph, node))
+    } else if node.is(tg::class::DECOMPOSITION) {
+        Step::Decomposition(decomposition(graph, node))
+    } else if node.is(tg::class::FINDING) {
+        Step::Finding(finding(node))
+    } else if node.is(trellis::class::REVIEW) {
+        Step::Review(review(graph, node))
+    } else if node.is(trellis::class::UNUSED_REPLY) {
+        Step::UnusedReply(unused_reply(graph, node))
     } else if node.is(trellis::class::LATE_REPLY) {
-        Some(Step::LateReply(late_reply(graph, node)))
+        Step::LateReply(late_reply(graph, node))
+    } else if node.is(trellis::class::LATE_RESULT) {
+        Step::LateResult(late_result(node))
     } else if node.is(tg::class::CONCLUSION) {
-        Some(Step::Conclusion(conclusion(graph, node)))
+        Step::Conclusion(conclusion(graph, node))
+    } else if node.is(tg::class::SYNTHESIS) {
+        Step::Synthesis(synthesis(graph, node))
     } else {
-        None
-    }
+        return None;
+    };
+    Some(step)
 }
 
 fn routing(graph: &Graph<'_>, node: Subject<'_>) -> Routing {
@@ -101,7 +126,7 @@ fn routing(graph: &Graph<'_>, node: Subject<'_>) -> Routing {
 fn analysis(graph: &Graph<'_>, node: Subject<'_>) -> Analysis {
     Analysis {
         id: node.iri.to_owned(),
-        n: number(node),
+        n: iteration(node),
         tool: node.text(tg::ACTION).unwrap_or_default(),
         arguments: node.text(tg::ARGUMENTS).map_or(Value::Null, arguments),
         candidates: node.all_texts(tg::TOOL_CANDIDATE),
@@ -112,14 +137,10 @@ fn analysis(graph: &Graph<'_>, node: Subject<'_>) -> Analysis {
     }
 }
 
-fn arguments(text: String) -> Value {
-    serde_json::from_str(&text).unwrap_or(Value::String(text))
-}
-
 fn observation(node: Subject<'_>) -> Observation {
     Observation {
         id: node.iri.to_owned(),
-        n: number(node),
+        n: iteration(node),
         document: document(node),
         error: node.text(tg::TOOL_ERROR),
         tool_ms: node.number(tg::TOOL_DURATION_MS),
@@ -130,21 +151,16 @@ fn observation(node: Subject<'_>) -> Observation {
     }
 }
 
+/// The name of the record behind a node that has the record's name.
+fn name(node: Subject<'_>) -> String {
+    iri::path_of(node.iri).unwrap_or_default().to_owned()
+}
+
 fn late_reply(graph: &Graph<'_>, node: Subject<'_>) -> LateReply {
     LateReply {
         id: node.iri.to_owned(),
-        n: number(node),
-        thought: thought(graph, node),
-        cost: cost(node),
-        mark: mark(node),
-    }
-}
-
-fn conclusion(graph: &Graph<'_>, node: Subject<'_>) -> Conclusion {
-    Conclusion {
-        id: node.iri.to_owned(),
-        reason: word(node, tg::TERMINATION_REASON, Termination::from_word),
-        document: document(node),
+        n: iri::iteration_of(node.iri).unwrap_or(0),
+        name: name(node),
         error: node.text(tg::TOOL_ERROR),
         decisions: decisions(graph, node),
         thought: thought(graph, node),
@@ -153,37 +169,14 @@ fn conclusion(graph: &Graph<'_>, node: Subject<'_>) -> Conclusion {
     }
 }
 
-/// The step's number; some foreign graphs have it in the IRI only.
-fn number(node: Subject<'_>) -> u32 {
-    let stated = node.number(tg::STEP_NUMBER).and_then(|n| u32::try_from(n).ok());
-    stated.or_else(|| iri::iteration_of(node.iri)).unwrap_or(0)
-}
-
-fn thought(graph: &Graph<'_>, node: Subject<'_>) -> Option<Thought> {
-    let thought = graph.subject(node.links(tg::THOUGHT).next()?)?;
-    Some(Thought {
-        id: thought.iri.to_owned(),
-        document: document(thought),
-        message_id: thought.text(trellis::MESSAGE_ID),
-    })
-}
-
-fn document(node: Subject<'_>) -> Option<DocumentLink> {
-    Some(DocumentLink { id: node.link(tg::DOCUMENT)?, sha256: node.text(trellis::DOCUMENT_HASH) })
-}
-
-fn cost(node: Subject<'_>) -> Cost {
-    Cost {
-        model: node.text(tg::LLM_MODEL),
-        model_ms: node.number(tg::LLM_DURATION_MS),
-        in_token: node.number(tg::IN_TOKEN),
-        out_token: node.number(tg::OUT_TOKEN),
-    }
-}
-
-fn mark(node: Subject<'_>) -> Mark {
-    Mark {
-        attempt: node.number(trellis::ATTEMPT).unwrap_or(1),
-        late: node.texts(trellis::LATE).any(|word| word == "true"),
+fn unused_reply(graph: &Graph<'_>, node: Subject<'_>) -> UnusedReply {
+    UnusedReply {
+        id: node.iri.to_owned(),
+        name: name(node),
+        error: node.text(tg::TOOL_ERROR),
+        decisions: decisions(graph, node),
+        thoughts: thoughts(graph, node),
+        cost: cost(node),
+        mark: mark(node),
     }
 }

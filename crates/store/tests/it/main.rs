@@ -7,7 +7,7 @@ mod graph;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
-use trellis_orchestrator::contract::{config, journal, runs};
+use trellis_orchestrator::contract::{config, journal, runs, teams, trouble};
 use trellis_orchestrator::ports::{Config, Journal, RealWorld};
 use trellis_store::{Holder, OpenError, Store};
 
@@ -49,4 +49,45 @@ async fn embedded_configuration_keeps_its_contract() {
 async fn runs_on_the_embedded_engine_keep_the_promises() {
     let stores = Stores::default();
     runs::suite(async || stores.fresh()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn teams_on_the_embedded_engine_keep_the_promises() {
+    let stores = Stores::default();
+    teams::suite(async || stores.fresh()).await;
+}
+
+/// A folder that is opened anew by every process.
+struct Folder {
+    path: TempDir,
+    open: Mutex<Option<Store>>,
+}
+
+impl trouble::Place for Folder {
+    async fn open(&self) -> runs::Store {
+        // The process before has died: its store goes first, and the lock with it.
+        drop(self.open.lock().unwrap().take());
+        let store = open(self.path.path()).unwrap();
+        let ports = (Arc::clone(&store.journal) as Arc<dyn Journal>, Arc::clone(&store.config) as Arc<dyn Config>);
+        *self.open.lock().unwrap() = Some(store);
+        ports
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_engine_may_be_closed_between_any_two_commits() {
+    let fresh = || Folder { path: TempDir::new().unwrap(), open: Mutex::default() };
+    for (scene, pattern) in trouble::scenes() {
+        trouble::a_run_survives_a_restart_between_any_two_commits(fresh, &scene, pattern).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn disorder_on_the_embedded_engine_changes_nothing() {
+    let stores = Stores::default();
+    for seed in 1..=5 {
+        for (scene, pattern) in trouble::scenes() {
+            trouble::disorder_changes_nothing(async || stores.fresh(), &scene, pattern, seed * 104_729).await;
+        }
+    }
 }

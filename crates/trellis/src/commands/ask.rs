@@ -4,12 +4,12 @@ use super::read_input;
 use crate::app::App;
 use crate::cli::{Ask, Global, Output};
 use crate::failure::{Exit, Failure};
+use crate::limits;
 use crate::serving::{Interrupt, Serving};
 use crate::show::follow::Follow;
 use crate::show::note;
 use serde_json::json;
 use trellis_domain::document::Document;
-use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Body, Ended, Name};
 use trellis_domain::run::RunSummary;
@@ -23,9 +23,10 @@ use trellis_orchestrator::ports::{Journal, RunFilter};
 pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
     let question = if ask.question == "-" { read_input("the question")? } else { ask.question.clone() };
     check_session(ask)?;
+    let operator = limits::of_operator(global, &[])?;
     let mut interrupt = Interrupt::new()?;
     let app = App::open(global, "ask").await?;
-    let orchestrator = app.orchestrator()?;
+    let orchestrator = app.orchestrator(operator)?;
     let conversation = conversation(&app, ask).await?;
     let run = orchestrator.accept(read_question(&app, ask, question.trim().to_owned(), conversation)?).await?.run;
     if ask.session.as_deref().is_some_and(|session| session != run.as_str()) {
@@ -102,7 +103,7 @@ fn read_question(app: &App, ask: &Ask, question: String, conversation_id: String
             task_type: ask.task_type.clone().unwrap_or_default(),
             ..AgentRequest::default()
         },
-        limits: SomeLimits::default(),
+        limits: limits::of_request(&ask.limit)?,
         names: UnknownNames::Refuse,
     })
 }

@@ -20,7 +20,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
     check_output(&cli)?;
     match &cli.command {
         Command::Ask(ask) => ask::run(global, ask).await,
-        Command::Resume => resume::run(global).await,
+        Command::Resume { limit } => resume::run(global, limit).await,
         Command::Runs(runs) => runs::run(&App::open_existing(global, "runs")?, global, runs).await,
         Command::Run(RunCommand::Show { run, full }) => {
             run::show(&App::open_existing(global, "run show")?, global, run, *full).await

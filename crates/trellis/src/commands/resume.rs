@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
+use crate::limits::{self, Limit};
 use crate::serving::{Interrupt, Serving};
 use crate::show::note;
 use serde_json::json;
@@ -13,10 +14,11 @@ use trellis_orchestrator::Orchestrator;
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::ports::{Journal, JournalError};
 
-pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
+pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failure> {
+    let operator = limits::of_operator(global, limits)?;
     let mut interrupt = Interrupt::new()?;
     let app = App::open_existing(global, "resume")?;
-    let orchestrator = app.orchestrator()?;
+    let orchestrator = app.orchestrator(operator)?;
     // Runs of every workspace: whoever resumes a folder finishes all that is in it.
     let turns = app.store.journal.due_turns(app.world.now().plus_ms(u64::MAX / 2000)).await?;
     let open: BTreeSet<_> = turns.into_iter().map(|turn| (turn.key.scope.workspace, turn.key.run)).collect();

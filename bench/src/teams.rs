@@ -1,0 +1,256 @@
+//! Plans and teams of agents: what parallel work gains, and what a fan-in costs.
+
+use crate::machine::cpu;
+use crate::setup::{Engine, follow, seeds};
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use trellis_domain::document::Document;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::AgentRequest;
+use trellis_domain::record::{Body, Name, Observed};
+use trellis_domain::usage::Usage;
+use trellis_domain::{Hash, RequestId, RunId, Scope, SessionId, Timestamp, Workspace};
+use trellis_models::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
+use trellis_orchestrator::accept::{Question, UnknownNames};
+use trellis_orchestrator::contract::play;
+use trellis_orchestrator::memory::scripted::SILENT;
+use trellis_orchestrator::ports::{BoxFuture, Commit, Journal, NewRecord, NewTurn, OpenTurn, Outcome, TurnKey};
+use trellis_orchestrator::workers::Stop;
+
+/// Plays what the question says; the tools' own prompts take as long as they are told.
+#[derive(Debug)]
+struct Player {
+    tool: Duration,
+}
+
+impl Provider for Player {
+    fn reads_variables(&self) -> bool {
+        true
+    }
+
+    fn complete<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        on_text: &'a mut OnText<'_>,
+    ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
+        Box::pin(async move {
+            if request.prompt == "question" && !self.tool.is_zero() {
+                tokio::time::sleep(self.tool).await;
+            }
+            let text = match play::say(&request.prompt, &request.variables) {
+                Ok(text) => text,
+                Err(reason) if reason == SILENT => std::future::pending().await,
+                Err(reason) => return Err(ProviderError::Permanent { reason }),
+            };
+            let _: std::ops::ControlFlow<()> = on_text(&text);
+            Ok(ModelReply { text, model: "player".to_owned(), in_token: Some(100), out_token: Some(20) })
+        })
+    }
+}
+
+async fn engine(tool: Duration) -> Result<Engine> {
+    let mut items = seeds()?;
+    items.push(trellis_domain::config::StoredItem {
+        kind: "tool".to_owned(),
+        key: "search".to_owned(),
+        value: json!({"type": "text-completion", "name": "search", "description": "finds facts"}).to_string(),
+    });
+    Engine::new(Arc::new(Player { tool }), items).await
+}
+
+async fn ask(engine: &Engine, n: usize, scene: &Value, pattern: &str, limits: SomeLimits) -> Result<RunId> {
+    let question = Question {
+        scope: Scope::default(),
+        request_id: RequestId::new(&format!("{pattern}-{n}"))?,
+        request: AgentRequest {
+            question: scene.to_string(),
+            pattern: pattern.to_owned(),
+            streaming: true,
+            ..AgentRequest::default()
+        },
+        limits,
+        names: UnknownNames::Refuse,
+    };
+    Ok(engine.orchestrator.accept(question).await?.run)
+}
+
+/// Eight independent steps with a tool of 50 ms each, all at once and one by one.
+pub(crate) async fn plan() -> Result<()> {
+    const STEPS: usize = 8;
+    let engine = engine(Duration::from_millis(50)).await?;
+    let (stop, serving) = engine.serve(1024);
+    let steps: Vec<_> = (0..STEPS).map(|n| json!({"say": n, "tool": true})).collect();
+    let scene = json!({"plan": steps});
+    let mut took = Vec::new();
+    for (n, at_once) in [(0, 8), (1, 1)] {
+        let started = Instant::now();
+        let limits = SomeLimits { steps_at_once: Some(at_once), ..SomeLimits::default() };
+        let run = ask(&engine, n, &scene, "plan-then-execute", limits).await?;
+        follow(&engine.orchestrator, &run).await?;
+        took.push(started.elapsed());
+    }
+    stop.send_replace(Some(Stop::Drain));
+    serving.await?;
+    let ratio = took[1].as_secs_f64() / took[0].as_secs_f64();
+    let target = 0.9 * STEPS as f64;
+    println!(
+        "plan          {STEPS} independent steps of 50 ms: {:.0} ms at once, {:.0} ms one by one, {ratio:.1} times faster (target {target:.1})",
+        took[0].as_secs_f64() * 1000.0,
+        took[1].as_secs_f64() * 1000.0,
+    );
+    Ok(())
+}
+
+/// Supervisors with five subagents of two tool calls each, an instant model, every commit on disk.
+pub(crate) async fn supervisor() -> Result<()> {
+    const RUNS: usize = 1_000;
+    const AT_ONCE: usize = 16;
+    let engine = Arc::new(engine(Duration::ZERO).await?);
+    let (stop, serving) = engine.serve(1024);
+    let agents: Vec<_> = (0..5).map(|n| json!({"tools": 2, "answer": format!("finding of agent {n}")})).collect();
+    let scene = Arc::new(json!({"team": [agents]}));
+    let next = Arc::new(AtomicUsize::new(0));
+    let (started, before) = (Instant::now(), cpu());
+    let callers: Vec<_> = (0..AT_ONCE)
+        .map(|_| {
+            let (engine, next, scene) = (Arc::clone(&engine), Arc::clone(&next), Arc::clone(&scene));
+            tokio::spawn(async move {
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    if n >= RUNS {
+                        return anyhow::Ok(());
+                    }
+                    let run = ask(&engine, n, &scene, "supervisor", SomeLimits::default()).await?;
+                    follow(&engine.orchestrator, &run).await?;
+                }
+            })
+        })
+        .collect();
+    for caller in callers {
+        caller.await??;
+    }
+    let (wall, used) = (started.elapsed(), cpu().saturating_sub(before));
+    stop.send_replace(Some(Stop::Drain));
+    serving.await?;
+    println!(
+        "supervisor    {:.0} runs per second at {AT_ONCE} concurrent (target 100): 5 subagents with 2 tools each, {:.1} ms CPU per run",
+        RUNS as f64 / wall.as_secs_f64(),
+        used.as_secs_f64() * 1000.0 / RUNS as f64,
+    );
+    Ok(())
+}
+
+/// One fan-out of a thousand.
+pub(crate) async fn siblings() -> Result<()> {
+    const SIBLINGS: usize = 1_000;
+    let engine = engine(Duration::ZERO).await?;
+    let (stop, serving) = engine.serve(1024);
+    let agents: Vec<_> = (0..SIBLINGS).map(|n| json!({"answer": format!("{n}")})).collect();
+    let started = Instant::now();
+    let run = ask(&engine, 0, &json!({"team": [agents]}), "supervisor", SomeLimits::default()).await?;
+    follow(&engine.orchestrator, &run).await?;
+    let took = started.elapsed();
+    stop.send_replace(Some(Stop::Drain));
+    serving.await?;
+    let records = engine.store.journal.events(&Workspace::default(), &run, 0, usize::MAX).await?;
+    let joins: Vec<_> = records.iter().filter_map(|record| record.body.as_joined()).collect();
+    ensure!(joins.len() == 1, "{} joins", joins.len());
+    println!(
+        "siblings      a fan-out of {} joined once, {:.1} s from question to answer",
+        joins[0].members.len(),
+        took.as_secs_f64()
+    );
+    Ok(())
+}
+
+/// What a check costs while a sibling is still at work, with little and with much in the store.
+pub(crate) async fn fan_in() -> Result<()> {
+    let mut costs = Vec::new();
+    for records in [1_000, 1_000_000] {
+        let engine = engine(Duration::ZERO).await?;
+        fill(&*engine.store.journal, records).await?;
+        costs.push(check(&engine).await?);
+        println!("fan-in        a check takes {:.0} µs with {records} records in the store", costs[costs.len() - 1]);
+    }
+    println!("              {:.2} times as long with 1,000,000 as with 1,000 (target 1)", costs[1] / costs[0]);
+    Ok(())
+}
+
+/// Writes records of other runs, many in a commit.
+async fn fill(journal: &dyn Journal, records: usize) -> Result<()> {
+    const IN_A_COMMIT: usize = 1_000;
+    let observed = |n: usize| Observed {
+        result: Document::stored(format!("fact {n}")),
+        error: None,
+        ms: 1,
+        state: None,
+        idempotency_key: None,
+        usage: Usage::default(),
+    };
+    for chunk in 0..records / IN_A_COMMIT {
+        let session = SessionId::new(&format!("other-{chunk}"))?;
+        let record = |name: Name, body: Body| NewRecord {
+            session: session.clone(),
+            name,
+            causes: Vec::new(),
+            config: Hash::ZERO,
+            attempt: 1,
+            time: Timestamp::from_micros(1),
+            body,
+        };
+        let accepted = play::accepted("another question");
+        let first = std::iter::once(record(Name::session(), accepted));
+        let rest = (1..IN_A_COMMIT).map(|n| record(Name::new(format!("r{n}")), Body::Observed(observed(n))));
+        let commit = Commit {
+            scope: Scope::default(),
+            run: session.clone(),
+            session: session.clone(),
+            seen: 0,
+            records: first.chain(rest).collect(),
+            close: Vec::new(),
+            open: Vec::new(),
+        };
+        ensure!(matches!(journal.commit(commit).await?, Outcome::Committed(_)), "a fresh session conflicts");
+    }
+    Ok(())
+}
+
+/// Microseconds for a check turn that finds a sibling missing: begun, loaded, decided, closed on disk.
+async fn check(engine: &Engine) -> Result<f64> {
+    const CHECKS: u32 = 200;
+    let (stop, serving) = engine.serve(1024);
+    let scene = json!({"team": [[{"answer": "a"}, {"silent": true}]]});
+    let run = ask(engine, 0, &scene, "supervisor", SomeLimits::default()).await?;
+    let journal = &engine.store.journal;
+    // Until the first subagent has ended and its own check is done.
+    let done = run.child(1, 0);
+    while journal.end(&Workspace::default(), &done).await?.is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    stop.send_replace(Some(Stop::Abandon));
+    serving.await?;
+    let seen = journal.load(&Workspace::default(), &run).await?.map_or(0, |log| log.version);
+    let key = |name: Name| TurnKey { scope: Scope::default(), run: run.clone(), session: run.clone(), name };
+    let mut spent = Duration::ZERO;
+    for _ in 0..CHECKS {
+        let turn = NewTurn { session: run.clone(), name: Name::check(1, 0), due: None };
+        let commit = Commit {
+            scope: Scope::default(),
+            run: run.clone(),
+            session: run.clone(),
+            seen,
+            records: Vec::new(),
+            close: Vec::new(),
+            open: vec![turn],
+        };
+        journal.commit(commit).await?;
+        let open = OpenTurn { key: key(Name::check(1, 0)), due: None, root: false, begun: 0 };
+        let started = Instant::now();
+        engine.orchestrator.handle(&open, &tokio::sync::Semaphore::new(1)).await?;
+        spent += started.elapsed();
+    }
+    Ok(spent.as_secs_f64() * 1e6 / f64::from(CHECKS))
+}

@@ -1,0 +1,104 @@
+//! Fan-out and fan-in: what ties a supervisor to its subagents.
+
+use crate::decision::{Decision, words};
+use crate::document::Document;
+use crate::run::Termination;
+use crate::usage::Usage;
+use crate::{SessionId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// A supervisor sent out subagents. Committed together with their first turns, so it exists before any of them runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FannedOut {
+    /// Counts from 1.
+    pub round: u32,
+    pub correlation: String,
+    /// At this time the fan-in goes on with what is there.
+    pub deadline: Timestamp,
+    pub goals: Vec<Goal>,
+    /// The goals, and each goal's pattern and group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Decision>,
+    pub resume: Resume,
+}
+
+/// One subagent's task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Goal {
+    /// Counts from 0 over all rounds of the session, and is never used again.
+    pub index: u32,
+    pub session: SessionId,
+    pub goal: String,
+    pub pattern: String,
+    pub group: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub context: String,
+}
+
+/// What is needed to build the synthesis request without the request that led here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// Names the caller's request, to which the answer goes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reply_to: String,
+    pub streaming: bool,
+    pub state: String,
+    pub group: Option<Vec<String>>,
+    pub framing: String,
+    /// How many steps the session's history had.
+    pub history: u32,
+}
+
+/// Where a subagent's session hangs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    pub session: SessionId,
+    pub correlation: String,
+    pub round: u32,
+    pub index: u32,
+    pub siblings: u32,
+    /// From the root of the run down to the parent; as many as the subagent is deep.
+    pub ancestors: Vec<SessionId>,
+    /// After this time nobody waits for the subagent any more.
+    pub deadline: Timestamp,
+}
+
+words!(
+    /// Why a fan-in went on.
+    JoinCause {
+        AllEnded = "all-ended",
+        Deadline = "deadline",
+    }
+);
+
+/// The one join of a fan-out. Frozen: synthesis reads this and nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Joined {
+    pub round: u32,
+    pub correlation: String,
+    pub cause: JoinCause,
+    /// In the order of the goals, one for each.
+    pub members: Vec<Member>,
+}
+
+/// How one subagent ended, as the join found it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Member {
+    pub index: u32,
+    pub session: SessionId,
+    pub goal: String,
+    pub reason: Termination,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Document>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What the subagent and everything below it cost.
+    pub usage: Usage,
+}
+
+impl Member {
+    /// Whether the subagent brought what it was sent for.
+    pub fn is_missing(&self) -> bool {
+        !self.reason.is_answer()
+    }
+}

@@ -1,0 +1,267 @@
+//! Runs of several agents over any journal: fan-out, fan-in, deadlines, nesting, rounds.
+
+use super::runs::{Bench, Store};
+use crate::ports::{RealWorld, World};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use trellis_domain::fan_out::{JoinCause, Joined};
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::AgentRequest;
+use trellis_domain::record::{Ended, Name, Record};
+use trellis_domain::run::{RunState, Termination};
+use trellis_domain::usage::Usage;
+use trellis_domain::{RunId, Workspace};
+use trellis_provenance::{check, documents, project};
+
+/// A question that is played by the pattern it is made for.
+pub fn question(scene: &Value, pattern: &str) -> AgentRequest {
+    AgentRequest {
+        question: scene.to_string(),
+        pattern: pattern.to_owned(),
+        streaming: true,
+        ..AgentRequest::default()
+    }
+}
+
+pub fn agent(answer: &str) -> Value {
+    json!({"tools": 1, "answer": answer})
+}
+
+pub fn silent() -> Value {
+    json!({"silent": true})
+}
+
+pub fn hurried(ms: u64) -> SomeLimits {
+    SomeLimits { fan_in_timeout_ms: Some(ms), ..SomeLimits::default() }
+}
+
+/// Plays a scene to its end.
+pub async fn play(bench: &Bench, scene: &Value, pattern: &str, limits: SomeLimits) -> Played {
+    let run = bench.request(1, question(scene, pattern), limits).await;
+    bench.finish(std::slice::from_ref(&run), 1).await;
+    Played::of(bench, run).await
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+pub struct Played {
+    pub run: RunId,
+    pub records: Vec<Arc<Record>>,
+}
+
+impl Played {
+    pub async fn of(bench: &Bench, run: RunId) -> Self {
+        let records = bench.records(&run).await;
+        Self { run, records }
+    }
+
+    pub fn ends(&self) -> Vec<(&Record, &Ended)> {
+        self.records.iter().filter_map(|record| Some((&**record, record.body.as_ended()?))).collect()
+    }
+
+    pub fn end(&self) -> &Ended {
+        let own = |(record, _): &(&Record, &Ended)| record.header.session == self.run;
+        self.ends().into_iter().find(own).map(|(_, ended)| ended).expect("the run has ended")
+    }
+
+    pub fn answer(&self) -> &str {
+        self.end().answer.as_ref().map_or("", |answer| answer.text())
+    }
+
+    pub fn joins(&self) -> Vec<&Joined> {
+        self.records.iter().filter_map(|record| record.body.as_joined()).collect()
+    }
+
+    /// The promises that hold for every finished run, whatever happened on the way.
+    pub fn keeps_the_promises(&self) {
+        let mut sessions: BTreeMap<_, (u32, u32)> = BTreeMap::new();
+        for record in &self.records {
+            let (begun, ended) = sessions.entry(record.header.session.clone()).or_default();
+            *begun += u32::from(record.body.as_accepted().is_some());
+            *ended += u32::from(record.body.as_ended().is_some());
+        }
+        assert!(sessions.values().all(|counts| *counts == (1, 1)), "one root and one end per session: {sessions:?}");
+        let mut joins: BTreeMap<_, u32> = BTreeMap::new();
+        for record in self.records.iter().filter(|record| record.body.as_joined().is_some()) {
+            *joins.entry((&record.header.session, &record.header.name)).or_default() += 1;
+        }
+        assert!(joins.values().all(|count| *count == 1), "joined once: {joins:?}");
+        let sequence: Vec<_> = self.records.iter().map(|record| record.header.seq).collect();
+        assert!(sequence.iter().copied().eq(1..=sequence.len() as u64), "no gap: {sequence:?}");
+        let texts: BTreeMap<_, _> =
+            documents(&self.records).into_iter().map(|found| (found.id, found.text.text().to_owned())).collect();
+        let faults = check(&project(&self.records), &|id| texts.get(id).cloned());
+        assert!(faults.is_empty(), "{}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+    }
+}
+
+pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
+    a_team_works_in_parallel_and_is_joined_once(fresh().await).await;
+    equal_goals_are_told_apart(fresh().await).await;
+    a_failed_subagent_counts_and_is_named(fresh().await).await;
+    a_silent_subagent_is_waited_for_until_the_deadline(fresh().await).await;
+    a_silent_team_ends_with_an_answer_all_the_same(fresh().await).await;
+    a_supervisor_below_a_supervisor_ends_only_its_own_part(fresh().await).await;
+    a_silent_team_below_a_team_ends_with_it(fresh().await).await;
+    a_second_round_begins_where_the_first_one_ended(fresh().await).await;
+    rounds_are_limited(fresh().await).await;
+    depth_is_limited(fresh().await).await;
+    costs_add_up_over_all_sessions(fresh().await).await;
+    a_plan_runs_on_the_queue(fresh().await).await;
+}
+
+async fn a_team_works_in_parallel_and_is_joined_once(store: Store) {
+    let bench = Bench::play(store).await;
+    let scene = json!({"team": [[agent("a"), agent("b"), agent("c")]]});
+    let played = play(&bench, &scene, "supervisor", SomeLimits::default()).await;
+    played.keeps_the_promises();
+    assert_eq!(played.end().reason, Termination::SubagentsComplete);
+    let findings = "[finding 0] a (confidence: high)\n[finding 1] b (confidence: high)\n[finding 2] c (confidence: high)";
+    assert_eq!(played.answer(), findings);
+    let [join] = played.joins()[..] else { panic!("one join") };
+    assert_eq!((join.cause, join.members.len()), (JoinCause::AllEnded, 3));
+    let place = |name: Name| played.records.iter().position(|record| record.header.name == name);
+    let first_work = place(Name::iteration(1));
+    assert!(place(Name::fan_out(1)) < first_work, "the fan-out is recorded before a subagent runs");
+    let calls = bench.prompter.calls.all();
+    assert!(calls.values().all(|count| *count == 1), "paid once: {calls:?}");
+    let later = RealWorld.now().plus_ms(1_000_000_000);
+    let open = bench.orchestrator.ports.journal.due_turns(later).await.expect("the store works");
+    assert!(open.is_empty(), "nothing is left open, not even the deadline: {open:?}");
+}
+
+async fn equal_goals_are_told_apart(store: Store) {
+    let bench = Bench::play(store).await;
+    let scene = json!({"team": [[agent("a"), agent("a"), agent("a")]]});
+    let played = play(&bench, &scene, "supervisor", SomeLimits::default()).await;
+    played.keeps_the_promises();
+    let indices: Vec<_> = played.joins()[0].members.iter().map(|member| member.index).collect();
+    assert_eq!(indices, [0, 1, 2]);
+}
+
+async fn a_failed_subagent_counts_and_is_named(store: Store) {
+    let bench = Bench::play(store).await;
+    let scene = json!({"team": [[agent("a"), {"fail": true}]]});
+    let played = play(&bench, &scene, "supervisor", SomeLimits::default()).await;
+    played.keeps_the_promises();
+    assert_eq!((played.end().reason, played.end().missing.as_slice()), (Termination::SubagentsPartial, [1].as_slice()));
+    let named = "missing finding 1: the model did not answer: the model is dead";
+    assert!(played.answer().ends_with(named), "{}", played.answer());
+    assert_eq!(bench.summary(&played.run).await.state, RunState::AnsweredPartial);
+}
+
+async fn a_silent_subagent_is_waited_for_until_the_deadline(store: Store) {
+    let bench = Bench::play(store).await;
+    let scene = json!({"team": [[agent("a"), silent()]]});
+    let played = play(&bench, &scene, "supervisor", hurried(100)).await;
+    played.keeps_the_promises();
+    let [join] = played.joins()[..] else { panic!("one join") };
+    assert_eq!(join.cause, JoinCause::Deadline);
+    let reasons: Vec<_> = join.members.iter().map(|member| member.reason).collect();
+    assert_eq!(reasons, [Termination::FinalAnswer, Termination::Timeout]);
+    assert_eq!(played.end().missing, [1]);
+}
+
+async fn a_silent_team_ends_with_an_answer_all_the_same(store: Store) {
+    let bench = Bench::play(store).await;
+    let played = play(&bench, &json!({"team": [[silent(), silent()]]}), "supervisor", hurried(50)).await;
+    played.keeps_the_promises();
+    assert_eq!((played.end().reason, played.end().missing.len()), (Termination::SubagentsPartial, 2));
+}
+
+async fn a_supervisor_below_a_supervisor_ends_only_its_own_part(store: Store) {
+    let bench = Bench::play(store).await;
+    let inner = json!({"team": [[agent("x"), agent("y")]]});
+    let scene = json!({"team": [[inner, agent("b")]]});
+    let played = play(&bench, &scene, "supervisor", SomeLimits::default()).await;
+    played.keeps_the_promises();
+    assert_eq!((played.joins().len(), played.ends().len()), (2, 5));
+    let last = played.records.last().map(|record| &record.header.session);
+    assert_eq!(last, Some(&played.run), "the root ends last");
+    assert!(played.answer().contains("[finding 0] [finding 0] x"), "{}", played.answer());
+}
+
+async fn a_silent_team_below_a_team_ends_with_it(store: Store) {
+    let bench = Bench::play(store).await;
+    let inner = json!({"team": [[silent(), {"team": [[silent()]]}]]});
+    let scene = json!({"team": [[agent("a"), inner]]});
+    // The inner fan-in gets a share of the time only, and answers before the outer one gives up.
+    let played = play(&bench, &scene, "supervisor", hurried(400)).await;
+    played.keeps_the_promises();
+    assert!(played.end().missing.is_empty(), "the inner supervisor told what it had: {:?}", played.end());
+    let timeouts = played.ends().iter().filter(|(_, ended)| ended.reason == Termination::Timeout).count();
+    assert_eq!(timeouts, 2, "the silent ones");
+}
+
+async fn a_second_round_begins_where_the_first_one_ended(store: Store) {
+    let bench = Bench::play(store).await;
+    let scene = json!({"team": [[agent("a"), {"fail": true}], [agent("c")]]});
+    let played = play(&bench, &scene, "supervisor", SomeLimits::default()).await;
+    played.keeps_the_promises();
+    let correlations: Vec<_> = played.joins().iter().map(|join| join.correlation.clone()).collect();
+    assert_eq!(correlations, [played.run.correlation(1), played.run.correlation(2)]);
+    assert_eq!(played.joins()[1].members[0].index, 2, "numbers go on");
+    assert_eq!(played.end().reason, Termination::SubagentsComplete, "the second round mended what was missing");
+    assert!(played.answer().contains("[finding 2] c"), "{}", played.answer());
+}
+
+async fn rounds_are_limited(store: Store) {
+    let bench = Bench::play(store).await;
+    let scene = json!({"team": [[agent("a")], [agent("b")], [agent("c")], [agent("d")]]});
+    let limits = SomeLimits { max_rounds: Some(2), ..SomeLimits::default() };
+    let played = play(&bench, &scene, "supervisor", limits).await;
+    played.keeps_the_promises();
+    assert_eq!(played.joins().len(), 2);
+    let iterations = SomeLimits { max_iterations: Some(3), ..SomeLimits::default() };
+    let run = bench.request(2, question(&scene, "supervisor"), iterations).await;
+    bench.finish(std::slice::from_ref(&run), 1).await;
+    assert_eq!(Played::of(&bench, run).await.joins().len(), 1, "two iterations make a round");
+}
+
+async fn depth_is_limited(store: Store) {
+    let bench = Bench::play(store).await;
+    let scene = json!({"team": [[{"team": [[{"team": [[agent("deep")]]}]]}]]});
+    let limits = SomeLimits { max_depth: Some(2), ..SomeLimits::default() };
+    let played = play(&bench, &scene, "supervisor", limits).await;
+    played.keeps_the_promises();
+    let depths = played.records.iter().filter_map(|record| record.body.as_accepted());
+    let deepest = depths.filter_map(|accepted| accepted.parent.as_ref()).map(|parent| parent.ancestors.len()).max();
+    assert_eq!(deepest, Some(2));
+    let excluded = played.records.iter().filter_map(|record| record.body.as_fanned_out()).flat_map(|f| &f.decisions);
+    let excluded: Vec<_> = excluded.flat_map(|decision| &decision.excluded).collect();
+    assert!(excluded.iter().any(|option| option.name == "supervisor" && option.reason.contains("depth")));
+}
+
+async fn costs_add_up_over_all_sessions(store: Store) {
+    let bench = Bench::play(store).await;
+    let inner = json!({"team": [[agent("x")]]});
+    let scene = json!({"team": [[inner, agent("b"), {"fail": true}], [agent("c")]]});
+    let played = play(&bench, &scene, "supervisor", SomeLimits::default()).await;
+    let mut all = Usage::default();
+    played.ends().iter().for_each(|(_, ended)| all.add(&ended.usage));
+    let (total, summary) = (played.end().total().clone(), bench.summary(&played.run).await.usage);
+    let sums = |usage: &Usage| (usage.in_token, usage.out_token, usage.model_calls, usage.tool_calls);
+    assert_eq!(sums(&total), sums(&all), "the root's total is the sum of all sessions");
+    assert_eq!(sums(&total), sums(&summary), "and what the list of runs says");
+    assert_eq!(total.model_calls as usize, bench.prompter.calls.all().len());
+}
+
+async fn a_plan_runs_on_the_queue(store: Store) {
+    let bench = Bench::play(store).await;
+    let first = json!([
+        {"say": "zero", "tool": true}, {"say": "one", "tool": true, "fail": true},
+        {"say": "two", "needs": [0], "tool": true}, {"say": "three", "needs": [1, 2]},
+    ]);
+    let scene = json!({"plan": first, "revisions": [[{"say": "four", "needs": [0], "tool": true}]]});
+    let played = play(&bench, &scene, "plan-then-execute", SomeLimits::default()).await;
+    played.keeps_the_promises();
+    assert_eq!((played.end().reason, played.end().missing.as_slice()), (Termination::PlanPartial, [1].as_slice()));
+    assert!(played.answer().contains("[step 0] fact \"zero\""), "{}", played.answer());
+    assert!(played.answer().contains("[step 4] fact \"four\""), "{}", played.answer());
+    let open = bench.orchestrator.ports.journal.due_turns(RealWorld.now()).await.expect("the store works");
+    assert!(open.is_empty(), "{open:?}");
+    let other = Workspace::new("other").expect("a valid name");
+    let seen = bench.orchestrator.ports.journal.run(&other, &played.run).await.expect("the store works");
+    assert!(seen.is_none(), "no leak across workspaces");
+}

@@ -1,0 +1,138 @@
+//! From a pattern's orders to what the shell does next.
+
+use crate::handling::Decided;
+use crate::ports::NewTurn;
+use trellis_domain::SessionId;
+use trellis_domain::fan_out::FannedOut;
+use trellis_domain::record::{Body, Ended, Name, Routed, TurnKind};
+use trellis_domain::run::Termination;
+use trellis_patterns::{Effect, Ending, Order, Session, Turn, pattern, router, supervisor};
+
+/// What a decision asks of the shell.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Perform(Name, Effect),
+    /// Close the turn, with what goes into the same commit.
+    Close(Closing),
+    End(Ending),
+    /// The turn is not due yet; it stays open.
+    Wait,
+}
+
+/// What is due: known from the session alone, or only once its subagents have been looked at.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Step(Step),
+    /// The fan-in of this round.
+    FanIn(u32),
+}
+
+/// What is decided together with the closing of a turn.
+#[derive(Debug, Default)]
+pub(crate) struct Closing {
+    pub(crate) records: Vec<Decided>,
+    /// Other turns of the session that have lost their purpose.
+    pub(crate) close: Vec<Name>,
+    pub(crate) open: Vec<NewTurn>,
+}
+
+/// The next step of a turn, given how the nearest ended session above it ended, if one has.
+pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Next {
+    if session.ended().is_some() {
+        return Next::Step(Step::Close(Closing::default()));
+    }
+    if let Some(above) = above {
+        return Next::Step(Step::End(ended_below(above.reason)));
+    }
+    let limit = session.limits().run_timeout_ms;
+    if session.started().is_some_and(|started| turn.now.ms_since(started) > limit) {
+        let error = format!("the run took longer than {limit} ms, which is its limit");
+        return Next::Step(Step::End(Ending::failed(Termination::Timeout, error)));
+    }
+    let orders = match turn.name.turn_kind() {
+        Some(TurnKind::Route) => router::decide(session, turn),
+        Some(TurnKind::Check { round, .. } | TurnKind::Deadline(round)) => return Next::FanIn(round),
+        Some(
+            TurnKind::Iteration(_)
+            | TurnKind::Plan(_)
+            | TurnKind::Step(_)
+            | TurnKind::Synthesis
+            | TurnKind::Decompose
+            | TurnKind::Review(_),
+        )
+        | None => pattern(session.routed().map_or("", |routed| routed.pattern.as_str())).decide(session, turn),
+    };
+    Next::Step(step_of(session, orders))
+}
+
+/// A session below one that ended can only end as well.
+pub(crate) fn ended_below(above: Termination) -> Ending {
+    let reason = if above == Termination::Timeout { Termination::Timeout } else { Termination::Cancelled };
+    Ending::failed(reason, format!("the session above this one has ended ({above})"))
+}
+
+fn step_of(session: &Session, orders: Vec<Order>) -> Step {
+    let mut closing = Closing::default();
+    let mut closes = false;
+    let Some(id) = session.id() else { return broken("the session has no records") };
+    for order in orders {
+        match order {
+            Order::Perform(name, effect) if !session.has(&name) => return Step::Perform(name, effect),
+            Order::Perform(..) => continue,
+            Order::End(ending) => return Step::End(ending),
+            Order::Close => {}
+            Order::Open(name) => closing.open.push(turn(id, name)),
+            Order::Become(routed) => become_pattern(session, id, *routed, &mut closing),
+            Order::FanOut(fan_out) => begin_children(session, id, *fan_out, &mut closing),
+        }
+        closes = true;
+    }
+    if closes { Step::Close(closing) } else { broken("the pattern ordered nothing") }
+}
+
+fn broken(error: &str) -> Step {
+    Step::End(Ending::failed(Termination::Error, error))
+}
+
+fn turn(session: &SessionId, name: Name) -> NewTurn {
+    NewTurn { session: session.clone(), name, due: None }
+}
+
+fn become_pattern(session: &Session, id: &SessionId, routed: Routed, closing: &mut Closing) {
+    closing.open.push(turn(id, pattern(&routed.pattern).first_turn()));
+    let asked = [Name::route_pattern().retry(), Name::route_pattern(), Name::route_task_type().retry()];
+    let asked = asked.into_iter().chain([Name::route_task_type(), Name::session()]);
+    closing.records.push(Decided {
+        session: id.clone(),
+        name: Name::pattern_decision(),
+        causes: asked.into_iter().find(|name| session.has(name)).into_iter().collect(),
+        body: Body::Routed(routed),
+    });
+}
+
+/// The fan-out's record, the beginning of each subagent's session with its first turn, and the deadline.
+fn begin_children(session: &Session, id: &SessionId, fan_out: FannedOut, closing: &mut Closing) {
+    let round = fan_out.round;
+    let (mut begun, mut first_turns) = (Vec::new(), Vec::new());
+    for goal in &fan_out.goals {
+        let Some((accepted, routed)) = supervisor::child(session, &fan_out, goal) else { continue };
+        first_turns.push(turn(&goal.session, pattern(&routed.pattern).first_turn()));
+        let record = |name: Name, causes, body| Decided { session: goal.session.clone(), name, causes, body };
+        begun.push(record(Name::session(), Vec::new(), Body::Accepted(accepted)));
+        begun.push(record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed)));
+    }
+    let due = Some(fan_out.deadline);
+    let asked = match round {
+        1 => Name::decompose(),
+        later => Name::review(later - 1),
+    };
+    closing.records.push(Decided {
+        session: id.clone(),
+        name: Name::fan_out(round),
+        causes: [asked.retry(), asked].into_iter().find(|name| session.has(name)).into_iter().collect(),
+        body: Body::FannedOut(fan_out),
+    });
+    closing.records.extend(begun);
+    closing.open.extend(first_turns);
+    closing.open.push(NewTurn { session: id.clone(), name: Name::deadline(round), due });
+}

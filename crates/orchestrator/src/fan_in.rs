@@ -1,0 +1,172 @@
+//! The aggregator: are all subagents of a fan-out there? Its only state is the records, so duplicates, reordering,
+//! restarts and a second aggregator change nothing.
+
+use crate::decide::{Closing, Step, ended_below};
+use crate::driver::{Orchestrator, TurnError};
+use crate::handling::{Decided, Handling};
+use crate::ports::{BoxFuture, JournalError, NewTurn, TurnKey};
+use trellis_domain::fan_out::{FannedOut, Goal, JoinCause, Joined, Member};
+use trellis_domain::record::{Body, Ended, Name, TurnKind};
+use trellis_domain::run::Termination;
+use trellis_domain::usage::Usage;
+use trellis_domain::{SessionId, Workspace};
+use trellis_patterns::{Ending, Session, Turn, supervisor};
+
+/// A session that nobody waits for any more, wound up.
+#[derive(Debug)]
+struct Wound {
+    /// How the session ended: now, or by itself before.
+    end: Ended,
+    /// The ends that are to be recorded: its own, and of everything below it.
+    records: Vec<Decided>,
+}
+
+impl Orchestrator {
+    /// Joins if all subagents have ended, or if the deadline has come. Otherwise the turn just closes: the end of
+    /// each subagent opens another one.
+    pub(crate) async fn fan_in(&self, handling: &Handling, turn: &Turn, round: u32) -> Result<Step, TurnError> {
+        let session = &handling.session;
+        let Some(fan_out) = session.fan_out(round).filter(|_| session.joined(round).is_none()) else {
+            return Ok(Step::Close(Closing::default()));
+        };
+        let is_deadline = matches!(turn.name.turn_kind(), Some(TurnKind::Deadline(_)));
+        if is_deadline && turn.now < fan_out.deadline {
+            return Ok(Step::Wait);
+        }
+        let Some(ends) = self.ends(&handling.key.scope.workspace, fan_out, turn, is_deadline).await? else {
+            return Ok(Step::Close(Closing::default()));
+        };
+        Ok(Step::Close(self.join(handling, fan_out, ends).await?))
+    }
+
+    /// How each subagent ended, in the order of the goals. None as soon as one is missing, unless the deadline has
+    /// come and missing ones are waited for no longer.
+    async fn ends(
+        &self,
+        workspace: &Workspace,
+        fan_out: &FannedOut,
+        turn: &Turn,
+        is_deadline: bool,
+    ) -> Result<Option<Vec<Option<Ended>>>, TurnError> {
+        // Begins behind the subagent that has just ended: those behind it are the likeliest to be still at work.
+        let index = match turn.name.turn_kind() {
+            Some(TurnKind::Check { index, .. }) => index,
+            _ => 0,
+        };
+        let count = fan_out.goals.len();
+        let start = fan_out.goals.iter().position(|goal| goal.index == index).map_or(0, |place| place + 1);
+        let mut ends = vec![None; count];
+        for place in (start..count).chain(0..start) {
+            let end = self.ports.journal.end(workspace, &fan_out.goals[place].session).await?;
+            ends[place] = end.and_then(|record| record.body.as_ended().cloned());
+            if ends[place].is_none() && !is_deadline {
+                return Ok(None);
+            }
+        }
+        Ok(Some(ends))
+    }
+
+    /// The one join of a fan-out, and the end of every subagent that is missing in it.
+    async fn join(
+        &self,
+        handling: &Handling,
+        fan_out: &FannedOut,
+        ends: Vec<Option<Ended>>,
+    ) -> Result<Closing, TurnError> {
+        let mut closing = Closing::default();
+        let mut members = Vec::new();
+        for (goal, end) in fan_out.goals.iter().zip(ends) {
+            let end = match end {
+                Some(end) => end,
+                None => {
+                    let ending = Ending::failed(Termination::Timeout, TOO_LATE);
+                    let wound = self.wind_up(handling, &goal.session, &ending).await?;
+                    closing.records.extend(wound.records);
+                    wound.end
+                }
+            };
+            members.push(member(goal, end));
+        }
+        let cause = if closing.records.is_empty() { JoinCause::AllEnded } else { JoinCause::Deadline };
+        let (round, correlation) = (fan_out.round, fan_out.correlation.clone());
+        let joined = Joined { round, correlation, cause, members };
+        closing.records.insert(0, handling.own(Name::join(round), Body::Joined(joined)));
+        closing.close.push(Name::deadline(round));
+        let next = supervisor::after_join(&handling.session, round);
+        closing.open.push(NewTurn { session: handling.key.session.clone(), name: next, due: None });
+        Ok(closing)
+    }
+
+    /// The end of a session: its record, the ends of everything below it that is still at work, and the check turn
+    /// on its parent.
+    pub(crate) async fn ending(&self, handling: &Handling, ending: Ending) -> Result<Closing, TurnError> {
+        let mut closing = Closing::default();
+        let mut below = Usage::default();
+        for (fan_out, goal) in unjoined(&handling.session) {
+            let wound = self.wind_up(handling, &goal.session, &ended_below(ending.reason)).await?;
+            closing.records.extend(wound.records);
+            closing.close.push(Name::deadline(fan_out.round));
+            below.add(wound.end.total());
+        }
+        let end = handling.own(Name::end(), Body::Ended(ended(&handling.session, ending, &below)));
+        closing.records.insert(0, end);
+        let parent = handling.session.accepted().and_then(|accepted| accepted.parent.as_ref());
+        closing.open.extend(parent.map(|parent| NewTurn {
+            session: parent.session.clone(),
+            name: Name::check(parent.round, parent.index),
+            due: None,
+        }));
+        Ok(closing)
+    }
+
+    /// Ends a session and all below it, as far as they have not ended by themselves.
+    fn wind_up<'a>(
+        &'a self,
+        handling: &'a Handling,
+        session: &'a SessionId,
+        ending: &'a Ending,
+    ) -> BoxFuture<'a, Result<Wound, TurnError>> {
+        Box::pin(async move {
+            let key = TurnKey { session: session.clone(), ..handling.key.clone() };
+            let folded = self.load_without_settings(&key).await?;
+            let folded = folded.ok_or_else(|| JournalError::Damaged(format!("the session {session} has no records")))?;
+            if let Some(end) = folded.ended() {
+                return Ok(Wound { end: end.clone(), records: Vec::new() });
+            }
+            let (mut records, mut below) = (Vec::new(), Usage::default());
+            for (_, goal) in unjoined(&folded) {
+                let wound = self.wind_up(handling, &goal.session, ending).await?;
+                records.extend(wound.records);
+                below.add(wound.end.total());
+            }
+            let end = ended(&folded, ending.clone(), &below);
+            let causes = folded.in_order().last().map(|record| record.header.name.clone()).into_iter().collect();
+            let body = Body::Ended(end.clone());
+            records.push(Decided { session: session.clone(), name: Name::end(), causes, body });
+            Ok(Wound { end, records })
+        })
+    }
+}
+
+/// The subagents of fan-outs that have not been joined.
+fn unjoined(session: &Session) -> impl Iterator<Item = (&FannedOut, &Goal)> {
+    let open = session.fan_outs().filter(|fan_out| session.joined(fan_out.round).is_none());
+    open.flat_map(|fan_out| fan_out.goals.iter().map(move |goal| (fan_out, goal)))
+}
+
+/// The record of an end, with what subagents had cost that were never joined.
+fn ended(session: &Session, ending: Ending, below: &Usage) -> Ended {
+    let mut end = ending.into_ended(session);
+    if let Some(total) = &mut end.total {
+        total.add(below);
+    }
+    end
+}
+
+const TOO_LATE: &str = "it had not ended when the time of its fan-out was over";
+
+fn member(goal: &Goal, end: Ended) -> Member {
+    let usage = end.total().clone();
+    let Ended { reason, answer, error, .. } = end;
+    Member { index: goal.index, session: goal.session.clone(), goal: goal.goal.clone(), reason, answer, error, usage }
+}

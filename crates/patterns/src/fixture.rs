@@ -1,0 +1,185 @@
+//! Sessions for tests, put together record by record as the shell would.
+
+use crate::contract::{Effect, Order, PromptOrder, Turn};
+use crate::router::{OperatorLimits, Wishes, without_model};
+use crate::session::Session;
+use std::sync::Arc;
+use trellis_domain::config::{Settings, StoredItem};
+use trellis_domain::document::Document;
+use trellis_domain::fan_out::FannedOut;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::record::{
+    Accepted, Body, FORMAT, Header, Name, Observed, PromptUse, Reading, Record, Replied, Routed,
+};
+use trellis_domain::usage::Usage;
+use trellis_domain::{Collection, Flow, Hash, SessionId, Timestamp, Workspace};
+
+/// Configuration items as (type, key, value), read at version 5.
+pub(crate) fn settings(items: &[(&str, &str, &str)]) -> Settings {
+    let item = |(kind, key, value): &(&str, &str, &str)| StoredItem {
+        kind: (*kind).into(),
+        key: (*key).into(),
+        value: (*value).into(),
+    };
+    Settings::take(5, items.iter().map(item)).0
+}
+
+/// A question with nothing special about it.
+pub(crate) fn question(text: &str) -> Accepted {
+    Accepted {
+        question: text.into(),
+        request: Hash::ZERO,
+        group: None,
+        state: String::new(),
+        collection: Collection::default(),
+        streaming: true,
+        conversation: None,
+        pattern: String::new(),
+        task_type: String::new(),
+        framing: String::new(),
+        limits: SomeLimits::default(),
+        history: Vec::new(),
+        request_id: String::new(),
+        earlier: Vec::new(),
+        parent: None,
+    }
+}
+
+pub(crate) fn turn(name: Name) -> Turn {
+    Turn { name, now: Timestamp::from_micros(0) }
+}
+
+/// The prompt that the orders ask for, and the record that its reply goes to.
+#[track_caller]
+pub(crate) fn asked(orders: &[Order]) -> (&Name, &PromptOrder) {
+    match orders {
+        [Order::Perform(name, Effect::AskModel(prompt))] => (name, prompt),
+        other => panic!("no model is asked: {other:?}"),
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Fixture {
+    pub(crate) session: Session,
+    id: SessionId,
+    seq: u64,
+}
+
+impl Fixture {
+    /// A session of which only the question is known.
+    pub(crate) fn begun(settings: Settings, accepted: Accepted) -> Self {
+        Self::under(OperatorLimits::default(), settings, accepted)
+    }
+
+    pub(crate) fn under(operator: OperatorLimits, settings: Settings, accepted: Accepted) -> Self {
+        let session = Session::new(Arc::new(settings), Arc::new(operator));
+        let mut fixture = Self { session, id: SessionId::new("S").unwrap(), seq: 0 };
+        fixture.record(Name::session(), Body::Accepted(accepted));
+        fixture
+    }
+
+    /// The session that a supervisor began for a goal.
+    pub(crate) fn subagent(supervisor: &Session, fan_out: &FannedOut, goal: usize) -> Self {
+        let goal = &fan_out.goals[goal];
+        let (accepted, routed) = crate::supervisor::child(supervisor, fan_out, goal).expect("it can be begun");
+        let session = Session::new(Arc::clone(supervisor.settings()), Arc::default());
+        let mut fixture = Self { session, id: goal.session.clone(), seq: 0 };
+        fixture.record(Name::session(), Body::Accepted(accepted));
+        fixture.become_routed(routed);
+        fixture
+    }
+
+    /// A session that was routed without a model.
+    pub(crate) fn routed(settings: Settings, accepted: Accepted) -> Self {
+        let routed = without_model(&settings, &Workspace::default(), Wishes::of(&accepted), &OperatorLimits::default());
+        let mut fixture = Self::begun(settings, accepted);
+        fixture.become_routed(routed.expect("no model is needed"));
+        fixture
+    }
+
+    pub(crate) fn become_routed(&mut self, routed: Routed) {
+        self.record(Name::pattern_decision(), Body::Routed(routed));
+    }
+
+    pub(crate) fn record(&mut self, name: Name, body: Body) {
+        self.seq += 1;
+        let header = Header {
+            format: FORMAT,
+            workspace: Workspace::default(),
+            flow: Flow::default(),
+            run: SessionId::new("S").unwrap(),
+            session: self.id.clone(),
+            name,
+            seq: self.seq,
+            version: self.seq,
+            causes: Vec::new(),
+            parents: Vec::new(),
+            content: Hash::ZERO,
+            config: Hash::ZERO,
+            attempt: 1,
+            late: false,
+            trace: None,
+            time: Timestamp::from_micros(0),
+        };
+        self.session.apply(Arc::new(Record { header, body }));
+    }
+
+    /// Records the reply to the prompt that is ordered, read as the shell reads it.
+    #[track_caller]
+    pub(crate) fn reply(&mut self, orders: &[Order], text: &str) {
+        let (name, prompt) = asked(orders);
+        let read = prompt.reader.read(text, prompt.offered.clone());
+        let replied = Replied {
+            thought: read.thought,
+            decision: read.decisions,
+            citations: read.citations,
+            ..replied(text, read.reading)
+        };
+        self.record(name.clone(), Body::Replied(replied));
+    }
+
+    /// Records that the model could not be reached.
+    #[track_caller]
+    pub(crate) fn fail(&mut self, orders: &[Order], reason: &str) {
+        let (name, prompt) = asked(orders);
+        let failed = replied("", Reading::Failed { reason: reason.to_owned() });
+        self.record(name.clone(), Body::Replied(Replied { decision: prompt.offered.clone(), ..failed }));
+    }
+
+    /// Records what a tool brought.
+    pub(crate) fn observe(&mut self, name: Name, result: Result<&str, &str>, state: Option<&str>) {
+        let text = result.map_or_else(|error| format!("Error: {error}"), str::to_owned);
+        let (error, state) = (result.err().map(str::to_owned), state.map(str::to_owned));
+        let result = Document::stored(text);
+        let (idempotency_key, usage) = (Some("k".to_owned()), Usage::default());
+        self.record(name, Body::Observed(Observed { result, error, ms: 3, state, idempotency_key, usage }));
+    }
+
+    /// Records what the model is told instead of a tool's result.
+    #[track_caller]
+    pub(crate) fn report(&mut self, orders: &[Order]) {
+        let [Order::Perform(name, Effect::Report { error })] = orders else {
+            panic!("nothing is reported: {orders:?}")
+        };
+        let (result, error) = (Document::stored(format!("Error: {error}")), Some(error.clone()));
+        let usage = Usage::default();
+        let body = Body::Observed(Observed { result, error, ms: 0, state: None, idempotency_key: None, usage });
+        self.record(name.clone(), body);
+    }
+}
+
+fn replied(text: &str, reading: Reading) -> Replied {
+    Replied {
+        prompt: PromptUse::default(),
+        raw: text.into(),
+        thought: None,
+        reading,
+        decision: Vec::new(),
+        model: Some("m".into()),
+        in_token: Some(10),
+        out_token: Some(5),
+        ms: 7,
+        citations: Vec::new(),
+        failures: Vec::new(),
+    }
+}

@@ -1,0 +1,203 @@
+//! Plan-then-execute: a plan as a graph of steps, each step a turn of its own, then a synthesis.
+//!
+//! A step starts when everything it depends on is done. Each turn has exactly one record that finishes it, and what
+//! that record opens follows from the records up to it alone; so steps that finish together neither open a step twice
+//! nor lose one, and a turn that is decided again closes in the same way.
+
+mod mend;
+mod prompt;
+mod read;
+mod replay;
+mod schema;
+mod state;
+mod tools;
+
+use crate::contract::{Effect, Ending, Order, Pattern, Turn, settled};
+use crate::react::cut;
+use crate::session::Session;
+use trellis_domain::record::{Name, Reading, TurnKind};
+use trellis_domain::run::Termination;
+
+pub(crate) use read::{read_plan, read_revision, read_step};
+pub use state::{Missing, PlanState, StepState, StepStatus};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Plan;
+
+impl Plan {
+    pub const NAME: &'static str = "plan-then-execute";
+    /// The only step of a plan that nobody could read.
+    pub const FALLBACK_GOAL: &'static str = "Answer the question directly";
+    /// What a step names instead of a tool.
+    pub const NO_TOOL: &'static str = "none";
+    /// The two ways in which a review of the plan can end.
+    pub const KEEP: &'static str = "keep";
+    pub const REVISE: &'static str = "revise";
+}
+
+/// What a plan may refer to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlanRules {
+    /// The number that the first new step gets.
+    pub first: u32,
+    /// Steps of earlier plans that are done and may be built on.
+    pub finished: Vec<u32>,
+    /// How many new steps there may be.
+    pub most: u32,
+}
+
+impl Pattern for Plan {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn first_turn(&self) -> Name {
+        Name::plan(0)
+    }
+
+    fn decide(&self, session: &Session, turn: &Turn) -> Vec<Order> {
+        match turn.name.turn_kind() {
+            Some(TurnKind::Plan(0)) => create(session),
+            Some(TurnKind::Plan(k)) => revise(session, k),
+            Some(TurnKind::Step(number)) => execute(session, number),
+            Some(TurnKind::Synthesis) => synthesise(session),
+            Some(
+                TurnKind::Route
+                | TurnKind::Iteration(_)
+                | TurnKind::Decompose
+                | TurnKind::Review(_)
+                | TurnKind::Check { .. }
+                | TurnKind::Deadline(_),
+            )
+            | None => fail(format!("a plan has no turn `{}`", turn.name)),
+        }
+    }
+}
+
+fn create(session: &Session) -> Vec<Order> {
+    let name = Name::plan(0);
+    match settled(session, &name, |problem| prompt::create(session, problem)) {
+        Err(ask) => vec![ask],
+        Ok(replied) => match &replied.reading {
+            Reading::Failed { reason } => fail(reason.clone()),
+            Reading::Plan { .. }
+            | Reading::Action { .. }
+            | Reading::Answer { .. }
+            | Reading::Chosen { .. }
+            | Reading::Step { .. }
+            | Reading::Revision { .. }
+            | Reading::Goals { .. }
+            | Reading::Review { .. }
+            | Reading::Unreadable { .. } => close(session, &last_asked(session, &name)),
+        },
+    }
+}
+
+/// A planner that cannot be understood or reached leaves the plan as it is.
+fn revise(session: &Session, k: u32) -> Vec<Order> {
+    let name = Name::plan(k);
+    match settled(session, &name, |problem| prompt::revise(session, &PlanState::of(session), problem)) {
+        Err(ask) => vec![ask],
+        Ok(_) => close(session, &last_asked(session, &name)),
+    }
+}
+
+/// One choice of the model, and at most one call.
+fn execute(session: &Session, number: u32) -> Vec<Order> {
+    let state = PlanState::of(session);
+    let Some(step) = state.step(number) else { return fail(format!("the plan has no step {number}")) };
+    let (name, result) = (Name::step(number), Name::step_result(number));
+    let replied = match settled(session, &name, |problem| prompt::step(session, &state, step, problem)) {
+        Err(ask) => return vec![ask],
+        Ok(replied) => replied,
+    };
+    let effect = match &replied.reading {
+        Reading::Step { tool: None, .. } => return close(session, &last_asked(session, &name)),
+        Reading::Step { tool: Some(tool), arguments, .. } => {
+            Effect::CallTool { tool: tool.clone(), arguments: arguments.clone() }
+        }
+        Reading::Unreadable { reason } | Reading::Failed { reason } => Effect::Report { error: reason.clone() },
+        Reading::Action { .. }
+        | Reading::Answer { .. }
+        | Reading::Chosen { .. }
+        | Reading::Plan { .. }
+        | Reading::Revision { .. }
+        | Reading::Goals { .. }
+        | Reading::Review { .. } => Effect::Report { error: "the reply was read in another way".to_owned() },
+    };
+    if session.has(&result) { close(session, &result) } else { vec![Order::Perform(result, effect)] }
+}
+
+fn synthesise(session: &Session) -> Vec<Order> {
+    let state = PlanState::of(session);
+    let missing: Vec<_> = state.missing().iter().map(|missing| missing.number).collect();
+    let replied = match settled(session, &Name::synthesis(), |_| prompt::synthesise(session, &state)) {
+        Err(ask) => return vec![ask],
+        Ok(replied) => replied,
+    };
+    let reason = if missing.is_empty() { Termination::PlanComplete } else { Termination::PlanPartial };
+    let error = match &replied.reading {
+        Reading::Answer { answer } => {
+            return vec![Order::End(Ending { missing, ..Ending::answered(reason, answer.text()) })];
+        }
+        Reading::Unreadable { reason } | Reading::Failed { reason } => reason.clone(),
+        Reading::Action { .. }
+        | Reading::Chosen { .. }
+        | Reading::Plan { .. }
+        | Reading::Step { .. }
+        | Reading::Revision { .. }
+        | Reading::Goals { .. }
+        | Reading::Review { .. } => "the reply was read in another way".to_owned(),
+    };
+    match found_so_far(&state) {
+        Some(answer) => {
+            vec![Order::End(Ending { reason: Termination::PlanPartial, answer, error: Some(error), missing })]
+        }
+        None => fail(error),
+    }
+}
+
+/// The results themselves, as the answer of a session whose synthesis could not be written.
+fn found_so_far(state: &PlanState<'_>) -> Option<String> {
+    const SHOWN_BYTES: usize = 2_000;
+    let completed = state.steps.iter().filter(|step| step.status == StepStatus::Completed);
+    let line = |step: &StepState<'_>| {
+        let result = if step.result.is_empty() { "nothing".to_owned() } else { cut(step.result, SHOWN_BYTES) };
+        format!("\n- Step {}, {}: {result}", step.number, step.goal)
+    };
+    let lines: String = completed.map(line).collect();
+    (!lines.is_empty()).then(|| format!("No answer could be written from the results. Found so far:{lines}"))
+}
+
+/// Closes the turn that a record finishes, and opens what follows from it.
+fn close(session: &Session, finishing: &Name) -> Vec<Order> {
+    let opened = PlanState::opened_by(session, finishing);
+    if opened.is_empty() { vec![Order::Close] } else { opened.into_iter().map(Order::Open).collect() }
+}
+
+/// The record of the reply that counts.
+fn last_asked(session: &Session, name: &Name) -> Name {
+    let retry = name.retry();
+    if session.has(&retry) { retry } else { name.clone() }
+}
+
+fn fail(error: String) -> Vec<Order> {
+    vec![Order::End(Ending::failed(Termination::Error, error))]
+}
+
+#[cfg(test)]
+mod fixture_tests;
+#[cfg(test)]
+mod flow_tests;
+#[cfg(test)]
+mod mend_tests;
+#[cfg(test)]
+mod prompt_tests;
+#[cfg(test)]
+mod property_tests;
+#[cfg(test)]
+mod read_tests;
+#[cfg(test)]
+mod script_tests;
+#[cfg(test)]
+mod shell_tests;

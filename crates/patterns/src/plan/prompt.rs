@@ -1,0 +1,140 @@
+//! The prompts of a plan and their variables.
+
+use super::{PlanRules, PlanState, StepState, StepStatus, schema, tools};
+use crate::contract::PromptOrder;
+use crate::react::cut;
+use crate::reader::Reader;
+use crate::session::Session;
+use serde_json::{Map, Value, json};
+
+pub(super) fn create(session: &Session, problem: Option<&str>) -> PromptOrder {
+    let most = session.limits().max_plan_steps.max(1);
+    PromptOrder {
+        id: "plan-create",
+        variables: variables(
+            session,
+            [
+                ("framing", framing(session)),
+                ("tools", tools::described(&tools::at_first(session))),
+                ("max_steps", json!(most)),
+                ("problem", json!(problem)),
+            ],
+        ),
+        schema: Some(schema::plan(most)),
+        reader: Reader::Plan(PlanRules { first: 0, finished: Vec::new(), most }),
+        offered: Vec::new(),
+    }
+}
+
+pub(super) fn step<'s>(
+    session: &'s Session,
+    state: &PlanState<'s>,
+    step: &StepState<'s>,
+    problem: Option<&str>,
+) -> PromptOrder {
+    let tools = tools::of_step(session, state, step);
+    let described = tools::described(&tools.offered);
+    let choice = tools::offered(session, tools);
+    PromptOrder {
+        id: "plan-step-execute",
+        variables: variables(
+            session,
+            [
+                ("goal", json!(step.goal)),
+                ("tool_hint", json!(step.tool_hint)),
+                ("previous_results", previous_results(session, state, step)),
+                ("tools", described),
+                ("problem", json!(problem)),
+            ],
+        ),
+        schema: Some(schema::step(&choice.options)),
+        reader: Reader::Step { about: format!("Step {}: {}", step.number, step.goal) },
+        offered: vec![choice],
+    }
+}
+
+pub(super) fn revise(session: &Session, state: &PlanState<'_>, problem: Option<&str>) -> PromptOrder {
+    let standing = state.steps.iter().filter(|step| step.status != StepStatus::Revised);
+    let described = |step: &StepState<'_>| {
+        json!({
+            "index": step.number,
+            "goal": step.goal,
+            "status": step.status.as_str(),
+            "result": shown(session, step),
+            "depends_on": step.depends_on,
+            "surprising": step.surprising,
+        })
+    };
+    let completed = state.steps.iter().filter(|step| step.status == StepStatus::Completed);
+    let rules = PlanRules {
+        first: state.next_number(),
+        finished: completed.map(|step| step.number).collect(),
+        most: state.room().max(1),
+    };
+    PromptOrder {
+        id: "plan-revise",
+        variables: variables(
+            session,
+            [
+                ("steps", standing.map(described).collect()),
+                ("next_index", json!(rules.first)),
+                ("max_steps", json!(rules.most)),
+                ("tools", tools::described(&tools::by_now(session, state))),
+                ("problem", json!(problem)),
+            ],
+        ),
+        schema: Some(schema::revision(rules.most)),
+        reader: Reader::Revision(rules),
+        offered: vec![tools::review(session, problem.is_some())],
+    }
+}
+
+pub(super) fn synthesise(session: &Session, state: &PlanState<'_>) -> PromptOrder {
+    let told: Vec<_> = state.steps.iter().filter(|step| !step.result.is_empty()).collect();
+    let described = |step: &&StepState<'_>| {
+        json!({
+            "index": step.number,
+            "goal": step.goal,
+            "status": step.status.as_str(),
+            "result": shown(session, step),
+        })
+    };
+    let missing = state
+        .missing()
+        .into_iter()
+        .map(|missing| json!({ "index": missing.number, "goal": missing.goal, "reason": missing.reason }));
+    PromptOrder {
+        id: "plan-synthesise",
+        variables: variables(
+            session,
+            [
+                ("framing", framing(session)),
+                ("steps", told.iter().map(described).collect()),
+                ("missing", missing.collect()),
+            ],
+        ),
+        schema: None,
+        reader: Reader::Synthesis { known: told.iter().map(|step| step.number).collect() },
+        offered: Vec::new(),
+    }
+}
+
+/// What the steps that a step was declared to build on have brought.
+fn previous_results(session: &Session, state: &PlanState<'_>, step: &StepState<'_>) -> Value {
+    let told = state.steps.iter().filter(|other| step.depends_on.contains(&other.number) && !other.result.is_empty());
+    told.map(|other| json!({ "index": other.number, "goal": other.goal, "result": shown(session, other) })).collect()
+}
+
+fn shown(session: &Session, step: &StepState<'_>) -> String {
+    cut(step.result, usize::try_from(session.limits().shown_observation_bytes).unwrap_or(usize::MAX))
+}
+
+fn framing(session: &Session) -> Value {
+    json!(session.routed().map_or("", |routed| routed.framing.as_str()))
+}
+
+/// Question and context, which all prompts are told, and the prompt's own variables.
+fn variables<const N: usize>(session: &Session, own: [(&str, Value); N]) -> Map<String, Value> {
+    let all = [("question", json!(session.question())), ("context", session.context())];
+    all.into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect()
+}

@@ -1,0 +1,180 @@
+//! The replay: records in the order of their commits make the state of the plan, and each record that finishes
+//! something says which turns it opens.
+
+use super::Plan;
+use super::state::{PlanState, StepState, StepStatus};
+use crate::session::Session;
+use trellis_domain::reading::PlannedStep;
+use trellis_domain::record::{Body, Name, Observed, Reading, Record, TurnKind};
+
+impl<'s> PlanState<'s> {
+    /// The plan as all records of the session that count tell it.
+    pub fn of(session: &'s Session) -> Self {
+        let mut state = Self::before(session);
+        for record in session.in_order() {
+            state.apply(record);
+        }
+        state
+    }
+
+    /// The turns that follow from a record, seen from that record: later ones change nothing about it.
+    pub(super) fn opened_by(session: &'s Session, finishing: &Name) -> Vec<Name> {
+        let mut state = Self::before(session);
+        for record in session.in_order() {
+            let opened = state.apply(record);
+            if record.header.name == *finishing {
+                return opened;
+            }
+        }
+        Vec::new()
+    }
+
+    fn before(session: &Session) -> Self {
+        Self { steps: Vec::new(), plans: 0, limits: session.limits() }
+    }
+
+    /// Takes one record in and gives the turns that follow from it.
+    fn apply(&mut self, record: &'s Record) -> Vec<Name> {
+        let name = &record.header.name;
+        let asked = name.first_asking();
+        let finishes = match (&record.body, asked.turn_kind()) {
+            (Body::Replied(replied), Some(TurnKind::Plan(k))) => self.planned(k, &replied.reading, asked != *name),
+            (Body::Replied(replied), Some(TurnKind::Step(number))) => self.chose(number, &replied.reading),
+            (Body::Observed(observed), None) => self.observed(name, observed),
+            (Body::Replied(_) | Body::Observed(_), _) => false,
+            (Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_), _) => false,
+        };
+        if finishes { self.advance() } else { Vec::new() }
+    }
+
+    fn planned(&mut self, k: u32, reading: &'s Reading, asked_again: bool) -> bool {
+        match reading {
+            Reading::Plan { steps, .. } => self.add(steps),
+            Reading::Revision { steps: Some(steps), .. } => self.replace(steps),
+            Reading::Unreadable { .. } if !asked_again => return false,
+            // Without a first plan the session ends.
+            Reading::Failed { .. } if k == 0 => return false,
+            Reading::Revision { steps: None, .. }
+            | Reading::Action { .. }
+            | Reading::Answer { .. }
+            | Reading::Chosen { .. }
+            | Reading::Step { .. }
+            | Reading::Goals { .. }
+            | Reading::Review { .. }
+            | Reading::Unreadable { .. }
+            | Reading::Failed { .. } => {}
+        }
+        if self.steps.is_empty() {
+            self.push(Plan::FALLBACK_GOAL, "", &[]);
+        }
+        self.plans += 1;
+        self.steps.iter_mut().filter(|step| step.status.is_finished()).for_each(|step| step.reviewed = true);
+        true
+    }
+
+    fn replace(&mut self, steps: &'s [PlannedStep]) {
+        let pending = self.steps.iter_mut().filter(|step| step.status == StepStatus::Pending);
+        pending.for_each(|step| step.status = StepStatus::Revised);
+        self.add(steps);
+    }
+
+    fn add(&mut self, steps: &'s [PlannedStep]) {
+        for step in steps {
+            self.push(&step.goal, &step.tool_hint, &step.depends_on);
+        }
+    }
+
+    fn push(&mut self, goal: &'s str, tool_hint: &'s str, depends_on: &'s [u32]) {
+        self.steps.push(StepState {
+            number: self.next_number(),
+            goal,
+            tool_hint,
+            depends_on,
+            plan: self.plans,
+            status: StepStatus::Pending,
+            result: "",
+            error: None,
+            state: None,
+            surprising: false,
+            reviewed: false,
+        });
+    }
+
+    fn step_mut(&mut self, number: u32) -> Option<&mut StepState<'s>> {
+        self.steps.get_mut(usize::try_from(number).ok()?)
+    }
+
+    /// A step without a tool is finished by its reply.
+    fn chose(&mut self, number: u32, reading: &'s Reading) -> bool {
+        let Reading::Step { tool, answer, surprising, .. } = reading else { return false };
+        let Some(step) = self.step_mut(number) else { return false };
+        step.surprising = *surprising;
+        if tool.is_some() {
+            return false;
+        }
+        step.status = StepStatus::Completed;
+        step.result = answer.as_ref().map_or("", |answer| answer.text());
+        true
+    }
+
+    fn observed(&mut self, name: &Name, observed: &'s Observed) -> bool {
+        let Some(step) = step_of_result(name).and_then(|number| self.step_mut(number)) else { return false };
+        step.error = observed.error.as_deref();
+        step.status = if step.error.is_some() { StepStatus::Failed } else { StepStatus::Completed };
+        step.state = observed.state.as_deref().filter(|_| step.error.is_none());
+        step.result = observed.result.as_ref().map_or(step.error.unwrap_or(""), |result| result.text());
+        true
+    }
+
+    /// The rule: after something has finished, start what can start. If nothing runs and nothing can start, let the
+    /// planner look at what went wrong, or let the answer be written.
+    fn advance(&mut self) -> Vec<Name> {
+        let review = self.review_is_due();
+        let mut opened = if review { Vec::new() } else { self.start_steps() };
+        if self.running() == 0 {
+            opened.push(if review { Name::plan(self.plans) } else { Name::synthesis() });
+        }
+        opened
+    }
+
+    /// A revision is allowed as long as there may be another one, and as long as it could add a step.
+    fn review_is_due(&self) -> bool {
+        let allowed = self.plans <= self.limits.max_replans && self.room() > 0;
+        allowed && self.steps.iter().any(StepState::needs_review)
+    }
+
+    fn running(&self) -> usize {
+        self.steps.iter().filter(|step| step.status == StepStatus::Running).count()
+    }
+
+    fn start_steps(&mut self) -> Vec<Name> {
+        let at_once = usize::try_from(self.limits.steps_at_once).unwrap_or(usize::MAX).max(1);
+        let free = at_once.saturating_sub(self.running());
+        let can_start = |step: &&StepState<'_>| {
+            let is_met = |number: &u32| self.step(*number).is_none_or(StepState::can_be_built_on);
+            step.status == StepStatus::Pending && step.depends_on.iter().all(is_met)
+        };
+        let numbers: Vec<_> = self.steps.iter().filter(can_start).take(free).map(|step| step.number).collect();
+        for number in &numbers {
+            if let Some(step) = self.step_mut(*number) {
+                step.status = StepStatus::Running;
+            }
+        }
+        numbers.into_iter().map(Name::step).collect()
+    }
+}
+
+/// The step whose result a record's name stands for.
+fn step_of_result(name: &Name) -> Option<u32> {
+    match Name::new(name.as_str().strip_suffix("/result")?).turn_kind()? {
+        TurnKind::Step(number) => Some(number),
+        TurnKind::Route
+        | TurnKind::Iteration(_)
+        | TurnKind::Plan(_)
+        | TurnKind::Synthesis
+        | TurnKind::Decompose
+        | TurnKind::Review(_)
+        | TurnKind::Check { .. }
+        | TurnKind::Deadline(_) => None,
+    }
+}

@@ -1,0 +1,41 @@
+//! JSON schemas of the replies, for providers that can enforce them. The readers accept more.
+
+use super::Plan;
+use serde_json::{Value, json};
+
+pub(super) fn plan(most: u32) -> Value {
+    object(json!({ "steps": steps(1, most) }))
+}
+
+pub(super) fn step(options: &[String]) -> Value {
+    object(json!({
+        "tool": { "type": "string", "enum": options },
+        "arguments": { "type": "object" },
+        "answer": { "type": ["string", "null"] },
+        "surprising": { "type": "boolean" },
+    }))
+}
+
+/// A plan that is kept has no new steps.
+pub(super) fn revision(most: u32) -> Value {
+    object(json!({
+        "decision": { "type": "string", "enum": [Plan::KEEP, Plan::REVISE] },
+        "reason": { "type": "string" },
+        "steps": steps(0, most),
+    }))
+}
+
+fn steps(fewest: u32, most: u32) -> Value {
+    let step = object(json!({
+        "goal": { "type": "string" },
+        "tool_hint": { "type": ["string", "null"] },
+        "depends_on": { "type": "array", "items": { "type": "integer", "minimum": 0 } },
+    }));
+    json!({ "type": "array", "items": step, "minItems": fewest, "maxItems": most })
+}
+
+/// Every member is required: some providers enforce no other kind of object.
+fn object(properties: Value) -> Value {
+    let required: Vec<_> = properties.as_object().into_iter().flat_map(|members| members.keys().cloned()).collect();
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}

@@ -1,0 +1,138 @@
+//! A plan as its records tell it: which steps there are and how each stands.
+
+use std::collections::BTreeSet;
+use trellis_domain::limits::Limits;
+
+/// How a step stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepStatus {
+    Pending,
+    /// Started; its turn is open or about to be opened.
+    Running,
+    Completed,
+    Failed,
+    /// A later plan took its place before it started.
+    Revised,
+}
+
+impl StepStatus {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Revised => "revised",
+        }
+    }
+
+    pub const fn is_finished(self) -> bool {
+        match self {
+            Self::Completed | Self::Failed => true,
+            Self::Pending | Self::Running | Self::Revised => false,
+        }
+    }
+}
+
+/// One step of the session. Its number is its place among all steps of all plans, and is never used again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepState<'s> {
+    pub number: u32,
+    pub goal: &'s str,
+    pub tool_hint: &'s str,
+    pub depends_on: &'s [u32],
+    /// The plan that brought it: 0, or the number of the revision.
+    pub plan: u32,
+    pub status: StepStatus,
+    /// What came of it; of a failed step the error, as the model is told.
+    pub result: &'s str,
+    pub error: Option<&'s str>,
+    /// The tool state that its success led to, if it changed it.
+    pub state: Option<&'s str>,
+    pub surprising: bool,
+    /// The planner was asked after the step had ended: its failure is accepted, or a new plan deals with it.
+    pub reviewed: bool,
+}
+
+impl StepState<'_> {
+    pub(super) fn needs_review(&self) -> bool {
+        let unexpected = self.status == StepStatus::Failed || self.surprising && self.status.is_finished();
+        unexpected && !self.reviewed
+    }
+
+    /// Whether steps that build on this one may start.
+    pub(super) fn can_be_built_on(&self) -> bool {
+        self.status == StepStatus::Completed || self.status == StepStatus::Failed && self.reviewed
+    }
+}
+
+/// A step that the answer has to do without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing<'s> {
+    pub number: u32,
+    pub goal: &'s str,
+    pub reason: String,
+}
+
+/// All steps of a session, replayed from its records in the order in which they were committed.
+#[derive(Debug, Clone)]
+pub struct PlanState<'s> {
+    /// By number.
+    pub steps: Vec<StepState<'s>>,
+    /// How many plans there are, revisions included.
+    pub plans: u32,
+    pub(super) limits: Limits,
+}
+
+impl<'s> PlanState<'s> {
+    pub fn step(&self, number: u32) -> Option<&StepState<'s>> {
+        self.steps.get(usize::try_from(number).ok()?)
+    }
+
+    /// How many steps a revision may still add.
+    pub fn room(&self) -> u32 {
+        self.limits.max_plan_steps.saturating_sub(self.next_number())
+    }
+
+    pub fn next_number(&self) -> u32 {
+        u32::try_from(self.steps.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The tool state that a step finds: what the steps it rests on led to, in the order of their numbers. Steps that
+    /// merely happened to be done earlier have no say, so the order of completion does not matter.
+    pub fn tool_state(&self, step: &StepState<'_>, initial: &'s str) -> &'s str {
+        let mut below = BTreeSet::new();
+        let mut open: Vec<u32> = step.depends_on.to_vec();
+        while let Some(number) = open.pop() {
+            if below.insert(number) {
+                open.extend(self.step(number).map_or(&[][..], |step| step.depends_on));
+            }
+        }
+        let mut newest_first = below.into_iter().rev().filter_map(|number| self.step(number)?.state);
+        newest_first.next().unwrap_or(initial)
+    }
+
+    /// The steps that failed and, once nothing runs any more, those that could not be run because of them.
+    pub fn missing(&self) -> Vec<Missing<'s>> {
+        let missing = |step: &StepState<'s>| {
+            let reason = match step.status {
+                StepStatus::Failed => step.error.unwrap_or(step.result).to_owned(),
+                StepStatus::Pending => self.why_not_run(step),
+                StepStatus::Running | StepStatus::Completed | StepStatus::Revised => return None,
+            };
+            Some(Missing { number: step.number, goal: step.goal, reason })
+        };
+        self.steps.iter().filter_map(missing).collect()
+    }
+
+    fn why_not_run(&self, step: &StepState<'_>) -> String {
+        let mut dependencies = step.depends_on.iter().filter_map(|number| self.step(*number));
+        match dependencies.find(|dependency| !dependency.can_be_built_on()) {
+            Some(failed) if failed.status == StepStatus::Failed => {
+                format!("not run, because step {} failed", failed.number)
+            }
+            Some(skipped) => format!("not run, because step {} was not run", skipped.number),
+            None => "not run".to_owned(),
+        }
+    }
+}

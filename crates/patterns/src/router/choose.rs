@@ -1,0 +1,108 @@
+//! Who chooses out of a set, and what is chosen.
+
+use super::options::{self, ValidPatterns};
+use super::{GENERAL, Wishes};
+use crate::react::React;
+use trellis_domain::Workspace;
+use trellis_domain::config::Settings;
+use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
+use trellis_domain::document::Document;
+use trellis_domain::record::{Reading, Replied};
+
+/// Where a choice stands before any model is asked.
+pub(super) enum Choice {
+    Made(Decision),
+    /// Several options and nobody who chose: a model is asked.
+    Open {
+        offered: Decision,
+        fallback: String,
+    },
+}
+
+/// The caller's task type, or the only one; the usual one for callers who bypass routing.
+pub(super) fn task_type(offered: Decision, wishes: Wishes<'_>) -> Choice {
+    let usual = usual(&offered, GENERAL);
+    if !wishes.task_type.is_empty() {
+        return Choice::Made(by_caller(offered, wishes.task_type, &usual));
+    }
+    settle(offered, usual, wishes.bypass_routing())
+}
+
+/// The caller's pattern, or the only one that the task type allows; `react` for callers who are in the middle of
+/// something.
+pub(super) fn pattern(settings: &Settings, workspace: &Workspace, wishes: Wishes<'_>, task_type: &str) -> Choice {
+    if !wishes.pattern.is_empty() {
+        let offered = options::callers_patterns(settings, workspace);
+        let usual = usual(&offered, React::NAME);
+        return Choice::Made(by_caller(offered, wishes.pattern, &usual));
+    }
+    let ValidPatterns { offered, stand_in } = options::valid_patterns(settings, workspace, task_type);
+    if stand_in {
+        return Choice::Made(made(offered, React::NAME, DecidedBy::Fallback));
+    }
+    let usual = if wishes.brings_history { usual(&offered, React::NAME) } else { usual(&offered, "") };
+    settle(offered, usual, wishes.brings_history)
+}
+
+fn settle(offered: Decision, usual: String, by_rule: bool) -> Choice {
+    if offered.options.len() == 1 {
+        return Choice::Made(made(offered, &usual, DecidedBy::OnlyOption));
+    }
+    if by_rule {
+        return Choice::Made(made(offered, &usual, DecidedBy::Rule));
+    }
+    Choice::Open { offered, fallback: usual }
+}
+
+/// What the model's reply chooses, else the fallback. What an earlier reply named in vain stays on record.
+pub(super) fn by_model(offered: Decision, fallback: &str, first: &Replied, replied: &Replied) -> Decision {
+    let read = |replied: &Replied| replied.decision.first().cloned();
+    let rejected = [replied, first].into_iter().find_map(|replied| read(replied)?.rejected);
+    let enforcement = read(replied).map_or(Enforcement::Validated, |read| read.enforcement);
+    let offered = Decision { rejected, ..offered };
+    match named(replied).filter(|name| offered.options.contains(name)) {
+        Some(name) => {
+            let (signals, rationale) = read(replied).map(|read| (read.signals, read.rationale)).unwrap_or_default();
+            Decision { signals, rationale, enforcement, ..made(offered, name, DecidedBy::Model) }
+        }
+        None => Decision { enforcement, ..made(offered, fallback, DecidedBy::Fallback) },
+    }
+}
+
+fn named(replied: &Replied) -> Option<&String> {
+    match &replied.reading {
+        Reading::Chosen { name } => Some(name),
+        Reading::Action { .. }
+        | Reading::Answer { .. }
+        | Reading::Plan { .. }
+        | Reading::Step { .. }
+        | Reading::Revision { .. }
+        | Reading::Goals { .. }
+        | Reading::Review { .. }
+        | Reading::Unreadable { .. }
+        | Reading::Failed { .. } => None,
+    }
+}
+
+/// What the caller named, or the usual option if there is nothing of that name.
+fn by_caller(offered: Decision, wish: &str, usual: &str) -> Decision {
+    if offered.options.iter().any(|option| option == wish) {
+        return made(offered, wish, DecidedBy::Caller);
+    }
+    Decision { rejected: Document::stored(wish), ..made(offered, usual, DecidedBy::Fallback) }
+}
+
+/// The name that everything falls back to if it is an option, else the first.
+fn usual(offered: &Decision, name: &str) -> String {
+    let found = offered.options.iter().find(|option| *option == name).or(offered.options.first());
+    found.cloned().expect("a set that is offered has at least one option")
+}
+
+fn made(offered: Decision, name: &str, decided_by: DecidedBy) -> Decision {
+    Decision { chosen: vec![name.to_owned()], decided_by, enforcement: Enforcement::None, ..offered }
+}
+
+/// The one name that was chosen.
+pub(super) fn chosen(decision: &Decision) -> String {
+    decision.chosen.first().cloned().expect("every choice that is made names an option")
+}

@@ -1,0 +1,160 @@
+//! The choice of task type and pattern: by the caller, by there being no choice, or by a model out of the sets that
+//! configuration defines.
+//!
+//! Nothing here can choose outside a set: a reply that names something else counts as no reply, and the fallback is a
+//! member too.
+
+mod check;
+mod choose;
+mod limits;
+mod options;
+mod prompt;
+
+pub use check::{Refusal, check};
+pub use limits::{OperatorLimits, limits_for};
+
+use crate::contract::{Ending, Order, PromptOrder, Turn, settled};
+use crate::session::Session;
+use choose::Choice;
+use trellis_domain::Workspace;
+use trellis_domain::config::Settings;
+use trellis_domain::decision::Decision;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::record::{Accepted, Name, Routed, TurnKind};
+use trellis_domain::run::Termination;
+
+/// The task type that everything falls back to.
+pub const GENERAL: &str = "general";
+
+/// What a caller may name, and the limits it may set.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wishes<'a> {
+    pub pattern: &'a str,
+    pub task_type: &'a str,
+    pub framing: &'a str,
+    pub limits: Option<&'a SomeLimits>,
+    /// The request goes on from steps that were taken elsewhere.
+    pub brings_history: bool,
+}
+
+impl<'a> Wishes<'a> {
+    pub fn of(accepted: &'a Accepted) -> Self {
+        Self {
+            pattern: &accepted.pattern,
+            task_type: &accepted.task_type,
+            framing: &accepted.framing,
+            limits: Some(&accepted.limits),
+            brings_history: !accepted.history.is_empty(),
+        }
+    }
+
+    /// A caller who names a pattern, or who is in the middle of something, does not want to be routed.
+    fn bypass_routing(&self) -> bool {
+        !self.pattern.is_empty() || self.brings_history
+    }
+}
+
+/// Task type and pattern, if they are settled without asking a model.
+///
+/// ```
+/// use trellis_domain::{Workspace, config::Settings};
+/// use trellis_patterns::router::{OperatorLimits, Wishes, without_model};
+///
+/// let nothing = Settings::default();
+/// let routed = without_model(&nothing, &Workspace::default(), Wishes::default(), &OperatorLimits::default());
+/// assert_eq!(routed.map(|routed| routed.pattern).as_deref(), Some("react"));
+/// ```
+pub fn without_model(
+    settings: &Settings,
+    workspace: &Workspace,
+    wishes: Wishes<'_>,
+    operator: &OperatorLimits,
+) -> Option<Routed> {
+    let nobody = |_: Question<'_>| Err(NeedsModel);
+    route(settings, workspace, wishes, operator, nobody).ok()
+}
+
+/// What is due in the turn in which a model is asked for task type and pattern.
+pub fn decide(session: &Session, turn: &Turn) -> Vec<Order> {
+    let Some(accepted) = session.accepted().filter(|_| turn.name.turn_kind() == Some(TurnKind::Route)) else {
+        let error = format!("there is nothing to route in turn `{}`", turn.name);
+        return vec![Order::End(Ending::failed(Termination::Error, error))];
+    };
+    if session.routed().is_some() {
+        return vec![Order::Close];
+    }
+    let ask = |question: Question<'_>| {
+        let Question { name, offered, fallback, prompt } = question;
+        let replied = settled(session, &name, |problem| prompt(session, offered.clone(), problem))?;
+        let first = session.replied(&name).unwrap_or(replied);
+        Ok(choose::by_model(offered, &fallback, first, replied))
+    };
+    match route(session.settings(), &session.workspace(), Wishes::of(accepted), session.operator(), ask) {
+        Ok(routed) => vec![Order::Become(Box::new(routed))],
+        Err(order) => vec![order],
+    }
+}
+
+struct NeedsModel;
+
+/// A set with several options, and how a model is asked for one of them.
+struct Question<'a> {
+    /// The record that holds the reply.
+    name: Name,
+    offered: Decision,
+    fallback: String,
+    prompt: &'a dyn Fn(&Session, Decision, Option<&str>) -> PromptOrder,
+}
+
+/// The task type first, then the pattern out of those that the task type allows.
+fn route<E>(
+    settings: &Settings,
+    workspace: &Workspace,
+    wishes: Wishes<'_>,
+    operator: &OperatorLimits,
+    ask: impl Fn(Question<'_>) -> Result<Decision, E>,
+) -> Result<Routed, E> {
+    let task_types = options::task_types(settings, workspace);
+    let by_task_type = match choose::task_type(task_types, wishes) {
+        Choice::Made(decision) => decision,
+        Choice::Open { offered, fallback } => {
+            ask(Question { name: Name::route_task_type(), offered, fallback, prompt: &prompt::task_type })?
+        }
+    };
+    let task_type = choose::chosen(&by_task_type);
+    let by_pattern = match choose::pattern(settings, workspace, wishes, &task_type) {
+        Choice::Made(decision) => decision,
+        Choice::Open { offered, fallback } => {
+            let prompt = |session: &Session, offered, problem: Option<&str>| {
+                prompt::pattern(session, &task_type, offered, problem)
+            };
+            ask(Question { name: Name::route_pattern(), offered, fallback, prompt: &prompt })?
+        }
+    };
+    let pattern = choose::chosen(&by_pattern);
+    let item = settings.task_types.get(&task_type);
+    let framing = match (wishes.framing, item) {
+        ("", Some(item)) => item.framing.clone(),
+        (framing, _) => framing.to_owned(),
+    };
+    Ok(Routed {
+        framing,
+        termination: item.map(|item| item.termination.clone()).unwrap_or_default(),
+        limits: limits_for(settings, &task_type, &pattern, wishes.limits, operator),
+        decisions: vec![by_task_type, by_pattern],
+        task_type,
+        pattern,
+    })
+}
+
+#[cfg(test)]
+#[path = "../router_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "../router_model_tests.rs"]
+mod model_tests;
+
+#[cfg(test)]
+#[path = "../router_replies_tests.rs"]
+mod replies_tests;

@@ -1,0 +1,124 @@
+//! The sets that are chosen from, and what is left out of them with the reason.
+
+use super::GENERAL;
+use crate::contract::IMPLEMENTED;
+use crate::react::React;
+use trellis_domain::Workspace;
+use trellis_domain::config::{Settings, TaskTypeItem};
+use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
+use trellis_domain::ids::config_iri;
+
+const NOT_IMPLEMENTED: &str = "not implemented";
+
+/// The patterns of a task type, before one is chosen.
+pub(super) struct ValidPatterns {
+    pub(super) offered: Decision,
+    /// Configuration allows nothing that can run, so `react` stands in for it.
+    pub(super) stand_in: bool,
+}
+
+/// All task types, before one is chosen.
+pub(super) fn task_types(settings: &Settings, workspace: &Workspace) -> Decision {
+    let source = config_iri(workspace, "agent-task-type", None);
+    offered(settings, DecisionKind::TaskType, task_type_names(settings), Vec::new(), source)
+}
+
+/// The keys of all task types; `general` alone if configuration defines none.
+pub(super) fn task_type_names(settings: &Settings) -> Vec<String> {
+    if settings.task_types.is_empty() {
+        return vec![GENERAL.to_owned()];
+    }
+    settings.task_types.keys().cloned().collect()
+}
+
+/// All patterns that a caller may name, whatever the task type says.
+pub(super) fn callers_patterns(settings: &Settings, workspace: &Workspace) -> Decision {
+    let excluded = settings.patterns.keys().filter(|name| !is_implemented(name));
+    let excluded = excluded.map(|name| Excluded { name: name.clone(), reason: NOT_IMPLEMENTED.to_owned() }).collect();
+    let source = config_iri(workspace, "agent-pattern", None);
+    offered(settings, DecisionKind::Pattern, callable(settings), excluded, source)
+}
+
+/// The patterns that a caller may name: those that are defined and implemented. A workspace that says nothing about
+/// patterns leaves the caller all of them, as the original does.
+pub(super) fn callable(settings: &Settings) -> Vec<String> {
+    if settings.patterns.is_empty() {
+        return IMPLEMENTED.iter().map(|name| (*name).to_owned()).collect();
+    }
+    let defined: Vec<_> = settings.patterns.keys().filter(|name| is_implemented(name)).cloned().collect();
+    if defined.is_empty() { vec![React::NAME.to_owned()] } else { defined }
+}
+
+/// The patterns that the task type allows and that can run, in the task type's order: the first is the fallback.
+pub(super) fn valid_patterns(settings: &Settings, workspace: &Workspace, task_type: &str) -> ValidPatterns {
+    let item = settings.task_types.get(task_type);
+    let (mut options, mut excluded) = split(settings, item);
+    let stand_in = options.is_empty();
+    if stand_in {
+        options.push(React::NAME.to_owned());
+        excluded.retain(|option| option.name != React::NAME);
+    }
+    let says_which = item.is_some_and(|item| item.valid_patterns.is_some());
+    let source = if says_which && !stand_in {
+        config_iri(workspace, "agent-task-type", Some(task_type))
+    } else {
+        config_iri(workspace, "agent-pattern", None)
+    };
+    // Without any word on patterns `react` is simply what there is.
+    let stand_in = stand_in && (says_which || !settings.patterns.is_empty());
+    ValidPatterns { offered: offered(settings, DecisionKind::Pattern, options, excluded, source), stand_in }
+}
+
+/// The task type's valid patterns that can run, and every other pattern with the reason why not.
+fn split(settings: &Settings, item: Option<&TaskTypeItem>) -> (Vec<String>, Vec<Excluded>) {
+    let defined: Vec<_> = settings.patterns.keys().cloned().collect();
+    let valid = item.and_then(|item| item.valid_patterns.clone()).unwrap_or_else(|| defined.clone());
+    let mut all = valid.clone();
+    all.extend(defined.iter().filter(|name| !valid.contains(name)).cloned());
+    let (mut options, mut excluded) = (Vec::new(), Vec::new());
+    let mut met = Vec::new();
+    for name in all {
+        if met.contains(&name) {
+            continue;
+        }
+        met.push(name.clone());
+        let reason = if !valid.contains(&name) {
+            "not a valid pattern of this task type"
+        } else if !(defined.contains(&name) || defined.is_empty() && name == React::NAME) {
+            "not defined in the configuration"
+        } else if !is_implemented(&name) {
+            NOT_IMPLEMENTED
+        } else {
+            options.push(name);
+            continue;
+        };
+        excluded.push(Excluded { name, reason: reason.to_owned() });
+    }
+    (options, excluded)
+}
+
+fn is_implemented(name: &str) -> bool {
+    IMPLEMENTED.contains(&name)
+}
+
+fn offered(
+    settings: &Settings,
+    kind: DecisionKind,
+    options: Vec<String>,
+    excluded: Vec<Excluded>,
+    source: String,
+) -> Decision {
+    Decision {
+        kind,
+        options,
+        excluded,
+        chosen: Vec::new(),
+        source,
+        config_version: settings.version,
+        decided_by: DecidedBy::Model,
+        enforcement: Enforcement::Validated,
+        signals: Vec::new(),
+        rationale: None,
+        rejected: None,
+    }
+}

@@ -1,0 +1,156 @@
+//! The fan-out itself, and the sessions that it begins.
+
+use crate::contract::Order;
+use crate::router;
+use crate::session::Session;
+use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
+use trellis_domain::fan_out::{FannedOut, Goal, Parent, Resume};
+use trellis_domain::reading::GoalDraft;
+use trellis_domain::record::{Accepted, Routed};
+use trellis_domain::{Hash, SessionId, Timestamp};
+
+/// How much of the time that is left a fan-in may take: the rest is for the synthesis above it.
+const SHARE: u64 = 80;
+
+pub(super) fn fan_out(
+    session: &Session,
+    now: Timestamp,
+    round: u32,
+    drafts: &[GoalDraft],
+    decisions: Vec<Decision>,
+) -> Order {
+    let Some((id, accepted)) = session.id().zip(session.accepted()) else {
+        let ending = crate::contract::Ending::failed(trellis_domain::run::Termination::Error, "the session has no root");
+        return Order::End(ending);
+    };
+    let first: usize = session.fan_outs().map(|earlier| earlier.goals.len()).sum();
+    let goals = drafts.iter().zip(first..).map(|(draft, index)| goal(id, accepted, round, index, draft)).collect();
+    let history = accepted.history.len() + session.fan_outs().count();
+    Order::FanOut(Box::new(FannedOut {
+        round,
+        correlation: id.correlation(round),
+        deadline: deadline(session, accepted, now),
+        goals,
+        decisions,
+        resume: Resume {
+            reply_to: accepted.request_id.clone(),
+            streaming: accepted.streaming,
+            state: session.tool_state().to_owned(),
+            group: accepted.group.clone(),
+            framing: session.routed().map(|routed| routed.framing.clone()).unwrap_or_default(),
+            history: u32::try_from(history).unwrap_or(u32::MAX),
+        },
+    }))
+}
+
+fn goal(id: &SessionId, accepted: &Accepted, round: u32, index: usize, draft: &GoalDraft) -> Goal {
+    let index = u32::try_from(index).unwrap_or(u32::MAX);
+    Goal {
+        index,
+        session: id.child(round, index),
+        goal: draft.goal.clone(),
+        pattern: if draft.pattern.is_empty() { crate::react::React::NAME.to_owned() } else { draft.pattern.clone() },
+        group: draft.group.clone().or_else(|| accepted.group.clone()),
+        context: draft.context.clone(),
+    }
+}
+
+/// Absolute, and never beyond what is left to those who wait for this session.
+fn deadline(session: &Session, accepted: &Accepted, now: Timestamp) -> Timestamp {
+    let limits = session.limits();
+    let started = session.started().unwrap_or(now);
+    let run_left = limits.run_timeout_ms.saturating_sub(now.ms_since(started));
+    let left = match &accepted.parent {
+        Some(parent) => run_left.min(parent.deadline.ms_since(now)),
+        None => run_left,
+    };
+    now.plus_ms(limits.fan_in_timeout_ms.min(left.saturating_mul(SHARE) / 100))
+}
+
+/// How the session of a goal begins: an ordinary session, whose pattern its supervisor chose.
+pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Accepted, Routed)> {
+    let (id, accepted, routed) = (session.id()?, session.accepted()?, session.routed()?);
+    let mut ancestors = accepted.parent.as_ref().map(|parent| parent.ancestors.clone()).unwrap_or_default();
+    ancestors.push(id.clone());
+    let parent = Parent {
+        session: id.clone(),
+        correlation: fan_out.correlation.clone(),
+        round: fan_out.round,
+        index: goal.index,
+        siblings: u32::try_from(fan_out.goals.len()).unwrap_or(u32::MAX),
+        ancestors,
+        deadline: fan_out.deadline,
+    };
+    let begun = Accepted {
+        question: goal.goal.as_str().into(),
+        request: Hash::of(format!("{}/{}", fan_out.correlation, goal.index)),
+        group: goal.group.clone(),
+        state: fan_out.resume.state.clone(),
+        collection: accepted.collection.clone(),
+        streaming: accepted.streaming,
+        conversation: accepted.conversation.clone(),
+        pattern: goal.pattern.clone(),
+        task_type: routed.task_type.clone(),
+        framing: String::new(),
+        limits: accepted.limits.clone(),
+        history: Vec::new(),
+        request_id: accepted.request_id.clone(),
+        earlier: Vec::new(),
+        parent: Some(parent),
+    };
+    Some((begun, routing(session, routed, fan_out, goal, accepted)))
+}
+
+fn routing(session: &Session, routed: &Routed, fan_out: &FannedOut, goal: &Goal, accepted: &Accepted) -> Routed {
+    let settings = session.settings();
+    // The schema has no field for the slice of context: it is appended to the framing.
+    let framing = [routed.framing.as_str(), goal.context.as_str()];
+    let framing: Vec<_> = framing.into_iter().filter(|part| !part.is_empty()).collect();
+    let (task_type, pattern) = (&routed.task_type, &goal.pattern);
+    Routed {
+        task_type: task_type.clone(),
+        pattern: pattern.clone(),
+        framing: framing.join("\n\n"),
+        termination: routed.termination.clone(),
+        limits: router::limits_for(settings, task_type, pattern, Some(&accepted.limits), session.operator()),
+        decisions: vec![inherited_task_type(session, routed), chosen_pattern(session, fan_out, goal)],
+    }
+}
+
+/// Subagents work on a part of the same task: its type is theirs.
+fn inherited_task_type(session: &Session, routed: &Routed) -> Decision {
+    Decision {
+        kind: DecisionKind::TaskType,
+        options: vec![routed.task_type.clone()],
+        excluded: Vec::new(),
+        chosen: vec![routed.task_type.clone()],
+        source: session.config_source("agent-task-type"),
+        config_version: session.settings().version,
+        decided_by: DecidedBy::Supervisor,
+        enforcement: Enforcement::None,
+        signals: Vec::new(),
+        rationale: None,
+        rejected: None,
+    }
+}
+
+/// The choice that the supervisor made for this goal, seen from below.
+fn chosen_pattern(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Decision {
+    let place = fan_out.goals.iter().position(|other| other.index == goal.index).unwrap_or(0);
+    let mut of_patterns = fan_out.decisions.iter().filter(|decision| decision.kind == DecisionKind::SubagentPattern);
+    let made = of_patterns.nth(place);
+    let options = made.map_or_else(|| vec![goal.pattern.clone()], |decision| decision.options.clone());
+    Decision {
+        kind: DecisionKind::Pattern,
+        excluded: made.map(|decision| decision.excluded.clone()).unwrap_or_default(),
+        options,
+        chosen: vec![goal.pattern.clone()],
+        source: session.config_source("agent-pattern"),
+        config_version: session.settings().version,
+        decided_by: DecidedBy::Supervisor,
+        enforcement: Enforcement::None,
+        signals: Vec::new(),
+        rationale: None,
+        rejected: None,
+    }
+}

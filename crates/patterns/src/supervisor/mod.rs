@@ -1,0 +1,177 @@
+//! Supervisor: split a task into goals, send a subagent after each, judge what they bring, answer.
+//!
+//! The supervisor stops after a fan-out. It neither waits nor polls: the join opens its next turn.
+
+mod children;
+mod prompt;
+mod read;
+
+pub use children::child;
+pub use read::GoalRules;
+pub(crate) use read::{read_goals, read_review};
+
+use crate::contract::{Ending, Order, Pattern, Turn, settled};
+use crate::session::Session;
+use trellis_domain::decision::DecidedBy;
+use trellis_domain::document::Document;
+use trellis_domain::fan_out::Member;
+use trellis_domain::reading::GoalDraft;
+use trellis_domain::record::{Name, Reading, TurnKind};
+use trellis_domain::run::Termination;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Supervisor;
+
+impl Supervisor {
+    pub const NAME: &'static str = "supervisor";
+}
+
+impl Pattern for Supervisor {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn first_turn(&self) -> Name {
+        Name::decompose()
+    }
+
+    fn decide(&self, session: &Session, turn: &Turn) -> Vec<Order> {
+        let order = match turn.name.turn_kind() {
+            Some(TurnKind::Decompose) => decompose(session, turn),
+            Some(TurnKind::Review(round)) => review(session, turn, round),
+            Some(TurnKind::Synthesis) => synthesise(session),
+            Some(
+                TurnKind::Route
+                | TurnKind::Iteration(_)
+                | TurnKind::Plan(_)
+                | TurnKind::Step(_)
+                | TurnKind::Check { .. }
+                | TurnKind::Deadline(_),
+            )
+            | None => {
+                let error = format!("a supervisor session has no turn `{}`", turn.name);
+                Order::End(Ending::failed(Termination::Error, error))
+            }
+        };
+        vec![order]
+    }
+}
+
+fn decompose(session: &Session, turn: &Turn) -> Order {
+    let limit = session.limits().max_depth;
+    if session.depth() >= limit {
+        let error = format!("a supervisor needs subagents, and their depth is limited to {limit}; raise max-depth");
+        return Order::End(Ending::failed(Termination::Limit, error));
+    }
+    let replied = match settled(session, &Name::decompose(), |problem| prompt::decompose(session, problem)) {
+        Err(order) => return order,
+        Ok(replied) => replied,
+    };
+    match usable_goals(&replied.reading) {
+        Goals::Some(goals) => children::fan_out(session, turn.now, 1, goals, replied.decision.clone()),
+        Goals::Dead(reason) => Order::End(Ending::failed(Termination::Error, reason)),
+        Goals::None => {
+            // As in the original: the whole question becomes the only goal.
+            let goals = [GoalDraft { goal: session.question().to_owned(), ..GoalDraft::default() }];
+            let offered = prompt::offered(session);
+            let decisions = read::goal_decisions(&goals, &offered, DecidedBy::Fallback);
+            children::fan_out(session, turn.now, 1, &goals, decisions)
+        }
+    }
+}
+
+enum Goals<'a> {
+    Some(&'a [GoalDraft]),
+    None,
+    Dead(&'a str),
+}
+
+fn usable_goals(reading: &Reading) -> Goals<'_> {
+    match reading {
+        Reading::Goals { goals, .. } | Reading::Review { again: Some(goals), .. } => Goals::Some(goals),
+        Reading::Failed { reason } => Goals::Dead(reason),
+        Reading::Review { again: None, .. }
+        | Reading::Unreadable { .. }
+        | Reading::Action { .. }
+        | Reading::Answer { .. }
+        | Reading::Chosen { .. }
+        | Reading::Plan { .. }
+        | Reading::Step { .. }
+        | Reading::Revision { .. } => Goals::None,
+    }
+}
+
+/// How many rounds there may be: the limit of rounds, and of iterations, of which a round takes two.
+pub(crate) fn rounds(session: &Session) -> u32 {
+    let limits = session.limits();
+    limits.max_rounds.min(limits.max_iterations / 2).max(1)
+}
+
+/// The turn that follows the join of a round: a judgement if another round is possible, else the synthesis.
+pub fn after_join(session: &Session, round: u32) -> Name {
+    if round < rounds(session) { Name::review(round) } else { Name::synthesis() }
+}
+
+/// A judgement that cannot be had is no reason to go round again: the answer is given with what is there.
+fn review(session: &Session, turn: &Turn, round: u32) -> Order {
+    match settled(session, &Name::review(round), |problem| prompt::review(session, round, problem)) {
+        Err(order) => order,
+        Ok(replied) => match usable_goals(&replied.reading) {
+            Goals::Some(goals) => {
+                let decisions = replied.decision.iter().filter(|decision| !read::is_round(decision)).cloned();
+                children::fan_out(session, turn.now, round + 1, goals, decisions.collect())
+            }
+            Goals::None | Goals::Dead(_) => Order::Open(Name::synthesis()),
+        },
+    }
+}
+
+fn synthesise(session: &Session) -> Order {
+    let replied = match settled(session, &Name::synthesis(), |_| prompt::synthesise(session)) {
+        Err(order) => return order,
+        Ok(replied) => replied,
+    };
+    let missing: Vec<u32> = last_round(session).filter(|member| member.is_missing()).map(|member| member.index).collect();
+    let reason = if missing.is_empty() { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
+    match &replied.reading {
+        Reading::Answer { answer } => {
+            Order::End(Ending { missing, ..Ending::answered(reason, answer.text()) })
+        }
+        Reading::Unreadable { reason } | Reading::Failed { reason } => Order::End(without_synthesis(session, reason)),
+        Reading::Action { .. }
+        | Reading::Chosen { .. }
+        | Reading::Plan { .. }
+        | Reading::Step { .. }
+        | Reading::Revision { .. }
+        | Reading::Goals { .. }
+        | Reading::Review { .. } => Order::End(without_synthesis(session, "the reply was read in another way")),
+    }
+}
+
+/// The members of all joins, first round first.
+pub(crate) fn members(session: &Session) -> impl Iterator<Item = &Member> {
+    (1..).map_while(|round| session.joined(round)).flat_map(|joined| &joined.members)
+}
+
+/// What is missing is told by the last round: it was the answer to what was missing before.
+fn last_round(session: &Session) -> impl Iterator<Item = &Member> {
+    (1..).map_while(|round| session.joined(round)).last().into_iter().flat_map(|joined| &joined.members)
+}
+
+/// Findings without a synthesis are still worth more than nothing.
+fn without_synthesis(session: &Session, reason: &str) -> Ending {
+    let found: Vec<_> = members(session).filter_map(|member| Some((member, member.answer.as_ref()?))).collect();
+    if found.is_empty() {
+        return Ending::failed(Termination::Error, reason);
+    }
+    let line = |(member, answer): &(&Member, &Document)| {
+        format!("\n\n[finding {}] {}\n{}", member.index, member.goal, answer.text())
+    };
+    let answer = format!("The findings could not be put together ({reason}). They are:{}", found.iter().map(line).collect::<String>());
+    let missing = last_round(session).filter(|member| member.is_missing()).map(|member| member.index).collect();
+    Ending { reason: Termination::SubagentsPartial, answer, error: Some(reason.to_owned()), missing }
+}
+
+#[cfg(test)]
+#[path = "../supervisor_tests.rs"]
+mod tests;

@@ -1,0 +1,229 @@
+//! The prompts of a supervisor and the sets that they offer.
+
+use super::read::{AGAIN, ANSWER, GoalRules};
+use super::{Supervisor, members, rounds};
+use crate::contract::{IMPLEMENTED, PromptOrder};
+use crate::react::cut;
+use crate::reader::Reader;
+use crate::session::Session;
+use crate::toolset;
+use serde_json::{Map, Value, json};
+use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
+use trellis_domain::document::Document;
+use trellis_domain::fan_out::Member;
+use trellis_domain::record::{Name, Reading};
+
+pub(super) fn decompose(session: &Session, problem: Option<&str>) -> PromptOrder {
+    let offered = offered(session);
+    let mut variables = goal_variables(session, &offered);
+    put(&mut variables, "problem", json!(problem));
+    PromptOrder {
+        id: "supervisor-decompose",
+        variables,
+        schema: Some(json!({
+            "type": "object", "required": ["goals"], "properties": { "goals": goals_schema(session, &offered) },
+        })),
+        reader: Reader::Goals(rules(session)),
+        offered,
+    }
+}
+
+pub(super) fn review(session: &Session, round: u32, problem: Option<&str>) -> PromptOrder {
+    let mut offered = offered(session);
+    let mut variables = goal_variables(session, &offered);
+    put(&mut variables, "round", json!(round));
+    put(&mut variables, "max_rounds", json!(rounds(session)));
+    put(&mut variables, "results", results(session));
+    put(&mut variables, "missing", missing(session));
+    put(&mut variables, "problem", json!(problem));
+    let schema = json!({
+        "type": "object", "required": ["decision", "reason"],
+        "properties": {
+            "decision": { "enum": [ANSWER, AGAIN] }, "reason": { "type": "string" },
+            "goals": goals_schema(session, &offered),
+        },
+    });
+    offered.insert(0, round_decision(session, DecidedBy::Model, Vec::new()));
+    let reader = Reader::Review(rules(session));
+    PromptOrder { id: "supervisor-review", variables, schema: Some(schema), reader, offered }
+}
+
+pub(super) fn synthesise(session: &Session) -> PromptOrder {
+    let mut variables = common(session);
+    put(&mut variables, "results", results(session));
+    put(&mut variables, "missing", missing(session));
+    let known = members(session).filter(|member| member.answer.is_some()).map(|member| member.index).collect();
+    PromptOrder {
+        id: "supervisor-synthesise",
+        variables,
+        schema: None,
+        reader: Reader::Synthesis { known },
+        offered: round_without_model(session).into_iter().collect(),
+    }
+}
+
+/// Where no model judged whether another round is needed, it is said who did: a rule, or the fallback.
+fn round_without_model(session: &Session) -> Option<Decision> {
+    let last = u32::try_from(session.fan_outs().count()).unwrap_or(u32::MAX);
+    let chosen = vec![ANSWER.to_owned()];
+    if last >= rounds(session) {
+        let reason = format!("{last} rounds are made, which is the limit");
+        let excluded = vec![Excluded { name: AGAIN.to_owned(), reason }];
+        return Some(Decision { chosen, ..round_decision(session, DecidedBy::Rule, excluded) });
+    }
+    let review = Name::review(last);
+    let judged = session.replied(&review.retry()).or_else(|| session.replied(&review));
+    let judged = judged.is_some_and(|replied| matches!(replied.reading, Reading::Review { .. }));
+    (!judged).then(|| Decision { chosen, ..round_decision(session, DecidedBy::Fallback, Vec::new()) })
+}
+
+fn round_decision(session: &Session, decided_by: DecidedBy, excluded: Vec<Excluded>) -> Decision {
+    let mut options = vec![ANSWER.to_owned(), AGAIN.to_owned()];
+    options.retain(|option| excluded.iter().all(|excluded| excluded.name != *option));
+    let enforcement = match decided_by {
+        DecidedBy::Model => Enforcement::Validated,
+        DecidedBy::OnlyOption
+        | DecidedBy::Fallback
+        | DecidedBy::Caller
+        | DecidedBy::Supervisor
+        | DecidedBy::Rule => Enforcement::None,
+    };
+    Decision { excluded, decided_by, enforcement, ..empty(session, DecisionKind::Round, "agent-pattern", options) }
+}
+
+fn empty(session: &Session, kind: DecisionKind, source: &str, options: Vec<String>) -> Decision {
+    Decision {
+        kind,
+        options,
+        excluded: Vec::new(),
+        chosen: Vec::new(),
+        source: session.config_source(source),
+        config_version: session.settings().version,
+        decided_by: DecidedBy::Model,
+        enforcement: Enforcement::Validated,
+        signals: Vec::new(),
+        rationale: None,
+        rejected: None,
+    }
+}
+
+/// The sets that goals choose from: none for the goals themselves, the patterns that may run below, the own groups.
+pub(super) fn offered(session: &Session) -> Vec<Decision> {
+    let (patterns, excluded) = patterns(session);
+    vec![
+        Decision { enforcement: Enforcement::None, ..empty(session, DecisionKind::Goals, "agent-pattern", Vec::new()) },
+        Decision { excluded, ..empty(session, DecisionKind::SubagentPattern, "agent-pattern", patterns) },
+        empty(session, DecisionKind::SubagentGroup, "tool", groups(session)),
+    ]
+}
+
+/// A supervisor may stand below another one only as long as its own subagents stay within the depth.
+fn patterns(session: &Session) -> (Vec<String>, Vec<Excluded>) {
+    let too_deep = session.depth() + 1 >= session.limits().max_depth;
+    let (mut options, mut excluded) = (Vec::new(), Vec::new());
+    let configured: Vec<String> = session.settings().patterns.keys().cloned().collect();
+    let implemented = || IMPLEMENTED.iter().map(|name| (*name).to_owned()).collect();
+    for name in if configured.is_empty() { implemented() } else { configured } {
+        let reason = if !IMPLEMENTED.contains(&name.as_str()) {
+            Some("not implemented".to_owned())
+        } else if name == Supervisor::NAME && too_deep {
+            Some(format!("subagents are limited to depth {}", session.limits().max_depth))
+        } else {
+            None
+        };
+        match reason {
+            None => options.push(name),
+            Some(reason) => excluded.push(Excluded { name, reason }),
+        }
+    }
+    // A subagent can always be an ordinary agent, whatever is configured.
+    let react = crate::react::React::NAME;
+    if !options.iter().any(|option| option == react) {
+        options.push(react.to_owned());
+    }
+    (options, excluded)
+}
+
+/// A subagent's groups are among its parent's.
+fn groups(session: &Session) -> Vec<String> {
+    match session.accepted().and_then(|accepted| accepted.group.as_deref()) {
+        None => vec!["default".to_owned()],
+        Some(names) if names.iter().any(|name| name == "*") => toolset::known_groups(session.settings()),
+        Some(names) => names.to_vec(),
+    }
+}
+
+fn rules(session: &Session) -> GoalRules {
+    GoalRules { most: session.limits().max_siblings.max(1) }
+}
+
+fn goals_schema(session: &Session, offered: &[Decision]) -> Value {
+    let options = |kind: DecisionKind| {
+        let set = offered.iter().find(|decision| decision.kind == kind);
+        json!(set.map(|decision| decision.options.as_slice()).unwrap_or_default())
+    };
+    let goal = json!({
+        "type": "object", "required": ["goal"],
+        "properties": {
+            "goal": { "type": "string" },
+            "pattern": { "enum": options(DecisionKind::SubagentPattern) },
+            "group": { "type": ["array", "null"], "items": { "enum": options(DecisionKind::SubagentGroup) } },
+            "context": { "type": "string" },
+        },
+    });
+    json!({ "type": "array", "maxItems": rules(session).most, "items": goal })
+}
+
+fn put(variables: &mut Map<String, Value>, name: &str, value: Value) {
+    variables.insert(name.to_owned(), value);
+}
+
+fn common(session: &Session) -> Map<String, Value> {
+    let framing = session.routed().map_or("", |routed| routed.framing.as_str());
+    let mut variables = Map::new();
+    put(&mut variables, "question", json!(session.question()));
+    put(&mut variables, "context", session.context());
+    put(&mut variables, "framing", json!(framing));
+    variables
+}
+
+fn goal_variables(session: &Session, offered: &[Decision]) -> Map<String, Value> {
+    let settings = session.settings();
+    let options = |kind: DecisionKind| {
+        let set = offered.iter().find(move |decision| decision.kind == kind);
+        set.map(|decision| decision.options.as_slice()).unwrap_or_default()
+    };
+    let described = |name: &String| {
+        let item = settings.patterns.get(name);
+        let text = |of: fn(&trellis_domain::config::PatternItem) -> &str| item.map(of).unwrap_or_default();
+        json!({ "name": name, "description": text(|item| &item.description), "when_to_use": text(|item| &item.when_to_use) })
+    };
+    let tools = toolset::visible(session).offered;
+    let mut variables = common(session);
+    put(&mut variables, "max_subagents", json!(rules(session).most));
+    put(
+        &mut variables,
+        "tools",
+        tools.iter().map(|tool| json!({ "name": tool.name, "description": tool.description, "groups": tool.groups })).collect(),
+    );
+    put(&mut variables, "patterns", options(DecisionKind::SubagentPattern).iter().map(described).collect());
+    put(&mut variables, "groups", json!(options(DecisionKind::SubagentGroup)));
+    variables
+}
+
+/// What every subagent that ended with a text brought.
+fn results(session: &Session) -> Value {
+    let shown = usize::try_from(session.limits().shown_observation_bytes).unwrap_or(usize::MAX);
+    let brought = members(session).filter_map(|member| Some((member, member.answer.as_ref()?)));
+    let result = |(member, answer): (&Member, &Document)| {
+        let status = if member.is_missing() { member.reason.as_str() } else { "completed" };
+        json!({ "index": member.index, "goal": member.goal, "status": status, "result": cut(answer.text(), shown) })
+    };
+    brought.map(result).collect()
+}
+
+fn missing(session: &Session) -> Value {
+    let missing = members(session).filter(|member| member.is_missing());
+    let reason = |member: &Member| member.error.clone().unwrap_or_else(|| member.reason.to_string());
+    missing.map(|member| json!({ "index": member.index, "goal": member.goal, "reason": reason(member) })).collect()
+}

@@ -1,0 +1,195 @@
+//! Replies that name goals: of a decomposition, or of a review that wants another round.
+
+use crate::choice::{option_named, text};
+use crate::reader::ReadReply;
+use serde_json::Value;
+use trellis_domain::decision::{DecidedBy, Decision, DecisionKind};
+use trellis_domain::document::Document;
+use trellis_domain::reading::GoalDraft;
+use trellis_domain::record::Reading;
+use trellis_domain::reply::json_in;
+
+/// What goals may be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GoalRules {
+    /// How many there may be.
+    pub most: u32,
+}
+
+pub(super) const ANSWER: &str = "answer";
+pub(super) const AGAIN: &str = "again";
+const GOAL_CHARS: usize = 2_000;
+const CONTEXT_CHARS: usize = 8_000;
+
+/// A goal as the model wrote it, before its names are held against the sets.
+#[derive(Debug, Default)]
+struct Written {
+    draft: GoalDraft,
+    pattern: String,
+    group: Option<Vec<String>>,
+}
+
+pub(crate) fn read_goals(raw: &str, rules: &GoalRules, offered: Vec<Decision>) -> ReadReply {
+    let value = match json_in(raw) {
+        Ok(value) => value,
+        Err(reason) => return ReadReply::unreadable(format!("{reason}; write {{\"goals\": [...]}}"), offered),
+    };
+    let (written, mut mended) = goals_in(&value, rules);
+    if written.is_empty() {
+        return ReadReply::unreadable("the reply names no goal; write {\"goals\": [{\"goal\": ...}]}", offered);
+    }
+    let (goals, decisions) = settle(written, &offered, &mut mended);
+    let named: Vec<_> = goals.iter().map(|draft| draft.goal.as_str()).collect();
+    let thought = format!("Decomposed into {} sub-goals: {}", goals.len(), serde_json::json!(named));
+    ReadReply::new(&thought, Reading::Goals { goals, mended }, decisions)
+}
+
+pub(crate) fn read_review(raw: &str, rules: &GoalRules, mut offered: Vec<Decision>) -> ReadReply {
+    let value = match json_in(raw) {
+        Ok(value) => value,
+        Err(reason) => {
+            return ReadReply::unreadable(format!("{reason}; write {{\"decision\": \"answer\"}}"), offered);
+        }
+    };
+    let (written, mut mended) = goals_in(&value, rules);
+    let named = text(&value, &["decision", "choice"]).unwrap_or_default();
+    let reason = text(&value, &["reason", "rationale"]).unwrap_or_default();
+    let (round, rest): (Vec<_>, Vec<_>) = offered.drain(..).partition(is_round);
+    let mut round = round.into_iter().next();
+    let options = [ANSWER.to_owned(), AGAIN.to_owned()];
+    let chosen = option_named(&options, &named);
+    if let Some(decision) = &mut round {
+        decision.rationale = Document::stored(reason.as_str());
+        match &chosen {
+            Some(chosen) => decision.chosen = vec![chosen.clone()],
+            None => decision.rejected = Document::stored(raw.trim()),
+        }
+    }
+    let wants_more = chosen.as_deref() == Some(AGAIN);
+    if chosen.is_none() || (wants_more && written.is_empty()) {
+        let reason = match chosen {
+            None => "the reply decides nothing; write {\"decision\": \"answer\"} or {\"decision\": \"again\", \"goals\": [...]}",
+            Some(_) => "another round needs goals; write them, or decide to answer",
+        };
+        if let Some(decision) = &mut round {
+            decision.chosen.clear();
+        }
+        return ReadReply::unreadable(reason, round.into_iter().chain(rest).collect());
+    }
+    if !wants_more {
+        let thought = if reason.is_empty() { "The findings are enough.".to_owned() } else { reason };
+        return ReadReply::new(&thought, Reading::Review { again: None, mended }, round.into_iter().collect());
+    }
+    let (goals, decisions) = settle(written, &rest, &mut mended);
+    let thought = format!("Another round with {} goals: {reason}", goals.len());
+    let decisions = round.into_iter().chain(decisions).collect();
+    ReadReply::new(&thought, Reading::Review { again: Some(goals), mended }, decisions)
+}
+
+pub(super) fn is_round(decision: &Decision) -> bool {
+    decision.kind == DecisionKind::Round
+}
+
+/// The goals of `{"goals": […]}` or of a bare list, and what had to be put right.
+fn goals_in(value: &Value, rules: &GoalRules) -> (Vec<Written>, Vec<String>) {
+    let members = match value {
+        Value::Array(members) => members.as_slice(),
+        Value::Object(map) => map.get("goals").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => &[],
+    };
+    let mut mended = Vec::new();
+    let mut goals = Vec::new();
+    for (place, member) in members.iter().enumerate() {
+        match goal_in(member) {
+            Some(goal) => goals.push(goal),
+            None => mended.push(format!("entry {place} has no goal and was left out")),
+        }
+    }
+    let most = rules.most.max(1) as usize;
+    if goals.len() > most {
+        mended.push(format!("{} goals were named; the limit is {most}, the rest was left out", goals.len()));
+        goals.truncate(most);
+    }
+    (goals, mended)
+}
+
+fn goal_in(member: &Value) -> Option<Written> {
+    let cut = |text: &str, most: usize| text.trim().chars().take(most).collect::<String>();
+    let goal = match member {
+        Value::String(goal) => cut(goal, GOAL_CHARS),
+        Value::Object(_) => cut(&text(member, &["goal", "question", "task"])?, GOAL_CHARS),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
+    };
+    let group = match member.get("group") {
+        Some(Value::String(name)) if !name.trim().is_empty() => Some(vec![name.trim().to_owned()]),
+        Some(Value::Array(names)) => Some(names.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
+        _ => None,
+    };
+    let context = cut(&text(member, &["context"]).unwrap_or_default(), CONTEXT_CHARS);
+    let pattern = text(member, &["pattern"]).unwrap_or_default();
+    (!goal.is_empty()).then(|| Written { draft: GoalDraft { goal, context, ..GoalDraft::default() }, pattern, group })
+}
+
+/// Holds the names against the sets. What is outside is left out and said so; the usual takes its place.
+fn settle(written: Vec<Written>, offered: &[Decision], mended: &mut Vec<String>) -> (Vec<GoalDraft>, Vec<Decision>) {
+    let set = |kind: DecisionKind| offered.iter().find(|decision| decision.kind == kind);
+    let options = |kind| set(kind).map(|decision| decision.options.as_slice()).unwrap_or_default();
+    let (patterns, groups) = (options(DecisionKind::SubagentPattern), options(DecisionKind::SubagentGroup));
+    let mut goals = Vec::new();
+    let mut rejected = Vec::new();
+    for (place, Written { mut draft, pattern, group }) in written.into_iter().enumerate() {
+        let mut refused = (None, None);
+        match option_named(patterns, &pattern) {
+            Some(chosen) => draft.pattern = chosen,
+            None if pattern.is_empty() => {}
+            None => {
+                mended.push(format!("goal {place}: there is no pattern `{pattern}` to choose"));
+                refused.0 = Document::stored(pattern);
+            }
+        }
+        if let Some(names) = group {
+            let (inside, outside): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| groups.contains(name));
+            if !outside.is_empty() {
+                mended.push(format!("goal {place}: the groups {} are not the supervisor's", outside.join(", ")));
+                refused.1 = Document::stored(outside.join(", "));
+            }
+            draft.group = (!inside.is_empty()).then_some(inside);
+        }
+        goals.push(draft);
+        rejected.push(refused);
+    }
+    let mut decisions = goal_decisions(&goals, offered, DecidedBy::Model);
+    let of_kind = |decisions: &mut Vec<Decision>, kind, place: usize, document| {
+        if let Some(decision) = decisions.iter_mut().filter(|decision| decision.kind == kind).nth(place) {
+            decision.rejected = document;
+        }
+    };
+    for (place, (pattern, group)) in rejected.into_iter().enumerate() {
+        of_kind(&mut decisions, DecisionKind::SubagentPattern, place, pattern);
+        of_kind(&mut decisions, DecisionKind::SubagentGroup, place, group);
+    }
+    (goals, decisions)
+}
+
+/// The decisions behind some goals: the goals themselves, then each one's pattern and group, in order.
+pub(super) fn goal_decisions(goals: &[GoalDraft], offered: &[Decision], by: DecidedBy) -> Vec<Decision> {
+    let set = |kind: DecisionKind| offered.iter().find(|decision| decision.kind == kind).cloned();
+    let chosen = goals.iter().map(|draft| draft.goal.clone()).collect();
+    let whole = set(DecisionKind::Goals).map(|decision| Decision { chosen, decided_by: by, ..decision });
+    let mut decisions: Vec<_> = whole.into_iter().collect();
+    for draft in goals {
+        // The usual is a rule, not the model's choice.
+        let by = |named: bool| if named { by } else { DecidedBy::Rule };
+        decisions.extend(set(DecisionKind::SubagentPattern).map(|decision| {
+            let named = !draft.pattern.is_empty();
+            let usual = || decision.options.iter().find(|option| *option == crate::react::React::NAME).cloned();
+            let chosen = if named { Some(draft.pattern.clone()) } else { usual() };
+            Decision { chosen: chosen.into_iter().collect(), decided_by: by(named), ..decision }
+        }));
+        decisions.extend(set(DecisionKind::SubagentGroup).map(|decision| {
+            let chosen = draft.group.clone().unwrap_or_else(|| decision.options.clone());
+            Decision { chosen, decided_by: by(draft.group.is_some()), ..decision }
+        }));
+    }
+    decisions
+}

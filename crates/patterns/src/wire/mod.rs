@@ -1,0 +1,108 @@
+//! A turn as neighbours in TrustGraph read it: a request that carries the whole history.
+//!
+//! Our own workers need none of this, they read records. It is for others on the same queue, and for requests that
+//! others put there.
+
+mod history;
+mod plan;
+mod read;
+
+pub use read::{WireTurn, is_subagent, turn_of};
+
+use crate::session::Session;
+use trellis_domain::document::Document;
+use trellis_domain::message::{AgentRequest, AgentStep};
+use trellis_domain::record::{Accepted, Name, TurnKind};
+
+/// The values of `step_type`.
+pub mod step_type {
+    pub const REACT: &str = "react";
+    pub const PLAN: &str = "plan";
+    pub const EXECUTE: &str = "execute";
+    pub const DECOMPOSE: &str = "decompose";
+    pub const SYNTHESISE: &str = "synthesise";
+    pub const COMPLETION: &str = "subagent-completion";
+}
+
+/// The request that stands for a turn of this session. None for turns of fan-ins: what wakes them is the
+/// [`completion`] of a subagent.
+pub fn request(session: &Session, turn: &Name) -> Option<AgentRequest> {
+    let accepted = session.accepted()?;
+    let kind = turn.turn_kind().filter(|kind| !kind.is_fan_in())?;
+    let mut request = AgentRequest { history: accepted.history.clone(), ..beginning(session, accepted)? };
+    request.history.extend(match kind {
+        TurnKind::Route | TurnKind::Check { .. } | TurnKind::Deadline(_) => Vec::new(),
+        TurnKind::Iteration(n) => history::iterations(session, n),
+        TurnKind::Plan(_) | TurnKind::Step(_) => plan::steps(session, kind),
+        TurnKind::Decompose | TurnKind::Review(_) => history::rounds(session),
+        TurnKind::Synthesis if session.has_subagents() => history::rounds(session),
+        TurnKind::Synthesis => plan::steps(session, kind),
+    });
+    Some(request)
+}
+
+/// The request that tells a supervisor's aggregator that this subagent has ended, however it ended. None for sessions
+/// that have not ended, and for those that nobody waits for.
+pub fn completion(session: &Session) -> Option<AgentRequest> {
+    let accepted = session.accepted().filter(|accepted| accepted.parent.is_some())?;
+    let ended = session.ended()?;
+    let (answer, error) = (ended.answer.as_ref().map(Document::text), ended.error.as_deref());
+    let observation =
+        answer.map_or_else(|| format!("Error: {}", error.unwrap_or(ended.reason.as_str())), str::to_owned);
+    let came_through = ended.reason.is_answer();
+    let step = AgentStep {
+        thought: if came_through { "Subagent completed" } else { "Subagent did not complete" }.to_owned(),
+        action: "complete".to_owned(),
+        observation,
+        step_type: step_type::COMPLETION.to_owned(),
+        ..AgentStep::default()
+    };
+    Some(AgentRequest {
+        history: vec![step],
+        state: String::new(),
+        pattern: String::new(),
+        task_type: String::new(),
+        framing: String::new(),
+        streaming: false,
+        ..beginning(session, accepted)?
+    })
+}
+
+/// What every request of a session says, whatever has happened in it.
+fn beginning(session: &Session, accepted: &Accepted) -> Option<AgentRequest> {
+    let question = session.question().to_owned();
+    let parent = accepted.parent.as_ref();
+    let (pattern, task_type, framing) = match session.routed() {
+        Some(routed) => (&routed.pattern, &routed.task_type, &routed.framing),
+        None => (&accepted.pattern, &accepted.task_type, &accepted.framing),
+    };
+    Some(AgentRequest {
+        state: session.tool_state().to_owned(),
+        group: accepted.group.clone(),
+        history: Vec::new(),
+        collection: accepted.collection.as_str().to_owned(),
+        streaming: accepted.streaming,
+        session_id: session.id()?.as_str().to_owned(),
+        conversation_id: accepted.conversation.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default(),
+        pattern: pattern.clone(),
+        task_type: task_type.clone(),
+        framing: framing.clone(),
+        correlation_id: parent.map(|parent| parent.correlation.clone()).unwrap_or_default(),
+        parent_session_id: parent.map(|parent| parent.session.as_str().to_owned()).unwrap_or_default(),
+        subagent_goal: parent.map(|_| question.clone()).unwrap_or_default(),
+        expected_siblings: parent.map_or(0, |parent| parent.siblings),
+        question,
+    })
+}
+
+#[cfg(test)]
+#[path = "../wire_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "../wire_fan_out_tests.rs"]
+mod fan_out_tests;
+
+#[cfg(test)]
+#[path = "../wire_plan_tests.rs"]
+mod plan_tests;

@@ -1,0 +1,104 @@
+//! Fan-outs: what a supervisor sent its subagents after.
+
+use super::asked::told;
+use super::decision::{PlacedDecision, place};
+use super::review::carried;
+use crate::asking::{Asking, Question};
+use crate::iri;
+use crate::node::{Node, first_chars};
+use crate::session::Session;
+use crate::vocabulary::{prov, tg, trellis};
+use trellis_domain::decision::{Decision, DecisionKind};
+use trellis_domain::document::Document;
+use trellis_domain::fan_out::{FannedOut, Goal};
+use trellis_domain::record::{Header, Reading};
+
+/// The decomposition as the original knows it, and inside it the fan-out as the specification knows it. Later rounds
+/// derive from the round before alone: a chain through the findings would multiply the stock listing.
+pub(super) fn decomposition(session: &mut Session, header: &Header, fan_out: &FannedOut) -> (String, Vec<Node>) {
+    let iri = iri::decomposition(&session.id, fan_out.round);
+    let asking = session.pending.remove(&Question::Decompose);
+    let reviews = carried(session);
+    let parents = match fan_out.round {
+        0 | 1 => session.first_parents(),
+        later => vec![iri::decomposition(&session.id, later - 1)],
+    };
+    let main = Node::new(&iri)
+        .types(&[prov::class::ENTITY, tg::class::DECOMPOSITION])
+        .label(format!("Decomposed into {} research threads", fan_out.goals.len()))
+        .derived_from(parents)
+        .texts(tg::SUBAGENT_GOAL, fan_out.goals.iter().map(|goal| &goal.goal))
+        .links(trellis::REVIEWED_FINDING, session.rounds.findings().iter().map(|finding| &finding.iri))
+        .links(trellis::REVIEW, &reviews.iris)
+        .link(trellis::FAN_OUT, iri::fan_out(&session.id, &fan_out.correlation))
+        .texts(trellis::MENDED, asking.as_ref().map(mended).unwrap_or_default())
+        .marks(asking.as_ref().map_or(header.attempt, Asking::attempt), header.late);
+    let decisions = decisions(session, &iri, fan_out, asking.as_ref());
+    let mut nodes = told(session, main, asking.as_ref(), decisions, "decompose");
+    nodes.extend(reviews.nodes);
+    nodes.extend(fan_out_nodes(session, &iri, fan_out));
+    session.rounds.fan_out(fan_out);
+    (iri, nodes)
+}
+
+fn mended(asking: &Asking) -> &[String] {
+    match asking.reading() {
+        Some(Reading::Goals { mended, .. }) => mended,
+        Some(
+            Reading::Unreadable { .. }
+            | Reading::Failed { .. }
+            | Reading::Action { .. }
+            | Reading::Answer { .. }
+            | Reading::Chosen { .. }
+            | Reading::Plan { .. }
+            | Reading::Step { .. }
+            | Reading::Revision { .. }
+            | Reading::Review { .. },
+        )
+        | None => &[],
+    }
+}
+
+/// What the fan-out decided, then what was rejected on the way. A choice that was made for each goal names its goal.
+fn decisions<'a>(
+    session: &Session,
+    node: &str,
+    fan_out: &'a FannedOut,
+    asking: Option<&'a Asking>,
+) -> Vec<PlacedDecision<'a>> {
+    let is_told = |rejected: &Decision| fan_out.decisions.iter().any(|told| told.rejected == rejected.rejected);
+    let rejected = asking.map(Asking::decisions).unwrap_or_default().into_iter();
+    let rejected = rejected.filter(|decision| decision.rejected.is_some() && !is_told(decision));
+    let mut placed = place(node, fan_out.decisions.iter().chain(rejected));
+    for kind in [DecisionKind::SubagentPattern, DecisionKind::SubagentGroup] {
+        let of_kind = placed.iter_mut().filter(|placed| placed.is(kind)).collect::<Vec<_>>();
+        if of_kind.len() == fan_out.goals.len() {
+            for (placed, goal) in of_kind.into_iter().zip(&fan_out.goals) {
+                placed.goal = Some(goal_iri(session, fan_out, goal));
+            }
+        }
+    }
+    placed
+}
+
+fn goal_iri(session: &Session, fan_out: &FannedOut, goal: &Goal) -> String {
+    iri::fan_out_goal(&session.id, &fan_out.correlation, goal.index)
+}
+
+fn fan_out_nodes(session: &Session, decomposition: &str, fan_out: &FannedOut) -> Vec<Node> {
+    let goal = |goal: &Goal| {
+        let title = format!("Subagent goal: {}", first_chars(&goal.goal, 60));
+        let document = Document::stored(goal.goal.as_str())?;
+        Some(Node::pinned(goal_iri(session, fan_out, goal), title, &document))
+    };
+    let goals: Vec<Node> = fan_out.goals.iter().filter_map(goal).collect();
+    let main = Node::new(iri::fan_out(&session.id, &fan_out.correlation))
+        .types(&[prov::class::ENTITY, tg::class::FAN_OUT])
+        .label("Fan-out")
+        .derived_from([decomposition])
+        .text(tg::CORRELATION_ID, &fan_out.correlation)
+        .text(tg::EXPECTED_SIBLINGS, fan_out.goals.len())
+        .links_to(tg::SUBAGENT_GOALS, &goals)
+        .text(trellis::DEADLINE, fan_out.deadline);
+    std::iter::once(main).chain(goals).collect()
+}

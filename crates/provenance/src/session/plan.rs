@@ -1,0 +1,71 @@
+//! The plans of a session and what became of their steps.
+
+use std::collections::BTreeMap;
+use trellis_domain::reading::PlannedStep;
+
+/// Every step that was ever planned.
+#[derive(Debug, Default)]
+pub(crate) struct PlanState {
+    /// IRI of the plan in force.
+    pub(crate) in_force: Option<String>,
+    steps: BTreeMap<u32, PlannedNode>,
+}
+
+/// A planned step, and whether a node tells what became of it.
+#[derive(Debug)]
+pub(crate) struct PlannedNode {
+    pub(crate) step: PlannedStep,
+    /// IRI of the plan that the step belongs to.
+    pub(crate) plan: String,
+    is_done: bool,
+    is_superseded: bool,
+}
+
+impl PlanState {
+    /// Puts a plan in force: its steps are numbered on from the highest number so far. Gives back the goals of the
+    /// steps that it replaces.
+    pub(crate) fn put_in_force(&mut self, plan: &str, steps: &[PlannedStep]) -> Vec<String> {
+        let mut superseded = Vec::new();
+        for node in self.steps.values_mut().filter(|node| !node.is_done && !node.is_superseded) {
+            node.is_superseded = true;
+            superseded.push(node.step.goal.clone());
+        }
+        let first = self.steps.last_key_value().map_or(0, |(number, _)| number + 1);
+        for (number, step) in (first..).zip(steps) {
+            let (step, plan) = (step.clone(), plan.to_owned());
+            self.steps.insert(number, PlannedNode { step, plan, is_done: false, is_superseded: false });
+        }
+        self.in_force = Some(plan.to_owned());
+        superseded
+    }
+
+    pub(crate) fn step(&self, number: u32) -> Option<&PlannedNode> {
+        self.steps.get(&number)
+    }
+
+    pub(crate) fn goal(&self, number: u32) -> &str {
+        self.steps.get(&number).map_or("", |node| &node.step.goal)
+    }
+
+    pub(crate) fn is_done(&self, number: u32) -> bool {
+        self.steps.get(&number).is_some_and(|node| node.is_done)
+    }
+
+    /// A node tells of the step now.
+    pub(crate) fn finish(&mut self, number: u32) {
+        let plan = self.in_force.clone().unwrap_or_default();
+        let unplanned = || PlannedNode { step: PlannedStep::default(), plan, is_done: false, is_superseded: false };
+        self.steps.entry(number).or_insert_with(unplanned).is_done = true;
+    }
+
+    /// The steps that nodes tell of, in plan order.
+    pub(crate) fn done(&self) -> impl DoubleEndedIterator<Item = u32> {
+        self.steps.iter().filter(|(_, node)| node.is_done).map(|(number, _)| *number)
+    }
+
+    /// The plan in force, if no node tells of any step of it.
+    pub(crate) fn without_steps(&self) -> Option<&str> {
+        let plan = self.in_force.as_deref()?;
+        (!self.steps.values().any(|node| node.is_done && node.plan == plan)).then_some(plan)
+    }
+}

@@ -1,0 +1,75 @@
+//! Ends of sessions, read back from the graph.
+
+use super::decision::{Decision, Word, decisions, word};
+use super::parts::{Cost, DocumentLink, Mark, Thought, all_links, cost, document, mark, thought, thoughts};
+use crate::graph::{Graph, Subject};
+use crate::vocabulary::{tg, trellis};
+use serde::Serialize;
+use trellis_domain::run::Termination;
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Conclusion {
+    pub id: String,
+    pub reason: Option<Word<Termination>>,
+    pub document: Option<DocumentLink>,
+    pub error: Option<String>,
+    /// The task type's words on when to stop.
+    pub criteria: Option<String>,
+    pub decisions: Vec<Decision>,
+    pub thought: Option<Thought>,
+    pub cost: Cost,
+    pub mark: Mark,
+}
+
+/// The end of a plan or of a supervisor.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Synthesis {
+    pub id: String,
+    pub reason: Option<Word<Termination>>,
+    pub document: Option<DocumentLink>,
+    pub error: Option<String>,
+    /// The task type's words on when to stop.
+    pub criteria: Option<String>,
+    /// One per round of a supervisor.
+    pub correlations: Vec<String>,
+    /// IRIs of the steps or findings that the answer says it rests on.
+    pub cites: Vec<String>,
+    /// IRIs of the steps or findings that it has to do without.
+    pub missing: Vec<String>,
+    pub decisions: Vec<Decision>,
+    pub thoughts: Vec<Thought>,
+    pub cost: Cost,
+    pub mark: Mark,
+}
+
+pub(super) fn conclusion(graph: &Graph<'_>, node: Subject<'_>) -> Conclusion {
+    Conclusion {
+        id: node.iri.to_owned(),
+        reason: word(node, tg::TERMINATION_REASON, Termination::from_word),
+        document: document(node),
+        error: node.text(tg::TOOL_ERROR),
+        criteria: node.text(trellis::TERMINATION_CRITERIA),
+        decisions: decisions(graph, node),
+        thought: thought(graph, node),
+        cost: cost(node),
+        mark: mark(node),
+    }
+}
+
+pub(super) fn synthesis(graph: &Graph<'_>, node: Subject<'_>) -> Synthesis {
+    let missing = [trellis::MISSING_STEP, trellis::MISSING_FINDING].map(|property| all_links(node, property));
+    Synthesis {
+        id: node.iri.to_owned(),
+        reason: word(node, tg::TERMINATION_REASON, Termination::from_word),
+        document: document(node),
+        error: node.text(tg::TOOL_ERROR),
+        criteria: node.text(trellis::TERMINATION_CRITERIA),
+        correlations: node.all_texts(tg::CORRELATION_ID),
+        cites: all_links(node, trellis::CITES),
+        missing: missing.concat(),
+        decisions: decisions(graph, node),
+        thoughts: thoughts(graph, node),
+        cost: cost(node),
+        mark: mark(node),
+    }
+}

@@ -1,0 +1,130 @@
+//! The operator's limits: flags over environment over the settings file over what is built in.
+
+mod file;
+
+use crate::cli::Global;
+use crate::failure::Failure;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use trellis_domain::limits::{Limits, SomeLimits};
+use trellis_patterns::router::OperatorLimits;
+
+/// `TRELLIS_LIMIT_MAX_ITERATIONS`, `TRELLIS_LIMIT_MAXIMUM_MAX_ITERATIONS`.
+const PREFIX: &str = "TRELLIS_LIMIT_";
+const MAXIMUM: &str = "MAXIMUM_";
+
+/// One limit by its name, such as `max-iterations=20`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Limit {
+    name: String,
+    value: u64,
+}
+
+/// All names, in the order in which they are defined.
+fn names() -> Vec<String> {
+    match serde_json::to_value(Limits::default()) {
+        Ok(Value::Object(limits)) => limits.into_iter().map(|(name, _)| name).collect(),
+        Ok(_) | Err(_) => Vec::new(),
+    }
+}
+
+impl Limit {
+    /// A value that this limit can have.
+    fn new(name: &str, value: &str) -> Result<Self, String> {
+        /// Nothing of these is a sensible wish.
+        const MAY_BE_NONE: [&str; 2] = ["max-replans", "max-depth"];
+        if !names().iter().any(|known| known == name) {
+            return Err(format!("there is no limit `{name}`; choose one of {}", names().join(", ")));
+        }
+        let wrong = || format!("the limit {name} is {value:?}; write a whole number");
+        let limit = Self { name: name.to_owned(), value: value.trim().parse().map_err(|_| wrong())? };
+        if limit.value == 0 && !MAY_BE_NONE.contains(&name) {
+            return Err(format!("the limit {name} is 0; write at least 1"));
+        }
+        let too_large = |_| format!("the limit {name} is {value}, which is too large");
+        some([&limit]).map_err(too_large)?;
+        Ok(limit)
+    }
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) =
+            text.split_once('=').ok_or_else(|| format!("write NAME=VALUE with one of {}", names().join(", ")))?;
+        Self::new(name.trim(), value)
+    }
+}
+
+/// Some limits as the core knows them; a later one of the same name counts.
+fn some<'a>(limits: impl IntoIterator<Item = &'a Limit>) -> Result<SomeLimits, serde_json::Error> {
+    let members: Map<_, _> = limits.into_iter().map(|limit| (limit.name.clone(), limit.value.into())).collect();
+    serde_json::from_value(Value::Object(members))
+}
+
+/// What a request asks for.
+pub(crate) fn of_request(limits: &[Limit]) -> Result<SomeLimits, Failure> {
+    some(limits).map_err(Failure::unexpected)
+}
+
+/// What one source says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Source {
+    usual: Vec<Limit>,
+    maximum: Vec<Limit>,
+}
+
+/// The operator's limits, from everywhere.
+pub(crate) fn of_operator(global: &Global, flags: &[Limit]) -> Result<OperatorLimits, Failure> {
+    let file = match settings_file(global)? {
+        Some(path) => file::read(&path).map_err(Failure::usage)?,
+        None => Source::default(),
+    };
+    let environment = of_environment(std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok().filter(|name| name.starts_with(PREFIX))?;
+        Some((name, value.to_string_lossy().into_owned()))
+    }));
+    let flags = Source { usual: flags.to_vec(), maximum: Vec::new() };
+    merged(&[file, environment.map_err(Failure::usage)?, flags]).map_err(Failure::unexpected)
+}
+
+/// The weakest source first.
+fn merged(sources: &[Source]) -> Result<OperatorLimits, serde_json::Error> {
+    let usual = some(sources.iter().flat_map(|source| &source.usual))?;
+    let maximum = some(sources.iter().flat_map(|source| &source.maximum))?;
+    Ok(OperatorLimits { usual: Limits::default().refined(&usual, &maximum), maximum })
+}
+
+fn of_environment(variables: impl IntoIterator<Item = (String, String)>) -> Result<Source, String> {
+    let mut source = Source::default();
+    let ours: BTreeMap<_, _> = variables.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+    for (variable, value) in ours {
+        let Some(rest) = variable.strip_prefix(PREFIX) else { continue };
+        let (list, name) = match rest.strip_prefix(MAXIMUM) {
+            Some(name) => (&mut source.maximum, name),
+            None => (&mut source.usual, rest),
+        };
+        let name = name.to_lowercase().replace('_', "-");
+        list.push(Limit::new(&name, &value).map_err(|problem| format!("{variable}: {problem}"))?);
+    }
+    Ok(source)
+}
+
+/// `--settings`, else `TRELLIS_SETTINGS`, else `trellis/trellis.toml` in the platform's configuration directory if it
+/// is there.
+fn settings_file(global: &Global) -> Result<Option<PathBuf>, Failure> {
+    use etcetera::BaseStrategy;
+    let named = || std::env::var_os("TRELLIS_SETTINGS").filter(|file| !file.is_empty()).map(PathBuf::from);
+    if let Some(file) = global.settings.clone().or_else(named) {
+        return Ok(Some(file));
+    }
+    let usual = etcetera::choose_base_strategy().ok().map(|base| base.config_dir().join("trellis/trellis.toml"));
+    Ok(usual.filter(|file| Path::exists(file)))
+}
+
+#[cfg(test)]
+#[path = "../limits_tests.rs"]
+mod tests;

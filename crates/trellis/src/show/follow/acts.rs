@@ -1,0 +1,136 @@
+//! The larger acts of a run: routing, plans, fan-outs, joins, reviews.
+
+use super::Follow;
+use super::cast::Label;
+use super::screen::{Line, WIDTH};
+use super::steps::plural;
+use crate::show::excerpt;
+use trellis_domain::SessionId;
+use trellis_domain::decision::{DecidedBy, Decision, DecisionKind};
+use trellis_domain::document::Document;
+use trellis_domain::fan_out::{FannedOut, Goal, JoinCause, Joined, Member};
+use trellis_domain::reading::{GoalDraft, PlannedStep};
+use trellis_domain::record::{Name, Record, Replied, Routed};
+
+impl Follow {
+    /// Each choice with its options. What a supervisor chose for a subagent was shown with the fan-out.
+    pub(super) fn routed(&mut self, session: &SessionId, routed: &Routed) {
+        let who = self.cast.agent(session);
+        let own = |decision: &&Decision| decision.decided_by != DecidedBy::Supervisor;
+        for decision in routed.decisions.iter().filter(own) {
+            let (word, reply) = match decision.kind {
+                DecisionKind::TaskType => ("task", Name::route_task_type()),
+                DecisionKind::Pattern
+                | DecisionKind::Tool
+                | DecisionKind::Goals
+                | DecisionKind::SubagentPattern
+                | DecisionKind::SubagentGroup
+                | DecisionKind::Replan
+                | DecisionKind::Round => ("pattern", Name::route_pattern()),
+            };
+            let cost = self.cast.pay(session, &reply);
+            let line = Line::new(self.screen.marks.choice, word).of(who.clone());
+            self.screen.line(&line.text(self.options(decision)).cost(cost));
+            if !decision.signals.is_empty() {
+                self.screen.under(&who, &format!("signals: {}", decision.signals.join(self.screen.marks.between)));
+            }
+            if let Some(reason) = &decision.rationale {
+                self.screen.under(&who, &format!("stated reason: {}", reason.text()));
+            }
+        }
+    }
+
+    /// `● supervisor ○ react  by model`.
+    fn options(&self, decision: &Decision) -> String {
+        let marks = self.screen.marks;
+        let mark = |option: &String| if decision.chosen.contains(option) { marks.chosen } else { marks.offered };
+        let options: Vec<_> = decision.options.iter().map(|option| format!("{} {option}", mark(option))).collect();
+        format!("{}  by {}", options.join(" "), decision.decided_by)
+    }
+
+    /// A plan or its revision, step by step.
+    pub(super) fn planned(
+        &mut self,
+        record: &Record,
+        steps: &[PlannedStep],
+        mended: &[String],
+        cost: &str,
+    ) {
+        let session = &record.header.session;
+        let who = self.cast.agent(session);
+        // Numbers are never used again: a revision goes on behind all earlier steps.
+        let first = self.cast.steps_of(session);
+        let text = format!("{}{}", if first > 0 { "revised: " } else { "" }, plural(steps.len(), "step"));
+        self.screen.line(&Line::new(self.screen.marks.many, "plan").of(who.clone()).text(text).cost(cost));
+        for (step, number) in steps.iter().zip(first..) {
+            self.cast.add_step(session, number, &step.goal);
+            let after: Vec<_> = step.depends_on.iter().map(u32::to_string).collect();
+            let after = if after.is_empty() { String::new() } else { format!("after {}", after.join(", ")) };
+            let behind: Vec<_> = [step.tool_hint.clone(), after].into_iter().filter(|part| !part.is_empty()).collect();
+            self.screen.entry(&who, &format!("{number} {}", step.goal), &behind.join(", "));
+        }
+        self.mended(&who, mended);
+    }
+
+    fn mended(&self, who: &Label, mended: &[String]) {
+        for problem in mended {
+            self.screen.under(who, &format!("put right: {problem}"));
+        }
+    }
+
+    pub(super) fn fanned_out(&mut self, session: &SessionId, fan_out: &FannedOut) {
+        let who = self.cast.agent(session);
+        let cost = self.cast.pay(session, &Name::decompose());
+        let round = if fan_out.round > 1 { format!("round {}: ", fan_out.round) } else { String::new() };
+        let until = fan_out.deadline.to_string();
+        let until = until.get(11..19).unwrap_or(&until);
+        let text = format!("{round}{} at once, waiting until {until}Z", plural(fan_out.goals.len(), "agent"));
+        self.screen.line(&Line::new(self.screen.marks.many, "split").of(who.clone()).text(text).cost(cost));
+        for goal in &fan_out.goals {
+            self.cast.add_agent(session, &goal.session, goal.index, &goal.goal);
+            let number = self.cast.agent(&goal.session).number;
+            self.screen.entry(&who, &format!("{number} {}", goal.goal), &means(goal));
+        }
+        self.cast.rests(&who);
+    }
+
+    pub(super) fn joined(&mut self, session: &SessionId, joined: &Joined) {
+        let who = self.cast.agent(session);
+        let missing: Vec<_> = joined.members.iter().filter(|member| member.is_missing()).collect();
+        let (all, there) = (joined.members.len(), joined.members.len() - missing.len());
+        let cause = match joined.cause {
+            JoinCause::AllEnded => "all have ended",
+            JoinCause::Deadline => "the deadline has come",
+        };
+        let mark = if missing.is_empty() { self.screen.marks.good } else { self.screen.marks.partly };
+        let text = format!("{cause}: {there} of {all} findings");
+        self.screen.line(&Line::new(mark, "join").of(who.clone()).text(text));
+        for member in missing {
+            let goal = self.cast.agent(&member.session);
+            self.screen.under(&who, &format!("missing: {goal}, {}", why(member)));
+        }
+        self.cast.is_doing(who, "thinking");
+    }
+
+    /// Enough, or another round? Its goals come with the next fan-out.
+    pub(super) fn reviewed(&mut self, record: &Record, replied: &Replied, again: Option<&[GoalDraft]>, cost: String) {
+        let who = self.cast.agent(&record.header.session);
+        let text = match again {
+            Some(goals) => format!("another round with {}", plural(goals.len(), "agent")),
+            None => "enough to answer".to_owned(),
+        };
+        self.screen.line(&Line::new(self.screen.marks.choice, "review").of(who.clone()).text(text).cost(cost));
+        self.reasons(&who, replied);
+    }
+}
+
+/// The pattern and the tools of a subagent.
+fn means(goal: &Goal) -> String {
+    let groups = goal.group.as_ref().map(|groups| format!(", tools {}", groups.join(" "))).unwrap_or_default();
+    format!("{}{groups}", goal.pattern)
+}
+
+fn why(member: &Member) -> String {
+    let error = member.error.as_deref().or(member.answer.as_ref().map(Document::text)).unwrap_or_default();
+    if error.is_empty() { member.reason.to_string() } else { format!("{}: {}", member.reason, excerpt(error, WIDTH)) }
+}

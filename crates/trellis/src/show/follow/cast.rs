@@ -1,0 +1,170 @@
+//! Who is who in a run: short names for subagents and plan steps, and what each is at.
+
+use crate::show::excerpt;
+use std::collections::HashMap;
+use trellis_domain::SessionId;
+use trellis_domain::record::{Name, TurnKind};
+
+/// Longest name, in characters.
+const NAME: usize = 20;
+
+/// Whose line it is. Empty for the root.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Label {
+    /// `#0.1` is the second subagent of the first, `step 2` a step of a plan. They count from 0, as answers cite them.
+    pub(super) number: String,
+    /// First words of the goal.
+    pub(super) name: String,
+}
+
+impl Label {
+    pub(super) fn is_root(&self) -> bool {
+        self.number.is_empty()
+    }
+}
+
+impl std::fmt::Display for Label {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(format!("{} {}", self.number, self.name).trim_end())
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Cast {
+    agents: HashMap<SessionId, Label>,
+    steps: HashMap<(SessionId, u32), Label>,
+    /// In the order in which they were first seen at work.
+    doing: Vec<(Label, String)>,
+    /// What the replies took whose lines come later.
+    unpaid: HashMap<SessionId, Vec<(Name, String)>>,
+}
+
+impl Cast {
+    pub(super) fn add_agent(&mut self, parent: &SessionId, session: &SessionId, index: u32, goal: &str) {
+        let above = self.agents.get(parent).map_or("#".to_owned(), |agent| format!("{}.", agent.number));
+        let label = Label { number: format!("{above}{index}"), name: first_words(goal) };
+        self.agents.insert(session.clone(), label);
+    }
+
+    pub(super) fn add_step(&mut self, session: &SessionId, number: u32, goal: &str) {
+        let label = match self.agents.get(session) {
+            Some(agent) => Label { number: format!("{} step {number}", agent.number), name: String::new() },
+            None => Label { number: format!("step {number}"), name: first_words(goal) },
+        };
+        self.steps.insert((session.clone(), number), label);
+    }
+
+    /// How many steps the plans of a session have had so far.
+    pub(super) fn steps_of(&self, session: &SessionId) -> u32 {
+        self.steps.keys().filter(|(owner, _)| owner == session).map(|(_, number)| number + 1).max().unwrap_or(0)
+    }
+
+    pub(super) fn agent(&self, session: &SessionId) -> Label {
+        self.agents.get(session).cloned().unwrap_or_default()
+    }
+
+    /// Whose line a record is: an agent's, a plan step's, or the root's.
+    pub(super) fn owner(&self, session: &SessionId, record: &Name) -> Label {
+        let step = step_of(record).and_then(|step| self.steps.get(&(session.clone(), step)));
+        step.cloned().unwrap_or_else(|| self.agent(session))
+    }
+
+    pub(super) fn is_doing(&mut self, who: Label, what: &str) {
+        let what = excerpt(what, 80);
+        match self.doing.iter_mut().find(|(other, _)| *other == who) {
+            Some((_, doing)) => *doing = what,
+            None => self.doing.push((who, what)),
+        }
+    }
+
+    pub(super) fn rests(&mut self, who: &Label) {
+        self.doing.retain(|(other, _)| other != who);
+    }
+
+    /// One short text for each that is at work. While others are, the root only waits for them.
+    pub(super) fn doings(&self) -> Vec<String> {
+        let others: Vec<_> = self.doing.iter().filter(|(who, _)| !who.is_root()).collect();
+        if others.is_empty() {
+            return self.doing.iter().map(|(_, what)| what.clone()).collect();
+        }
+        others.iter().map(|(who, what)| format!("{} {}", who.number, excerpt(what, NAME))).collect()
+    }
+
+    /// Keeps what a reply took until the line that it led to.
+    pub(super) fn pay_later(&mut self, session: &SessionId, reply: Name, cost: String) {
+        self.unpaid.entry(session.clone()).or_default().push((reply, cost));
+    }
+
+    /// What the reply of that name took, if it has no line yet.
+    pub(super) fn pay(&mut self, session: &SessionId, reply: &Name) -> String {
+        let Some(costs) = self.unpaid.get_mut(session) else { return String::new() };
+        let place = costs.iter().position(|(name, _)| name.first_asking() == *reply);
+        place.map(|place| costs.remove(place).1).unwrap_or_default()
+    }
+}
+
+/// The plan step that a record belongs to: `step/3`, `step/3/retry`, `step/3/result`.
+fn step_of(name: &Name) -> Option<u32> {
+    let turn = name.as_str().strip_suffix("/result").map_or_else(|| name.first_asking(), Name::new);
+    match turn.turn_kind()? {
+        TurnKind::Step(number) => Some(number),
+        TurnKind::Route
+        | TurnKind::Iteration(_)
+        | TurnKind::Plan(_)
+        | TurnKind::Synthesis
+        | TurnKind::Decompose
+        | TurnKind::Review(_)
+        | TurnKind::Check { .. }
+        | TurnKind::Deadline(_) => None,
+    }
+}
+
+/// As many whole words as fit into a name.
+fn first_words(goal: &str) -> String {
+    let mut name = String::new();
+    for word in goal.split_whitespace() {
+        let longer = if name.is_empty() { word.to_owned() } else { format!("{name} {word}") };
+        if longer.chars().count() > NAME {
+            break;
+        }
+        name = longer;
+    }
+    if name.is_empty() { excerpt(goal, NAME) } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> SessionId {
+        SessionId::new(text).unwrap()
+    }
+
+    #[test]
+    fn agents_and_steps_have_short_names() {
+        let mut cast = Cast::default();
+        cast.add_agent(&id("root"), &id("a"), 0, "Analyse financial health and stability of Company X");
+        cast.add_agent(&id("a"), &id("b"), 1, "Unpronounceablecompanyname's debts");
+        cast.add_step(&id("root"), 2, "Put the owners in order");
+        cast.add_step(&id("b"), 4, "Look");
+        assert!(cast.agent(&id("root")).is_root());
+        assert_eq!(cast.agent(&id("a")).to_string(), "#0 Analyse financial");
+        assert_eq!(cast.agent(&id("b")).to_string(), "#0.1 Unpronounceablecomp…");
+        assert_eq!(cast.owner(&id("root"), &Name::step_result(2)).to_string(), "step 2 Put the owners in");
+        assert_eq!(cast.owner(&id("b"), &Name::step(4).retry()).to_string(), "#0.1 step 4");
+    }
+
+    #[test]
+    fn the_root_is_silent_while_its_agents_work() {
+        let mut cast = Cast::default();
+        cast.add_agent(&id("root"), &id("a"), 0, "One");
+        cast.add_agent(&id("root"), &id("b"), 1, "Two");
+        cast.is_doing(Label::default(), "thinking");
+        assert_eq!(cast.doings(), ["thinking"]);
+        cast.is_doing(cast.agent(&id("a")), "thinking");
+        cast.is_doing(cast.agent(&id("b")), "news-search");
+        assert_eq!(cast.doings(), ["#0 thinking", "#1 news-search"]);
+        cast.rests(&cast.agent(&id("a")));
+        assert_eq!(cast.doings(), ["#1 news-search"]);
+    }
+}

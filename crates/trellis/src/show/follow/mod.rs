@@ -1,0 +1,160 @@
+//! A run on screen while it happens: steps on stderr, the answer on stdout.
+//!
+//! Only the root's answer is shown while it is written. Subagents work at the same time, so each of their lines is
+//! whole and says whose it is.
+
+mod acts;
+mod cast;
+mod screen;
+mod steps;
+
+use super::{clean, excerpt, note};
+use crate::cli::{Global, Output};
+use cast::{Cast, Label};
+use screen::{Line, Screen, THOUGHT};
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use trellis_domain::document::Document;
+use trellis_domain::record::{Body, Ended, Record};
+use trellis_domain::{RunId, SessionId};
+use trellis_orchestrator::hub::{Item, TextKind};
+
+pub(crate) struct Follow {
+    run: RunId,
+    screen: Screen,
+    cast: Cast,
+    /// The answer goes to stdout only in text mode.
+    prints_answer: bool,
+    /// Text is shown while it is written: only to a person who watches.
+    live_answer: bool,
+    /// The root's thought being written; empty once it has its line.
+    thought: (Option<Arc<str>>, String),
+    /// The answer being written, and how much of it was shown.
+    answer: (Option<Arc<str>>, usize),
+}
+
+impl Follow {
+    pub(crate) fn new(global: &Global, run: RunId, streaming: bool) -> Self {
+        let text = global.output == Output::Text;
+        Self {
+            cast: Cast::default(),
+            run,
+            screen: Screen::new(global),
+            prints_answer: text,
+            live_answer: text && streaming && std::io::stdout().is_terminal(),
+            thought: (None, String::new()),
+            answer: (None, 0),
+        }
+    }
+
+    pub(crate) fn show(&mut self, item: &Item) -> std::io::Result<()> {
+        match item {
+            Item::Text { message_id, kind, text, session } if *session == self.run => {
+                self.live(message_id, *kind, text)
+            }
+            // Whole lines only: parallel texts would be glued together.
+            Item::Text { session, .. } => {
+                self.cast.is_doing(self.cast.agent(session), "thinking");
+                self.tell_who_works();
+                Ok(())
+            }
+            Item::Record(record) => {
+                self.record(record)?;
+                self.tell_who_works();
+                Ok(())
+            }
+        }
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn finish(&self) -> std::io::Result<()> {
+        self.screen.clear();
+        std::io::stdout().flush()
+    }
+
+    fn live(&mut self, id: &Arc<str>, kind: TextKind, text: &str) -> std::io::Result<()> {
+        match kind {
+            TextKind::Thought => {
+                if self.thought.0.as_ref() != Some(id) {
+                    self.thought = (Some(Arc::clone(id)), String::new());
+                }
+                self.thought.1.push_str(text);
+                self.cast.is_doing(Label::default(), &self.thought.1);
+                self.tell_who_works();
+                Ok(())
+            }
+            TextKind::Answer if self.live_answer => self.live_text(id, text),
+            TextKind::Answer => Ok(()),
+        }
+    }
+
+    fn live_text(&mut self, id: &Arc<str>, text: &str) -> std::io::Result<()> {
+        if self.answer.0.as_ref() != Some(id) {
+            self.screen.clear();
+            if self.answer.0.is_some() {
+                note("\n(the answer was begun again)");
+            }
+            // The thought comes before the answer that rests on it.
+            let thought = std::mem::take(&mut self.thought.1);
+            if !thought.is_empty() {
+                let line = Line::new(self.screen.marks.thought, "thought").text(excerpt(&thought, THOUGHT));
+                self.screen.line(&line);
+            }
+            note("");
+            self.answer = (Some(Arc::clone(id)), 0);
+        }
+        self.answer.1 += text.len();
+        let mut out = std::io::stdout().lock();
+        out.write_all(clean(text).as_bytes())?;
+        out.flush()
+    }
+
+    fn record(&mut self, record: &Record) -> std::io::Result<()> {
+        let session = &record.header.session;
+        match &record.body {
+            // An answer on screen is not interrupted for what came too late for it.
+            _ if record.header.late => {
+                if self.answer.0.is_none() {
+                    self.late(record);
+                }
+            }
+            Body::Accepted(accepted) => self.accepted(session, accepted),
+            Body::Routed(routed) => self.routed(session, routed),
+            Body::Replied(replied) => self.replied(record, replied),
+            Body::Observed(observed) => self.observed(record, observed),
+            Body::FannedOut(fan_out) => self.fanned_out(session, fan_out),
+            Body::Joined(joined) => self.joined(session, joined),
+            Body::Ended(ended) if *session == self.run => return self.end(ended),
+            Body::Ended(ended) => self.agent_ended(session, ended),
+        }
+        Ok(())
+    }
+
+    /// What of the answer was not shown yet.
+    fn end(&mut self, ended: &Ended) -> std::io::Result<()> {
+        if !self.prints_answer {
+            return Ok(());
+        }
+        self.screen.clear();
+        let text = ended.answer.as_ref().map_or("", Document::text);
+        if self.answer.0.is_none() && !self.screen.quiet {
+            note("");
+        }
+        let rest = text.get(self.answer.1..).unwrap_or(text);
+        let mut out = std::io::stdout().lock();
+        out.write_all(clean(rest).as_bytes())?;
+        if !text.is_empty() && !text.ends_with('\n') {
+            out.write_all(b"\n")?;
+        }
+        out.flush()
+    }
+
+    /// The answer is on screen, or a part of it.
+    fn has_begun_to_answer(&self, session: &SessionId) -> bool {
+        *session == self.run && self.answer.0.is_some()
+    }
+
+    fn tell_who_works(&self) {
+        self.screen.status(&self.cast.doings());
+    }
+}

@@ -1,0 +1,161 @@
+//! Lines on stderr, and the one below them that moves while something is at work.
+
+use super::cast::Label;
+use crate::cli::{Global, Output};
+use crate::show::{Marks, clean, excerpt, note};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use owo_colors::OwoColorize;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// How much of a result or a call is shown on its line.
+pub(super) const WIDTH: usize = 96;
+/// How much of the root's thought is shown.
+pub(super) const THOUGHT: usize = 400;
+/// The column of whose line it is, where several work at once.
+const LABEL: usize = 27;
+const WORD: usize = 8;
+
+/// Whose line it is, a mark, a word, what happened, what it took.
+#[derive(Default)]
+pub(super) struct Line<'a> {
+    label: Label,
+    mark: &'a str,
+    word: &'a str,
+    text: String,
+    cost: String,
+    dimmed: bool,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(mark: &'a str, word: &'a str) -> Self {
+        Self { mark, word, ..Self::default() }
+    }
+
+    /// Of one among several that work at once; empty for the root.
+    pub(super) fn of(self, label: Label) -> Self {
+        Self { label, ..self }
+    }
+
+    pub(super) fn text(self, text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..self }
+    }
+
+    pub(super) fn cost(self, cost: impl Into<String>) -> Self {
+        Self { cost: cost.into(), ..self }
+    }
+
+    pub(super) fn dimmed(self) -> Self {
+        Self { dimmed: true, ..self }
+    }
+}
+
+pub(super) struct Screen {
+    pub(super) marks: &'static Marks,
+    pub(super) quiet: bool,
+    bar: ProgressBar,
+    /// Columns of the terminal, if there is one.
+    columns: Option<usize>,
+}
+
+impl Screen {
+    pub(super) fn new(global: &Global) -> Self {
+        let watched = std::io::stderr().is_terminal() && !global.quiet && global.output == Output::Text;
+        let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        let ticks = if global.ascii { "-\\|/ " } else { "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ " };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+            bar.set_style(style.tick_chars(ticks));
+        }
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self {
+            marks: Marks::of(global.ascii),
+            quiet: global.quiet || global.output == Output::Ndjson,
+            bar,
+            columns: watched.then(terminal_columns).flatten(),
+        }
+    }
+
+    /// What is going on right now.
+    pub(super) fn status(&self, doings: &[String]) {
+        let message = match doings {
+            [] => "at work".to_owned(),
+            doings => excerpt(&doings.join(self.marks.between), WIDTH),
+        };
+        self.bar.set_message(format!("{message} (Ctrl-C stops watching)"));
+    }
+
+    pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    pub(super) fn line(&self, line: &Line<'_>) {
+        let marks = self.marks;
+        let mark = match line.mark {
+            mark if mark == marks.bad => mark.red().to_string(),
+            mark if mark == marks.partly => mark.yellow().to_string(),
+            mark => mark.cyan().to_string(),
+        };
+        let label = self.label(&line.label);
+        let cost = line.cost.trim();
+        let mut text = format!("{}{mark} {:<WORD$} ", label.dimmed(), line.word.bold());
+        if cost.is_empty() && label.is_empty() {
+            text.push_str(&clean(&line.text));
+        } else {
+            // A line with a cost, or one among several, is one line: what does not fit is cut.
+            let taken = width(&label) + width(marks.tool) + 1 + WORD + 1 + width(cost) + 2;
+            let parts = [excerpt(&line.text, self.room(taken)), cost.dimmed().to_string()];
+            let filled: Vec<_> = parts.iter().zip([&line.text, cost]).filter(|(_, plain)| !plain.is_empty()).collect();
+            text.push_str(&filled.iter().map(|(part, _)| part.as_str()).collect::<Vec<_>>().join("  "));
+        }
+        self.print(&text, line.dimmed);
+    }
+
+    /// More on the line above, below its text.
+    pub(super) fn under(&self, label: &Label, text: &str) {
+        self.entry(label, text, "");
+    }
+
+    /// One entry of a list below a line. What stands behind it is never cut.
+    pub(super) fn entry(&self, label: &Label, text: &str, behind: &str) {
+        let indent = width(&self.label(label)) + width(self.marks.tool) + 1 + WORD + 1;
+        let taken = indent + if behind.is_empty() { 0 } else { width(behind) + 2 };
+        let text = format!("{}{}  {}", " ".repeat(indent), excerpt(text, self.room(taken)), clean(behind).dimmed());
+        self.print(&text, /* dimmed */ false);
+    }
+
+    fn print(&self, line: &str, dimmed: bool) {
+        if self.quiet {
+            return;
+        }
+        let plain = || anstream::adapter::strip_str(line.trim_end()).to_string().dimmed().to_string();
+        let line = if dimmed { plain() } else { line.trim_end().to_owned() };
+        self.bar.suspend(|| note(&line));
+    }
+
+    fn room(&self, taken: usize) -> usize {
+        const LEAST: usize = 20;
+        self.columns.map_or(WIDTH, |columns| columns.saturating_sub(taken)).max(LEAST)
+    }
+
+    /// A column of its own where the terminal is wide enough, else the number alone.
+    fn label(&self, label: &Label) -> String {
+        const NARROW: usize = 90;
+        if label.is_root() {
+            return String::new();
+        }
+        if self.columns.is_some_and(|columns| columns < NARROW) {
+            return format!("  {} ", label.number);
+        }
+        format!("  {:<LABEL$} ", excerpt(&label.to_string(), LABEL))
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn terminal_columns() -> Option<usize> {
+    let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(std::io::stderr())?;
+    Some(usize::from(columns))
+}

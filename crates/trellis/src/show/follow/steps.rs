@@ -1,0 +1,161 @@
+//! What each record looks like.
+
+use super::Follow;
+use super::cast::Label;
+use super::screen::{Line, THOUGHT, WIDTH};
+use crate::show::{excerpt, note, seconds, tokens};
+use serde_json::{Map, Value};
+use trellis_domain::SessionId;
+use trellis_domain::document::{Document, Payload};
+use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Reading, Record, Replied};
+use trellis_patterns::plan::Plan;
+
+const THINKING: &str = "thinking";
+
+impl Follow {
+    pub(super) fn accepted(&mut self, session: &SessionId, accepted: &Accepted) {
+        let who = self.cast.agent(session);
+        if let (Some(conversation), false) = (&accepted.conversation, accepted.earlier.is_empty()) {
+            let text =
+                format!("{} of conversation {conversation} are known", plural(accepted.earlier.len(), "question"));
+            self.screen.line(&Line::new(self.screen.marks.thought, "earlier").text(text));
+        }
+        self.cast.is_doing(who, THINKING);
+    }
+
+    pub(super) fn replied(&mut self, record: &Record, replied: &Replied) {
+        let (session, marks) = (&record.header.session, self.screen.marks);
+        let who = self.cast.owner(session, &record.header.name);
+        let cost = cost(record, replied);
+        match &replied.reading {
+            Reading::Action { tool, arguments } => {
+                self.thought(&who, session, replied);
+                self.call(who, tool, arguments, cost);
+            }
+            Reading::Unreadable { reason } => {
+                self.thought(&who, session, replied);
+                if self.has_begun_to_answer(session) {
+                    // What is on screen does not count: the next answer begins anew.
+                    note("\n(the answer above was cut short)");
+                    self.answer = (None, 0);
+                }
+                let text = format!("could not be read: {}", excerpt(reason, WIDTH));
+                self.screen.line(&Line::new(marks.bad, "reply").of(who).text(text).cost(cost));
+                if record.header.name == Name::plan(0).retry() {
+                    self.cast.add_step(session, 0, Plan::FALLBACK_GOAL);
+                }
+            }
+            Reading::Failed { reason } => {
+                self.screen.line(&Line::new(marks.bad, "model").of(who).text(excerpt(reason, WIDTH)).cost(cost));
+            }
+            Reading::Answer { .. } => {
+                self.thought(&who, session, replied);
+                // A subagent's answer has a line where the subagent ends; one on screen already needs none.
+                if who.is_root() && !self.has_begun_to_answer(session) {
+                    self.screen.line(&Line::new(marks.good, "answer").cost(cost));
+                }
+            }
+            // These lead to a record that tells more.
+            Reading::Chosen { .. } | Reading::Goals { .. } => {
+                self.cast.pay_later(session, record.header.name.clone(), cost);
+            }
+            Reading::Plan { steps, mended } => self.planned(record, steps, mended, &cost),
+            Reading::Revision { steps: Some(steps), mended } => {
+                self.planned(record, steps, mended, &cost);
+                self.reasons(&who, replied);
+            }
+            Reading::Revision { steps: None, .. } => {
+                self.screen.line(&Line::new(marks.choice, "plan").of(who.clone()).text("kept as it is").cost(cost));
+                self.reasons(&who, replied);
+            }
+            Reading::Step { tool: Some(tool), arguments, .. } => self.call(who, tool, arguments, cost),
+            Reading::Step { tool: None, answer, .. } => {
+                let text = excerpt(answer.as_ref().map_or("", Payload::text), WIDTH);
+                self.cast.rests(&who);
+                self.screen.line(&Line::new(marks.good, "result").of(who).text(text).cost(cost));
+            }
+            Reading::Review { again, .. } => self.reviewed(record, replied, again.as_deref(), cost),
+        }
+    }
+
+    /// The thought of an answer that is on screen has its line above it.
+    fn thought(&self, who: &Label, session: &SessionId, replied: &Replied) {
+        let Some(thought) = replied.thought.as_ref().filter(|_| !self.has_begun_to_answer(session)) else { return };
+        let line = Line::new(self.screen.marks.thought, "thought").of(who.clone());
+        self.screen.line(&line.text(excerpt(thought.text(), THOUGHT)));
+    }
+
+    /// The model's own reasons for its choices: claims, not facts.
+    pub(super) fn reasons(&self, who: &Label, replied: &Replied) {
+        for reason in replied.decision.iter().filter_map(|decision| decision.rationale.as_ref()) {
+            self.screen.under(who, &format!("stated reason: {}", reason.text()));
+        }
+    }
+
+    fn call(&mut self, who: Label, tool: &str, arguments: &Map<String, Value>, cost: String) {
+        let named = |(name, value): (&String, &Value)| format!("{name}: {value}");
+        let arguments: Vec<_> = arguments.iter().map(named).collect();
+        let call = excerpt(&format!("{tool}({})", arguments.join(", ")), WIDTH);
+        self.cast.is_doing(who.clone(), &format!("{tool} is at work"));
+        self.screen.line(&Line::new(self.screen.marks.tool, "tool").of(who).text(call).cost(cost));
+    }
+
+    pub(super) fn observed(&mut self, record: &Record, observed: &Observed) {
+        let who = self.cast.owner(&record.header.session, &record.header.name);
+        if record.header.name.as_str().ends_with("/result") {
+            self.cast.rests(&who);
+        } else {
+            self.cast.is_doing(who.clone(), THINKING);
+        }
+        let text = observed.result.as_ref().map_or("", Document::text);
+        let mark = if observed.error.is_some() { self.screen.marks.bad } else { self.screen.marks.good };
+        let spent = tokens(observed.usage.in_token, observed.usage.out_token);
+        let cost = format!("{}  {spent}", seconds(observed.ms));
+        self.screen.line(&Line::new(mark, "result").of(who).text(excerpt(text, WIDTH)).cost(cost));
+    }
+
+    pub(super) fn agent_ended(&mut self, session: &SessionId, ended: &Ended) {
+        let who = self.cast.agent(session);
+        self.cast.rests(&who);
+        let marks = self.screen.marks;
+        let total = ended.total();
+        let spent = tokens(total.in_token, total.out_token);
+        let (mark, text) = match &ended.error {
+            Some(error) => (marks.bad, format!("{}: {error}", ended.reason)),
+            None if ended.missing.is_empty() => (marks.good, ended.reason.to_string()),
+            None => (marks.partly, ended.reason.to_string()),
+        };
+        let cost = format!(
+            "{}  {}  {spent}",
+            plural(calls(total.model_calls), "model call"),
+            plural(calls(total.tool_calls), "tool call")
+        );
+        self.screen.line(&Line::new(mark, "ended").of(who).text(text).cost(cost));
+    }
+
+    /// Kept, never acted on.
+    pub(super) fn late(&self, record: &Record) {
+        let what = match &record.body {
+            Body::Replied(_) => "a reply",
+            Body::Observed(_) => "a result",
+            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => return,
+        };
+        let who = self.cast.owner(&record.header.session, &record.header.name);
+        let text = format!("{what} came after the end; kept, not used");
+        self.screen.line(&Line::new(self.screen.marks.thought, "late").of(who).text(text).dimmed());
+    }
+}
+
+fn calls(count: u32) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+/// `1 step`, `2 steps`.
+pub(super) fn plural(count: usize, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
+fn cost(record: &Record, replied: &Replied) -> String {
+    let again = if record.header.attempt > 1 { format!("  attempt {}", record.header.attempt) } else { String::new() };
+    format!("{}  {}{again}", seconds(replied.ms), tokens(replied.in_token, replied.out_token))
+}

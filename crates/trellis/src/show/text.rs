@@ -1,0 +1,86 @@
+//! Words, numbers and times as people read them, safe for a terminal.
+
+use trellis_domain::RunId;
+
+/// Text from a model or a tool, made safe for a terminal: escapes and other controls are shown, not obeyed.
+///
+/// Bidirectional overrides go too: they can make a line read as something else.
+pub(crate) fn clean(text: &str) -> String {
+    let safe = |c: char| match c {
+        '\n' | '\t' => c,
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => '\u{fffd}',
+        other => other,
+    };
+    text.chars().map(safe).collect()
+}
+
+/// The first words of a text, on one line.
+pub(crate) fn excerpt(text: &str, width: usize) -> String {
+    let line = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= width {
+        return line;
+    }
+    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+pub(crate) fn seconds(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        1000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        _ => format!("{} m {} s", ms / 60_000, ms / 1000 % 60),
+    }
+}
+
+/// Enough of a run's id to find it again.
+pub(crate) fn short(run: &RunId) -> String {
+    run.as_str().chars().take(8).collect()
+}
+
+/// 12345 as 12,345.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `812 in / 96 out`, or nothing if the provider did not say.
+pub(crate) fn tokens(in_token: Option<u64>, out_token: Option<u64>) -> String {
+    let count = |count: Option<u64>| count.map_or("?".to_owned(), grouped);
+    match (in_token, out_token) {
+        (None, None) => String::new(),
+        (given, taken) => format!("{} in / {} out", count(given), count(taken)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_in_model_text_are_shown_and_not_obeyed() {
+        assert_eq!(clean("a\u{1b}[2Jb\u{9b}c\u{202e}d\u{7f}\n\te"), "a␛[2Jb\u{fffd}c\u{fffd}d␡\n\te");
+    }
+
+    #[test]
+    fn numbers_are_grouped_and_times_are_readable() {
+        assert_eq!((grouped(999), grouped(1_234_567)), ("999".into(), "1,234,567".into()));
+        assert_eq!(
+            (seconds(950), seconds(6_340), seconds(125_000)),
+            ("950 ms".into(), "6.3 s".into(), "2 m 5 s".into())
+        );
+        assert_eq!((tokens(None, None), tokens(Some(1200), None)), (String::new(), "1,200 in / ? out".into()));
+    }
+
+    #[test]
+    fn an_excerpt_is_one_line() {
+        assert_eq!(excerpt("one\n  two three", 9), "one two …");
+    }
+}

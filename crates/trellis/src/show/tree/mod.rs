@@ -1,0 +1,128 @@
+//! A run as a tree of steps, read from its graph: the root's session, and below each fan-out the sessions it began.
+
+mod agents;
+mod choices;
+mod node;
+mod plans;
+mod steps;
+
+use super::{Marks, clean, excerpt, grouped, seconds, tokens};
+use node::{Node, draw};
+use owo_colors::OwoColorize;
+use std::collections::BTreeMap;
+use trellis_provenance::trace::{Cost, DocumentLink, Mark, SessionTrace, Totals, Trace};
+
+/// Texts of documents by id.
+pub(crate) type Texts = BTreeMap<String, String>;
+
+pub(crate) struct Tree<'a> {
+    pub(crate) trace: &'a Trace,
+    pub(crate) texts: &'a Texts,
+    /// Whole texts instead of their beginnings.
+    pub(crate) full: bool,
+    pub(crate) marks: &'a Marks,
+    /// How much of a text is shown if not all of it.
+    pub(crate) width: usize,
+}
+
+/// As much as fits beside what stands around it; a good line where nothing limits it.
+pub(crate) fn usual_width() -> usize {
+    const AROUND: usize = 45;
+    let (least, most) = (40, 100);
+    let columns = terminal_size::terminal_size_of(std::io::stdout()).map(|(columns, _)| usize::from(columns.0));
+    columns.map_or(most, |columns| columns.saturating_sub(AROUND).clamp(least, most))
+}
+
+impl Tree<'_> {
+    pub(crate) fn print(&self) -> std::io::Result<()> {
+        let roots = self.trace.sessions.iter().filter(|session| !self.hangs(session));
+        for session in roots {
+            draw(&self.root(session), self.marks)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a session is drawn below the decomposition that began it.
+    fn hangs(&self, session: &SessionTrace) -> bool {
+        let Some(above) = session.parent.as_ref().and_then(|parent| parent.decomposition.as_ref()) else {
+            return false;
+        };
+        self.trace.sessions.iter().flat_map(|session| &session.steps).any(|step| step.id() == above)
+    }
+
+    fn root(&self, session: &SessionTrace) -> Node {
+        let mut node = Node::new(format!("{}  {}", "Question".bold(), self.cut(&session.question)));
+        node.children = self.steps(session, "");
+        let ended = session.ended.as_deref().unwrap_or("not yet");
+        let started = session.started.as_deref().unwrap_or("?");
+        node.tail.push([format!("started {started}"), format!("ended {ended}")].join(self.marks.between));
+        node.tail.extend(self.summed("its own part", &session.totals));
+        let with_agents = session.totals_with_subagents.as_ref();
+        node.tail.extend(with_agents.and_then(|totals| self.summed("with its agents", totals)));
+        node
+    }
+
+    /// `with its agents  12 model calls 4.1 s · 5 tool calls 1.2 s · 9,120 in / 1,804 out`.
+    fn summed(&self, what: &str, totals: &Totals) -> Option<String> {
+        let text = self.totals(totals);
+        (!text.is_empty()).then(|| format!("{what:<16} {text}").dimmed().to_string())
+    }
+
+    fn totals(&self, totals: &Totals) -> String {
+        let calls = |count: Option<u64>, word: &str, ms: Option<u64>| {
+            let plural = if count == Some(1) { "" } else { "s" };
+            let ms = ms.filter(|_| count > Some(0)).map(|ms| format!(" {}", seconds(ms))).unwrap_or_default();
+            count.map(|count| format!("{} {word}{plural}{ms}", grouped(count)))
+        };
+        let spent = tokens(totals.in_token, totals.out_token);
+        let parts = [
+            calls(totals.model_calls, "model call", totals.model_ms),
+            calls(totals.tool_calls, "tool call", totals.tool_ms),
+            Some(spent).filter(|spent| !spent.is_empty()),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(self.marks.between)
+    }
+
+    fn document(&self, link: Option<&DocumentLink>) -> Option<String> {
+        link.map(|link| self.text(&link.id))
+    }
+
+    fn text(&self, id: &str) -> String {
+        self.texts.get(id).map_or_else(|| format!("(document {} is missing)", clean(id)), |text| self.cut(text))
+    }
+
+    fn cut(&self, text: &str) -> String {
+        if self.full { clean(text) } else { excerpt(text, self.width) }
+    }
+}
+
+fn spent(cost: &Cost) -> String {
+    let ms = cost.model_ms.map(seconds).unwrap_or_default();
+    format!("{ms}  {}", tokens(cost.in_token, cost.out_token)).trim().to_owned()
+}
+
+/// A cost behind a title.
+fn behind(cost: &Cost) -> String {
+    match spent(cost) {
+        spent if spent.is_empty() => spent,
+        spent => format!("  {}", spent.dimmed()),
+    }
+}
+
+/// `thought    the text`, further lines below its beginning.
+fn labelled(label: &str, text: &str) -> String {
+    let mut lines = text.lines();
+    let first = format!("{label:<10} {}", lines.next().unwrap_or_default()).trim_end().to_owned();
+    std::iter::once(first).chain(lines.map(|line| format!("{:<10} {line}", ""))).collect::<Vec<_>>().join("\n")
+}
+
+fn marked(mark: Mark) -> String {
+    let attempt = if mark.attempt > 1 { format!("  attempt {}", mark.attempt) } else { String::new() };
+    let late = if mark.late { "  (late: after the end)" } else { "" };
+    format!("{attempt}{late}")
+}
+
+/// The last part of an IRI: the number of a step or finding.
+fn number_of(iri: &str) -> &str {
+    iri.rsplit('/').next().unwrap_or(iri)
+}

@@ -1,0 +1,87 @@
+//! Nodes, and how they are drawn.
+
+use crate::show::{Marks, print_line};
+
+/// A line, what belongs to it, and what is below it.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    pub(super) title: String,
+    /// Lines between the title and the children.
+    pub(super) details: Vec<String>,
+    pub(super) children: Vec<Node>,
+    /// Lines behind the children.
+    pub(super) tail: Vec<String>,
+}
+
+impl Node {
+    pub(super) fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), ..Self::default() }
+    }
+
+    pub(super) fn with(mut self, details: impl IntoIterator<Item = String>) -> Self {
+        self.details.extend(details);
+        self
+    }
+}
+
+pub(super) fn draw(root: &Node, marks: &Marks) -> std::io::Result<()> {
+    lines(root, marks).iter().try_for_each(|text| line(text))
+}
+
+fn line(text: &str) -> std::io::Result<()> {
+    if anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never {
+        return print_line(&anstream::adapter::strip_str(text).to_string());
+    }
+    print_line(text)
+}
+
+fn lines(root: &Node, marks: &Marks) -> Vec<String> {
+    let mut out = vec![root.title.clone()];
+    below(root, "", marks, &mut out);
+    out
+}
+
+fn below(node: &Node, indent: &str, marks: &Marks, out: &mut Vec<String>) {
+    let more = |text: &String, beside: &str, out: &mut Vec<String>| {
+        out.extend(text.lines().map(|part| format!("{indent}{beside}{part}").trim_end().to_owned()));
+    };
+    let beside = if node.children.is_empty() { "   " } else { marks.beside };
+    for detail in &node.details {
+        more(detail, beside, out);
+    }
+    for (index, child) in node.children.iter().enumerate() {
+        let last = index + 1 == node.children.len();
+        let (branch, under) = if last { (marks.last, "   ") } else { (marks.branch, marks.beside) };
+        out.push(format!("{indent}{branch} {}", child.title).trim_end().to_owned());
+        below(child, &format!("{indent}{under}"), marks, out);
+    }
+    for text in &node.tail {
+        more(text, "", out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_end_where_the_last_child_is() {
+        let step = |title: &str| Node::new(title).with(["why\nand how".to_owned()]);
+        let inner = Node { children: vec![step("a"), step("b")], ..Node::new("agent").with(["goal".to_owned()]) };
+        let root = Node { children: vec![inner, Node::new("end")], tail: vec!["total".into()], ..Node::new("root") };
+        let drawn = lines(&root, Marks::of(/* ascii */ true)).join("\n");
+        let expected = "\
+root
+|- agent
+|  |  goal
+|  |- a
+|  |     why
+|  |     and how
+|  `- b
+|        why
+|        and how
+`- end
+total";
+        assert_eq!(drawn, expected);
+    }
+}
