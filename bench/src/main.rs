@@ -15,8 +15,7 @@ mod warm_start;
 use anyhow::{Result, bail};
 use std::process::Command;
 
-const ALL: [&str; 8] =
-    ["engine", "sessions", "waiting", "warm-start", "plan", "supervisor", "siblings", "fan-in"];
+const ALL: [&str; 8] = ["engine", "sessions", "waiting", "warm-start", "plan", "supervisor", "siblings", "fan-in"];
 
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {

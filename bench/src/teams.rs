@@ -45,7 +45,8 @@ impl Provider for Player {
                 Err(reason) if reason == SILENT => std::future::pending().await,
                 Err(reason) => return Err(ProviderError::Permanent { reason }),
             };
-            let _: std::ops::ControlFlow<()> = on_text(&text);
+            // A caller that has heard enough changes nothing: the whole text is here already.
+            drop(on_text(&text));
             Ok(ModelReply { text, model: "player".to_owned(), in_token: Some(100), out_token: Some(20) })
         })
     }
@@ -80,17 +81,26 @@ async fn ask(engine: &Engine, n: usize, scene: &Value, pattern: &str, limits: So
 /// Eight independent steps with a tool of 50 ms each, all at once and one by one.
 pub(crate) async fn plan() -> Result<()> {
     const STEPS: usize = 8;
+    const ROUNDS: usize = 7;
     let engine = engine(Duration::from_millis(50)).await?;
     let (stop, serving) = engine.serve(1024);
     let steps: Vec<_> = (0..STEPS).map(|n| json!({"say": n, "tool": true})).collect();
     let scene = json!({"plan": steps});
     let mut took = Vec::new();
-    for (n, at_once) in [(0, 8), (1, 1)] {
-        let started = Instant::now();
-        let limits = SomeLimits { steps_at_once: Some(at_once), ..SomeLimits::default() };
-        let run = ask(&engine, n, &scene, "plan-then-execute", limits).await?;
-        follow(&engine.orchestrator, &run).await?;
-        took.push(started.elapsed());
+    for at_once in [8, 1] {
+        let mut rounds = Vec::new();
+        // The median of a few; the first round of all warms up.
+        for n in 0..=ROUNDS {
+            let started = Instant::now();
+            let limits = SomeLimits { steps_at_once: Some(at_once), ..SomeLimits::default() };
+            let n = n + usize::try_from(at_once)? * 100;
+            let run = ask(&engine, n, &scene, "plan-then-execute", limits).await?;
+            follow(&engine.orchestrator, &run).await?;
+            rounds.push(started.elapsed());
+        }
+        rounds.remove(0);
+        rounds.sort();
+        took.push(rounds[ROUNDS / 2]);
     }
     stop.send_replace(Some(Stop::Drain));
     serving.await?;

@@ -27,6 +27,18 @@ pub struct Decision {
     pub rejected: Option<Document>,
 }
 
+/// Options that every workspace has, whatever it configures.
+pub mod option {
+    /// A plan step needs no tool.
+    pub const NO_TOOL: &str = "none";
+    /// A plan stays as it is, or its rest is planned anew.
+    pub const KEEP: &str = "keep";
+    pub const REVISE: &str = "revise";
+    /// The findings of a supervisor are enough, or another round is needed.
+    pub const ANSWER: &str = "answer";
+    pub const AGAIN: &str = "again";
+}
+
 /// An option that was ruled out before the choice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Excluded {

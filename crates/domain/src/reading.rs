@@ -9,18 +9,11 @@ use serde_json::{Map, Value};
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Reading {
     /// ReAct: call a tool.
-    Action {
-        tool: String,
-        arguments: Map<String, Value>,
-    },
+    Action { tool: String, arguments: Map<String, Value> },
     /// The answer itself: of a ReAct session, or a synthesis.
-    Answer {
-        answer: Payload,
-    },
+    Answer { answer: Payload },
     /// A name out of the set that was offered.
-    Chosen {
-        name: String,
-    },
+    Chosen { name: String },
     Plan {
         steps: Vec<PlannedStep>,
         /// What had to be put right.
@@ -57,14 +50,13 @@ pub enum Reading {
         mended: Vec<String>,
     },
     /// The reply could not be used; the reason is shown to the model.
-    Unreadable {
-        reason: String,
-    },
+    Unreadable { reason: String },
     /// There is no reply: the call failed for good.
-    Failed {
-        reason: String,
-    },
+    Failed { reason: String },
 }
+
+/// The goal of the only step where no plan could be had.
+pub const DIRECT_STEP: &str = "Answer the question directly";
 
 /// One step of a plan as the model wrote it, put right.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

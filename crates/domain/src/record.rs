@@ -129,12 +129,8 @@ macro_rules! as_kind {
     ($($method:ident: $variant:ident),*) => {
         impl Body {
             $(
-                #[expect(clippy::wildcard_enum_match_arm, reason = "asks for one kind only")]
                 pub fn $method(&self) -> Option<&$variant> {
-                    match self {
-                        Self::$variant(body) => Some(body),
-                        _ => None,
-                    }
+                    if let Self::$variant(body) = self { Some(body) } else { None }
                 }
             )*
         }

@@ -73,12 +73,9 @@ impl Termination {
     pub const fn is_synthesis(self) -> bool {
         match self {
             Self::PlanComplete | Self::PlanPartial | Self::SubagentsComplete | Self::SubagentsPartial => true,
-            Self::FinalAnswer
-            | Self::MaxIterations
-            | Self::Limit
-            | Self::Timeout
-            | Self::Cancelled
-            | Self::Error => false,
+            Self::FinalAnswer | Self::MaxIterations | Self::Limit | Self::Timeout | Self::Cancelled | Self::Error => {
+                false
+            }
         }
     }
 }

@@ -3,10 +3,10 @@
 use crate::driver::Orchestrator;
 use crate::ports::{Commit, ConfigError, JournalError, NewRecord, NewTurn, Outcome, RunFilter};
 use trellis_domain::config::Settings;
+use trellis_domain::document::Document;
 use trellis_domain::ids::InvalidId;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::document::Document;
 use trellis_domain::record::{Accepted, Body, Exchange, Name};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, broker};
@@ -99,7 +99,7 @@ impl Orchestrator {
         if request.question.trim().is_empty() {
             return Err(AcceptError::EmptyQuestion);
         }
-        let limit = self.options.limits.usual.max_question_bytes;
+        let limit = self.options.limits.refined(&question.limits).max_question_bytes;
         if request.question.len() as u64 > limit {
             return Err(AcceptError::QuestionTooLong { bytes: request.question.len(), limit });
         }
@@ -178,9 +178,9 @@ impl Orchestrator {
             session: session.clone(),
             seen: 0,
             records: std::iter::once(record(Name::session(), Vec::new(), Body::Accepted(accepted.clone())))
-                .chain(routed.map(|routed| {
-                    record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed))
-                }))
+                .chain(
+                    routed.map(|routed| record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed))),
+                )
                 .collect(),
             close: Vec::new(),
             open: vec![NewTurn { session: session.clone(), name: first, due: None }],

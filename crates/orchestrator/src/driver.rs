@@ -208,7 +208,14 @@ impl Orchestrator {
     }
 
     /// The last commit of a turn: what is pending, what was decided, and the successors.
+    ///
+    /// Where others commit to the same session, the outcome goes first and alone: it needs no agreement, so it is
+    /// recorded together with theirs, and the mere closings after it do not stand in each other's way.
     async fn close(&self, handling: &mut Handling, closing: Closing) -> Result<bool, TurnError> {
+        if handling.contended && !handling.pending.is_empty() {
+            self.commit_pending(handling).await?;
+            return Ok(false);
+        }
         let pending = std::mem::take(&mut handling.pending);
         let now = self.ports.world.now();
         let decided = closing.records.into_iter().map(|decided| handling.decided(decided, now));
@@ -223,14 +230,11 @@ impl Orchestrator {
             Outcome::Conflict => {
                 handling.pending = pending;
                 self.reload(handling).await?;
-                if self.ports.journal.is_open(&handling.key).await? {
-                    return Ok(false);
-                }
-                // Another worker has closed the turn. What it did not record is kept all the same.
+                // Another worker may have closed the turn. What it did not record is kept all the same.
                 while !handling.pending.is_empty() {
                     self.commit_pending(handling).await?;
                 }
-                Ok(true)
+                Ok(!self.ports.journal.is_open(&handling.key).await?)
             }
         }
     }

@@ -76,14 +76,13 @@ impl Orchestrator {
         let mut closing = Closing::default();
         let mut members = Vec::new();
         for (goal, end) in fan_out.goals.iter().zip(ends) {
-            let end = match end {
-                Some(end) => end,
-                None => {
-                    let ending = Ending::failed(Termination::Timeout, TOO_LATE);
-                    let wound = self.wind_up(handling, &goal.session, &ending).await?;
-                    closing.records.extend(wound.records);
-                    wound.end
-                }
+            let end = if let Some(end) = end {
+                end
+            } else {
+                let ending = Ending::failed(Termination::Timeout, TOO_LATE);
+                let wound = self.wind_up(handling, &goal.session, &ending).await?;
+                closing.records.extend(wound.records);
+                wound.end
             };
             members.push(member(goal, end));
         }
@@ -129,7 +128,8 @@ impl Orchestrator {
         Box::pin(async move {
             let key = TurnKey { session: session.clone(), ..handling.key.clone() };
             let folded = self.load_without_settings(&key).await?;
-            let folded = folded.ok_or_else(|| JournalError::Damaged(format!("the session {session} has no records")))?;
+            let folded =
+                folded.ok_or_else(|| JournalError::Damaged(format!("the session {session} has no records")))?;
             if let Some(end) = folded.ended() {
                 return Ok(Wound { end: end.clone(), records: Vec::new() });
             }

@@ -14,6 +14,8 @@ pub(crate) struct Handling {
     pub(crate) attempt: u32,
     /// Outcomes that are not committed yet. Nothing is performed while there are any.
     pub(crate) pending: Vec<NewRecord>,
+    /// Others commit to the same session at the same time, such as the other steps of a plan.
+    pub(crate) contended: bool,
 }
 
 /// A record that was decided, not performed. It may belong to another session of the run.
@@ -27,7 +29,7 @@ pub(crate) struct Decided {
 
 impl Handling {
     pub(crate) fn new(key: TurnKey, session: Session, attempt: u32) -> Self {
-        Self { key, session, attempt, pending: Vec::new() }
+        Self { key, session, attempt, pending: Vec::new(), contended: false }
     }
 
     /// A record of this session that was decided.
@@ -56,6 +58,7 @@ impl Handling {
     /// Goes on from a newer state: what is recorded by now is adopted, what is not stays pending.
     pub(crate) fn rebase(&mut self, session: Session) {
         self.session = session;
+        self.contended = true;
         let pending = std::mem::take(&mut self.pending);
         for record in pending {
             if !self.session.has(&record.name) {

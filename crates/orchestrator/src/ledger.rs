@@ -175,9 +175,9 @@ fn seal(
 
 /// A run begins with the commit that accepts its question.
 fn first_summary(commit: &Commit) -> Option<RunSummary> {
-    let root = commit.records.iter().filter(|record| record.session == commit.run);
+    let mut root = commit.records.iter().filter(|record| record.session == commit.run);
     let (accepted, started): (_, Timestamp) =
-        root.filter_map(|record| Some((record.body.as_accepted()?, record.time))).next()?;
+        root.find_map(|record| Some((record.body.as_accepted()?, record.time)))?;
     Some(RunSummary {
         workspace: commit.scope.workspace.clone(),
         run: commit.run.clone(),

@@ -147,10 +147,20 @@ impl Workers {
         let held = self.held(role);
         tasks.shutdown().await;
         for turn in held {
-            if let Err(error) = self.orchestrator.ports.journal.release(&turn).await {
+            if let Err(error) = self.let_go(&turn).await {
                 tracing::warn!(%error, "a turn could not be given back");
             }
         }
+    }
+
+    /// A turn whose session has ended is closed, any other is given back unharmed.
+    async fn let_go(&self, turn: &TurnKey) -> Result<(), TurnError> {
+        let journal = &self.orchestrator.ports.journal;
+        if journal.end(&turn.scope.workspace, &turn.session).await?.is_some() {
+            let open = OpenTurn { key: turn.clone(), due: None, root: false, begun: 0 };
+            return self.orchestrator.handle(&open, &Semaphore::new(1)).await;
+        }
+        Ok(journal.release(turn).await?)
     }
 
     /// Wakes open turns that are due and that nobody handles: their wake-up may be lost.

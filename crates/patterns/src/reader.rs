@@ -16,12 +16,16 @@ pub enum Reader {
     Choice,
     Plan(plan::PlanRules),
     /// One tool of the only offered set, or none of them. The words say what the step is about.
-    Step { about: String },
+    Step {
+        about: String,
+    },
     Revision(plan::PlanRules),
     Goals(supervisor::GoalRules),
     Review(supervisor::GoalRules),
     /// Text that cites steps or findings by these numbers.
-    Synthesis { known: Vec<u32> },
+    Synthesis {
+        known: Vec<u32>,
+    },
 }
 
 /// A reply, read.

@@ -24,7 +24,11 @@ fn configured() -> Settings {
 }
 
 fn supervising() -> Accepted {
-    Accepted { pattern: "supervisor".into(), group: Some(vec!["money".into(), "press".into()]), ..question("Is X sound?") }
+    Accepted {
+        pattern: "supervisor".into(),
+        group: Some(vec!["money".into(), "press".into()]),
+        ..question("Is X sound?")
+    }
 }
 
 fn begun() -> Fixture {
@@ -136,12 +140,38 @@ fn each_goal_has_its_own_pattern_group_and_slice_of_context() {
 }
 
 #[test]
+fn a_group_may_be_narrower_than_the_supervisors_but_never_wider() {
+    let tool = |name: &str, groups: &str| {
+        format!(r#"{{"type":"text-completion","name":"{name}","description":"d","group":[{groups}]}}"#)
+    };
+    let (ledger, vault, news) = (
+        tool("ledger", r#""default","money""#),
+        tool("vault", r#""secret""#),
+        tool("news", r#""default","press","secret""#),
+    );
+    let items = settings(&[("tool", "ledger", &ledger), ("tool", "vault", &vault), ("tool", "news", &news)]);
+    let mut fixture = Fixture::routed(items, Accepted { group: None, ..supervising() });
+    let orders = decide(&fixture, Name::decompose());
+    assert_eq!(asked(&orders).1.variables["groups"], json!(["default", "money", "press"]), "`secret` holds more");
+    let reply =
+        json!({"goals": [{"goal": "a", "group": ["money"]}, {"goal": "b"}, {"goal": "c", "group": ["secret"]}]});
+    let fanned_out = fan_out(after(&mut fixture, Name::decompose(), &reply.to_string()));
+    let groups: Vec<_> = fanned_out.goals.iter().map(|goal| goal.group.clone()).collect();
+    assert_eq!(groups, [Some(vec!["money".to_owned()]), None, None]);
+    let chosen: Vec<_> = of_kind(&fanned_out.decisions, DecisionKind::SubagentGroup);
+    let chosen: Vec<_> = chosen.iter().map(|decision| (decision.chosen.join(","), decision.decided_by)).collect();
+    let inherited = || ("default".to_owned(), DecidedBy::Rule);
+    assert_eq!(chosen, [("money".to_owned(), DecidedBy::Model), inherited(), inherited()]);
+}
+
+#[test]
 fn names_outside_the_sets_are_left_out_and_kept_as_rejected() {
     let reply = json!({"goals": [{"goal": "g", "pattern": "debate", "group": ["money", "secrets"]}]});
     let fanned_out = fan_out(after(&mut begun(), Name::decompose(), &reply.to_string()));
     let goal = &fanned_out.goals[0];
     assert_eq!((goal.pattern.as_str(), goal.group.clone()), ("react", Some(vec!["money".to_owned()])));
-    let rejected = |kind| of_kind(&fanned_out.decisions, kind)[0].rejected.as_ref().map(|document| document.text().to_owned());
+    let rejected =
+        |kind| of_kind(&fanned_out.decisions, kind)[0].rejected.as_ref().map(|document| document.text().to_owned());
     assert_eq!(rejected(DecisionKind::SubagentPattern).as_deref(), Some("debate"));
     assert_eq!(rejected(DecisionKind::SubagentGroup).as_deref(), Some("secrets"));
     for decision in &fanned_out.decisions {
@@ -164,7 +194,8 @@ fn more_goals_than_allowed_are_cut_and_it_is_said() {
     let mut fixture = limited(SomeLimits { max_siblings: Some(2), ..SomeLimits::default() });
     let fanned_out = fan_out(after(&mut fixture, Name::decompose(), r#"["a", "b", "c"]"#));
     assert_eq!(fanned_out.goals.len(), 2);
-    let Some(Replied { reading: Reading::Goals { mended, .. }, .. }) = fixture.session.replied(&Name::decompose()) else {
+    let Some(Replied { reading: Reading::Goals { mended, .. }, .. }) = fixture.session.replied(&Name::decompose())
+    else {
         panic!("goals")
     };
     assert_eq!(mended.as_slice(), ["3 goals were named; the limit is 2, the rest was left out"]);
@@ -234,7 +265,8 @@ fn subagents_stand_below_all_their_ancestors_and_only_so_deep() {
 fn a_deadline_leaves_the_parent_time_for_its_own_synthesis() {
     let limits = SomeLimits { fan_in_timeout_ms: Some(1_000), ..SomeLimits::default() };
     let mut fixture = limited(limits);
-    let first = fan_out(after(&mut fixture, Name::decompose(), r#"{"goals": [{"goal": "a", "pattern": "supervisor"}]}"#));
+    let first =
+        fan_out(after(&mut fixture, Name::decompose(), r#"{"goals": [{"goal": "a", "pattern": "supervisor"}]}"#));
     assert_eq!(first.deadline, Timestamp::from_micros(1_000_000));
     let mut below = Fixture::subagent(&fixture.session, &first, 0);
     let second = fan_out(after(&mut below, Name::decompose(), r#"["b"]"#));
@@ -310,10 +342,8 @@ fn findings_without_a_synthesis_are_still_told() {
     let ending = end(decide(&fixture, Name::synthesis()));
     assert_eq!((ending.reason, ending.error.as_deref()), (Termination::SubagentsPartial, Some("overloaded")));
     assert!(ending.answer.contains("[finding 0] goal 0\nsound"), "{}", ending.answer);
-    let mut nothing = joined(
-        SomeLimits { max_rounds: Some(1), ..SomeLimits::default() },
-        vec![member(0, Termination::Error, "")],
-    );
+    let mut nothing =
+        joined(SomeLimits { max_rounds: Some(1), ..SomeLimits::default() }, vec![member(0, Termination::Error, "")]);
     let orders = decide(&nothing, Name::synthesis());
     nothing.fail(&orders, "overloaded");
     assert_eq!(end(decide(&nothing, Name::synthesis())).reason, Termination::Error);

@@ -21,7 +21,7 @@ pub mod vocabulary;
 pub use check::{Fault, check};
 pub use documents::{DocumentRef, documents};
 pub use export::{ExportError, Format, export, to_oxrdf};
-pub use project::{DIRECT_STEP, Event, Projector, events, project};
+pub use project::{Event, Projector, events, project};
 pub use trace::{SessionTrace, Step, Trace, trace};
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use crate::fixture::{
     Script, cancelled_plan, ending, plan_run, planned, priced, reply, revision, routing, said, step_answer,
     supervisor_run, unreadable,
 };
-use crate::{DIRECT_STEP, Event, Format, events, export, iri, project};
+use crate::{Event, Format, events, export, iri, project};
 use expect_test::{expect, expect_file};
+use trellis_domain::reading::DIRECT_STEP;
 use trellis_domain::record::{Name, Reading, Record};
 use trellis_domain::run::Termination;
 

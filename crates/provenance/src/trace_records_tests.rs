@@ -7,10 +7,10 @@ use crate::trace::{
     Analysis, Conclusion, Cost, Decision, DocumentLink, Finding, LateReply, Mark, Observation, SessionTrace, Step,
     StepResult, Synthesis, Thought, Trace, Word, trace,
 };
-use crate::vocabulary::NO_TOOL;
 use crate::{iri, project};
 use proptest::prelude::*;
 use serde_json::Value;
+use trellis_domain::decision::option::NO_TOOL;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Joined};
 use trellis_domain::record::{Body, Ended, Header, Name, Observed, Reading, Record, Replied};

@@ -10,17 +10,6 @@ pub const GRAPH_RETRIEVAL: &str = "urn:graph:retrieval";
 /// What stands as `tg:action` for a reply that could not be read.
 pub const PARSE_ERROR: &str = "__parse_error__";
 
-/// What the choice of a plan step says when it needs no tool.
-pub const NO_TOOL: &str = "none";
-
-/// What the choice to leave a plan as it is says, and the choice to change it.
-pub const KEEP: &str = "keep";
-pub const REVISE: &str = "revise";
-
-/// What the choice to answer after a round says, and the choice to go round again.
-pub const ANSWER: &str = "answer";
-pub const AGAIN: &str = "again";
-
 /// The prefixes under which exports shorten names.
 pub const PREFIXES: &[(&str, &str)] =
     &[("rdf", rdf::NS), ("rdfs", rdfs::NS), ("prov", prov::NS), ("tg", tg::NS), ("trellis", trellis::NS)];
@@ -174,6 +163,7 @@ namespace! {
         DECISION_KIND = "decisionKind",
         DEPENDS_ON_STEP = "dependsOnStep",
         DOCUMENT_HASH = "documentHash",
+        EARLIER_QUESTION = "earlierQuestion",
         ENFORCEMENT = "enforcement",
         EXCLUDED_OPTION = "excludedOption",
         FAN_OUT = "fanOut",

@@ -209,7 +209,10 @@ impl Committer {
         let row = serde_json::to_vec(&summary).expect("a summary is always JSON");
         batch.insert(index, keys::run(workspace, &summary.run), row);
         if began {
-            let lists = [Some(keys::listed_in(workspace)), summary.conversation.as_ref().map(|id| keys::conversation(workspace, id))];
+            let lists = [
+                Some(keys::listed_in(workspace)),
+                summary.conversation.as_ref().map(|id| keys::conversation(workspace, id)),
+            ];
             for list in lists.into_iter().flatten() {
                 batch.insert(index, keys::listed(&list, summary.started, &summary.run), Vec::new());
             }

@@ -101,7 +101,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (1, "f68bb4e985fd54152e6bcf503772f989fa4799ec9b2fa05444e5e4f0dac9c7e9")
+        (2, "39a2eb72daad2478d81261dfd9da81f119772af441667e97700406c3f68e2da0")
     );
 }
 

@@ -125,10 +125,8 @@ async fn a_plan_that_meets_a_closed_archive_is_revised() {
     );
     assert_eq!(
         plan.reasons,
-        [
-            "revise: Scripted decision: \"Search the archive for earlier owners of Company X\" failed, so another \
-             source is asked instead."
-        ]
+        ["revise: Scripted decision: \"Search the archive for earlier owners of Company X\" failed, so another \
+             source is asked instead."]
     );
     let expected = "\
 ## How Company X came to its present owners

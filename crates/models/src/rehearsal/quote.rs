@@ -56,6 +56,6 @@ pub(super) fn quotation(text: &str) -> String {
 }
 
 /// One line without square brackets, which would read as citations of the text that quotes it.
-fn defused(text: &str) -> String {
+pub(super) fn defused(text: &str) -> String {
     line(text, QUOTED_CHARACTERS).replace('[', "(").replace(']', ")")
 }

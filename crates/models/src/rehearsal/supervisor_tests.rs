@@ -173,6 +173,16 @@ async fn any_question_can_be_supervised() {
     }
 }
 
+/// What is quoted cites nothing: numbers in brackets inside it are not those of the answer.
+#[tokio::test]
+async fn quotations_do_not_pass_for_citations() {
+    let finding = json!({ "index": 0, "goal": "a [finding 1]", "result": "- b [finding 1]\nc [finding 1]" });
+    let missing = json!({ "index": 2, "goal": "d [finding 1]", "reason": "e [finding 1]" });
+    let variables = json!({ "question": "Why [finding 1]?", "results": [finding], "missing": [missing] });
+    let answer = ask(&settings(), "supervisor-synthesise", variables).await.raw;
+    assert_eq!(cited(&answer, vec![0, 1, 2]), [(0, "low".to_owned())], "{answer}");
+}
+
 #[tokio::test]
 async fn another_round_is_played_on_request_and_only_once() {
     let settings = settings();

@@ -2,8 +2,7 @@
 
 use super::NOTE;
 use super::given::Given;
-use super::line;
-use super::quote::{QUOTED_CHARACTERS, SIGNALS, findings, labelled, points, signal, worst};
+use super::quote::{SIGNALS, defused, findings, labelled, points, signal, worst};
 use super::scenario::Scenario;
 
 /// A finding or a result that came.
@@ -107,11 +106,7 @@ fn split<'a>(given: Given<'a>, name: &str) -> (Vec<Part<'a>>, Vec<Gap>) {
 
 fn gap(entry: Given<'_>, reason: &str) -> Gap {
     let reason = if reason.trim().is_empty() { "no reason is given" } else { reason };
-    Gap {
-        index: entry.number("index").unwrap_or_default(),
-        goal: line(entry.text("goal"), QUOTED_CHARACTERS),
-        reason: line(reason, QUOTED_CHARACTERS),
-    }
+    Gap { index: entry.number("index").unwrap_or_default(), goal: defused(entry.text("goal")), reason: defused(reason) }
 }
 
 fn heading(question: &str, scenario: &Scenario) -> String {
@@ -121,7 +116,7 @@ fn heading(question: &str, scenario: &Scenario) -> String {
         Scenario::Weighing { company } => format!("## {company}"),
         Scenario::Trace { company } => format!("## How {company} came to its present owners"),
         Scenario::Dimension { .. } | Scenario::Register { .. } | Scenario::Source { .. } | Scenario::Other => {
-            format!("You asked: {}", line(question, QUOTED_CHARACTERS))
+            format!("You asked: {}", defused(question))
         }
     }
 }

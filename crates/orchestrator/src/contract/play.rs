@@ -32,7 +32,9 @@ pub fn say(prompt: &str, variables: &Map<String, Value>) -> Result<String, Strin
         "question" => return Ok("a fact".to_owned()),
         "agent-react" => return Ok(react(&scene, &variable("history"))),
         "task-type-classify" => json!({"task_type": scene["task_type"], "rationale": "it says so"}),
-        "pattern-select" => json!({"pattern": pattern_of(&scene), "rationale": "it fits", "signals": {"urgency": "low"}}),
+        "pattern-select" => {
+            json!({"pattern": pattern_of(&scene), "rationale": "it fits", "signals": {"urgency": "low"}})
+        }
         "supervisor-decompose" => json!({"goals": goals(&scene["team"][0])}),
         "supervisor-review" => review(&scene, &variable("round")),
         "plan-create" => json!({"steps": steps(&scene["plan"])}),
@@ -81,10 +83,11 @@ fn goals(round: &Value) -> Vec<Value> {
 
 fn review(scene: &Value, round: &Value) -> Value {
     let next = usize::try_from(round.as_u64().unwrap_or(0)).unwrap_or(usize::MAX);
-    match &scene["team"][next] {
-        Value::Null => json!({"decision": "answer", "reason": "enough is known"}),
-        more => json!({"decision": "again", "reason": "something is open", "goals": goals(more)}),
+    let more = &scene["team"][next];
+    if more.is_null() {
+        return json!({"decision": "answer", "reason": "enough is known"});
     }
+    json!({"decision": "again", "reason": "something is open", "goals": goals(more)})
 }
 
 fn steps(plan: &Value) -> Vec<Value> {

@@ -32,7 +32,8 @@ pub async fn suite(queue: Arc<dyn Queue>) {
             let queue = Arc::clone(&queue);
             tokio::spawn(async move {
                 let mut taken = Vec::new();
-                while let Ok(delivery) = tokio::time::timeout(std::time::Duration::from_millis(200), queue.take(Role::Agent)).await
+                while let Ok(delivery) =
+                    tokio::time::timeout(std::time::Duration::from_millis(200), queue.take(Role::Agent)).await
                 {
                     queue.acknowledge(&delivery).await;
                     taken.push(delivery.turn.key.name.to_string());

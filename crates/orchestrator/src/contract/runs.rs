@@ -44,7 +44,8 @@ impl Bench {
 
     /// A model and tools that play what the question says; see [`play`](super::play).
     pub async fn play(store: Store) -> Self {
-        Self::with_tools(store, ScriptedPrompter::new(super::play::reply), ScriptedTools::new(super::play::result)).await
+        Self::with_tools(store, ScriptedPrompter::new(super::play::reply), ScriptedTools::new(super::play::result))
+            .await
     }
 
     pub async fn with_tools((journal, config): Store, prompter: ScriptedPrompter, tools: ScriptedTools) -> Self {
@@ -75,12 +76,7 @@ impl Bench {
         self.try_request(n, request, limits).await.expect("a good question")
     }
 
-    pub async fn try_request(
-        &self,
-        n: usize,
-        request: AgentRequest,
-        limits: SomeLimits,
-    ) -> Result<RunId, AcceptError> {
+    pub async fn try_request(&self, n: usize, request: AgentRequest, limits: SomeLimits) -> Result<RunId, AcceptError> {
         let question = Question {
             scope: scope("default"),
             request_id: RequestId::new(&format!("request-{n}")).expect("a valid id"),

@@ -117,7 +117,8 @@ async fn a_team_works_in_parallel_and_is_joined_once(store: Store) {
     let played = play(&bench, &scene, "supervisor", SomeLimits::default()).await;
     played.keeps_the_promises();
     assert_eq!(played.end().reason, Termination::SubagentsComplete);
-    let findings = "[finding 0] a (confidence: high)\n[finding 1] b (confidence: high)\n[finding 2] c (confidence: high)";
+    let findings =
+        "[finding 0] a (confidence: high)\n[finding 1] b (confidence: high)\n[finding 2] c (confidence: high)";
     assert_eq!(played.answer(), findings);
     let [join] = played.joins()[..] else { panic!("one join") };
     assert_eq!((join.cause, join.members.len()), (JoinCause::AllEnded, 3));

@@ -76,7 +76,8 @@ pub async fn a_run_survives_a_restart_between_any_two_commits<P: Place>(
         let played = Played::of(&bench, run).await;
         played.keeps_the_promises();
         assert_eq!(essence(&played), expected, "after {commits} commits and a restart");
-        let paid_again: Vec<_> = bench.prompter.calls.all().into_keys().filter(|call| recorded.contains(call)).collect();
+        let paid_again: Vec<_> =
+            bench.prompter.calls.all().into_keys().filter(|call| recorded.contains(call)).collect();
         assert!(paid_again.is_empty(), "recorded when the second process began, and paid for again: {paid_again:?}");
     }
 }
@@ -229,7 +230,8 @@ pub async fn disorder_changes_nothing<F: Future<Output = Store>>(
         tokio::spawn(async move { workers.run(stopped).await })
     };
     // The second aggregator runs alone, as a process of its own would.
-    let served = [serve(&one, &[Role::Agent, Role::Aggregator]), serve(&two, &[Role::Agent]), serve(&two, &[Role::Aggregator])];
+    let served =
+        [serve(&one, &[Role::Agent, Role::Aggregator]), serve(&two, &[Role::Agent]), serve(&two, &[Role::Aggregator])];
     bench.follow(&run).await;
     stop.send_replace(Some(Stop::Drain));
     for workers in served {
@@ -259,7 +261,8 @@ impl Disorder {
     /// One of the waiting wake-ups of a role, any of them.
     fn pick(&self, role: Role) -> Option<OpenTurn> {
         let mut state = self.state();
-        let mine = (0..state.1.len()).filter(|place| Role::of(&state.1[*place]) == role && state.1[*place].due.is_none());
+        let mine =
+            (0..state.1.len()).filter(|place| Role::of(&state.1[*place]) == role && state.1[*place].due.is_none());
         let mine: Vec<_> = mine.collect();
         if mine.is_empty() {
             return None;

@@ -49,7 +49,9 @@ pub enum ReplyContent {
     Object(Value),
     List(Vec<Value>),
     /// Not what the prompt asks for. What it says may still be understood from its text.
-    Wrong { reason: String },
+    Wrong {
+        reason: String,
+    },
 }
 
 #[derive(Debug, thiserror::Error)]

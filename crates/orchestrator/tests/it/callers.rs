@@ -15,9 +15,7 @@ use trellis_orchestrator::dialog::Dialog;
 use trellis_orchestrator::driver::{Orchestrator, Ports};
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::memory::scripted::{ScriptedPrompter, ScriptedTools};
-use trellis_orchestrator::ports::{
-    BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplySink,
-};
+use trellis_orchestrator::ports::{BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplySink};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
 /// The messages that a caller gets, in one of the two modes.
@@ -170,7 +168,9 @@ impl Prompter for Slow {
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         Box::pin(async move {
-            if call.variables["question"].as_str().is_some_and(|question| question.contains(self.slow)) && call.id == "agent-react" {
+            if call.variables["question"].as_str().is_some_and(|question| question.contains(self.slow))
+                && call.id == "agent-react"
+            {
                 tokio::time::sleep(self.delay).await;
             }
             self.inner.ask(call, sink).await

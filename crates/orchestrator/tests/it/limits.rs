@@ -136,6 +136,9 @@ async fn bad_questions_are_refused_with_a_reason_and_leave_nothing() {
     let bad_session = AgentRequest { session_id: "a/b".into(), ..question("q") };
     assert!(ask(bad_session).await.contains("contains '/'"));
     let bad_pattern = AgentRequest { pattern: "debate".into(), ..question("q") };
-    assert_eq!(ask(bad_pattern).await, "there is no pattern `debate`; choose one of react, plan-then-execute, supervisor");
+    assert_eq!(
+        ask(bad_pattern).await,
+        "there is no pattern `debate`; choose one of react, plan-then-execute, supervisor"
+    );
     assert_eq!(bench.orchestrator.ports.journal.open_runs(), 0);
 }

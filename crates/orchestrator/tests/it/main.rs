@@ -1,10 +1,10 @@
 //! The in-memory twins keep the contracts, and a dialog reads the same in both modes.
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "a test may fail loudly")]
 
+mod callers;
 mod dialog;
 mod events;
 mod limits;
-mod callers;
 mod trouble;
 mod wrong_replies;
 

@@ -25,10 +25,21 @@ fn wrong_replies() -> Vec<(&'static str, Option<String>)> {
         ("an empty list", text("[]")),
         ("an empty object", text("{}")),
         ("a list of numbers", text("[1, 2, 3]")),
-        ("wrong types", text(r#"{"steps": "first", "goals": 7, "tool": [], "decision": {}, "pattern": 3, "task_type": null}"#)),
-        ("wrong members", text(r#"{"steps": [null, 4, {"goal": 9}], "goals": [null, {"goal": ""}], "arguments": "none"}"#)),
-        ("unknown names", text(r#"{"task_type": "magic", "pattern": "magic", "tool": "magic", "decision": "magic", "arguments": {},
-            "goals": [{"goal": "g", "pattern": "magic", "group": ["magic"]}], "steps": [{"goal": "s", "tool_hint": "magic", "depends_on": [99]}]}"#)),
+        (
+            "wrong types",
+            text(r#"{"steps": "first", "goals": 7, "tool": [], "decision": {}, "pattern": 3, "task_type": null}"#),
+        ),
+        (
+            "wrong members",
+            text(r#"{"steps": [null, 4, {"goal": 9}], "goals": [null, {"goal": ""}], "arguments": "none"}"#),
+        ),
+        (
+            "unknown names",
+            text(
+                r#"{"task_type": "magic", "pattern": "magic", "tool": "magic", "decision": "magic", "arguments": {},
+            "goals": [{"goal": "g", "pattern": "magic", "group": ["magic"]}], "steps": [{"goal": "s", "tool_hint": "magic", "depends_on": [99]}]}"#,
+            ),
+        ),
         ("an unknown tool", text("Thought: hm\nAction: magic\nArgs: {}")),
         ("arguments that are no object", text("Thought: hm\nAction: search\nArgs: [1, 2")),
         ("a circle", text(r#"{"steps": [{"goal": "a", "depends_on": [1]}, {"goal": "b", "depends_on": [0]}]}"#)),
@@ -44,7 +55,8 @@ fn wrong_replies() -> Vec<(&'static str, Option<String>)> {
 /// The prompts, each with a scene in which it is asked.
 fn prompts() -> Vec<(&'static str, Value, &'static str)> {
     let team = json!({"team": [[agent("a"), agent("b")]]});
-    let plan = json!({"plan": [{"say": "zero", "tool": true, "fail": true}, {"say": "one"}], "revisions": [[{"say": "two"}]]});
+    let plan =
+        json!({"plan": [{"say": "zero", "tool": true, "fail": true}, {"say": "one"}], "revisions": [[{"say": "two"}]]});
     vec![
         ("task-type-classify", agent("a"), ""),
         ("pattern-select", agent("a"), ""),
@@ -94,7 +106,8 @@ async fn every_wrong_reply_to_every_prompt_ends_in_an_answer_or_a_clear_end() {
             let played = Played::of(&bench, run).await;
             played.keeps_the_promises();
             let end = played.end();
-            let says_something = !played.answer().is_empty() || end.error.as_ref().is_some_and(|error| !error.is_empty());
+            let says_something =
+                !played.answer().is_empty() || end.error.as_ref().is_some_and(|error| !error.is_empty());
             assert!(says_something, "{prompt} answered with {kind}: {end:?}");
             assert!(end.reason.is_answer() || end.error.is_some(), "{prompt} answered with {kind}: {end:?}");
             let later = Timestamp::from_micros(i64::MAX);

@@ -5,6 +5,7 @@ use super::{Plan, PlanState, StepStatus};
 use crate::contract::{Effect, Order, Pattern};
 use serde_json::{Map, json};
 use trellis_domain::limits::SomeLimits;
+use trellis_domain::reading::DIRECT_STEP;
 use trellis_domain::record::{Name, Reading};
 use trellis_domain::run::Termination;
 
@@ -137,7 +138,7 @@ fn two_unreadable_plans_give_a_plan_of_one_step_that_answers_directly() {
     assert_eq!(planning.opened(&Name::plan(0)), ["step/0"]);
     let state = PlanState::of(planning.session());
     let [step] = state.steps.as_slice() else { panic!("{state:?}") };
-    assert_eq!((step.goal, step.tool_hint, step.depends_on), (Plan::FALLBACK_GOAL, "", &[][..]));
+    assert_eq!((step.goal, step.tool_hint, step.depends_on), (DIRECT_STEP, "", &[][..]));
 }
 
 #[test]

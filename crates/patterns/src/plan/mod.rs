@@ -26,13 +26,6 @@ pub struct Plan;
 
 impl Plan {
     pub const NAME: &'static str = "plan-then-execute";
-    /// The only step of a plan that nobody could read.
-    pub const FALLBACK_GOAL: &'static str = "Answer the question directly";
-    /// What a step names instead of a tool.
-    pub const NO_TOOL: &'static str = "none";
-    /// The two ways in which a review of the plan can end.
-    pub const KEEP: &'static str = "keep";
-    pub const REVISE: &'static str = "revise";
 }
 
 /// What a plan may refer to.

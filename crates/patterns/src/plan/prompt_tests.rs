@@ -1,10 +1,11 @@
 //! What the prompts are told, and from which sets their replies choose.
 
+use super::PlanRules;
 use super::fixture_tests::{Planning, TOOLS};
-use super::{Plan, PlanRules};
 use crate::fixture::question;
 use crate::reader::Reader;
 use serde_json::{Value, json};
+use trellis_domain::decision::option::{KEEP, REVISE};
 use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
 use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
@@ -166,7 +167,7 @@ fn a_review_is_a_choice_with_its_reason() {
     planning.reply(&Name::plan(1), r#"{"decision": "keep", "reason": "it does not matter"}"#);
     let [decision] = planning.replied(&Name::plan(1)).decision.as_slice() else { panic!("one decision") };
     assert_eq!(decision.kind, DecisionKind::Replan);
-    assert_eq!(decision.options, [Plan::KEEP, Plan::REVISE]);
+    assert_eq!(decision.options, [KEEP, REVISE]);
     assert_eq!((decision.chosen.as_slice(), decision.decided_by), (&["keep".to_owned()][..], DecidedBy::Model));
     assert_eq!(decision.source, "urn:trustgraph:agent:S/plan");
     assert_eq!(decision.rationale.as_ref().map(Document::text), Some("it does not matter"));

@@ -1,10 +1,11 @@
 //! How the replies of planner and steps are read.
 
+use super::PlanRules;
 use super::mend::{GOALS, mend};
-use super::{Plan, PlanRules};
 use crate::choice::{option_named, text};
 use crate::reader::ReadReply;
 use serde_json::{Map, Value};
+use trellis_domain::decision::option::{KEEP, NO_TOOL, REVISE};
 use trellis_domain::decision::{DecidedBy, Decision};
 use trellis_domain::document::Document;
 use trellis_domain::record::Reading;
@@ -71,10 +72,10 @@ fn revision_in(raw: &str, rules: &PlanRules, decision: &mut Decision) -> Result<
     let named = text(outer, &["decision"]).unwrap_or_default();
     let chosen = match option_named(&decision.options, &named) {
         Some(chosen) => chosen,
-        None if named.is_empty() && !steps.is_empty() => Plan::REVISE.to_owned(),
+        None if named.is_empty() && !steps.is_empty() => REVISE.to_owned(),
         None => return Err(format!("the reply does not say whether to keep or to revise the plan; {REVISION_FORM}")),
     };
-    let keep = chosen == Plan::KEEP;
+    let keep = chosen == KEEP;
     if !keep && steps.is_empty() {
         return Err(format!("a revised plan needs at least one step with a goal; {REVISION_FORM}"));
     }
@@ -113,7 +114,7 @@ fn step_in(raw: &str, decision: &mut Decision) -> Result<(String, Reading), Stri
         Some(Value::String(word)) => word.trim().eq_ignore_ascii_case("true"),
         Some(Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_)) | None => false,
     };
-    let (what, reading) = if name == Plan::NO_TOOL {
+    let (what, reading) = if name == NO_TOOL {
         let answer = answer_in(members).ok_or_else(|| {
             format!("neither a tool nor an answer is given; name one of {} or answer", decision.options.join(", "))
         })?;
@@ -142,8 +143,8 @@ fn only_object(reply: &Value) -> Option<&Map<String, Value>> {
 /// The tool that a step names; a step that names none says so.
 fn tool_in(members: &Map<String, Value>) -> Result<&str, String> {
     match members.get("tool") {
-        None | Some(Value::Null) => Ok(Plan::NO_TOOL),
-        Some(Value::String(name)) if name.trim().is_empty() => Ok(Plan::NO_TOOL),
+        None | Some(Value::Null) => Ok(NO_TOOL),
+        Some(Value::String(name)) if name.trim().is_empty() => Ok(NO_TOOL),
         Some(Value::String(name)) => Ok(name),
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
             Err(format!("`tool` is not the name of a tool; {STEP_FORM}"))

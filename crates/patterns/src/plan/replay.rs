@@ -1,9 +1,9 @@
 //! The replay: records in the order of their commits make the state of the plan, and each record that finishes
 //! something says which turns it opens.
 
-use super::Plan;
 use super::state::{PlanState, StepState, StepStatus};
 use crate::session::Session;
+use trellis_domain::reading::DIRECT_STEP;
 use trellis_domain::reading::PlannedStep;
 use trellis_domain::record::{Body, Name, Observed, Reading, Record, TurnKind};
 
@@ -65,7 +65,7 @@ impl<'s> PlanState<'s> {
             | Reading::Failed { .. } => {}
         }
         if self.steps.is_empty() {
-            self.push(Plan::FALLBACK_GOAL, "", &[]);
+            self.push(DIRECT_STEP, "", &[]);
         }
         self.plans += 1;
         self.steps.iter_mut().filter(|step| step.status.is_finished()).for_each(|step| step.reviewed = true);

@@ -1,7 +1,7 @@
 //! JSON schemas of the replies, for providers that can enforce them. The readers accept more.
 
-use super::Plan;
 use serde_json::{Value, json};
+use trellis_domain::decision::option::{KEEP, REVISE};
 
 pub(super) fn plan(most: u32) -> Value {
     object(json!({ "steps": steps(1, most) }))
@@ -19,7 +19,7 @@ pub(super) fn step(options: &[String]) -> Value {
 /// A plan that is kept has no new steps.
 pub(super) fn revision(most: u32) -> Value {
     object(json!({
-        "decision": { "type": "string", "enum": [Plan::KEEP, Plan::REVISE] },
+        "decision": { "type": "string", "enum": [KEEP, REVISE] },
         "reason": { "type": "string" },
         "steps": steps(0, most),
     }))

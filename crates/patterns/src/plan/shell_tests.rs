@@ -7,6 +7,7 @@ use crate::contract::{Effect, Ending, Order, PromptOrder};
 use crate::session::Session;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use trellis_domain::reading::DIRECT_STEP;
 use trellis_domain::reading::PlannedStep;
 use trellis_domain::record::{Body, Name, Reading, TurnKind};
 
@@ -242,7 +243,7 @@ impl<'s> Shell<'s> {
                 }
             }
             if k == 0 && steps.is_empty() {
-                steps.push((PlannedStep { goal: super::Plan::FALLBACK_GOAL.into(), ..PlannedStep::default() }, 0));
+                steps.push((PlannedStep { goal: DIRECT_STEP.into(), ..PlannedStep::default() }, 0));
             }
         }
         steps

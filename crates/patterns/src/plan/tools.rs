@@ -1,11 +1,12 @@
 //! Which tools a plan sees, and the set that a step chooses from.
 
-use super::{Plan, PlanState, StepState};
+use super::{PlanState, StepState};
 use crate::session::{NO_STATE, Session};
 use crate::toolset::{self, ToolSet};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use trellis_domain::config::ToolItem;
+use trellis_domain::decision::option::{KEEP, NO_TOOL, REVISE};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
 
 /// The tools of the session's group that apply in a state. A tool with the name that stands for none cannot be
@@ -14,10 +15,10 @@ fn tools_in<'s>(session: &'s Session, state: &str) -> ToolSet<'s> {
     let group = session.accepted().and_then(|accepted| accepted.group.as_deref());
     let mut set = toolset::select(session.settings(), group, state);
     let before = set.offered.len();
-    set.offered.retain(|tool| tool.name != Plan::NO_TOOL);
+    set.offered.retain(|tool| tool.name != NO_TOOL);
     if set.offered.len() < before {
-        let reason = format!("name: in a plan, `{}` stands for no tool", Plan::NO_TOOL);
-        set.excluded.push(Excluded { name: Plan::NO_TOOL.to_owned(), reason });
+        let reason = format!("name: in a plan, `{NO_TOOL}` stands for no tool");
+        set.excluded.push(Excluded { name: NO_TOOL.to_owned(), reason });
     }
     set
 }
@@ -57,7 +58,7 @@ pub(super) fn described(tools: &[&ToolItem]) -> Value {
 /// The choice of a step before the model has replied: one of the tools, or none.
 pub(super) fn offered(session: &Session, tools: ToolSet<'_>) -> Decision {
     let names = tools.offered.iter().map(|tool| tool.name.clone());
-    let options = names.chain([Plan::NO_TOOL.to_owned()]).collect();
+    let options = names.chain([NO_TOOL.to_owned()]).collect();
     Decision {
         excluded: tools.excluded,
         ..undecided(session, DecisionKind::Tool, options, session.config_source("tool"))
@@ -67,11 +68,11 @@ pub(super) fn offered(session: &Session, tools: ToolSet<'_>) -> Decision {
 /// The choice of a planner before it has replied. The second asking is the last one: it says what holds if the reply
 /// cannot be used either.
 pub(super) fn review(session: &Session, last: bool) -> Decision {
-    let options = vec![Plan::KEEP.to_owned(), Plan::REVISE.to_owned()];
+    let options = vec![KEEP.to_owned(), REVISE.to_owned()];
     let id = session.id().map(ToString::to_string).unwrap_or_default();
     let decision = undecided(session, DecisionKind::Replan, options, format!("urn:trustgraph:agent:{id}/plan"));
     if last {
-        Decision { chosen: vec![Plan::KEEP.to_owned()], decided_by: DecidedBy::Fallback, ..decision }
+        Decision { chosen: vec![KEEP.to_owned()], decided_by: DecidedBy::Fallback, ..decision }
     } else {
         decision
     }

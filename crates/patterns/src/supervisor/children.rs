@@ -20,12 +20,14 @@ pub(super) fn fan_out(
     decisions: Vec<Decision>,
 ) -> Order {
     let Some((id, accepted)) = session.id().zip(session.accepted()) else {
-        let ending = crate::contract::Ending::failed(trellis_domain::run::Termination::Error, "the session has no root");
+        let ending =
+            crate::contract::Ending::failed(trellis_domain::run::Termination::Error, "the session has no root");
         return Order::End(ending);
     };
     let first: usize = session.fan_outs().map(|earlier| earlier.goals.len()).sum();
     let goals = drafts.iter().zip(first..).map(|(draft, index)| goal(id, accepted, round, index, draft)).collect();
-    let history = accepted.history.len() + session.fan_outs().count();
+    // Each round before this one is two steps: what was sent out, and what came of it.
+    let history = accepted.history.len() + 2 * session.fan_outs().count();
     Order::FanOut(Box::new(FannedOut {
         round,
         correlation: id.correlation(round),

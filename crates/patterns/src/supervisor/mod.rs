@@ -131,12 +131,11 @@ fn synthesise(session: &Session) -> Order {
         Err(order) => return order,
         Ok(replied) => replied,
     };
-    let missing: Vec<u32> = last_round(session).filter(|member| member.is_missing()).map(|member| member.index).collect();
+    let missing: Vec<u32> =
+        last_round(session).filter(|member| member.is_missing()).map(|member| member.index).collect();
     let reason = if missing.is_empty() { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
     match &replied.reading {
-        Reading::Answer { answer } => {
-            Order::End(Ending { missing, ..Ending::answered(reason, answer.text()) })
-        }
+        Reading::Answer { answer } => Order::End(Ending { missing, ..Ending::answered(reason, answer.text()) }),
         Reading::Unreadable { reason } | Reading::Failed { reason } => Order::End(without_synthesis(session, reason)),
         Reading::Action { .. }
         | Reading::Chosen { .. }
@@ -167,7 +166,10 @@ fn without_synthesis(session: &Session, reason: &str) -> Ending {
     let line = |(member, answer): &(&Member, &Document)| {
         format!("\n\n[finding {}] {}\n{}", member.index, member.goal, answer.text())
     };
-    let answer = format!("The findings could not be put together ({reason}). They are:{}", found.iter().map(line).collect::<String>());
+    let answer = format!(
+        "The findings could not be put together ({reason}). They are:{}",
+        found.iter().map(line).collect::<String>()
+    );
     let missing = last_round(session).filter(|member| member.is_missing()).map(|member| member.index).collect();
     Ending { reason: Termination::SubagentsPartial, answer, error: Some(reason.to_owned()), missing }
 }

@@ -1,6 +1,6 @@
 //! The prompts of a supervisor and the sets that they offer.
 
-use super::read::{AGAIN, ANSWER, GoalRules};
+use super::read::GoalRules;
 use super::{Supervisor, members, rounds};
 use crate::contract::{IMPLEMENTED, PromptOrder};
 use crate::react::cut;
@@ -8,6 +8,7 @@ use crate::reader::Reader;
 use crate::session::Session;
 use crate::toolset;
 use serde_json::{Map, Value, json};
+use trellis_domain::decision::option::{AGAIN, ANSWER};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::Member;
@@ -82,11 +83,9 @@ fn round_decision(session: &Session, decided_by: DecidedBy, excluded: Vec<Exclud
     options.retain(|option| excluded.iter().all(|excluded| excluded.name != *option));
     let enforcement = match decided_by {
         DecidedBy::Model => Enforcement::Validated,
-        DecidedBy::OnlyOption
-        | DecidedBy::Fallback
-        | DecidedBy::Caller
-        | DecidedBy::Supervisor
-        | DecidedBy::Rule => Enforcement::None,
+        DecidedBy::OnlyOption | DecidedBy::Fallback | DecidedBy::Caller | DecidedBy::Supervisor | DecidedBy::Rule => {
+            Enforcement::None
+        }
     };
     Decision { excluded, decided_by, enforcement, ..empty(session, DecisionKind::Round, "agent-pattern", options) }
 }
@@ -110,10 +109,13 @@ fn empty(session: &Session, kind: DecisionKind, source: &str, options: Vec<Strin
 /// The sets that goals choose from: none for the goals themselves, the patterns that may run below, the own groups.
 pub(super) fn offered(session: &Session) -> Vec<Decision> {
     let (patterns, excluded) = patterns(session);
+    let (chosen, groups) = groups(session);
+    let group = empty(session, DecisionKind::SubagentGroup, "tool", groups);
     vec![
         Decision { enforcement: Enforcement::None, ..empty(session, DecisionKind::Goals, "agent-pattern", Vec::new()) },
         Decision { excluded, ..empty(session, DecisionKind::SubagentPattern, "agent-pattern", patterns) },
-        empty(session, DecisionKind::SubagentGroup, "tool", groups(session)),
+        // A goal that names no group inherits: that is a rule, and known beforehand.
+        Decision { chosen, decided_by: DecidedBy::Rule, ..group },
     ]
 }
 
@@ -144,13 +146,21 @@ fn patterns(session: &Session) -> (Vec<String>, Vec<Excluded>) {
     (options, excluded)
 }
 
-/// A subagent's groups are among its parent's.
-fn groups(session: &Session) -> Vec<String> {
-    match session.accepted().and_then(|accepted| accepted.group.as_deref()) {
-        None => vec!["default".to_owned()],
-        Some(names) if names.iter().any(|name| name == "*") => toolset::known_groups(session.settings()),
-        Some(names) => names.to_vec(),
+/// The parent's own groups, and all that a subagent may have: they hold no tool that its parent may not use.
+fn groups(session: &Session) -> (Vec<String>, Vec<String>) {
+    let settings = session.settings();
+    let usual = ["default".to_owned()];
+    let own = session.accepted().and_then(|accepted| accepted.group.as_deref()).unwrap_or(&usual);
+    let known = toolset::known_groups(settings);
+    if own.iter().any(|name| name == "*") {
+        return (known.clone(), known);
     }
+    let within = |group: &String| {
+        let mut tools = settings.tools.values().filter(|tool| tool.groups.contains(group)).peekable();
+        tools.peek().is_some() && tools.all(|tool| tool.groups.iter().any(|name| own.contains(name)))
+    };
+    let narrower = known.into_iter().filter(|group| !own.contains(group) && within(group));
+    (own.to_vec(), own.iter().cloned().chain(narrower).collect())
 }
 
 fn rules(session: &Session) -> GoalRules {
@@ -204,7 +214,10 @@ fn goal_variables(session: &Session, offered: &[Decision]) -> Map<String, Value>
     put(
         &mut variables,
         "tools",
-        tools.iter().map(|tool| json!({ "name": tool.name, "description": tool.description, "groups": tool.groups })).collect(),
+        tools
+            .iter()
+            .map(|tool| json!({ "name": tool.name, "description": tool.description, "groups": tool.groups }))
+            .collect(),
     );
     put(&mut variables, "patterns", options(DecisionKind::SubagentPattern).iter().map(described).collect());
     put(&mut variables, "groups", json!(options(DecisionKind::SubagentGroup)));

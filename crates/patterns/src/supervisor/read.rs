@@ -3,6 +3,7 @@
 use crate::choice::{option_named, text};
 use crate::reader::ReadReply;
 use serde_json::Value;
+use trellis_domain::decision::option::{AGAIN, ANSWER};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::reading::GoalDraft;
@@ -16,8 +17,6 @@ pub struct GoalRules {
     pub most: u32,
 }
 
-pub(super) const ANSWER: &str = "answer";
-pub(super) const AGAIN: &str = "again";
 const GOAL_CHARS: usize = 2_000;
 const CONTEXT_CHARS: usize = 8_000;
 
@@ -68,7 +67,9 @@ pub(crate) fn read_review(raw: &str, rules: &GoalRules, mut offered: Vec<Decisio
     let wants_more = chosen.as_deref() == Some(AGAIN);
     if chosen.is_none() || (wants_more && written.is_empty()) {
         let reason = match chosen {
-            None => "the reply decides nothing; write {\"decision\": \"answer\"} or {\"decision\": \"again\", \"goals\": [...]}",
+            None => {
+                "the reply decides nothing; write {\"decision\": \"answer\"} or {\"decision\": \"again\", \"goals\": [...]}"
+            }
             Some(_) => "another round needs goals; write them, or decide to answer",
         };
         if let Some(decision) = &mut round {
@@ -187,7 +188,8 @@ pub(super) fn goal_decisions(goals: &[GoalDraft], offered: &[Decision], by: Deci
             Decision { chosen: chosen.into_iter().collect(), decided_by: by(named), ..decision }
         }));
         decisions.extend(set(DecisionKind::SubagentGroup).map(|decision| {
-            let chosen = draft.group.clone().unwrap_or_else(|| decision.options.clone());
+            // Not named means inherited, as the offered set says.
+            let chosen = draft.group.clone().unwrap_or_else(|| decision.chosen.clone());
             Decision { chosen, decided_by: by(draft.group.is_some()), ..decision }
         }));
     }

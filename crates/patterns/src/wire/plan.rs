@@ -2,12 +2,13 @@
 
 use super::history::{arguments_of, last_reply, thought_of};
 use super::step_type;
-use crate::plan::{Plan, PlanState, StepState, StepStatus};
+use crate::plan::{PlanState, StepState, StepStatus};
 use crate::react::PARSE_ERROR;
 use crate::session::Session;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use trellis_domain::decision::option::NO_TOOL;
 use trellis_domain::message::{self, AgentStep, PlanStep};
 use trellis_domain::record::{Name, Reading, Replied, TurnKind};
 
@@ -59,7 +60,7 @@ fn executed(session: &Session, state: &PlanState<'_>, step: &StepState<'_>) -> A
 
 fn tool_of(replied: &Replied) -> &str {
     match &replied.reading {
-        Reading::Step { tool, .. } => tool.as_deref().unwrap_or(Plan::NO_TOOL),
+        Reading::Step { tool, .. } => tool.as_deref().unwrap_or(NO_TOOL),
         Reading::Action { .. }
         | Reading::Answer { .. }
         | Reading::Chosen { .. }

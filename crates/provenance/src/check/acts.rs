@@ -5,9 +5,10 @@ use super::choices::{not_followed, of_kind};
 use crate::graph::{Graph, Subject};
 use crate::iri;
 use crate::trace::Decision;
-use crate::vocabulary::{AGAIN, ANSWER, KEEP, REVISE, prov, tg, trellis};
+use crate::vocabulary::{prov, tg, trellis};
 use std::collections::BTreeSet;
 use trellis_domain::decision::DecisionKind;
+use trellis_domain::decision::option::{AGAIN, ANSWER, KEEP, REVISE};
 
 pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {
     let mut faults: Vec<Fault> = graph.of_class(tg::class::STEP_RESULT).filter_map(|step| goal(graph, step)).collect();

@@ -25,6 +25,7 @@ pub(super) fn question(session: &Session, header: &Header, accepted: &Accepted) 
         .links(tg::PARENT_SESSION_ID, parent.map(|parent| iri::session(&parent.session)))
         .texts(trellis::SIBLING_INDEX, parent.map(|parent| parent.index))
         .texts(trellis::TOOL_GROUP, accepted.group.iter().flatten())
+        .links(trellis::EARLIER_QUESTION, accepted.earlier.iter().map(|earlier| iri::session(&earlier.run)))
         .marks(header.attempt, header.late);
     let run = Node::new(iri::run(&session.id))
         .types(&[prov::class::ACTIVITY])

@@ -20,7 +20,6 @@ mod review;
 mod step;
 
 pub use event::Event;
-pub use plan::DIRECT_STEP;
 
 use crate::asking::Question;
 use crate::node::Node;

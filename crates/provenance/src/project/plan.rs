@@ -8,11 +8,8 @@ use crate::iri;
 use crate::node::Node;
 use crate::session::Session;
 use crate::vocabulary::{prov, tg, trellis};
-use trellis_domain::reading::PlannedStep;
+use trellis_domain::reading::{DIRECT_STEP, PlannedStep};
 use trellis_domain::record::{Header, Reading};
-
-/// The goal of the only step when no plan could be got from the model.
-pub const DIRECT_STEP: &str = "Answer the question directly";
 
 /// The plan that a reply settles; nothing if the question is asked again, if the plan stays as it is, or if there will
 /// never be a reply. A plan that is kept is told of by the next event.

@@ -10,6 +10,7 @@ use crate::show::follow::Follow;
 use crate::show::note;
 use serde_json::json;
 use trellis_domain::document::Document;
+use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Body, Ended, Name};
 use trellis_domain::run::RunSummary;
@@ -24,11 +25,14 @@ pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
     let question = if ask.question == "-" { read_input("the question")? } else { ask.question.clone() };
     check_session(ask)?;
     let operator = limits::of_operator(global, &[])?;
+    let request = limits::of_request(&ask.limit)?;
+    limits::held(&request, &operator).iter().filter(|_| !global.quiet).for_each(|held| note(held));
     let mut interrupt = Interrupt::new()?;
     let app = App::open(global, "ask").await?;
     let orchestrator = app.orchestrator(operator)?;
     let conversation = conversation(&app, ask).await?;
-    let run = orchestrator.accept(read_question(&app, ask, question.trim().to_owned(), conversation)?).await?.run;
+    let run =
+        orchestrator.accept(read_question(&app, ask, question.trim().to_owned(), conversation, request)?).await?.run;
     if ask.session.as_deref().is_some_and(|session| session != run.as_str()) {
         note(&format!("this session id belongs to another question; this run is {run}"));
     }
@@ -88,7 +92,13 @@ async fn conversation(app: &App, ask: &Ask) -> Result<String, Failure> {
     }
 }
 
-fn read_question(app: &App, ask: &Ask, question: String, conversation_id: String) -> Result<Question, Failure> {
+fn read_question(
+    app: &App,
+    ask: &Ask,
+    question: String,
+    conversation_id: String,
+    limits: SomeLimits,
+) -> Result<Question, Failure> {
     Ok(Question {
         scope: app.scope.clone(),
         request_id: RequestId::new(&app.world.fresh_id()).map_err(Failure::unexpected)?,
@@ -103,7 +113,7 @@ fn read_question(app: &App, ask: &Ask, question: String, conversation_id: String
             task_type: ask.task_type.clone().unwrap_or_default(),
             ..AgentRequest::default()
         },
-        limits: limits::of_request(&ask.limit)?,
+        limits,
         names: UnknownNames::Refuse,
     })
 }

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
+use crate::limits;
 use crate::show::{clean, print_json, print_line};
 use serde_json::json;
 use trellis_orchestrator::ports::{Config, Journal};
@@ -20,6 +21,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let (_, items) = app.store.config.all(app.workspace()).await?;
     let problems: Vec<_> = super::config::problems(&settings, &items).iter().map(ToString::to_string).collect();
     let chain = app.store.check();
+    let limits = limits::of_operator(global, &[]);
     let (open, lag) = (app.store.journal.open_runs(), app.store.graph.lag()?);
     let findings = [
         Finding {
@@ -46,6 +48,15 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             },
         },
         Finding {
+            what: "limits",
+            good: limits.is_ok(),
+            says: match &limits {
+                Ok(limits) => Some(limits::described(limits)).filter(|text| !text.is_empty()),
+                Err(failure) => Some(failure.message.clone()),
+            }
+            .unwrap_or_else(|| "as built in".to_owned()),
+        },
+        Finding {
             what: "open runs",
             good: true,
             says: if open == 0 { "none".to_owned() } else { format!("{open}; `trellis resume` finishes them") },
@@ -70,7 +81,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             ))?;
         }
     }
-    Ok(match (chain.is_ok(), problems.is_empty()) {
+    Ok(match (chain.is_ok(), problems.is_empty() && limits.is_ok()) {
         (true, true) => Exit::Ok,
         (false, _) => Exit::DataFolder,
         (true, false) => Exit::InvalidConfig,

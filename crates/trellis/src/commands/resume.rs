@@ -19,9 +19,7 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
     let mut interrupt = Interrupt::new()?;
     let app = App::open_existing(global, "resume")?;
     let orchestrator = app.orchestrator(operator)?;
-    // Runs of every workspace: whoever resumes a folder finishes all that is in it.
-    let turns = app.store.journal.due_turns(app.world.now().plus_ms(u64::MAX / 2000)).await?;
-    let open: BTreeSet<_> = turns.into_iter().map(|turn| (turn.key.scope.workspace, turn.key.run)).collect();
+    let open = open_runs(&app).await?;
     let mut serving = Serving::start(&orchestrator);
     let mut finished = Vec::new();
     let mut unreadable = Vec::new();
@@ -51,6 +49,21 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Runs of every workspace: whoever resumes a folder finishes all that is in it. A run that has ended may have left a
+/// turn behind, which whoever takes it closes; there is nothing to finish in it.
+async fn open_runs(app: &App) -> Result<BTreeSet<(Workspace, RunId)>, Failure> {
+    let turns = app.store.journal.due_turns(app.world.now().plus_ms(u64::MAX / 2000)).await?;
+    let mut open: BTreeSet<_> = turns.into_iter().map(|turn| (turn.key.scope.workspace, turn.key.run)).collect();
+    for (workspace, run) in open.clone() {
+        // What cannot be read is told with its name later on.
+        let summary = app.store.journal.run(&workspace, &run).await.ok().flatten();
+        if summary.is_some_and(|summary| summary.state.is_end()) {
+            open.remove(&(workspace, run));
+        }
+    }
+    Ok(open)
 }
 
 fn finished_line(global: &Global, run: &RunId, ended: &Ended) -> serde_json::Value {

@@ -79,7 +79,7 @@ struct Source {
 
 /// The operator's limits, from everywhere.
 pub(crate) fn of_operator(global: &Global, flags: &[Limit]) -> Result<OperatorLimits, Failure> {
-    let file = match settings_file(global)? {
+    let file = match settings_file(global) {
         Some(path) => file::read(&path).map_err(Failure::usage)?,
         None => Source::default(),
     };
@@ -89,6 +89,36 @@ pub(crate) fn of_operator(global: &Global, flags: &[Limit]) -> Result<OperatorLi
     }));
     let flags = Source { usual: flags.to_vec(), maximum: Vec::new() };
     merged(&[file, environment.map_err(Failure::usage)?, flags]).map_err(Failure::unexpected)
+}
+
+/// What of a request is above the operator's maximum, in words.
+pub(crate) fn held(request: &SomeLimits, operator: &OperatorLimits) -> Vec<String> {
+    let (wished, maximum) = (members(request), members(&operator.maximum));
+    let above = |(name, wish): (&String, &u64)| {
+        let most = maximum.get(name).filter(|most| *most < wish)?;
+        Some(format!("{name} is held to {most}, the operator's maximum"))
+    };
+    wished.iter().filter_map(above).collect()
+}
+
+/// What differs from what is built in, in words; nothing if nothing does.
+pub(crate) fn described(operator: &OperatorLimits) -> String {
+    let built_in = members(&Limits::default());
+    let usual = members(&operator.usual).into_iter().filter(|(name, value)| built_in.get(name) != Some(value));
+    let listed = |limits: Vec<(String, u64)>| {
+        let words = limits.iter().map(|(name, value)| format!("{name} {value}"));
+        words.collect::<Vec<_>>().join(", ")
+    };
+    let (usual, most) = (listed(usual.collect()), listed(members(&operator.maximum).into_iter().collect()));
+    let most = if most.is_empty() { most } else { format!("at most {most}") };
+    [usual, most].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// Limits by name.
+fn members(limits: &impl serde::Serialize) -> BTreeMap<String, u64> {
+    let value = serde_json::to_value(limits).ok();
+    let members = value.as_ref().and_then(Value::as_object).into_iter().flatten();
+    members.filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect()
 }
 
 /// The weakest source first.
@@ -115,14 +145,14 @@ fn of_environment(variables: impl IntoIterator<Item = (String, String)>) -> Resu
 
 /// `--settings`, else `TRELLIS_SETTINGS`, else `trellis/trellis.toml` in the platform's configuration directory if it
 /// is there.
-fn settings_file(global: &Global) -> Result<Option<PathBuf>, Failure> {
+fn settings_file(global: &Global) -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     let named = || std::env::var_os("TRELLIS_SETTINGS").filter(|file| !file.is_empty()).map(PathBuf::from);
     if let Some(file) = global.settings.clone().or_else(named) {
-        return Ok(Some(file));
+        return Some(file);
     }
     let usual = etcetera::choose_base_strategy().ok().map(|base| base.config_dir().join("trellis/trellis.toml"));
-    Ok(usual.filter(|file| Path::exists(file)))
+    usual.filter(|file| Path::exists(file))
 }
 
 #[cfg(test)]

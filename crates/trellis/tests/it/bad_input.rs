@@ -51,8 +51,14 @@ fn unknown_names_are_refused_with_the_known_ones() {
         assert_eq!(code, 2, "{message}");
         assert!(message.contains(expected), "{message}");
     };
-    refused(&["--pattern", "telepathy"], "there is no pattern `telepathy`; choose one of react");
-    refused(&["--task-type", "gossip"], "there is no task type `gossip`; choose one of general");
+    refused(
+        &["--pattern", "telepathy"],
+        "there is no pattern `telepathy`; choose one of plan-then-execute, react, supervisor",
+    );
+    refused(
+        &["--task-type", "gossip"],
+        "there is no task type `gossip`; choose one of general, research, risk-assessment, summarisation",
+    );
     refused(&["--group", "nobody"], "no tool is in group `nobody`; choose from default");
     refused(&["--session", "a b"], "the session id \"a b\" contains ' '");
     refused(&["--conversation", "a/b"], "the conversation id \"a/b\" contains '/'");

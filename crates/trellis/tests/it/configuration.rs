@@ -1,6 +1,8 @@
 //! Configuration from the command line, and that it changes what runs do.
 
 use crate::{fails, json, ok, stderr, trellis};
+use serde_json::Value;
+use std::path::Path;
 use std::process::Stdio;
 use tempfile::TempDir;
 
@@ -104,4 +106,86 @@ fn a_run_stays_with_the_configuration_it_started_with() {
     assert!(tools_used("before") > 0, "the tools of its own configuration");
     assert_eq!(tools_used("after"), 0, "new runs see the change");
     assert_eq!(fails(data.path(), &["verify", "before"]).0, 0);
+}
+
+fn put(data: &Path, kind: &str, key: &str, value: &str) -> String {
+    let output = crate::run(data, &["config", "put", kind, key, value]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    stderr(&output)
+}
+
+/// The options and the choice of a run's routing, task type first.
+fn routing(data: &Path, run: &str) -> [(Vec<String>, String, String); 2] {
+    let show = json(data, &["run", "show", run]);
+    let decisions = show["sessions"][0]["steps"][0]["decisions"].clone();
+    ["task-type", "pattern"].map(|kind| {
+        let decision = decisions.as_array().unwrap().iter().find(|decision| decision["kind"] == kind).unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let options = decision["options"].as_array().unwrap().iter().map(text).collect();
+        (options, text(&decision["chosen"][0]), text(&decision["decided_by"]))
+    })
+}
+
+#[test]
+fn a_new_task_type_is_offered_to_the_next_question_without_a_restart() {
+    let data = TempDir::new().unwrap();
+    ok(data.path(), &["ask", "What is a trellis?", "--session", "before"]);
+    let [(before, ..), _] = routing(data.path(), "before");
+    let task_type = r#"{"name":"OSINT","description":"Open sources","valid_patterns":["react","supervisor"]}"#;
+    assert_eq!(put(data.path(), "agent-task-type", "OSINT", task_type).matches("warning").count(), 0);
+    ok(data.path(), &["ask", "What is a trellis?", "--session", "after"]);
+    let [(after, chosen, by), _] = routing(data.path(), "after");
+    assert_eq!(after.len(), before.len() + 1, "{after:?}");
+    assert!(after.contains(&"OSINT".to_owned()) && !before.contains(&"OSINT".to_owned()), "keys keep their case");
+    assert_eq!((chosen.as_str(), by.as_str()), ("general", "model"));
+    // The caller may name it, as it is written.
+    ok(data.path(), &["ask", "What is a trellis?", "--task-type", "OSINT", "--session", "named"]);
+    let [(_, chosen, by), (patterns, ..)] = routing(data.path(), "named");
+    assert_eq!((chosen.as_str(), by.as_str()), ("OSINT", "caller"));
+    assert_eq!(patterns, ["react", "supervisor"]);
+    let (code, message) = fails(data.path(), &["ask", "Why?", "--task-type", "osint"]);
+    assert_eq!((code, message.contains("there is no task type `osint`")), (2, true), "{message}");
+    ok(data.path(), &["config", "delete", "agent-task-type", "OSINT"]);
+    ok(data.path(), &["ask", "What is a trellis?", "--session", "without"]);
+    assert_eq!(routing(data.path(), "without")[0].0, before);
+    for run in ["before", "after", "named", "without"] {
+        ok(data.path(), &["verify", run]);
+    }
+}
+
+#[test]
+fn a_pattern_that_nothing_defines_is_told_and_never_offered() {
+    let data = TempDir::new().unwrap();
+    let task_type = r#"{"name":"duel","valid_patterns":["debate","react"]}"#;
+    let told = put(data.path(), "agent-task-type", "duel", task_type);
+    assert!(
+        told.contains("warning: agent-task-type/duel: field `valid_patterns`: there is no pattern `debate`"),
+        "{told}"
+    );
+    ok(data.path(), &["ask", "Why?", "--task-type", "duel", "--session", "duel"]);
+    let [_, (patterns, chosen, by)] = routing(data.path(), "duel");
+    assert_eq!(
+        (patterns.as_slice(), chosen.as_str(), by.as_str()),
+        (&["react".to_owned()][..], "react", "only-option")
+    );
+    let tree = ok(data.path(), &["run", "show", "duel"]);
+    assert!(tree.contains("not offered: debate (not defined in the configuration)"), "{tree}");
+    // Defined, but nothing runs it: excluded for that reason.
+    put(data.path(), "agent-pattern", "debate", r#"{"name":"debate","description":"Two sides"}"#);
+    ok(data.path(), &["ask", "Why?", "--task-type", "duel", "--session", "later"]);
+    assert!(ok(data.path(), &["run", "show", "later"]).contains("not offered: debate (not implemented)"));
+    ok(data.path(), &["verify", "later"]);
+}
+
+#[test]
+fn a_prompt_that_a_pattern_needs_is_missed_by_the_doctor() {
+    let data = TempDir::new().unwrap();
+    let told = crate::run(data.path(), &["config", "delete", "prompt", "template.supervisor-decompose"]);
+    let warning =
+        "warning: prompt/template.supervisor-decompose: field `value`: is missing, and pattern `supervisor` needs it";
+    assert!(stderr(&told).contains(warning), "{}", stderr(&told));
+    assert_eq!(fails(data.path(), &["doctor"]).0, 6);
+    let output = crate::run(data.path(), &["ask", crate::PARTNER, "--quiet"]);
+    assert_eq!(output.status.code(), Some(10), "{}", stderr(&output));
+    assert!(stderr(&output).contains("there is no prompt `supervisor-decompose`"), "{}", stderr(&output));
 }

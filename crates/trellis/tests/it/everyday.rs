@@ -1,6 +1,6 @@
 //! Asking, looking, checking, exporting.
 
-use crate::{PARTNER, json, ok, run, stderr, stdout, trellis};
+use crate::{PARTNER, json, ok, run, stderr, stdout, steps, trellis};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -9,13 +9,13 @@ use tempfile::TempDir;
 #[test]
 fn the_answer_is_on_stdout_and_the_steps_are_on_stderr() {
     let data = TempDir::new().unwrap();
-    let output = run(data.path(), &["ask", PARTNER]);
+    let output = run(data.path(), &["ask", PARTNER, "--pattern", "react"]);
     assert!(output.status.success());
     let (answer, steps) = (stdout(&output), stderr(&output));
     assert!(answer.starts_with("## Partner risk profile: Company X"), "{answer}");
     assert!(answer.contains("Scripted by the rehearsal model"), "the rehearsal is honest");
     assert!(!answer.contains("routing") && !answer.contains('\u{1b}'), "nothing but the answer");
-    assert!(steps.contains("pattern react (1 of 1, only option)"), "{steps}");
+    assert!(steps.contains("● react ○ plan-then-execute ○ supervisor (by caller)"), "{steps}");
     for word in ["thought", "financial-data(", "regulatory-filings(", "news-search(", "result", "trellis verify"] {
         assert!(steps.contains(word), "{word} is missing in {steps}");
     }
@@ -66,15 +66,13 @@ fn json_gives_one_object_and_ndjson_one_event_per_line() {
 #[test]
 fn show_export_and_sparql_agree_and_a_rebuild_changes_nothing() {
     let data = TempDir::new().unwrap();
-    ok(data.path(), &["ask", PARTNER]);
+    ok(data.path(), &["ask", PARTNER, "--pattern", "react"]);
     ok(data.path(), &["ask", "What else?"]);
     let show = json(data.path(), &["run", "show", "@2"]);
     let session = &show["sessions"][0];
     assert_eq!(session["question"], PARTNER);
-    let steps: Vec<_> =
-        session["steps"].as_array().unwrap().iter().map(|step| step["step"].as_str().unwrap()).collect();
     let iteration = ["analysis", "observation"];
-    assert_eq!(steps, [&["routing"][..], &iteration, &iteration, &iteration, &["conclusion"]].concat());
+    assert_eq!(steps(session), [&["routing"][..], &iteration, &iteration, &iteration, &["conclusion"]].concat());
 
     // Every statement of the export is in the graph, and the graph has no more about this run.
     let run = show["run_id"].as_str().unwrap();

@@ -1,7 +1,7 @@
 //! A real process is killed (SIGKILL) at every commit boundary of a run, and during a batch of runs. Every
 //! run gets exactly one end, and no recorded call is made again.
 
-use crate::{PARTNER, json, ok, run, stderr, trellis};
+use crate::{PARTNER, json, ok, run, stderr, steps, steps_of, trellis};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -22,15 +22,19 @@ fn calls(log: &str) -> Vec<String> {
 /// The calls whose outcome is recorded, as the record itself tells.
 fn recorded(data: &Path, run: &str) -> BTreeSet<String> {
     let show = json(data, &["run", "show", run]);
-    let steps = show["sessions"][0]["steps"].as_array().unwrap();
-    let id = |step: &Value| step["id"].as_str().unwrap().trim_start_matches("urn:trustgraph:agent:").to_owned();
-    let calls = steps.iter().filter(|step| matches!(step["step"].as_str(), Some("analysis" | "observation")));
-    calls.map(id).collect()
+    let sessions = show["sessions"].as_array().unwrap().iter();
+    let steps = sessions.flat_map(|session| session["steps"].as_array().unwrap());
+    let calls = steps.filter(|step| !matches!(step["step"].as_str(), Some("routing" | "conclusion" | "finding")));
+    calls.map(|step| short_name(&step["id"])).collect()
+}
+
+fn short_name(id: &Value) -> String {
+    id.as_str().unwrap().trim_start_matches("urn:trustgraph:agent:").to_owned()
 }
 
 /// An `ask` whose calls are logged and whose events can be read.
-fn logged(data: &Path, session: &str, delay_ms: &str) -> Child {
-    trellis(data, &["ask", PARTNER, "--session", session, "--output", "ndjson", "--color", "never"])
+fn logged(data: &Path, arguments: &[&str], delay_ms: &str) -> Child {
+    trellis(data, &[&["ask", PARTNER, "--output", "ndjson", "--color", "never"], arguments].concat())
         .env("RUST_LOG", "trellis_orchestrator=debug")
         .env("TRELLIS_REHEARSAL_DELAY_MS", delay_ms)
         .stdout(Stdio::piped())
@@ -39,17 +43,29 @@ fn logged(data: &Path, session: &str, delay_ms: &str) -> Child {
         .unwrap()
 }
 
-/// Kills the process once the event with this number was printed, which happens after its commit.
-fn kill_after(mut child: Child, seq: u64) {
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    for line in lines {
+/// One agent alone.
+fn alone(data: &Path, session: &str, delay_ms: &str) -> Child {
+    logged(data, &["--pattern", "react", "--session", session], delay_ms)
+}
+
+/// Kills the process once the event with this number was printed, which happens after its commit. Gives the names
+/// of what was recorded until then.
+fn kill_after(mut child: Child, seq: u64) -> BTreeSet<String> {
+    let (mut seen, mut reached) = (BTreeSet::new(), false);
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
         let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        if event["type"] == "step.completed" && event["kind"] != "routing" {
+            seen.insert(short_name(&event["step_id"]));
+        }
         if event["seq"] == seq {
+            reached = true;
             break;
         }
     }
+    assert!(reached, "the run has no event {seq}");
     child.kill().unwrap();
     child.wait().unwrap();
+    seen
 }
 
 /// Presses Ctrl-C once the run has started.
@@ -72,9 +88,25 @@ fn resume(data: &Path) -> Vec<String> {
 fn assert_whole(data: &Path, run: &str) {
     let show = json(data, &["run", "show", run]);
     assert_eq!(show["state"], "answered", "{run}");
-    let steps = show["sessions"][0]["steps"].as_array().unwrap();
-    assert_eq!(steps.iter().filter(|step| step["step"] == "conclusion").count(), 1, "{run} ends once");
-    assert_eq!(steps.len(), 8, "{run}: routing, three times analysis and observation, conclusion");
+    let session = &show["sessions"][0];
+    assert_eq!(steps_of(session, "conclusion").len(), 1, "{run} ends once");
+    assert_eq!(steps(session).len(), 8, "{run}: routing, three times analysis and observation, conclusion");
+    ok(data, &["verify", run]);
+}
+
+/// A supervisor and four subagents: one end each, and one join.
+fn assert_joined(data: &Path, run: &str, when: &str) {
+    let show = json(data, &["run", "show", run]);
+    assert_eq!(show["state"], "answered", "{when}");
+    let sessions = show["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 5, "{when}");
+    for session in sessions {
+        let ends = steps(session).iter().filter(|step| matches!(**step, "conclusion" | "synthesis")).count();
+        assert_eq!(ends, 1, "{when}: {session}");
+    }
+    let [decomposition] = steps_of(&sessions[0], "decomposition")[..] else { panic!("{when}: one fan-out") };
+    assert_eq!(decomposition["fan_out"]["join"]["findings"].as_array().unwrap().len(), 4, "{when}");
+    assert_eq!(steps_of(&sessions[0], "finding").len(), 4, "{when}");
     ok(data, &["verify", run]);
 }
 
@@ -82,13 +114,33 @@ fn assert_whole(data: &Path, run: &str) {
 fn killed_at_any_commit_a_run_goes_on_and_pays_nothing_twice() {
     for seq in 1..=10 {
         let data = TempDir::new().unwrap();
-        kill_after(logged(data.path(), "run", "3"), seq);
-        let before = recorded(data.path(), "run");
+        let seen = kill_after(alone(data.path(), "run", "3"), seq);
+        let before: BTreeSet<_> = recorded(data.path(), "run").union(&seen).cloned().collect();
         let repeated: Vec<_> = resume(data.path()).into_iter().filter(|call| before.contains(call)).collect();
         assert!(repeated.is_empty(), "killed after event {seq}, {repeated:?} were made again");
         assert_whole(data.path(), "run");
         assert!(resume(data.path()).is_empty(), "nothing is left to do");
     }
+}
+
+/// Several at a time, so that the whole does not take a minute.
+#[test]
+fn killed_at_any_commit_of_a_supervisor_every_session_ends_once_and_the_join_happens_once() {
+    const RECORDS: u64 = 36;
+    let killed = |seq: u64| {
+        let data = TempDir::new().unwrap();
+        let seen = kill_after(logged(data.path(), &["--session", "run"], "1"), seq);
+        let before: BTreeSet<_> = recorded(data.path(), "run").union(&seen).cloned().collect();
+        let repeated: Vec<_> = resume(data.path()).into_iter().filter(|call| before.contains(call)).collect();
+        assert!(repeated.is_empty(), "killed after event {seq}, {repeated:?} were made again");
+        assert_joined(data.path(), "run", &format!("killed after event {seq}"));
+        assert!(resume(data.path()).is_empty(), "nothing is left to do");
+    };
+    std::thread::scope(|scope| {
+        for lane in 1..=4 {
+            scope.spawn(move || (lane..=RECORDS).step_by(4).for_each(killed));
+        }
+    });
 }
 
 #[test]
@@ -98,7 +150,7 @@ fn killed_during_a_batch_every_run_ends_once() {
     let names: Vec<String> = (0..RUNS).map(|n| format!("run-{n}")).collect();
     for name in &names {
         // Accepted, and left at once: an open run for the batch.
-        interrupt(logged(data.path(), name, "200"));
+        interrupt(alone(data.path(), name, "200"));
     }
     // Three processes work on the whole batch and are killed after so many calls.
     for calls_before_kill in [3, 9, 14] {
@@ -137,7 +189,7 @@ fn an_interrupt_stops_watching_and_says_how_to_go_on() {
     let data = TempDir::new().unwrap();
     // More often than a request may be cut short: being asked to stop is no fault of the request.
     for _ in 0..7 {
-        let output = interrupt(logged(data.path(), "mine", "300"));
+        let output = interrupt(alone(data.path(), "mine", "300"));
         assert_eq!(output.status.code(), Some(130));
         assert!(
             stderr(&output).contains("run mine is not finished: `trellis resume` continues it"),
@@ -152,7 +204,7 @@ fn an_interrupt_stops_watching_and_says_how_to_go_on() {
 #[test]
 fn interrupting_resume_does_not_count_against_the_runs() {
     let data = TempDir::new().unwrap();
-    interrupt(logged(data.path(), "mine", "300"));
+    interrupt(alone(data.path(), "mine", "300"));
     for _ in 0..6 {
         let mut child = trellis(data.path(), &["resume", "--color", "never"])
             .env("RUST_LOG", "trellis_orchestrator=debug")
@@ -174,7 +226,7 @@ fn interrupting_resume_does_not_count_against_the_runs() {
 fn a_reader_that_goes_away_does_not_count_against_the_run() {
     let data = TempDir::new().unwrap();
     for _ in 0..7 {
-        let mut child = logged(data.path(), "mine", "20");
+        let mut child = alone(data.path(), "mine", "20");
         let mut line = String::new();
         // Reads one line and goes away, as `head -1` does.
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -189,7 +241,7 @@ fn a_reader_that_goes_away_does_not_count_against_the_run() {
 #[test]
 fn the_next_ask_finishes_open_runs_too() {
     let data = TempDir::new().unwrap();
-    kill_after(logged(data.path(), "old", "100"), 2);
+    kill_after(alone(data.path(), "old", "100"), 2);
     let output = trellis(data.path(), &["ask", "Another?", "--session", "new"])
         .env("TRELLIS_REHEARSAL_DELAY_MS", "5")
         .output()

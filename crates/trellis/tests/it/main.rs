@@ -3,20 +3,30 @@
 
 mod bad_input;
 mod configuration;
+mod conversation;
 mod everyday;
 mod killed;
+mod limits;
+mod scenarios;
 
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 
+/// The specification's worked example: a supervisor with four subagents.
 pub(crate) const PARTNER: &str = "Assess the risk profile of Company X as a potential partner";
+/// A plan with a step that fails, and its revision.
+pub(crate) const TRACE: &str = "Trace step by step how Company X came to its present owners";
+/// A supervisor below a supervisor, and a sibling that stays silent.
+pub(crate) const COMPARE: &str = "Compare Company X and Company Y as potential partners by risk";
 
 /// A command on this data folder, with a rehearsal that does not dawdle.
 pub(crate) fn trellis(data: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trellis"));
     command.args(arguments).arg("--data").arg(data);
     command.env_remove("RUST_LOG").env("TRELLIS_REHEARSAL_DELAY_MS", "0").env_remove("TRELLIS_DATA");
+    // Nobody's own settings count here.
+    command.env_remove("TRELLIS_SETTINGS").env("XDG_CONFIG_HOME", data.join("no-settings"));
     command
 }
 
@@ -42,6 +52,16 @@ pub(crate) fn ok(data: &Path, arguments: &[&str]) -> String {
 pub(crate) fn json(data: &Path, arguments: &[&str]) -> Value {
     let text = ok(data, &[arguments, &["--output", "json"]].concat());
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The words for the steps of a session of `run show`.
+pub(crate) fn steps(session: &Value) -> Vec<&str> {
+    session["steps"].as_array().unwrap().iter().map(|step| step["step"].as_str().unwrap()).collect()
+}
+
+/// The steps of that kind.
+pub(crate) fn steps_of<'a>(session: &'a Value, kind: &str) -> Vec<&'a Value> {
+    session["steps"].as_array().unwrap().iter().filter(|step| step["step"] == kind).collect()
 }
 
 /// The exit code and message of a command that must fail.

@@ -40,22 +40,21 @@ impl Follow {
         }
     }
 
-    /// `● supervisor ○ react  by model`.
+    /// `● supervisor ○ react (by model)`.
     fn options(&self, decision: &Decision) -> String {
         let marks = self.screen.marks;
-        let mark = |option: &String| if decision.chosen.contains(option) { marks.chosen } else { marks.offered };
-        let options: Vec<_> = decision.options.iter().map(|option| format!("{} {option}", mark(option))).collect();
-        format!("{}  by {}", options.join(" "), decision.decided_by)
+        // The chosen one first: it must be seen where a line is too short for all.
+        let (chosen, rest): (Vec<_>, Vec<_>) =
+            decision.options.iter().partition(|option| decision.chosen.contains(option));
+        let marked = |mark: &'static str, options: Vec<&String>| {
+            options.into_iter().map(|option| format!("{mark} {option}")).collect::<Vec<_>>()
+        };
+        let options = [marked(marks.chosen, chosen), marked(marks.offered, rest)].concat();
+        format!("{} (by {})", options.join(" "), decision.decided_by)
     }
 
     /// A plan or its revision, step by step.
-    pub(super) fn planned(
-        &mut self,
-        record: &Record,
-        steps: &[PlannedStep],
-        mended: &[String],
-        cost: &str,
-    ) {
+    pub(super) fn planned(&mut self, record: &Record, steps: &[PlannedStep], mended: &[String], cost: &str) {
         let session = &record.header.session;
         let who = self.cast.agent(session);
         // Numbers are never used again: a revision goes on behind all earlier steps.

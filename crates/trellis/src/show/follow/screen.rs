@@ -120,8 +120,11 @@ impl Screen {
     pub(super) fn entry(&self, label: &Label, text: &str, behind: &str) {
         let indent = width(&self.label(label)) + width(self.marks.tool) + 1 + WORD + 1;
         let taken = indent + if behind.is_empty() { 0 } else { width(behind) + 2 };
-        let text = format!("{}{}  {}", " ".repeat(indent), excerpt(text, self.room(taken)), clean(behind).dimmed());
-        self.print(&text, /* dimmed */ false);
+        let mut line = " ".repeat(indent) + &excerpt(text, self.room(taken));
+        if !behind.is_empty() {
+            line.extend(["  ".to_owned(), clean(behind).dimmed().to_string()]);
+        }
+        self.print(&line, /* dimmed */ false);
     }
 
     fn print(&self, line: &str, dimmed: bool) {

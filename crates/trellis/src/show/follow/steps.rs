@@ -7,8 +7,8 @@ use crate::show::{excerpt, note, seconds, tokens};
 use serde_json::{Map, Value};
 use trellis_domain::SessionId;
 use trellis_domain::document::{Document, Payload};
+use trellis_domain::reading::DIRECT_STEP;
 use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Reading, Record, Replied};
-use trellis_patterns::plan::Plan;
 
 const THINKING: &str = "thinking";
 
@@ -16,8 +16,7 @@ impl Follow {
     pub(super) fn accepted(&mut self, session: &SessionId, accepted: &Accepted) {
         let who = self.cast.agent(session);
         if let (Some(conversation), false) = (&accepted.conversation, accepted.earlier.is_empty()) {
-            let text =
-                format!("{} of conversation {conversation} are known", plural(accepted.earlier.len(), "question"));
+            let text = format!("{} of conversation {conversation}", plural(accepted.earlier.len(), "question"));
             self.screen.line(&Line::new(self.screen.marks.thought, "earlier").text(text));
         }
         self.cast.is_doing(who, THINKING);
@@ -42,7 +41,7 @@ impl Follow {
                 let text = format!("could not be read: {}", excerpt(reason, WIDTH));
                 self.screen.line(&Line::new(marks.bad, "reply").of(who).text(text).cost(cost));
                 if record.header.name == Name::plan(0).retry() {
-                    self.cast.add_step(session, 0, Plan::FALLBACK_GOAL);
+                    self.cast.add_step(session, 0, DIRECT_STEP);
                 }
             }
             Reading::Failed { reason } => {
@@ -96,7 +95,7 @@ impl Follow {
         let named = |(name, value): (&String, &Value)| format!("{name}: {value}");
         let arguments: Vec<_> = arguments.iter().map(named).collect();
         let call = excerpt(&format!("{tool}({})", arguments.join(", ")), WIDTH);
-        self.cast.is_doing(who.clone(), &format!("{tool} is at work"));
+        self.cast.is_doing(who.clone(), tool);
         self.screen.line(&Line::new(self.screen.marks.tool, "tool").of(who).text(call).cost(cost));
     }
 

@@ -13,12 +13,7 @@ use trellis_provenance::trace::{
 
 impl Tree<'_> {
     /// The fan-out with an agent's session for each goal; then the join with its findings.
-    pub(super) fn decomposition(
-        &self,
-        session: &SessionTrace,
-        decomposition: &Decomposition,
-        path: &str,
-    ) -> Vec<Node> {
+    pub(super) fn decomposition(&self, session: &SessionTrace, decomposition: &Decomposition, path: &str) -> Vec<Node> {
         let (own, of_goals): (Vec<_>, Vec<_>) =
             decomposition.decisions.iter().partition(|decision| decision.goal.is_none());
         let round = if decomposition.round > 1 { format!(", round {}", decomposition.round) } else { String::new() };
@@ -51,8 +46,12 @@ impl Tree<'_> {
             None => (self.marks.thought.to_owned(), "has not ended"),
         };
         let how = [clean(session.pattern.as_deref().unwrap_or("?")), clean(status)].join(self.marks.between);
-        let mut node =
-            Node::new(format!("{mark} {} {}  {}", format!("#{number}").bold(), self.cut(&session.question), how.cyan()));
+        let mut node = Node::new(format!(
+            "{mark} {} {}  {}",
+            format!("#{number}").bold(),
+            self.cut(&session.question),
+            how.cyan()
+        ));
         let spent = self.totals(session.totals_with_subagents.as_ref().unwrap_or(&session.totals));
         node.details.extend((!spent.is_empty()).then(|| labelled("took", &spent).dimmed().to_string()));
         let mine = |decision: &&&Decision| {
@@ -67,11 +66,6 @@ impl Tree<'_> {
         let skipped = session.steps.iter().take_while(again).count();
         node.children = self.steps(session, &format!("{number}.")).split_off(skipped);
         node
-    }
-
-    /// Whether a finding is drawn below its join.
-    pub(super) fn has_join(&self, session: &SessionTrace, finding: &Finding) -> bool {
-        session.steps.iter().filter_map(join_of).any(|join| join.findings.contains(&finding.id))
     }
 
     fn join(&self, session: &SessionTrace, join: &Join) -> Node {
@@ -91,24 +85,21 @@ impl Tree<'_> {
             self.marks.partly.yellow().to_string()
         };
         let title = format!("{mark} {}  {cause}: {there} of {} findings", "Join".bold(), joined.len());
-        Node {
-            children: joined.into_iter().map(|finding| Node::new(self.finding(finding))).collect(),
-            ..Node::new(title)
-        }
+        Node { children: joined.into_iter().map(|finding| self.finding(finding)).collect(), ..Node::new(title) }
     }
 
-    pub(super) fn finding(&self, finding: &Finding) -> String {
+    pub(super) fn finding(&self, finding: &Finding) -> Node {
         let status = word(finding.status.as_ref(), "?", |status| status.as_str());
         let number = format!("finding {}", finding.index);
         if is_missing(finding) {
             let why = finding.error.as_ref().map(|error| format!(": {}", self.cut(error))).unwrap_or_default();
             let missing = format!("{} {number} missing", self.marks.bad);
-            return format!("{}  {}{why}", missing.red(), clean(status));
+            return Node::new(format!("{}  {}{why}", missing.red(), clean(status)));
         }
         let confidence = finding.confidence.as_ref().map(|word| format!("  confidence {} (claimed)", clean(word)));
         let text = self.document(finding.document.as_ref()).unwrap_or_default();
-        let confidence = confidence.unwrap_or_default();
-        format!("{} {}{}  {text}", self.marks.good.green(), number.bold(), confidence.cyan())
+        let title = format!("{} {}{}", self.marks.good.green(), number.bold(), confidence.unwrap_or_default().cyan());
+        if self.full { Node::new(title).with([text]) } else { Node::new(format!("{title}  {text}")) }
     }
 
     pub(super) fn review(&self, review: &Review) -> Node {
@@ -124,8 +115,8 @@ impl Tree<'_> {
             let of = session.steps.iter().find(|step| step.id() == iri).and_then(claimed)?;
             Some(format!(" ({})", clean(of)))
         };
-        let cited = |iri: &String| format!("{}{}", named(iri), confidence(iri).unwrap_or_default());
-        let cites: Vec<_> = synthesis.cites.iter().map(cited).collect();
+        let with_confidence = |iri: &String| format!("{}{}", named(iri), confidence(iri).unwrap_or_default());
+        let cites: Vec<_> = synthesis.cites.iter().map(with_confidence).collect();
         let missing: Vec<_> = synthesis.missing.iter().map(|iri| named(iri)).collect();
         let mut node = Node::new(format!("{title}{}{}", behind(&synthesis.cost), marked(synthesis.mark)));
         node.details.extend((!cites.is_empty()).then(|| labelled("cites", &cites.join(", "))));
@@ -135,6 +126,11 @@ impl Tree<'_> {
             .with(self.choices(&synthesis.decisions))
             .with(self.document(synthesis.document.as_ref()).map(|text| labelled("answer", &text)))
     }
+}
+
+/// Whether a finding is drawn below its join.
+pub(super) fn has_join(session: &SessionTrace, finding: &Finding) -> bool {
+    session.steps.iter().filter_map(join_of).any(|join| join.findings.contains(&finding.id))
 }
 
 /// The correlation ties the completions to the fan-out.

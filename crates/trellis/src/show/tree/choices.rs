@@ -16,8 +16,9 @@ impl Tree<'_> {
 
     /// `pattern    ● react ○ supervisor   by only-option, from agent-task-type:general v3`, and what speaks for it.
     fn choice(&self, decision: &Decision) -> Vec<String> {
-        let kind = word(decision.kind.as_ref(), "choice", kind_name);
-        let mut lines = vec![labelled(&clean(kind), &format!("{}   {}", self.set(decision), origin(decision).dimmed()))];
+        let kind = word(decision.kind.as_ref(), "choice", |kind| kind_name(*kind));
+        let mut lines =
+            vec![labelled(&clean(kind), &format!("{}   {}", self.set(decision), origin(decision).dimmed()))];
         let more = |text: String| labelled("", &text);
         let excluded = decision.excluded.iter();
         lines.extend(
@@ -55,7 +56,7 @@ impl Tree<'_> {
 }
 
 /// Below an agent it goes without saying whose pattern or tools are meant.
-fn kind_name(kind: &DecisionKind) -> &'static str {
+fn kind_name(kind: DecisionKind) -> &'static str {
     match kind {
         DecisionKind::SubagentPattern => "pattern",
         DecisionKind::SubagentGroup => "tools of",

@@ -52,7 +52,9 @@ fn below(node: &Node, indent: &str, marks: &Marks, out: &mut Vec<String>) {
     for (index, child) in node.children.iter().enumerate() {
         let last = index + 1 == node.children.len();
         let (branch, under) = if last { (marks.last, "   ") } else { (marks.branch, marks.beside) };
-        out.push(format!("{indent}{branch} {}", child.title).trim_end().to_owned());
+        let mut title = child.title.lines();
+        out.push(format!("{indent}{branch} {}", title.next().unwrap_or_default()).trim_end().to_owned());
+        out.extend(title.map(|more| format!("{indent}{under}{more}").trim_end().to_owned()));
         below(child, &format!("{indent}{under}"), marks, out);
     }
     for text in &node.tail {
@@ -68,7 +70,8 @@ mod tests {
     fn branches_end_where_the_last_child_is() {
         let step = |title: &str| Node::new(title).with(["why\nand how".to_owned()]);
         let inner = Node { children: vec![step("a"), step("b")], ..Node::new("agent").with(["goal".to_owned()]) };
-        let root = Node { children: vec![inner, Node::new("end")], tail: vec!["total".into()], ..Node::new("root") };
+        let root =
+            Node { children: vec![inner, Node::new("end\nat last")], tail: vec!["total".into()], ..Node::new("root") };
         let drawn = lines(&root, Marks::of(/* ascii */ true)).join("\n");
         let expected = "\
 root
@@ -81,6 +84,7 @@ root
 |        why
 |        and how
 `- end
+   at last
 total";
         assert_eq!(drawn, expected);
     }

@@ -9,11 +9,6 @@ use serde_json::Value;
 use trellis_provenance::trace::{LateResult, Plan, PlanReview, SessionTrace, Step, StepResult};
 
 impl Tree<'_> {
-    /// The plan a step ran under is drawn above it, if it is there.
-    pub(super) fn has_plan(&self, session: &SessionTrace, result: &StepResult) -> bool {
-        session.steps.iter().any(|step| matches!(step, Step::Plan(plan) if result.plan.as_ref() == Some(&plan.id)))
-    }
-
     pub(super) fn plan(&self, session: &SessionTrace, plan: &Plan) -> Node {
         let of_plan = |step: &&StepResult| step.plan.as_ref() == Some(&plan.id);
         let steps: Vec<_> = session.steps.iter().filter_map(as_result).filter(of_plan).collect();
@@ -88,13 +83,18 @@ impl Tree<'_> {
     }
 
     pub(super) fn late_result(&self, late: &LateResult) -> Node {
-        let of = late.of.as_deref().map(number_of).unwrap_or("?");
+        let of = late.of.as_deref().map_or("?", number_of);
         let ms = late.tool_ms.map(seconds).unwrap_or_default();
         let title = format!("{} late result of step {of}{}", self.marks.thought, marked(late.mark));
         let text = self.document(late.document.as_ref());
         let cost = format!("{ms}  {}", tokens(late.cost.in_token, late.cost.out_token));
         Node::new(title.dimmed().to_string()).with([self.result(late.error.as_deref(), text, &cost)])
     }
+}
+
+/// The plan a step ran under is drawn above it, if it is there.
+pub(super) fn has_plan(session: &SessionTrace, result: &StepResult) -> bool {
+    session.steps.iter().any(|step| matches!(step, Step::Plan(plan) if result.plan.as_ref() == Some(&plan.id)))
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "asks for one kind only")]

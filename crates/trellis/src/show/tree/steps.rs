@@ -1,7 +1,9 @@
 //! The steps of one session as nodes.
 
+use super::agents::has_join;
 use super::choices::word;
 use super::node::Node;
+use super::plans::has_plan;
 use super::{Tree, behind, labelled, marked};
 use crate::show::{clean, seconds, tokens};
 use owo_colors::OwoColorize;
@@ -25,24 +27,21 @@ impl Tree<'_> {
                     nodes.push(self.call(analysis));
                 }
                 Step::Observation(observation) => {
-                    let call =
-                        calls.iter().find(|(n, _)| *n == observation.n).and_then(|(_, place)| nodes.get_mut(*place));
-                    match call {
-                        Some(call) => call.details.extend(self.observation(observation)),
-                        None => {
-                            let title = format!("{} Observation", observation.n);
-                            nodes.push(Node::new(title).with(self.observation(observation)));
-                        }
-                    }
+                    let call = calls.iter().find(|(n, _)| *n == observation.n).map(|(_, place)| *place);
+                    let place = call.unwrap_or_else(|| {
+                        nodes.push(Node::new(format!("{} Observation", observation.n)));
+                        nodes.len() - 1
+                    });
+                    nodes[place].details.extend(self.observation(observation));
                 }
                 Step::Plan(plan) => nodes.push(self.plan(session, plan)),
                 Step::PlanReview(review) => nodes.push(self.plan_review(review)),
                 Step::Decomposition(decomposition) => nodes.extend(self.decomposition(session, decomposition, path)),
                 Step::Review(review) => nodes.push(self.review(review)),
-                Step::StepResult(result) if self.has_plan(session, result) => {}
+                Step::StepResult(result) if has_plan(session, result) => {}
                 Step::StepResult(result) => nodes.push(self.step_result(result)),
-                Step::Finding(finding) if self.has_join(session, finding) => {}
-                Step::Finding(finding) => nodes.push(Node::new(self.finding(finding))),
+                Step::Finding(finding) if has_join(session, finding) => {}
+                Step::Finding(finding) => nodes.push(self.finding(finding)),
                 Step::UnusedReply(reply) => nodes.push(self.unused_reply(reply)),
                 Step::LateReply(reply) => nodes.push(self.late_reply(reply)),
                 Step::LateResult(result) => nodes.push(self.late_result(result)),
