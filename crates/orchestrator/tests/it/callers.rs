@@ -157,7 +157,7 @@ async fn a_plans_caller_hears_the_plan_each_step_and_one_answer() {
 #[derive(Debug)]
 struct Slow {
     inner: ScriptedPrompter,
-    slow: &'static str,
+    word: &'static str,
     delay: Duration,
 }
 
@@ -168,7 +168,7 @@ impl Prompter for Slow {
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         Box::pin(async move {
-            if call.variables["question"].as_str().is_some_and(|question| question.contains(self.slow))
+            if call.variables["question"].as_str().is_some_and(|question| question.contains(self.word))
                 && call.id == "agent-react"
             {
                 tokio::time::sleep(self.delay).await;
@@ -181,7 +181,7 @@ impl Prompter for Slow {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_comes_too_late_is_recorded_and_changes_nothing() {
     let first = Bench::play(memory()).await;
-    let slow = Slow { inner: ScriptedPrompter::new(play::reply), slow: "tardy", delay: Duration::from_millis(300) };
+    let slow = Slow { inner: ScriptedPrompter::new(play::reply), word: "tardy", delay: Duration::from_millis(300) };
     let ports = Ports { prompter: Arc::new(slow), ..first.orchestrator.ports.clone() };
     let orchestrator = Arc::new(Orchestrator::new(ports, first.orchestrator.options.clone()));
     let bench = Bench { orchestrator, ..first };

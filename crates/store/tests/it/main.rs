@@ -77,9 +77,9 @@ impl trouble::Place for Folder {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_engine_may_be_closed_between_any_two_commits() {
     let fresh = || Folder { path: TempDir::new().unwrap(), open: Mutex::default() };
-    for (scene, pattern) in trouble::scenes() {
-        trouble::a_run_survives_a_restart_between_any_two_commits(fresh, &scene, pattern).await;
-    }
+    // Nested and with two rounds; the other scenes die in memory, where it costs less.
+    let (scene, pattern) = trouble::scenes().remove(0);
+    trouble::a_run_survives_a_restart_between_any_two_commits(fresh, &scene, pattern).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
