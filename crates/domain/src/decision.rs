@@ -27,6 +27,25 @@ pub struct Decision {
     pub rejected: Option<Document>,
 }
 
+impl Decision {
+    /// A choice that a model is about to make: what it may choose, and nothing chosen yet. Its reply is checked.
+    pub fn offered(kind: DecisionKind, options: Vec<String>, source: String, config_version: u64) -> Self {
+        Self {
+            kind,
+            options,
+            excluded: Vec::new(),
+            chosen: Vec::new(),
+            source,
+            config_version,
+            decided_by: DecidedBy::Model,
+            enforcement: Enforcement::Validated,
+            signals: Vec::new(),
+            rationale: None,
+            rejected: None,
+        }
+    }
+}
+
 /// Options that every workspace has, whatever it configures.
 pub mod option {
     /// A plan step needs no tool.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::config::Settings;
+use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::fan_out::{FannedOut, Joined};
 use trellis_domain::ids::config_iri;
 use trellis_domain::limits::Limits;
@@ -87,6 +88,11 @@ impl Session {
     /// The IRI of all configuration items of a type in this session's workspace.
     pub fn config_source(&self, kind: &str) -> String {
         config_iri(&self.workspace(), kind, None)
+    }
+
+    /// A choice that the model of this session is about to make.
+    pub fn offered(&self, kind: DecisionKind, options: Vec<String>, source: String) -> Decision {
+        Decision::offered(kind, options, source, self.settings.version)
     }
 
     pub fn seen(&self) -> u64 {

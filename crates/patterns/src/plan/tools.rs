@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use trellis_domain::config::ToolItem;
 use trellis_domain::decision::option::{KEEP, NO_TOOL, REVISE};
-use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
+use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Excluded};
 
 /// The tools of the session's group that apply in a state. A tool with the name that stands for none cannot be
 /// told from it, so it is left out, and said so.
@@ -59,10 +59,7 @@ pub(super) fn described(tools: &[&ToolItem]) -> Value {
 pub(super) fn offered(session: &Session, tools: ToolSet<'_>) -> Decision {
     let names = tools.offered.iter().map(|tool| tool.name.clone());
     let options = names.chain([NO_TOOL.to_owned()]).collect();
-    Decision {
-        excluded: tools.excluded,
-        ..undecided(session, DecisionKind::Tool, options, session.config_source("tool"))
-    }
+    Decision { excluded: tools.excluded, ..session.offered(DecisionKind::Tool, options, session.config_source("tool")) }
 }
 
 /// The choice of a planner before it has replied. The second asking is the last one: it says what holds if the reply
@@ -70,26 +67,10 @@ pub(super) fn offered(session: &Session, tools: ToolSet<'_>) -> Decision {
 pub(super) fn review(session: &Session, last: bool) -> Decision {
     let options = vec![KEEP.to_owned(), REVISE.to_owned()];
     let id = session.id().map(ToString::to_string).unwrap_or_default();
-    let decision = undecided(session, DecisionKind::Replan, options, format!("urn:trustgraph:agent:{id}/plan"));
+    let decision = session.offered(DecisionKind::Replan, options, format!("urn:trustgraph:agent:{id}/plan"));
     if last {
         Decision { chosen: vec![KEEP.to_owned()], decided_by: DecidedBy::Fallback, ..decision }
     } else {
         decision
-    }
-}
-
-fn undecided(session: &Session, kind: DecisionKind, options: Vec<String>, source: String) -> Decision {
-    Decision {
-        kind,
-        options,
-        excluded: Vec::new(),
-        chosen: Vec::new(),
-        source,
-        config_version: session.settings().version,
-        decided_by: DecidedBy::Model,
-        enforcement: Enforcement::Validated,
-        signals: Vec::new(),
-        rationale: None,
-        rejected: None,
     }
 }

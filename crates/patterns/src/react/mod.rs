@@ -7,7 +7,7 @@ use crate::contract::{Effect, Ending, Order, Pattern, Turn};
 use crate::reader::ReadReply;
 use crate::session::Session;
 use crate::toolset;
-use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
+use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::record::{Name, Observed, Reading, Replied};
 use trellis_domain::reply::ReactReply;
@@ -196,19 +196,9 @@ fn interpret(reply: ReactReply, mut offered: Vec<Decision>) -> ReadReply {
 /// The tool decision of an iteration before the model has replied.
 fn offered_tools(session: &Session) -> Decision {
     let set = toolset::visible(session);
-    Decision {
-        kind: DecisionKind::Tool,
-        options: set.offered.iter().map(|tool| tool.name.clone()).collect(),
-        excluded: set.excluded,
-        chosen: Vec::new(),
-        source: session.config_source("tool"),
-        config_version: session.settings().version,
-        decided_by: DecidedBy::Model,
-        enforcement: Enforcement::Validated,
-        signals: Vec::new(),
-        rationale: None,
-        rejected: None,
-    }
+    let options = set.offered.iter().map(|tool| tool.name.clone()).collect();
+    let offered = session.offered(DecisionKind::Tool, options, session.config_source("tool"));
+    Decision { excluded: set.excluded, ..offered }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::contract::IMPLEMENTED;
 use crate::react::React;
 use trellis_domain::Workspace;
 use trellis_domain::config::{Settings, TaskTypeItem};
-use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
+use trellis_domain::decision::{Decision, DecisionKind, Excluded};
 use trellis_domain::ids::config_iri;
 
 const NOT_IMPLEMENTED: &str = "not implemented";
@@ -108,17 +108,5 @@ fn offered(
     excluded: Vec<Excluded>,
     source: String,
 ) -> Decision {
-    Decision {
-        kind,
-        options,
-        excluded,
-        chosen: Vec::new(),
-        source,
-        config_version: settings.version,
-        decided_by: DecidedBy::Model,
-        enforcement: Enforcement::Validated,
-        signals: Vec::new(),
-        rationale: None,
-        rejected: None,
-    }
+    Decision { excluded, ..Decision::offered(kind, options, source, settings.version) }
 }

@@ -121,19 +121,11 @@ fn routing(session: &Session, routed: &Routed, fan_out: &FannedOut, goal: &Goal,
 
 /// Subagents work on a part of the same task: its type is theirs.
 fn inherited_task_type(session: &Session, routed: &Routed) -> Decision {
-    Decision {
-        kind: DecisionKind::TaskType,
-        options: vec![routed.task_type.clone()],
-        excluded: Vec::new(),
-        chosen: vec![routed.task_type.clone()],
-        source: session.config_source("agent-task-type"),
-        config_version: session.settings().version,
-        decided_by: DecidedBy::Supervisor,
-        enforcement: Enforcement::None,
-        signals: Vec::new(),
-        rationale: None,
-        rejected: None,
-    }
+    let only = vec![routed.task_type.clone()];
+    from_above(
+        session.offered(DecisionKind::TaskType, only, session.config_source("agent-task-type")),
+        &routed.task_type,
+    )
 }
 
 /// The choice that the supervisor made for this goal, seen from below.
@@ -142,17 +134,13 @@ fn chosen_pattern(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Decisi
     let mut of_patterns = fan_out.decisions.iter().filter(|decision| decision.kind == DecisionKind::SubagentPattern);
     let made = of_patterns.nth(place);
     let options = made.map_or_else(|| vec![goal.pattern.clone()], |decision| decision.options.clone());
-    Decision {
-        kind: DecisionKind::Pattern,
-        excluded: made.map(|decision| decision.excluded.clone()).unwrap_or_default(),
-        options,
-        chosen: vec![goal.pattern.clone()],
-        source: session.config_source("agent-pattern"),
-        config_version: session.settings().version,
-        decided_by: DecidedBy::Supervisor,
-        enforcement: Enforcement::None,
-        signals: Vec::new(),
-        rationale: None,
-        rejected: None,
-    }
+    let excluded = made.map(|decision| decision.excluded.clone()).unwrap_or_default();
+    let offered = session.offered(DecisionKind::Pattern, options, session.config_source("agent-pattern"));
+    from_above(Decision { excluded, ..offered }, &goal.pattern)
+}
+
+/// No model of the subagent was asked: its supervisor chose.
+fn from_above(offered: Decision, chosen: &str) -> Decision {
+    let (decided_by, enforcement) = (DecidedBy::Supervisor, Enforcement::None);
+    Decision { chosen: vec![chosen.to_owned()], decided_by, enforcement, ..offered }
 }

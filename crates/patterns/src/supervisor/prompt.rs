@@ -91,19 +91,7 @@ fn round_decision(session: &Session, decided_by: DecidedBy, excluded: Vec<Exclud
 }
 
 fn empty(session: &Session, kind: DecisionKind, source: &str, options: Vec<String>) -> Decision {
-    Decision {
-        kind,
-        options,
-        excluded: Vec::new(),
-        chosen: Vec::new(),
-        source: session.config_source(source),
-        config_version: session.settings().version,
-        decided_by: DecidedBy::Model,
-        enforcement: Enforcement::Validated,
-        signals: Vec::new(),
-        rationale: None,
-        rejected: None,
-    }
+    session.offered(kind, options, session.config_source(source))
 }
 
 /// The sets that goals choose from: none for the goals themselves, the patterns that may run below, the own groups.
