@@ -47,7 +47,13 @@ impl Provider for Player {
             };
             // A caller that has heard enough changes nothing: the whole text is here already.
             drop(on_text(&text));
-            Ok(ModelReply { text, model: "player".to_owned(), in_token: Some(100), out_token: Some(20) })
+            Ok(ModelReply {
+                text,
+                model: "player".to_owned(),
+                in_token: Some(100),
+                out_token: Some(20),
+                ..ModelReply::default()
+            })
         })
     }
 }

@@ -3,15 +3,23 @@
 //! Owns templates, retries, the reading of replies, and the providers. Does not know what a prompt is for: the one
 //! exception is [`Rehearsal`], which plays a script where no model is configured, and says so.
 
+mod choice;
+mod dialect;
 mod prompter;
 mod provider;
 mod rehearsal;
+mod remote;
 mod reply;
+mod secret;
+mod strict;
 mod template;
 
-pub use prompter::TemplatePrompter;
+pub use choice::{Choice, ChoiceError, RemoteChoice, choose};
+pub use prompter::{Models, TemplatePrompter};
 pub use provider::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
 pub use rehearsal::{NOTE, Rehearsal};
+pub use remote::{CallSettings, EndpointError};
+pub use secret::Secret;
 pub use template::check_template;
 
 #[cfg(test)]

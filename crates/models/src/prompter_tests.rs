@@ -52,6 +52,7 @@ impl Provider for Listed {
             model: "m".to_owned(),
             in_token: Some(3),
             out_token: None,
+            ..ModelReply::default()
         };
         Box::pin(std::future::ready(answer.map(reply)))
     }

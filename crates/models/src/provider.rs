@@ -22,13 +22,17 @@ pub struct ModelRequest {
     pub labels: CallLabels,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelReply {
     pub text: String,
     /// The model that answered, as the provider names it.
     pub model: String,
     pub in_token: Option<u64>,
     pub out_token: Option<u64>,
+    /// The provider could write nothing but what the schema allows; false wherever that is not certain.
+    pub enforced: bool,
+    /// The model stopped at its limit of tokens and not where it wanted to end.
+    pub cut_short: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -49,7 +49,7 @@ impl ReplyReader {
         match &self.kind {
             Kind::Text => ReplyContent::Text,
             Kind::Json(validator) => {
-                let value = json_in(raw).and_then(|value| checked(value, validator.as_ref()));
+                let value = json_in(raw).and_then(|value| checked_leniently(value, validator.as_ref()));
                 value.map_or_else(|reason| ReplyContent::Wrong { reason }, list_or_object)
             }
             Kind::JsonLines(validator) => {
@@ -63,6 +63,22 @@ impl ReplyReader {
 
 fn list_or_object(value: Value) -> ReplyContent {
     if let Value::Array(members) = value { ReplyContent::List(members) } else { ReplyContent::Object(value) }
+}
+
+/// A null where a member may be missing says that it is missing: providers that enforce schemas know no other way.
+fn checked_leniently(value: Value, validator: Option<&Validator>) -> Result<Value, String> {
+    checked(value.clone(), validator).or_else(|reason| checked(without_nulls(value), validator).map_err(|_| reason))
+}
+
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let said = members.into_iter().filter(|(_, member)| !member.is_null());
+            Value::Object(said.map(|(name, member)| (name, without_nulls(member))).collect())
+        }
+        Value::Array(members) => members.into_iter().map(without_nulls).collect(),
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => other,
+    }
 }
 
 fn checked(value: Value, validator: Option<&Validator>) -> Result<Value, String> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_domain::decision::Decision;
+use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
 use trellis_domain::record::{Body, Header, Name, Observed, PromptUse, Reading, Record, Replied};
 use trellis_domain::usage::Usage;
@@ -180,6 +180,18 @@ fn failed_call(id: &str, error: PromptError, ms: u64, offered: Vec<Decision>) ->
     })
 }
 
+/// The provider could not write outside the sets. A choice that lies outside all the same proves it wrong.
+fn held_while_decoding(decisions: &mut [Decision]) {
+    let held = |decision: &&mut Decision| {
+        decision.enforcement == Enforcement::Validated
+            && decision.decided_by == DecidedBy::Model
+            && decision.rejected.is_none()
+    };
+    for decision in decisions.iter_mut().filter(held) {
+        decision.enforcement = Enforcement::Decoding;
+    }
+}
+
 /// How much of a reply is shown while it is written.
 enum Shown {
     /// A ReAct reply: parsed as it arrives, thoughts apart from the answer.
@@ -258,15 +270,25 @@ impl<'a> LiveReply<'a> {
         }
     }
 
+    /// A reply that was cut may read well and still mean something else.
+    fn why_incomplete(&self, reply: &PromptReply) -> Option<String> {
+        match (self.cut, reply.cut_short) {
+            (true, _) => Some(format!("the reply was longer than {} bytes; be brief", self.limit)),
+            (false, true) => Some("the reply was cut off at the model's limit of tokens; be brief".to_owned()),
+            (false, false) => None,
+        }
+    }
+
     fn into_replied(mut self, reply: PromptReply, offered: Vec<Decision>, ms: u64) -> Replied {
         if let Shown::Parsed(parser) = std::mem::replace(&mut self.shown, Shown::Nothing) {
             let (rest, _) = parser.finish();
             self.show(rest);
         }
         let mut read = self.reader.read(&reply.raw, offered);
-        if self.cut {
-            let reason = format!("the reply was longer than {} bytes; be brief", self.limit);
+        if let Some(reason) = self.why_incomplete(&reply) {
             read.reading = Reading::Unreadable { reason };
+        } else if reply.enforced {
+            held_while_decoding(&mut read.decisions);
         }
         Replied {
             prompt: reply.prompt,

@@ -101,6 +101,8 @@ impl Prompter for Fixed {
             model: None,
             in_token: None,
             out_token: None,
+            enforced: false,
+            cut_short: false,
             failures: Vec::new(),
         };
         let result = self.0.clone().map(reply).ok_or(PromptError::UnknownPrompt { id: call.id });

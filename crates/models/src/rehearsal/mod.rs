@@ -25,8 +25,8 @@ use trellis_domain::config::PromptReply;
 use trellis_orchestrator::ports::BoxFuture;
 
 /// The last line of every answer.
-pub const NOTE: &str = "(Scripted by the rehearsal model: no language model was asked. This version cannot ask a \
-    real one yet; later ones will choose it by OPENAI_API_KEY, ANTHROPIC_API_KEY or OLLAMA_HOST.)";
+pub const NOTE: &str = "(Scripted by the rehearsal model: no language model was asked. To ask a real one, set \
+    OPENAI_API_KEY, ANTHROPIC_API_KEY or OLLAMA_HOST, or name it with --model.)";
 
 const MODEL: &str = "rehearsal";
 const PIECE: usize = 12;
@@ -65,7 +65,8 @@ impl Rehearsal {
         }
         let text = script[..said].to_owned();
         let in_token = Some(rough_tokens(&request.system) + rough_tokens(&request.user));
-        ModelReply { model: MODEL.to_owned(), in_token, out_token: Some(rough_tokens(&text)), text }
+        let out_token = Some(rough_tokens(&text));
+        ModelReply { model: MODEL.to_owned(), in_token, out_token, text, ..ModelReply::default() }
     }
 }
 

@@ -88,6 +88,8 @@ impl ScriptedPrompter {
             content: ReplyContent::Text,
             prompt: PromptUse { id: call.id, template: None, sent: Some(Hash::of(&raw)) },
             model: Some("scripted".to_owned()),
+            enforced: false,
+            cut_short: false,
             ms: 0,
             failures: Vec::new(),
             raw,

@@ -38,6 +38,10 @@ pub struct PromptReply {
     pub model: Option<String>,
     pub in_token: Option<u64>,
     pub out_token: Option<u64>,
+    /// The provider could write nothing but what the schema allows; false wherever that is not certain.
+    pub enforced: bool,
+    /// The model stopped at its limit of tokens and not where it wanted to end.
+    pub cut_short: bool,
     /// How long the attempt took that succeeded.
     pub ms: u64,
     pub failures: Vec<FailedAttempt>,

@@ -1,5 +1,4 @@
 //! Templates over the rehearsal keep the contract of prompters.
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use serde_json::json;
 use std::sync::Arc;

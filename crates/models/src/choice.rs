@@ -1,0 +1,228 @@
+//! Which models are asked: those that are named, else the one that the environment knows how to reach.
+
+use crate::dialect::{Anthropic, Ollama, OpenAi};
+use crate::provider::Provider;
+use crate::remote::{CallSettings, Door, Endpoint, EndpointError, Key, Remote};
+use crate::secret::Secret;
+use std::sync::Arc;
+use trellis_orchestrator::ports::World;
+
+const OPENAI: &str = "https://api.openai.com/v1";
+const OPENAI_MODEL: &str = "gpt-4.1-mini";
+const ANTHROPIC: &str = "https://api.anthropic.com";
+const ANTHROPIC_MODEL: &str = "claude-sonnet-4-6";
+const ANTHROPIC_TOKENS: u32 = 8192;
+const OLLAMA: &str = "http://127.0.0.1:11434";
+const OLLAMA_MODEL: &str = "llama3.2";
+const OLLAMA_PORT: u16 = 11434;
+
+/// A model that was chosen.
+#[derive(Debug, Clone)]
+pub enum Choice {
+    /// The scripted stand-in.
+    Rehearsal,
+    Remote(RemoteChoice),
+}
+
+/// A model behind an address.
+#[derive(Debug, Clone)]
+pub struct RemoteChoice {
+    provider: ProviderKind,
+    model: String,
+    base: String,
+    key: Option<Secret>,
+    max_tokens: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProviderKind {
+    OpenAi,
+    Anthropic,
+    Ollama,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChoiceError {
+    #[error(
+        "there is no provider `{0}`; write openai/NAME, anthropic/NAME, ollama/NAME or rehearsal, such as \
+         openai/gpt-4.1-mini"
+    )]
+    UnknownProvider(String),
+    #[error("{provider} needs a key; set {variable}")]
+    NoKey { provider: &'static str, variable: &'static str },
+    #[error("it is not said which model the server at OPENAI_BASE_URL has; set OPENAI_MODEL or --model openai/NAME")]
+    NoModel,
+    #[error("ANTHROPIC_MAX_TOKENS is {0:?}; write a number such as 8192")]
+    NotANumber(String),
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+}
+
+/// The models to ask, in order: each of them answers if those before it cannot. Without a wish it is the first one
+/// whose variables are set; questions never go to a second company that nobody named.
+pub fn choose(wishes: &[String], environment: &dyn Fn(&str) -> Option<String>) -> Result<Vec<Choice>, ChoiceError> {
+    let set = |name: &str| environment(name).filter(|value| !value.trim().is_empty());
+    let environment = Environment(&set);
+    let mut named = wishes.iter().map(|wish| wish.trim()).filter(|wish| !wish.is_empty()).peekable();
+    if named.peek().is_some() {
+        return named.map(|wish| environment.named(wish)).collect();
+    }
+    let first = match () {
+        () if environment.knows("OPENAI_API_KEY") || environment.knows("OPENAI_BASE_URL") => {
+            environment.openai(None)?
+        }
+        () if environment.knows("ANTHROPIC_API_KEY") => environment.anthropic(None)?,
+        () if environment.knows("OLLAMA_HOST") => environment.ollama(None),
+        () => Choice::Rehearsal,
+    };
+    Ok(vec![first])
+}
+
+struct Environment<'a>(&'a dyn Fn(&str) -> Option<String>);
+
+impl Environment<'_> {
+    fn knows(&self, name: &str) -> bool {
+        (self.0)(name).is_some()
+    }
+
+    fn get(&self, name: &str, usual: &str) -> String {
+        (self.0)(name).map_or_else(|| usual.to_owned(), |value| value.trim().to_owned())
+    }
+
+    fn secret(&self, name: &str) -> Option<Secret> {
+        (self.0)(name).as_deref().and_then(Secret::new)
+    }
+
+    /// `provider/name`, or a provider with its usual model.
+    fn named(&self, wish: &str) -> Result<Choice, ChoiceError> {
+        let (provider, model) = wish.split_once('/').map_or((wish, None), |(provider, model)| (provider, Some(model)));
+        let model = model.map(str::trim).filter(|model| !model.is_empty());
+        match provider.trim() {
+            "openai" => self.openai(model),
+            "anthropic" => self.anthropic(model),
+            "ollama" => Ok(self.ollama(model)),
+            "rehearsal" => Ok(Choice::Rehearsal),
+            unknown => Err(ChoiceError::UnknownProvider(unknown.to_owned())),
+        }
+    }
+
+    fn openai(&self, model: Option<&str>) -> Result<Choice, ChoiceError> {
+        let key = self.secret("OPENAI_API_KEY");
+        let elsewhere = self.knows("OPENAI_BASE_URL");
+        if key.is_none() && !elsewhere {
+            return Err(ChoiceError::NoKey { provider: "openai", variable: "OPENAI_API_KEY" });
+        }
+        let model = model.map(str::to_owned).or_else(|| (self.0)("OPENAI_MODEL"));
+        let model = match model {
+            Some(model) => model.trim().to_owned(),
+            None if elsewhere => return Err(ChoiceError::NoModel),
+            None => OPENAI_MODEL.to_owned(),
+        };
+        let base = self.get("OPENAI_BASE_URL", OPENAI);
+        Ok(Choice::Remote(RemoteChoice { provider: ProviderKind::OpenAi, model, base, key, max_tokens: 0 }))
+    }
+
+    fn anthropic(&self, model: Option<&str>) -> Result<Choice, ChoiceError> {
+        let key = self.secret("ANTHROPIC_API_KEY");
+        if key.is_none() {
+            return Err(ChoiceError::NoKey { provider: "anthropic", variable: "ANTHROPIC_API_KEY" });
+        }
+        let model = model.map_or_else(|| self.get("ANTHROPIC_MODEL", ANTHROPIC_MODEL), str::to_owned);
+        let base = self.get("ANTHROPIC_BASE_URL", ANTHROPIC);
+        let base = base.trim_end_matches('/').trim_end_matches("/v1").to_owned();
+        let tokens = self.get("ANTHROPIC_MAX_TOKENS", "");
+        let max_tokens = if tokens.is_empty() { Ok(ANTHROPIC_TOKENS) } else { tokens.parse() };
+        let max_tokens = max_tokens.map_err(|_| ChoiceError::NotANumber(tokens))?;
+        Ok(Choice::Remote(RemoteChoice { provider: ProviderKind::Anthropic, model, base, key, max_tokens }))
+    }
+
+    fn ollama(&self, model: Option<&str>) -> Choice {
+        let model = model.map_or_else(|| self.get("OLLAMA_MODEL", OLLAMA_MODEL), str::to_owned);
+        let base = ollama_address(&self.get("OLLAMA_HOST", OLLAMA));
+        let key = self.secret("OLLAMA_API_KEY");
+        Choice::Remote(RemoteChoice { provider: ProviderKind::Ollama, model, base, key, max_tokens: 0 })
+    }
+}
+
+/// Ollama's own setting: an address, or a host with or without port, or the address that its server listens on.
+fn ollama_address(host: &str) -> String {
+    let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
+    let rest = rest.trim_end_matches('/');
+    let (name, path) = rest.split_once('/').map_or((rest, String::new()), |(name, path)| (name, format!("/{path}")));
+    let end_of_name = name.rfind(']').map_or(0, |bracket| bracket + 1);
+    let (name, port) = match name[end_of_name..].rfind(':') {
+        Some(colon) => name.split_at(end_of_name + colon),
+        None => (name, ""),
+    };
+    let name = match name {
+        "" | "0.0.0.0" => "127.0.0.1",
+        "[::]" => "[::1]",
+        name => name,
+    };
+    let port = match (port, scheme) {
+        ("" | ":", "https") => String::new(),
+        ("" | ":", _) => format!(":{OLLAMA_PORT}"),
+        (port, _) => port.to_owned(),
+    };
+    format!("{scheme}://{name}{port}{path}")
+}
+
+impl ProviderKind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Ollama => "ollama",
+        }
+    }
+}
+
+impl std::fmt::Display for Choice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Rehearsal => f.write_str("rehearsal: scripted replies, no language model is asked"),
+            Self::Remote(choice) => choice.fmt(f),
+        }
+    }
+}
+
+impl std::fmt::Display for RemoteChoice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { provider, model, base, key, .. } = self;
+        let key = if key.is_some() { "with a key" } else { "without a key" };
+        // Whoever writes a password into an address does not want to read it here.
+        let (scheme, place) = base.split_once("://").unwrap_or(("", base));
+        let place = place.rsplit('@').next().unwrap_or_default();
+        write!(f, "{}/{model} at {scheme}://{place}, {key}", provider.name())
+    }
+}
+
+impl RemoteChoice {
+    /// Makes the provider ready. Nothing is sent yet.
+    pub fn connect(self, settings: CallSettings, world: Arc<dyn World>) -> Result<Arc<dyn Provider>, EndpointError> {
+        let Self { provider, model, base, key, max_tokens } = self;
+        let bearer = |secret| Key { header: "authorization", scheme: "Bearer ", secret };
+        let name = provider.name();
+        let door = match provider {
+            ProviderKind::OpenAi => {
+                Door { name, base, path: "/chat/completions", key: key.map(bearer), headers: Vec::new() }
+            }
+            ProviderKind::Anthropic => {
+                let key = key.map(|secret| Key { header: "x-api-key", scheme: "", secret });
+                Door { name, base, path: "/v1/messages", key, headers: vec![("anthropic-version", "2023-06-01")] }
+            }
+            ProviderKind::Ollama => Door { name, base, path: "/api/chat", key: key.map(bearer), headers: Vec::new() },
+        };
+        let openai = OpenAi::at(&door.base);
+        let endpoint = Endpoint::new(door, settings, world)?;
+        Ok(match provider {
+            ProviderKind::OpenAi => Arc::new(Remote::new(openai, endpoint, model)),
+            ProviderKind::Anthropic => Arc::new(Remote::new(Anthropic { max_tokens }, endpoint, model)),
+            ProviderKind::Ollama => Arc::new(Remote::new(Ollama, endpoint, model)),
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "choice_tests.rs"]
+mod tests;

@@ -1,0 +1,106 @@
+//! Chat completions as OpenAI defines them and many servers speak them. Fields that some of them leave out are not
+//! relied on, and a server that does not stream is understood as well.
+
+use super::{chat, json_of, wonder_at, words};
+use crate::provider::ModelRequest;
+use crate::remote::{Dialect, Fault, Framing, Hold, Refusal, Stop, Understood};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[derive(Debug, Default)]
+pub(crate) struct OpenAi {
+    /// A router picks one of several servers, and must not pick one that overlooks the schema.
+    pub(crate) routed: bool,
+    /// The server does not know how to count tokens of a stream.
+    uncounted: AtomicBool,
+}
+
+impl OpenAi {
+    pub(crate) fn at(base: &str) -> Self {
+        Self { routed: base.contains("openrouter.ai"), ..Self::default() }
+    }
+}
+
+impl Dialect for OpenAi {
+    const NAME: &'static str = "openai";
+    const FRAMING: Framing = Framing::Events;
+
+    fn body(&self, model: &str, request: &ModelRequest, hold: &Hold<'_>) -> Value {
+        let mut body = json!({ "model": model, "messages": chat(request), "stream": true });
+        if !self.uncounted.load(Ordering::Relaxed) {
+            body["stream_options"] = json!({ "include_usage": true });
+        }
+        let (schema, strict) = match hold {
+            Hold::Free => return body,
+            Hold::Guided(schema) => (*schema, false),
+            Hold::Strict(schema) => (schema, true),
+        };
+        let format = json!({ "name": name_of(&request.prompt), "schema": schema, "strict": strict });
+        body["response_format"] = json!({ "type": "json_schema", "json_schema": format });
+        if self.routed {
+            body["provider"] = json!({ "require_parameters": true });
+        }
+        body
+    }
+
+    fn read(&self, message: &str, understood: &mut Understood) -> Result<Option<String>, Fault> {
+        if message.trim() == "[DONE]" {
+            understood.over = true;
+            return Ok(None);
+        }
+        let value = json_of(message)?;
+        if !value["error"].is_null() {
+            return Err(Fault::reported(&value["error"]));
+        }
+        if value["object"] == "error" {
+            return Err(Fault::reported(&value));
+        }
+        if value["choices"].is_null() && value["usage"].is_null() && value["id"].is_null() {
+            wonder_at(&value, understood);
+        }
+        understood.model = words(&value["model"]).or(understood.model.take());
+        understood.in_token = value["usage"]["prompt_tokens"].as_u64().or(understood.in_token);
+        understood.out_token = value["usage"]["completion_tokens"].as_u64().or(understood.out_token);
+        let choices = value["choices"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let Some(choice) = choices.iter().find(|choice| choice["index"].as_u64().unwrap_or(0) == 0) else {
+            return Ok(None);
+        };
+        understood.stop = stop(choice)?.or(understood.stop);
+        let whole = &choice["message"];
+        understood.over |= whole.is_object();
+        let said = if whole.is_object() { whole } else { &choice["delta"] };
+        let refused = words(&said["refusal"]);
+        understood.unheld |= refused.is_some();
+        let text = [content(&said["content"]), refused].into_iter().flatten().collect::<String>();
+        Ok((!text.is_empty()).then_some(text))
+    }
+
+    fn leave_out(&self, refusal: &Refusal) -> bool {
+        let counted = refusal.words.contains("stream_options") || refusal.words.contains("include_usage");
+        counted && !self.uncounted.swap(true, Ordering::Relaxed)
+    }
+}
+
+/// A text, or a list of parts that hold one.
+fn content(content: &Value) -> Option<String> {
+    let parts = content.as_array().map(|parts| parts.iter().filter_map(|part| words(&part["text"])).collect());
+    words(content).or(parts)
+}
+
+fn stop(choice: &Value) -> Result<Option<Stop>, Fault> {
+    Ok(match choice["finish_reason"].as_str() {
+        None | Some("") => None,
+        Some("length") => Some(Stop::Length),
+        Some("content_filter") => Some(Stop::Withheld),
+        Some("error") if choice["error"].is_null() => return Err(Fault::rubbish("the reply ended with an error")),
+        Some("error") => return Err(Fault::reported(&choice["error"])),
+        Some(_) => Some(Stop::Finished),
+    })
+}
+
+/// Names of schemas are short and simple.
+fn name_of(prompt: &str) -> String {
+    let simple = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let name: String = prompt.chars().take(64).map(simple).collect();
+    if name.is_empty() { "reply".to_owned() } else { name }
+}

@@ -1,0 +1,112 @@
+//! An answer while it arrives: bytes become lines, and lines become messages.
+
+use super::endpoint::Endpoint;
+use super::lines::{Brought, Framing, LONGEST_LINE, LineError, Lines, Messages};
+use crate::provider::ProviderError;
+use reqwest::Response;
+use std::time::Duration;
+use tokio::sync::SemaphorePermit;
+use tokio::time::timeout;
+
+/// An answer that arrives.
+pub(crate) struct Answer<'e> {
+    endpoint: &'e Endpoint,
+    response: Response,
+    lines: Lines,
+    ended: bool,
+    /// Held until everything is read, or nobody wants to read on.
+    _permit: SemaphorePermit<'e>,
+}
+
+impl<'e> Answer<'e> {
+    /// What has come so far is in the lines.
+    pub(super) fn new(
+        endpoint: &'e Endpoint,
+        response: Response,
+        lines: Lines,
+        ended: bool,
+        permit: SemaphorePermit<'e>,
+    ) -> Self {
+        Self { endpoint, response, lines, ended, _permit: permit }
+    }
+
+    pub(crate) fn messages(self, framing: Framing) -> AnswerMessages<'e> {
+        AnswerMessages { answer: self, messages: Messages::new(framing) }
+    }
+
+    /// Waits for more bytes. False at the end.
+    async fn more(&mut self, patience: Duration) -> Result<bool, ProviderError> {
+        if self.ended {
+            return Ok(false);
+        }
+        let chunk = timeout(patience, self.response.chunk()).await;
+        let chunk = chunk.map_err(|_| self.endpoint.silent(patience))?.map_err(|error| self.endpoint.lost(error))?;
+        self.ended = chunk.is_none();
+        self.lines.push(chunk.as_deref().unwrap_or_default());
+        Ok(!self.ended)
+    }
+
+    fn unreadable(&self, error: LineError) -> ProviderError {
+        match error {
+            LineError::NotUtf8 => self.endpoint.transient("sent something that is not UTF-8"),
+            LineError::TooLong => self.endpoint.permanent("sent a line that does not end"),
+        }
+    }
+
+    async fn line(&mut self, patience: Duration) -> Result<Option<String>, ProviderError> {
+        loop {
+            if let Some(line) = self.lines.next() {
+                return line.map(Some).map_err(|error| self.unreadable(error));
+            }
+            if !self.more(patience).await? {
+                return self.lines.rest().transpose().map_err(|error| self.unreadable(error));
+            }
+        }
+    }
+
+    /// Everything that is still to come.
+    async fn rest(&mut self, patience: Duration) -> Result<String, ProviderError> {
+        while self.more(patience).await? {
+            if self.lines.waiting() > LONGEST_LINE {
+                return Err(self.unreadable(LineError::TooLong));
+            }
+        }
+        let rest = self.lines.rest().transpose().map_err(|error| self.unreadable(error))?;
+        Ok(rest.unwrap_or_default())
+    }
+}
+
+/// An answer, message by message.
+pub(crate) struct AnswerMessages<'e> {
+    answer: Answer<'e>,
+    messages: Messages,
+}
+
+impl AnswerMessages<'_> {
+    /// The next message; none at the end.
+    pub(crate) async fn next(&mut self, patience: Option<Duration>) -> Result<Option<String>, ProviderError> {
+        let usual = self.answer.endpoint.settings.between_tokens_timeout;
+        let patience = patience.map_or(usual, |patience| patience.min(usual));
+        loop {
+            let Some(line) = self.answer.line(patience).await? else {
+                return Ok(match self.messages.end() {
+                    Brought::Message(message) | Brought::Document(message) => Some(message),
+                    Brought::Nothing => None,
+                });
+            };
+            match self.messages.line(line).map_err(|error| self.answer.unreadable(error))? {
+                Brought::Nothing => {}
+                Brought::Message(message) => return Ok(Some(message)),
+                Brought::Document(beginning) => {
+                    let rest = self.answer.rest(patience).await?;
+                    return Ok(Some(format!("{beginning}\n{rest}")));
+                }
+            }
+        }
+    }
+
+    /// What was sent that belongs to no message.
+    pub(crate) fn strange(&self) -> Option<&str> {
+        self.messages.strange.as_deref()
+    }
+}

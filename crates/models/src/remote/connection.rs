@@ -1,0 +1,102 @@
+//! Addresses, clients and headers; and what lies behind the errors of a connection.
+
+use super::endpoint::{CallSettings, EndpointError};
+use crate::provider::ModelRequest;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Url};
+use std::error::Error as _;
+use std::fmt::Write as _;
+
+/// Where requests go, and how that is shown: without anything that is nobody's business.
+pub(super) fn address(base: &str, path: &str) -> Result<(Url, String), EndpointError> {
+    // Whatever is wrong with it, it may hold a password.
+    let shown = || base.rsplit('@').next().unwrap_or_default().to_owned();
+    let wrong = || EndpointError::NotAnAddress(shown());
+    let base_url = Url::parse(base.trim()).map_err(|_| wrong())?;
+    let url = Url::parse(&format!("{}{path}", base.trim().trim_end_matches('/'))).map_err(|_| wrong())?;
+    let usable = matches!(url.scheme(), "http" | "https") && base_url.has_host();
+    let mut public = url.clone();
+    public.set_query(None);
+    let anonymous = public.set_username("").is_ok() && public.set_password(None).is_ok();
+    if usable && anonymous { Ok((url, public.to_string())) } else { Err(wrong()) }
+}
+
+/// A client that trusts this system and carries the key nowhere else.
+pub(super) fn client(url: &Url, headers: HeaderMap, settings: &CallSettings) -> Result<Client, EndpointError> {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Somebody else may have been faster, which is as good.
+        drop(rustls::crypto::ring::default_provider().install_default());
+    }
+    let mut builder = Client::builder()
+        .user_agent(concat!("trellis/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers)
+        .connect_timeout(settings.connect_timeout)
+        // A key is not carried to where it was not meant for.
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false);
+    if url.scheme() == "http" {
+        // Certificates are not needed, and a small container may have none.
+        builder = builder.tls_certs_only([]);
+    }
+    if is_this_machine(url) {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| EndpointError::NoSecurity(cause(&error)))
+}
+
+fn is_this_machine(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Says to proxies and recordings where in a run the call belongs.
+pub(super) fn labels(request: &ModelRequest) -> HeaderMap {
+    let labels = &request.labels;
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for (name, value) in [
+        ("x-trellis-prompt", request.prompt.as_str()),
+        ("x-trellis-run", labels.run.as_str()),
+        ("x-trellis-session", labels.session.as_str()),
+        ("x-trellis-step", labels.step.as_str()),
+    ] {
+        if let Ok(value) = HeaderValue::from_str(&plain(value)) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+    headers
+}
+
+/// Visible ASCII; anything else is written as in web addresses.
+fn plain(value: &str) -> String {
+    value.bytes().fold(String::with_capacity(value.len()), |mut plain, byte| {
+        if byte.is_ascii_graphic() && byte != b'%' {
+            plain.push(char::from(byte));
+        } else if write!(plain, "%{byte:02X}").is_err() {
+            debug_assert!(false, "a String takes everything");
+        }
+        plain
+    })
+}
+
+/// Everything that lies behind an error. What an `io::Error` holds is not its source.
+fn chain(error: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(error.source(), |&error| {
+        let held = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        held.map(|held| held as &(dyn std::error::Error + 'static)).or_else(|| error.source())
+    })
+}
+
+/// The innermost reason: the outer ones only say that something failed.
+pub(super) fn cause(error: &reqwest::Error) -> String {
+    chain(error).last().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// A certificate that is not trusted, or a server that does not speak TLS at all: the next attempt finds the same.
+pub(super) fn is_about_tls(error: &reqwest::Error) -> bool {
+    chain(error).any(<dyn std::error::Error>::is::<rustls::Error>)
+}
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

@@ -1,0 +1,186 @@
+//! One address of a provider: requests go out, with patience that ends, and what goes wrong is said.
+
+use super::answer::Answer;
+use super::connection::{address, cause, client, is_about_tls, labels};
+use super::failure::{self, ErrorBody, Failure};
+use super::lines::Lines;
+use crate::provider::{ModelRequest, ProviderError};
+use crate::secret::Secret;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, Url};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use trellis_orchestrator::ports::World;
+
+/// How much of an error's body is read.
+const LONGEST_ERROR: usize = 64 << 10;
+
+/// How long a provider is waited for, and how many calls it gets at a time. A call as a whole is bounded by whoever
+/// makes it: dropping its future ends it.
+#[derive(Debug, Clone)]
+pub struct CallSettings {
+    pub connect_timeout: Duration,
+    /// From the request to the first sign of a reply.
+    pub first_token_timeout: Duration,
+    /// Silence in the middle of a reply. A keep-alive counts as a sign of life.
+    pub between_tokens_timeout: Duration,
+    pub concurrency: usize,
+}
+
+impl Default for CallSettings {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            first_token_timeout: Duration::from_mins(1),
+            between_tokens_timeout: Duration::from_mins(1),
+            concurrency: 64,
+        }
+    }
+}
+
+/// Why no request can be sent at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    #[error("`{0}` is not a web address; write one such as http://localhost:8000/v1")]
+    NotAnAddress(String),
+    #[error("the key for {0} holds characters that cannot be sent; copy it again")]
+    UnusableKey(&'static str),
+    #[error("no secure connection is possible: {0}; are the certificates of this system installed?")]
+    NoSecurity(String),
+}
+
+/// Where requests go, and what opens the door there.
+#[derive(Debug)]
+pub(crate) struct Door {
+    pub(crate) name: &'static str,
+    pub(crate) base: String,
+    pub(crate) path: &'static str,
+    pub(crate) key: Option<Key>,
+    pub(crate) headers: Vec<(&'static str, &'static str)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) header: &'static str,
+    /// What stands in front of the key.
+    pub(crate) scheme: &'static str,
+    pub(crate) secret: Secret,
+}
+
+pub(crate) struct Endpoint {
+    name: &'static str,
+    client: Client,
+    url: Url,
+    /// The address without anything that is nobody's business.
+    shown: String,
+    secrets: Vec<Secret>,
+    pub(super) settings: CallSettings,
+    permits: Semaphore,
+    world: Arc<dyn World>,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").field("name", &self.name).field("address", &self.shown).finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    pub(crate) fn new(door: Door, settings: CallSettings, world: Arc<dyn World>) -> Result<Self, EndpointError> {
+        let Door { name, base, path, key, headers } = door;
+        let (url, shown) = address(&base, path)?;
+        let mut secrets: Vec<_> = url.password().and_then(Secret::new).into_iter().collect();
+        let mut always = HeaderMap::new();
+        for (header, value) in headers {
+            always.insert(HeaderName::from_static(header), HeaderValue::from_static(value));
+        }
+        if let Some(Key { header, scheme, secret }) = key {
+            let value = HeaderValue::from_str(&format!("{scheme}{}", secret.expose()));
+            let mut value = value.map_err(|_| EndpointError::UnusableKey(name))?;
+            value.set_sensitive(true);
+            always.insert(HeaderName::from_static(header), value);
+            secrets.push(secret);
+        }
+        let client = client(&url, always, &settings)?;
+        let permits = Semaphore::new(settings.concurrency.clamp(1, Semaphore::MAX_PERMITS));
+        Ok(Self { name, client, url, shown, secrets, settings, permits, world })
+    }
+
+    /// Sends a request and waits for the beginning of its answer.
+    pub(crate) async fn post(&self, request: &ModelRequest, body: &Value) -> Result<Answer<'_>, Failure> {
+        let permit = self.permits.acquire().await.map_err(|error| self.transient(&error.to_string()))?;
+        let send = self.client.post(self.url.clone()).headers(labels(request)).body(body.to_string()).send();
+        let opened = async {
+            let mut response = send.await.map_err(|error| self.lost(error))?;
+            if !response.status().is_success() {
+                return Err(self.refused(response).await);
+            }
+            let mut lines = Lines::default();
+            let begun = response.chunk().await.map_err(|error| self.lost(error))?;
+            let ended = begun.is_none();
+            lines.push(begun.as_deref().unwrap_or_default());
+            Ok((response, lines, ended))
+        };
+        let patience = self.settings.first_token_timeout;
+        let opened = timeout(patience, opened).await;
+        let (response, lines, ended) = opened.map_err(|_| self.silent(patience))??;
+        Ok(Answer::new(self, response, lines, ended, permit))
+    }
+
+    /// Words about this provider, on one line and without its key.
+    pub(crate) fn words(&self, text: &str) -> String {
+        let text = self.secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text));
+        failure::tidy(&text)
+    }
+
+    pub(crate) fn transient(&self, what: &str) -> ProviderError {
+        let reason = self.words(&format!("{} {what}", self.name));
+        ProviderError::Transient { reason, retry_after: None }
+    }
+
+    pub(crate) fn permanent(&self, what: &str) -> ProviderError {
+        ProviderError::Permanent { reason: self.words(&format!("{} {what}", self.name)) }
+    }
+
+    /// An answer from which nothing could be read.
+    pub(crate) fn not_a_reply(&self, what: &str) -> ProviderError {
+        self.permanent(&format!("answered with {what} instead of a reply; is {} the right address?", self.shown))
+    }
+
+    pub(super) fn silent(&self, patience: Duration) -> ProviderError {
+        self.transient(&format!("said nothing for {} s", patience.as_secs_f32()))
+    }
+
+    pub(super) fn lost(&self, error: reqwest::Error) -> ProviderError {
+        let why = cause(&error);
+        let what = if error.is_connect() { "cannot be reached at" } else { "broke off the connection at" };
+        let words = format!("{what} {}: {why}", self.shown);
+        if is_about_tls(&error) { self.permanent(&words) } else { self.transient(&words) }
+    }
+
+    async fn refused(&self, mut response: Response) -> Failure {
+        let status = response.status();
+        let retry_after = failure::retry_after(response.headers(), self.world.now());
+        let elsewhere = response.headers().get("location").and_then(|place| place.to_str().ok().map(str::to_owned));
+        let mut body = Vec::new();
+        while body.len() < LONGEST_ERROR
+            && let Ok(Some(bytes)) = response.chunk().await
+        {
+            body.extend_from_slice(&bytes[..bytes.len().min(LONGEST_ERROR - body.len())]);
+        }
+        if let (true, Some(place)) = (status.is_redirection(), elsewhere) {
+            let words = format!("answered {status}: it has moved to {place}; set this address");
+            return self.permanent(&words).into();
+        }
+        let mut body = ErrorBody::read(&String::from_utf8_lossy(&body));
+        body.words = self.words(&body.words);
+        failure::of_status(self.name, status, body, retry_after)
+    }
+}
+
+#[cfg(test)]
+#[path = "endpoint_tests.rs"]
+mod tests;

@@ -1,0 +1,22 @@
+use super::*;
+use trellis_orchestrator::ports::RealWorld;
+
+fn endpoint(base: &str, key: &str) -> Result<Endpoint, EndpointError> {
+    let key = Secret::new(key).map(|secret| Key { header: "authorization", scheme: "Bearer ", secret });
+    let door = Door { name: "openai", base: base.to_owned(), path: "/chat", key, headers: Vec::new() };
+    Endpoint::new(door, CallSettings::default(), Arc::new(RealWorld))
+}
+
+#[test]
+fn keys_are_shown_nowhere() {
+    let endpoint = endpoint("http://me:pass-word@localhost", "sk-very-secret").unwrap();
+    let shown = format!("{endpoint:?} {:?}", endpoint.secrets);
+    assert!(!shown.contains("secret") && !shown.contains("pass-word"), "{shown}");
+    assert_eq!(endpoint.words("no: sk-very-secret,\n pass-word"), "no: [redacted], [redacted]");
+}
+
+#[test]
+fn a_key_that_cannot_be_sent_is_not_repeated() {
+    let error = endpoint("http://localhost", "sk-very\nsecret").unwrap_err();
+    assert_eq!(error.to_string(), "the key for openai holds characters that cannot be sent; copy it again");
+}

@@ -1,0 +1,85 @@
+use super::*;
+
+/// The lines of a stream that arrives in pieces of this size, and what is left at its end.
+fn lines(stream: &[u8], piece: usize) -> Vec<Result<String, LineError>> {
+    let mut lines = Lines::default();
+    let mut given = Vec::new();
+    for bytes in stream.chunks(piece) {
+        lines.push(bytes);
+        given.extend(std::iter::from_fn(|| lines.next()));
+    }
+    given.extend(lines.rest());
+    given
+}
+
+#[test]
+fn lines_are_the_same_however_the_bytes_arrive() {
+    let stream = "data: Möös\r\n\r\n{\"a\": \"😀\"}\nend".as_bytes();
+    let expected: Vec<Result<String, LineError>> =
+        ["data: Möös", "", "{\"a\": \"😀\"}", "end"].map(|line| Ok(line.to_owned())).to_vec();
+    for piece in 1..=stream.len() {
+        assert_eq!(lines(stream, piece), expected, "pieces of {piece}");
+    }
+    assert_eq!(lines(b"", 1), []);
+}
+
+#[test]
+fn what_is_not_utf8_harms_its_own_line() {
+    assert_eq!(lines(b"good\n\xff\xfe\nagain\n", 3), [Ok("good".into()), Err(LineError::NotUtf8), Ok("again".into())]);
+    assert_eq!(lines(b"half \xc3", 3), [Err(LineError::NotUtf8)]);
+}
+
+#[test]
+fn a_line_without_end_is_given_up() {
+    let mut lines = Lines::default();
+    let mut pushed = 0;
+    while lines.next().is_none() {
+        lines.push(&vec![b'x'; 1 << 16]);
+        pushed += 1 << 16;
+    }
+    assert!(pushed <= LONGEST_LINE + (1 << 16), "{pushed} bytes were kept");
+}
+
+/// What a stream of these lines brings, and what was strange about it.
+fn messages(framing: Framing, stream: &str) -> (Vec<Brought>, Option<String>) {
+    let mut messages = Messages::new(framing);
+    let mut brought: Vec<_> = stream.lines().map(|line| messages.line(line.to_owned()).unwrap()).collect();
+    brought.push(messages.end());
+    brought.retain(|brought| *brought != Brought::Nothing);
+    (brought, messages.strange)
+}
+
+fn message(text: &str) -> Brought {
+    Brought::Message(text.to_owned())
+}
+
+#[test]
+fn events_are_put_together() {
+    for (stream, expected) in [
+        ("data: a\n\ndata:b\n\n", vec![message("a"), message("b")]),
+        (
+            ": keep-alive\n\nevent: x\nid: 7\nretry: 3\ndata: a\n\n: more\n\ndata: [DONE]",
+            vec![message("a"), message("[DONE]")],
+        ),
+        ("data: {\"a\":\ndata:  1}\n\n", vec![message("{\"a\":\n 1}")]),
+        ("data: {}\ndata: {\"b\": 2}\ndata: [DONE]\n", vec![message("{}"), message("{\"b\": 2}"), message("[DONE]")]),
+        ("\u{feff}data: a\n\n", vec![message("a")]),
+        ("data:\n\ndata: \n\n", vec![]),
+    ] {
+        assert_eq!(messages(Framing::Events, stream), (expected, None), "{stream}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_stream_is_noticed() {
+    let document = |text: &str| vec![Brought::Document(text.to_owned())];
+    assert_eq!(messages(Framing::Events, "\n\n{\"a\": 1}").0, document("{\"a\": 1}"));
+    assert_eq!(messages(Framing::JsonLines, "{").0, document("{"));
+    assert_eq!(messages(Framing::JsonLines, "{\"a\": 1}\n\n{}").0, [message("{\"a\": 1}"), message("{}")]);
+}
+
+#[test]
+fn what_belongs_to_no_event_is_kept_for_the_message() {
+    let (brought, strange) = messages(Framing::Events, "<html>\n<body>hello</body>\n");
+    assert_eq!((brought, strange.as_deref()), (vec![], Some("<html>")));
+}

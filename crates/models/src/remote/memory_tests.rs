@@ -1,0 +1,38 @@
+use super::Strength::{Free, Guided, Strict};
+use super::*;
+
+#[test]
+fn a_server_that_never_took_a_schema_is_not_asked_again() {
+    let memory = Memory::default();
+    assert_eq!(memory.strongest("a"), Strict);
+    memory.learn("a", Some(Strict), Free);
+    assert_eq!((memory.strongest("a"), memory.strongest("b")), (Free, Free));
+}
+
+#[test]
+fn a_server_that_took_one_is_asked_again_with_others() {
+    let memory = Memory::default();
+    memory.learn("a", None, Strict);
+    memory.learn("b", Some(Strict), Guided);
+    assert_eq!((memory.strongest("a"), memory.strongest("b")), (Strict, Guided));
+    memory.learn("c", Some(Guided), Free);
+    assert_eq!((memory.strongest("a"), memory.strongest("c")), (Strict, Free));
+}
+
+#[test]
+fn requests_without_a_schema_teach_nothing() {
+    let memory = Memory::default();
+    memory.learn("a", None, Free);
+    memory.learn("b", Some(Strict), Guided);
+    assert_eq!(memory.strongest("c"), Guided);
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let memory = Memory::default();
+    memory.learn("first", None, Strict);
+    for n in 0..2 * KEPT {
+        memory.learn(&n.to_string(), Some(Strict), Free);
+    }
+    assert_eq!(memory.known().prompts.len(), KEPT);
+}

@@ -1,0 +1,12 @@
+//! Real providers over real connections, to servers that do what a script says.
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod ask;
+mod contract;
+mod fallback;
+mod replies;
+mod run;
+mod schemas;
+mod speech;
+mod stub;
+mod trouble;

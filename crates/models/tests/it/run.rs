@@ -1,0 +1,246 @@
+//! Whole runs with a model behind a connection, from the question to what the record says.
+
+use crate::ask::{patient, provider};
+use crate::speech;
+use crate::stub::{Act, Script, Seen, Stub, answer, send, stream};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::watch;
+use trellis_domain::config::StoredItem;
+use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::AgentRequest;
+use trellis_domain::record::{Body, Name, Reading, Record};
+use trellis_domain::{RequestId, Scope, Workspace};
+use trellis_models::TemplatePrompter;
+use trellis_orchestrator::accept::{Question, UnknownNames};
+use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
+use trellis_orchestrator::hub::{Hub, Item};
+use trellis_orchestrator::memory::scripted::ScriptedTools;
+use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal};
+use trellis_orchestrator::ports::{Config, RealWorld, World};
+use trellis_orchestrator::queue::FairQueue;
+use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
+
+const PROMPTS: [(&str, &str); 9] = [
+    ("json", "task-type-classify"),
+    ("json", "pattern-select"),
+    ("text", "agent-react"),
+    ("json", "supervisor-decompose"),
+    ("json", "supervisor-review"),
+    ("text", "supervisor-synthesise"),
+    ("json", "plan-create"),
+    ("json", "plan-step-execute"),
+    ("text", "plan-synthesise"),
+];
+
+fn items() -> Vec<StoredItem> {
+    let item = |kind: &str, key: &str, value: Value| StoredItem {
+        kind: kind.to_owned(),
+        key: key.to_owned(),
+        value: value.to_string(),
+    };
+    let patterns = ["react", "plan-then-execute", "supervisor"];
+    let described = |name: &str| json!({ "name": name, "description": name, "when_to_use": name });
+    let tool = json!({ "type": "text-completion", "name": "search", "description": "finds facts" });
+    let mut items = vec![item("tool", "search", tool)];
+    items.extend(patterns.map(|name| item("agent-pattern", name, described(name))));
+    items.extend(["general", "research"].map(|name| {
+        let mut task_type = described(name);
+        task_type["valid_patterns"] = json!(patterns);
+        item("agent-task-type", name, task_type)
+    }));
+    items.extend(PROMPTS.map(|(reply, id)| {
+        item("prompt", &format!("template.{id}"), json!({ "prompt": "{{ question }}", "response-type": reply }))
+    }));
+    items
+}
+
+/// What the model says to a prompt.
+fn said(seen: &Seen) -> String {
+    let value = match seen.headers["x-trellis-prompt"].as_str() {
+        "task-type-classify" => json!({ "task_type": "research", "rationale": "it asks why" }),
+        "pattern-select" => json!({
+            "pattern": "react", "rationale": "it is simple",
+            "signals": { "complexity": "low", "independent_dimensions": 1, "urgency": "normal" },
+        }),
+        "agent-react" if seen.headers["x-trellis-step"] == "i1" => {
+            return "Thought: look\nAction: search\nArgs: {\"question\": \"moss\"}".to_owned();
+        }
+        "agent-react" => return "Thought: enough\nFinal Answer: Because of chlorophyll.".to_owned(),
+        "supervisor-decompose" => {
+            json!({ "goals": [{ "goal": "look", "pattern": "react", "group": null, "context": null }] })
+        }
+        "supervisor-review" => json!({ "decision": "answer", "reason": "enough", "goals": null }),
+        "plan-create" => json!({ "steps": [{ "goal": "look", "tool_hint": null, "depends_on": [] }] }),
+        "plan-step-execute" => {
+            json!({ "tool": "search", "arguments": { "question": "moss" }, "answer": null, "surprising": false })
+        }
+        _ => return "Because of chlorophyll.".to_owned(),
+    };
+    value.to_string()
+}
+
+fn openai(seen: &Seen) -> Script {
+    let text = said(seen);
+    let (first, second) = text.split_at(text.len() / 2);
+    stream(speech::reply("openai", &[first, second]))
+}
+
+/// The records of a run under this pattern; the router chooses one if it is empty.
+async fn run(stub: &Stub, pattern: &str) -> Vec<Arc<Record>> {
+    let world: Arc<dyn World> = Arc::new(RealWorld);
+    let config = Arc::new(MemoryConfig::new(Arc::clone(&world)));
+    config.put(&Workspace::default(), items()).await.unwrap();
+    let model = provider("openai", &stub.base, patient());
+    let ports = Ports {
+        journal: Arc::new(MemoryJournal::default()),
+        queue: Arc::new(FairQueue::new(Arc::clone(&world))),
+        config,
+        tools: Arc::new(ScriptedTools::new(|_| Ok("chlorophyll".to_owned()))),
+        prompter: Arc::new(TemplatePrompter::new(model, Arc::clone(&world))),
+        hub: Arc::new(Hub::default()),
+        world,
+    };
+    let orchestrator = Arc::new(Orchestrator::new(ports, Options::default()));
+    let request = AgentRequest {
+        question: "Why is moss green?".to_owned(),
+        pattern: pattern.to_owned(),
+        streaming: true,
+        ..AgentRequest::default()
+    };
+    let question = Question {
+        scope: Scope::default(),
+        request_id: RequestId::new("r").unwrap(),
+        request,
+        limits: SomeLimits::default(),
+        names: UnknownNames::Refuse,
+    };
+    let run = orchestrator.accept(question).await.unwrap().run;
+    let (stop, stopped) = watch::channel(None);
+    let workers = Workers::new(Arc::clone(&orchestrator), WorkerOptions::default());
+    let serving = tokio::spawn(async move { workers.run(stopped).await });
+    let ports = &orchestrator.ports;
+    let mut subscription = ports.hub.subscribe(&Workspace::default(), &run, 0);
+    let mut records = Vec::new();
+    loop {
+        let Item::Record(record) = subscription.next(&*ports.journal).await.unwrap() else { continue };
+        let last = record.header.name == Name::end() && record.header.session == run;
+        records.push(record);
+        if last {
+            break;
+        }
+    }
+    stop.send_replace(Some(Stop::Drain));
+    serving.await.unwrap();
+    records
+}
+
+/// What a model chose in a run and how it was held, in order.
+fn choices(records: &[Arc<Record>]) -> Vec<(DecisionKind, String, Enforcement)> {
+    let decisions = records.iter().flat_map(|record| match &record.body {
+        Body::Replied(replied) => replied.decision.as_slice(),
+        Body::Routed(routed) => routed.decisions.as_slice(),
+        Body::Accepted(_) | Body::Observed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => &[],
+    });
+    let by_model = decisions.filter(|decision| decision.decided_by == DecidedBy::Model);
+    by_model.map(|decision| (decision.kind, decision.chosen.join(","), decision.enforcement)).collect()
+}
+
+fn answer_of(records: &[Arc<Record>]) -> String {
+    let Body::Ended(ended) = &records.last().unwrap().body else { panic!("a run ends with its end") };
+    ended.answer.as_ref().unwrap().text().to_owned()
+}
+
+fn of_router(enforcement: Enforcement) -> Vec<(DecisionKind, String, Enforcement)> {
+    let task_type = (DecisionKind::TaskType, "research".to_owned(), enforcement);
+    let pattern = (DecisionKind::Pattern, "react".to_owned(), enforcement);
+    vec![task_type.clone(), pattern.clone(), task_type, pattern]
+}
+
+#[tokio::test]
+async fn what_the_provider_enforced_is_on_record_as_enforced() {
+    let stub = Stub::start(|_, seen| openai(seen)).await;
+    let records = run(&stub, "").await;
+    assert_eq!(answer_of(&records), "Because of chlorophyll.");
+    // Once where the model says it and once where the router settles it; the tool is chosen in free text.
+    let tool = (DecisionKind::Tool, "search".to_owned(), Enforcement::Validated);
+    assert_eq!(choices(&records), [of_router(Enforcement::Decoding), vec![tool]].concat());
+    for record in &records {
+        if let Body::Replied(replied) = &record.body {
+            assert_eq!(replied.model.as_deref(), Some("openai/m-2026"));
+            assert_eq!((replied.in_token, replied.out_token), (Some(11), Some(4)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_the_provider_did_not_enforce_is_on_record_as_checked() {
+    let stub = Stub::start(|_, seen| {
+        let refused = !seen.body["response_format"].is_null();
+        if refused { answer("400 Bad Request", "", "{\"error\": \"no response_format here\"}") } else { openai(seen) }
+    })
+    .await;
+    let records = run(&stub, "").await;
+    assert_eq!(answer_of(&records), "Because of chlorophyll.");
+    assert_eq!(choices(&records)[..4], of_router(Enforcement::Validated));
+}
+
+/// A server that says yes to every schema and lets the model write what it likes.
+#[tokio::test]
+async fn a_server_that_overlooks_the_schema_is_not_believed() {
+    let stub = Stub::start(|_, seen| match seen.headers["x-trellis-prompt"].as_str() {
+        "task-type-classify" => stream(speech::reply("openai", &["I think research."])),
+        "pattern-select" => stream(speech::reply("openai", &["{\"pattern\": \"react\"}"])),
+        _ => openai(seen),
+    })
+    .await;
+    let records = run(&stub, "").await;
+    let held = choices(&records).into_iter().filter(|(_, _, enforcement)| *enforcement == Enforcement::Decoding);
+    assert_eq!(held.count(), 0);
+}
+
+#[tokio::test]
+async fn choices_of_a_supervisor_are_enforced_even_where_members_are_optional() {
+    let stub = Stub::start(|_, seen| openai(seen)).await;
+    let records = run(&stub, "supervisor").await;
+    assert_eq!(answer_of(&records), "Because of chlorophyll.");
+    let of = |kind| choices(&records).into_iter().find(|(found, _, _)| *found == kind);
+    let (pattern, round) = (DecisionKind::SubagentPattern, DecisionKind::Round);
+    assert_eq!(of(pattern), Some((pattern, "react".to_owned(), Enforcement::Decoding)));
+    assert_eq!(of(round), Some((round, "answer".to_owned(), Enforcement::Decoding)));
+}
+
+/// The arguments of a tool are open, so no provider can hold a step to its schema.
+#[tokio::test]
+async fn choices_of_a_plan_are_enforced_as_far_as_they_can_be() {
+    let stub = Stub::start(|_, seen| openai(seen)).await;
+    let records = run(&stub, "plan-then-execute").await;
+    assert_eq!(answer_of(&records), "Because of chlorophyll.");
+    let tool = (DecisionKind::Tool, "search".to_owned(), Enforcement::Validated);
+    assert_eq!(choices(&records), [tool]);
+    let strict = |seen: &Seen| seen.body["response_format"]["json_schema"]["strict"].as_bool();
+    let held: Vec<_> = stub.seen().iter().map(strict).collect();
+    assert_eq!(held, [Some(true), Some(false), None], "the plan, its step, the synthesis");
+}
+
+/// Half an action is not acted upon, however well it reads.
+#[tokio::test]
+async fn a_reply_that_was_cut_off_is_not_acted_upon() {
+    let stub = Stub::start(|_, seen| {
+        let cut = seen.headers["x-trellis-step"] == "i1";
+        let said = stream(speech::reply("openai", &[&said(seen)]));
+        let shortened = |act| match act {
+            Act::Send(bytes) => send(String::from_utf8(bytes).unwrap().replace("\"stop\"", "\"length\"")),
+            act @ (Act::Pause(_) | Act::Hang | Act::Forever(_)) => act,
+        };
+        if cut { said.into_iter().map(shortened).collect() } else { said }
+    })
+    .await;
+    let records = run(&stub, "react").await;
+    let first = records.iter().find(|record| record.header.name == Name::iteration(1)).unwrap();
+    let Body::Replied(replied) = &first.body else { panic!("an iteration is a reply") };
+    let reason = "the reply was cut off at the model's limit of tokens; be brief".to_owned();
+    assert_eq!(replied.reading, Reading::Unreadable { reason });
+    assert_eq!(answer_of(&records), "Because of chlorophyll.");
+}

@@ -1,0 +1,73 @@
+//! Replies in the words of each provider.
+
+use serde_json::{Value, json};
+
+/// The messages of a reply in these pieces, as they are sent.
+pub(crate) fn reply(provider: &str, pieces: &[&str]) -> Vec<String> {
+    match provider {
+        "openai" => openai(pieces),
+        "anthropic" => anthropic(pieces, "text"),
+        "ollama" => ollama(pieces),
+        other => panic!("{other}"),
+    }
+}
+
+/// The same under a schema, which makes a difference for some.
+pub(crate) fn held_reply(provider: &str, pieces: &[&str]) -> Vec<String> {
+    if provider == "anthropic" { anthropic(pieces, "tool_use") } else { reply(provider, pieces) }
+}
+
+fn event(value: &Value) -> String {
+    format!("data: {value}\n\n")
+}
+
+fn openai(pieces: &[&str]) -> Vec<String> {
+    let chunk = |delta: Value, finish: Value| {
+        event(&json!({ "id": "c", "object": "chat.completion.chunk", "model": "m-2026",
+            "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] }))
+    };
+    let usage = json!({ "id": "c", "choices": [], "usage": { "prompt_tokens": 11, "completion_tokens": 4 } });
+    let mut messages = vec![": keep-alive\n\n".to_owned(), chunk(json!({ "role": "assistant" }), Value::Null)];
+    messages.extend(pieces.iter().map(|piece| chunk(json!({ "content": piece }), Value::Null)));
+    messages.extend([chunk(json!({}), json!("stop")), event(&usage), "data: [DONE]\n\n".to_owned()]);
+    messages
+}
+
+fn anthropic(pieces: &[&str], block: &str) -> Vec<String> {
+    let named = |value: Value| format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap());
+    let delta = |piece: &&str| match block {
+        "text" => json!({ "type": "text_delta", "text": piece }),
+        _ => json!({ "type": "input_json_delta", "partial_json": piece }),
+    };
+    let usage = json!({ "input_tokens": 11, "output_tokens": 1 });
+    let mut messages = vec![
+        named(json!({ "type": "message_start", "message": { "model": "m-2026", "usage": usage } })),
+        named(json!({ "type": "content_block_start", "index": 0, "content_block": { "type": block, "input": {} } })),
+        named(json!({ "type": "ping" })),
+    ];
+    messages.extend(
+        pieces
+            .iter()
+            .map(delta)
+            .map(|delta| named(json!({ "type": "content_block_delta", "index": 0, "delta": delta }))),
+    );
+    messages.extend([
+        named(json!({ "type": "content_block_stop", "index": 0 })),
+        named(
+            json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": { "output_tokens": 4 } }),
+        ),
+        named(json!({ "type": "message_stop" })),
+    ]);
+    messages
+}
+
+fn ollama(pieces: &[&str]) -> Vec<String> {
+    let line = |value: Value| format!("{value}\n");
+    let piece = |piece: &&str| {
+        line(json!({ "model": "m-2026", "message": { "role": "assistant", "content": piece }, "done": false }))
+    };
+    let mut messages: Vec<_> = pieces.iter().map(piece).collect();
+    messages.push(line(json!({ "model": "m-2026", "message": { "role": "assistant", "content": "" }, "done": true,
+        "done_reason": "stop", "prompt_eval_count": 11, "eval_count": 4 })));
+    messages
+}

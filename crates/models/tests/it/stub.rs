@@ -1,0 +1,153 @@
+//! A server that does what a script says: byte by byte, with pauses, for ever, or not at all.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// A request that arrived.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) path: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Value,
+}
+
+/// What the server does next. After the last of them it closes the connection.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    Send(Vec<u8>),
+    Pause(Duration),
+    /// Keeps the connection and says nothing, until the client goes away.
+    Hang,
+    /// Sends this again and again, until the client goes away.
+    Forever(Vec<u8>),
+}
+
+/// The acts in answer to one request.
+pub(crate) type Script = Vec<Act>;
+
+pub(crate) struct Stub {
+    pub(crate) base: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    /// How many clients went away before the script ended.
+    left: Arc<Mutex<usize>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Stub {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Stub {
+    /// Answers each request by its place, counted from 0, and what it says.
+    pub(crate) async fn start(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let (seen, left) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(0)));
+        let (script, seen_by, left_by) = (Arc::new(script), Arc::clone(&seen), Arc::clone(&left));
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (script, seen, left) = (Arc::clone(&script), Arc::clone(&seen_by), Arc::clone(&left_by));
+                tokio::spawn(async move {
+                    if !serve(stream, &*script, &seen).await {
+                        *left.lock().unwrap() += 1;
+                    }
+                });
+            }
+        });
+        Self { base, seen, left, task }
+    }
+
+    /// The same script for every request.
+    pub(crate) async fn always(script: Script) -> Self {
+        Self::start(move |_, _| script.clone()).await
+    }
+
+    /// One script after the other; the last one for all that follow.
+    pub(crate) async fn each(scripts: impl IntoIterator<Item = Script>) -> Self {
+        let scripts: Vec<_> = scripts.into_iter().collect();
+        Self::start(move |n, _| scripts[n.min(scripts.len() - 1)].clone()).await
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub(crate) fn left(&self) -> usize {
+        *self.left.lock().unwrap()
+    }
+}
+
+/// False if the client went away in the middle.
+async fn serve(stream: TcpStream, script: &(dyn Fn(usize, &Seen) -> Script + Sync), seen: &Mutex<Vec<Seen>>) -> bool {
+    let mut stream = BufReader::new(stream);
+    let Some(request) = request(&mut stream).await else { return true };
+    let acts = {
+        let mut seen = seen.lock().unwrap();
+        let acts = script(seen.len(), &request);
+        seen.push(request);
+        acts
+    };
+    let mut stream = stream.into_inner();
+    for act in acts {
+        let done = match act {
+            Act::Send(bytes) => stream.write_all(&bytes).await.is_ok(),
+            Act::Pause(pause) => {
+                tokio::time::sleep(pause).await;
+                true
+            }
+            Act::Hang => stream.read(&mut [0; 1]).await.is_ok_and(|read| read > 0),
+            Act::Forever(bytes) => loop {
+                if stream.write_all(&bytes).await.is_err() {
+                    break false;
+                }
+            },
+        };
+        if !done {
+            return false;
+        }
+    }
+    stream.shutdown().await.is_ok()
+}
+
+async fn request(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
+    let mut line = String::new();
+    stream.read_line(&mut line).await.ok()?;
+    let path = line.split(' ').nth(1)?.to_owned();
+    let mut headers = BTreeMap::new();
+    loop {
+        line.clear();
+        stream.read_line(&mut line).await.ok()?;
+        let Some((name, value)) = line.split_once(':') else { break };
+        headers.insert(name.to_lowercase(), value.trim().to_owned());
+    }
+    let length = headers.get("content-length")?.parse().ok()?;
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    Some(Seen { path, headers, body: serde_json::from_slice(&body).ok()? })
+}
+
+/// An answer whose body ends with the connection.
+pub(crate) fn head(status: &str, headers: &str) -> Act {
+    Act::Send(format!("HTTP/1.1 {status}\r\nconnection: close\r\n{headers}\r\n").into_bytes())
+}
+
+pub(crate) fn send(text: impl Into<Vec<u8>>) -> Act {
+    Act::Send(text.into())
+}
+
+/// A stream of these pieces, each sent on its own.
+pub(crate) fn stream(pieces: impl IntoIterator<Item = String>) -> Script {
+    let pieces = pieces.into_iter().map(send);
+    std::iter::once(head("200 OK", "content-type: text/event-stream\r\n")).chain(pieces).collect()
+}
+
+pub(crate) fn answer(status: &str, headers: &str, body: &str) -> Script {
+    vec![head(status, headers), send(body)]
+}
