@@ -44,6 +44,7 @@ fn measure(program: &Path, folder: &Path, what: &str) -> Result<()> {
         let mut child = Command::new(program)
             .args(["ask", setup::QUESTION, "--data"])
             .arg(folder)
+            .env("TRELLIS_MODEL", "rehearsal")
             .env("TRELLIS_REHEARSAL_DELAY_MS", "0")
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::{RunId, Scope, Workspace};
-use trellis_models::{Rehearsal, TemplatePrompter};
+use trellis_models::{CallSettings, Choice, Models, Provider, Rehearsal, TemplatePrompter, choose};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::ports::{Journal, RealWorld, RunFilter, World};
@@ -53,13 +53,9 @@ impl App {
         &self.scope.workspace
     }
 
-    /// The loop over this folder, with the rehearsal model.
-    pub(crate) fn orchestrator(&self, limits: OperatorLimits) -> Result<Arc<Orchestrator>, Failure> {
-        let provider = match rehearsal_delay()? {
-            Some(delay) => Rehearsal::new(delay),
-            None => Rehearsal::default(),
-        };
-        let prompter = Arc::new(TemplatePrompter::new(Arc::new(provider), Arc::clone(&self.world)));
+    /// The loop over this folder, with these models.
+    pub(crate) fn orchestrator(&self, limits: OperatorLimits, models: Models) -> Arc<Orchestrator> {
+        let prompter = Arc::new(TemplatePrompter::with_models(models, Arc::clone(&self.world)));
         let ports = Ports {
             journal: Arc::clone(&self.store.journal) as _,
             queue: Arc::new(FairQueue::new(Arc::clone(&self.world))),
@@ -69,7 +65,7 @@ impl App {
             hub: Arc::new(Hub::default()),
             world: Arc::clone(&self.world),
         };
-        Ok(Arc::new(Orchestrator::new(ports, Options { limits, ..Options::default() })))
+        Arc::new(Orchestrator::new(ports, Options { limits, ..Options::default() }))
     }
 
     /// The run that a person means: an id, a unique prefix, `last`, or `@2` for the second newest.
@@ -105,6 +101,27 @@ fn data_folder(global: &Global) -> Result<PathBuf, Failure> {
     let strategy = etcetera::choose_base_strategy()
         .map_err(|error| Failure::usage(format!("cannot find a data directory: {error}; name one with --data")))?;
     Ok(strategy.data_dir().join("trellis"))
+}
+
+/// The models that were named or that the environment knows; see [`choose`].
+pub(crate) fn chosen_models(global: &Global) -> Result<Vec<Choice>, Failure> {
+    let environment = |name: &str| std::env::var(name).ok();
+    choose(&global.model, &environment).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Makes the chosen models ready. Nothing is sent to them yet.
+pub(crate) fn models(global: &Global) -> Result<Models, Failure> {
+    let ready = |choice: Choice| -> Result<Arc<dyn Provider>, Failure> {
+        match choice {
+            Choice::Rehearsal => Ok(Arc::new(rehearsal_delay()?.map_or_else(Rehearsal::default, Rehearsal::new))),
+            Choice::Remote(choice) => choice
+                .connect(CallSettings::default(), Arc::new(RealWorld))
+                .map_err(|error| Failure::usage(error.to_string())),
+        }
+    };
+    let mut chosen = chosen_models(global)?.into_iter().map(ready);
+    let first = chosen.next().ok_or_else(|| Failure::unexpected("no model was chosen"))??;
+    chosen.try_fold(Models::new(first), |models, next| Ok(models.or(next?)))
 }
 
 /// `TRELLIS_REHEARSAL_DELAY_MS`: the pause between two pieces of a rehearsed reply.

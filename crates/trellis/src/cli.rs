@@ -23,6 +23,10 @@ pub(crate) struct Global {
     /// Settings of this machine, in TOML; else `TRELLIS_SETTINGS`, else trellis/trellis.toml among the user's settings
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) settings: Option<PathBuf>,
+    /// Model to ask, as openai/NAME, anthropic/NAME, ollama/NAME or rehearsal; more than one: each answers if those
+    /// before it cannot; else the one whose key or address is set
+    #[arg(long, global = true, value_name = "PROVIDER/NAME", env = "TRELLIS_MODEL", value_delimiter = ',')]
+    pub(crate) model: Vec<String>,
     /// Workspace
     #[arg(long, global = true, default_value = "default", env = "TRUSTGRAPH_WORKSPACE")]
     pub(crate) workspace: String,

@@ -1,7 +1,7 @@
 //! Asking a question: accept it, follow the run, show the answer.
 
 use super::read_input;
-use crate::app::App;
+use crate::app::{self, App};
 use crate::cli::{Ask, Global, Output};
 use crate::failure::{Exit, Failure};
 use crate::limits;
@@ -27,9 +27,10 @@ pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
     let operator = limits::of_operator(global, &[])?;
     let request = limits::of_request(&ask.limit)?;
     limits::held(&request, &operator).iter().filter(|_| !global.quiet).for_each(|held| note(held));
+    let models = app::models(global)?;
     let mut interrupt = Interrupt::new()?;
     let app = App::open(global, "ask").await?;
-    let orchestrator = app.orchestrator(operator)?;
+    let orchestrator = app.orchestrator(operator, models);
     let conversation = conversation(&app, ask).await?;
     let run =
         orchestrator.accept(read_question(&app, ask, question.trim().to_owned(), conversation, request)?).await?.run;

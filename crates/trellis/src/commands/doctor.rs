@@ -1,11 +1,12 @@
 //! Is everything in order?
 
-use crate::app::App;
+use crate::app::{self, App};
 use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::show::{clean, print_json, print_line};
 use serde_json::json;
+use trellis_models::Choice;
 use trellis_orchestrator::ports::{Config, Journal};
 
 /// One thing that was looked at.
@@ -15,6 +16,11 @@ struct Finding {
     says: String,
 }
 
+/// The models in the order in which they are asked.
+fn listed(choices: &[Choice]) -> String {
+    choices.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
 pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let app = App::open_existing(global, "doctor")?;
     let settings = app.store.config.pin(app.workspace()).await?;
@@ -22,6 +28,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let problems: Vec<_> = super::config::problems(&settings, &items).iter().map(ToString::to_string).collect();
     let chain = app.store.check();
     let limits = limits::of_operator(global, &[]);
+    let models = app::chosen_models(global);
     let (open, lag) = (app.store.journal.open_runs(), app.store.graph.lag()?);
     let findings = [
         Finding {
@@ -64,8 +71,8 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
         Finding { what: "graph", good: true, says: format!("finished runs that wait to be indexed: {lag}") },
         Finding {
             what: "model",
-            good: true,
-            says: "rehearsal: scripted replies, no language model is asked".to_owned(),
+            good: models.is_ok(),
+            says: models.as_deref().map_or_else(|failure| failure.message.clone(), listed),
         },
     ];
     if global.output == Output::Json {
@@ -81,7 +88,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             ))?;
         }
     }
-    Ok(match (chain.is_ok(), problems.is_empty() && limits.is_ok()) {
+    Ok(match (chain.is_ok(), problems.is_empty() && limits.is_ok() && models.is_ok()) {
         (true, true) => Exit::Ok,
         (false, _) => Exit::DataFolder,
         (true, false) => Exit::InvalidConfig,

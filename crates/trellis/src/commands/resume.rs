@@ -1,6 +1,6 @@
 //! Finishing all open runs.
 
-use crate::app::App;
+use crate::app::{self, App};
 use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
 use crate::limits::{self, Limit};
@@ -16,9 +16,10 @@ use trellis_orchestrator::ports::{Journal, JournalError};
 
 pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failure> {
     let operator = limits::of_operator(global, limits)?;
+    let models = app::models(global)?;
     let mut interrupt = Interrupt::new()?;
     let app = App::open_existing(global, "resume")?;
-    let orchestrator = app.orchestrator(operator)?;
+    let orchestrator = app.orchestrator(operator, models);
     let open = open_runs(&app).await?;
     let mut serving = Serving::start(&orchestrator);
     let mut finished = Vec::new();

@@ -7,6 +7,7 @@ mod conversation;
 mod everyday;
 mod killed;
 mod limits;
+mod models;
 mod scenarios;
 
 use serde_json::Value;
@@ -25,6 +26,8 @@ pub(crate) fn trellis(data: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trellis"));
     command.args(arguments).arg("--data").arg(data);
     command.env_remove("RUST_LOG").env("TRELLIS_REHEARSAL_DELAY_MS", "0").env_remove("TRELLIS_DATA");
+    // Nobody's own key is used here.
+    command.env("TRELLIS_MODEL", "rehearsal");
     // Nobody's own settings count here.
     command.env_remove("TRELLIS_SETTINGS").env("XDG_CONFIG_HOME", data.join("no-settings"));
     command

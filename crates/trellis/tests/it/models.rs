@@ -1,0 +1,116 @@
+//! Real models, as far as a stub behind a real connection is one.
+
+use crate::{fails, ok, stderr, stdout, trellis};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use tempfile::TempDir;
+
+const KEY: &str = "sk-test-0123456789";
+
+/// Serves chat completions until the test ends. Gives its address.
+fn serve(status: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || answer(stream, status));
+        }
+    });
+    address
+}
+
+fn answer(stream: TcpStream, status: &str) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    let mut headers = BTreeMap::new();
+    let mut line = String::new();
+    stream.read_line(&mut line).ok()?;
+    loop {
+        line.clear();
+        stream.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.split_once(':') else { break };
+        headers.insert(name.to_lowercase(), value.trim().to_owned());
+    }
+    let mut body = vec![0; headers.get("content-length")?.parse().ok()?];
+    stream.read_exact(&mut body).ok()?;
+    let request: Value = serde_json::from_slice(&body).ok()?;
+    let body = if status == "200 OK" {
+        let text = said(&headers["x-trellis-prompt"]);
+        let chunk = json!({ "model": request["model"], "choices": [{ "delta": { "content": text }, "finish_reason": "stop" }],
+            "usage": { "prompt_tokens": 5, "completion_tokens": 3 } });
+        format!("data: {chunk}\n\ndata: [DONE]\n\n")
+    } else {
+        json!({ "error": { "message": format!("this key is wrong: {}", headers["authorization"]) } }).to_string()
+    };
+    write!(stream.get_mut(), "HTTP/1.1 {status}\r\nconnection: close\r\n\r\n{body}").ok()
+}
+
+fn said(prompt: &str) -> String {
+    match prompt {
+        "task-type-classify" => json!({ "task_type": "general", "rationale": "anything" }).to_string(),
+        "pattern-select" => json!({
+            "pattern": "react", "rationale": "simple",
+            "signals": { "complexity": "low", "independent_dimensions": 1, "urgency": "normal" },
+        })
+        .to_string(),
+        _ => "Thought: known\nFinal Answer: Because of chlorophyll.".to_owned(),
+    }
+}
+
+/// A command with nothing in its environment but this server.
+fn asking(folder: &TempDir, address: &str, arguments: &[&str]) -> Command {
+    let mut command = trellis(folder.path(), arguments);
+    command.env_remove("TRELLIS_MODEL").env_remove("ANTHROPIC_API_KEY").env_remove("OLLAMA_HOST");
+    command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", address).env("OPENAI_MODEL", "moss-1");
+    command
+}
+
+#[test]
+fn a_model_that_is_set_is_asked_and_held_to_its_options() {
+    let (folder, address) = (TempDir::new().unwrap(), serve("200 OK"));
+    let output = asking(&folder, &address, &["ask", "Why is moss green?"]).env("RUST_LOG", "trace").output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output).trim(), "Because of chlorophyll.");
+    assert!(!stderr(&output).contains(KEY), "not even in the most talkative log");
+    let turtle = ok(folder.path(), &["run", "export", "last"]);
+    assert_eq!(turtle.matches("\"decoding\"").count(), 2, "task type and pattern: {turtle}");
+    assert!(turtle.contains("\"openai/moss-1\""), "{turtle}");
+    assert!(ok(folder.path(), &["verify", "last"]).starts_with("ok"));
+    let output = asking(&folder, &address, &["doctor"]).output().unwrap();
+    let expected = format!("openai/moss-1 at {address}, with a key");
+    assert!(stdout(&output).contains(&expected) && !stdout(&output).contains(KEY), "{}", stdout(&output));
+}
+
+#[test]
+fn a_wrong_key_is_told_and_not_repeated() {
+    let (folder, address) = (TempDir::new().unwrap(), serve("401 Unauthorized"));
+    let arguments = ["ask", "Why is moss green?", "--pattern", "react"];
+    let output = asking(&folder, &address, &arguments).env("RUST_LOG", "trace").output().unwrap();
+    let told = format!("{}{}", stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(10), "{told}");
+    assert!(told.contains("openai answered 401 Unauthorized: this key is wrong: Bearer [redacted]"), "{told}");
+    assert!(!told.contains(KEY) && !ok(folder.path(), &["run", "export", "last"]).contains(KEY));
+}
+
+/// The first model cannot, the second one can.
+#[test]
+fn the_next_model_in_the_list_answers() {
+    let (folder, address) = (TempDir::new().unwrap(), serve("401 Unauthorized"));
+    let arguments = ["ask", "Why is moss green?", "--model", "openai/moss-1", "--model", "rehearsal"];
+    let output = asking(&folder, &address, &arguments).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("Scripted by the rehearsal model"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_model_that_cannot_be_asked_is_refused_before_anything_happens() {
+    let folder = TempDir::new().unwrap();
+    let (code, told) = fails(folder.path(), &["ask", "Why?", "--model", "gpt-4"]);
+    assert_eq!(code, 2);
+    assert!(told.contains("there is no provider `gpt-4`; write openai/NAME"), "{told}");
+    assert!(!folder.path().join("format").exists(), "no folder is made for a wrong word");
+    let output = asking(&folder, "not an address", &["ask", "Why?"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
