@@ -179,6 +179,33 @@ async fn what_cannot_be_mended_by_asking_again_fails() {
     assert_eq!(failure([Err(tomorrow)]).await, ("overloaded".to_owned(), 1));
 }
 
+/// Fails, and takes its time.
+#[derive(Debug)]
+struct Sluggish(Arc<Slow>);
+
+impl Provider for Sluggish {
+    fn complete<'a>(
+        &'a self,
+        _: &'a ModelRequest,
+        _: &'a mut OnText<'_>,
+    ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
+        self.0.0.fetch_add(60_000, Ordering::Relaxed);
+        Box::pin(std::future::ready(Err(transient(None))))
+    }
+}
+
+/// Three times a minute would be longer than any call may take, and nobody would ask the second model.
+#[tokio::test]
+async fn a_slow_failure_is_not_repeated_where_another_model_is_there() {
+    let mut bench = Bench::new([Ok("Hello")]);
+    let world = Arc::clone(&bench.provider.world);
+    let models = Models::new(Arc::new(Sluggish(Arc::clone(&world)))).or(Arc::clone(&bench.provider) as _);
+    bench.prompter = TemplatePrompter::with_models(models, world);
+    let reply = bench.ask("greet", None).await.unwrap();
+    assert_eq!((reply.raw.as_str(), reply.ms, bench.heard.restarts), ("Hello", 7, 1));
+    assert_eq!(reply.failures, [FailedAttempt { reason: "overloaded".to_owned(), ms: 60_000 }]);
+}
+
 #[tokio::test]
 async fn the_schema_of_the_call_replaces_that_of_the_template() {
     let mut bench = Bench::new([Ok("[1]"), Ok("[1]")]);

@@ -51,3 +51,16 @@ fn the_place_of_a_problem_is_named() {
 fn a_schema_does_not_turn_text_into_json() {
     assert_eq!(expected(&Expected::Text, Some(json!({}))), Expected::Text);
 }
+
+#[test]
+fn a_null_where_a_member_may_be_missing_is_none() {
+    let schema = json!({
+        "type": "object", "required": ["a"],
+        "properties": { "a": { "type": ["string", "null"] }, "b": { "type": "string" } },
+    });
+    let reader = ReplyReader::new("p", &Expected::Json { schema: Some(schema) }).unwrap();
+    assert_eq!(content(&reader, r#"{"a": "x", "b": null}"#), Ok(object(json!({ "a": "x" }))));
+    assert_eq!(content(&reader, r#"{"a": null}"#), Ok(object(json!({ "a": null }))), "where null is a value, it stays");
+    let reason = content(&reader, r#"{"a": "x", "b": 1}"#).unwrap_err();
+    assert!(reason.contains("is not of type \"string\""), "{reason}");
+}
