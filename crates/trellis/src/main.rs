@@ -34,8 +34,8 @@ fn main() -> ExitCode {
 fn start_logging(colour: cli::Colour) {
     use std::io::IsTerminal;
     use tracing_subscriber::EnvFilter;
-    // The engine logs what its errors say as well.
-    let usual = || EnvFilter::new("error,fjall=off,lsm_tree=off");
+    // Engine and certificates log what their errors say as well.
+    let usual = || EnvFilter::new("error,fjall=off,lsm_tree=off,rustls_platform_verifier=off");
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| usual());
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let ansi = match colour {
