@@ -267,6 +267,7 @@ impl<'a> LiveReply<'a> {
         if self.cut {
             let reason = format!("the reply was longer than {} bytes; be brief", self.limit);
             read.reading = Reading::Unreadable { reason };
+            read.decisions.iter_mut().for_each(|decision| decision.chosen.clear());
         }
         Replied {
             prompt: reply.prompt,
