@@ -46,7 +46,7 @@ impl Provider for Player {
                 Err(reason) => return Err(ProviderError::Permanent { reason }),
             };
             // A caller that has heard enough changes nothing: the whole text is here already.
-            let _heard_enough = on_text(&text);
+            let _stopped = on_text(&text).is_break();
             Ok(ModelReply {
                 text,
                 model: "player".to_owned(),
@@ -225,6 +225,7 @@ async fn fill(journal: &dyn Journal, records: usize) -> Result<()> {
             run: session.clone(),
             session: session.clone(),
             seen: 0,
+            seen_of_others: Vec::new(),
             records: first.chain(rest).collect(),
             close: Vec::new(),
             open: Vec::new(),
@@ -258,6 +259,7 @@ async fn check(engine: &Engine) -> Result<f64> {
             run: run.clone(),
             session: run.clone(),
             seen,
+            seen_of_others: Vec::new(),
             records: Vec::new(),
             close: Vec::new(),
             open: vec![turn],

@@ -132,6 +132,7 @@ async fn write_session(journal: &dyn Journal, sample: &[Arc<Record>], id: &str) 
             run: session.clone(),
             session: session.clone(),
             seen: version - 1,
+            seen_of_others: Vec::new(),
             records: records.collect(),
             close: closes.then(|| Name::iteration(turn - 1)).into_iter().collect(),
             open: if opens {

@@ -5,6 +5,7 @@
 
 pub mod broker;
 pub mod config;
+mod counted;
 pub mod decision;
 pub mod document;
 pub mod fan_out;
@@ -25,6 +26,7 @@ pub mod run;
 pub mod time;
 pub mod usage;
 
+pub use counted::counted;
 pub use hash::Hash;
 pub use ids::{Collection, ConversationId, Flow, RequestId, RunId, Scope, SessionId, Workspace};
 pub use time::Timestamp;

@@ -38,24 +38,50 @@ impl ReactReply {
     }
 }
 
-/// The JSON in a reply: the whole reply, or the first block of code in it, or what stands between the first opening
-/// and the last closing bracket. Models like to wrap and to explain.
+/// The JSON in a reply: the whole reply, or the first block of code in it, or the last object that stands in its text,
+/// or the last list if there is no object. Models like to think aloud, to wrap and to explain.
 ///
 /// ```
 /// use trellis_domain::reply::json_in;
 ///
 /// assert_eq!(json_in("Sure!\n```json\n[1]\n```\nDone.").unwrap(), serde_json::json!([1]));
-/// assert_eq!(json_in("The choice is {\"a\": 1}, I think.").unwrap(), serde_json::json!({"a": 1}));
+/// assert_eq!(json_in("I weigh {x} and [1], so {\"a\": [2]}, I think.").unwrap(), serde_json::json!({"a": [2]}));
 /// assert!(json_in("no idea").unwrap_err().starts_with("it is not JSON"));
 /// ```
 pub fn json_in(raw: &str) -> Result<Value, String> {
     let whole = serde_json::from_str(raw);
-    let parts = || [first_block(raw), between(raw, '{', '}'), between(raw, '[', ']')];
     let read = match whole {
         Ok(value) => Ok(value),
-        Err(error) => parts().into_iter().flatten().find_map(|part| serde_json::from_str(part).ok()).ok_or(error),
+        Err(error) => {
+            let block = first_block(raw).and_then(|block| serde_json::from_str(block).ok());
+            block.or_else(|| last_in_text(raw)).ok_or(error)
+        }
     };
     read.map_err(|error| format!("it is not JSON: {error}"))
+}
+
+/// Looks at every bracket that may begin a value, at most so many: a reply of brackets is no reason to look for ever.
+fn last_in_text(raw: &str) -> Option<Value> {
+    const LOOKS: usize = 2_000;
+    let (mut object, mut list) = (None, None);
+    let mut rest = raw;
+    for _ in 0..LOOKS {
+        let Some(start) = rest.find(['{', '[']) else { break };
+        let from = &rest[start..];
+        let mut values = serde_json::Deserializer::from_str(from).into_iter::<Value>();
+        rest = match values.next() {
+            Some(Ok(value)) => {
+                if value.is_object() {
+                    object = Some(value);
+                } else {
+                    list = Some(value);
+                }
+                &from[values.byte_offset()..]
+            }
+            Some(Err(_)) | None => &from[1..],
+        };
+    }
+    object.or(list)
 }
 
 fn first_block(raw: &str) -> Option<&str> {
@@ -64,9 +90,4 @@ fn first_block(raw: &str) -> Option<&str> {
     let label = block.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(0);
     // `true` right behind the fence is a value and not the name of a language.
     Some(if block[label..].trim().is_empty() { block } else { &block[label..] })
-}
-
-fn between(raw: &str, open: char, close: char) -> Option<&str> {
-    let (start, end) = (raw.find(open)?, raw.rfind(close)?);
-    raw.get(start..=end)
 }

@@ -9,7 +9,7 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Accepted, Body, Exchange, Name};
 use trellis_domain::run::RunSummary;
-use trellis_domain::{Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, broker};
+use trellis_domain::{Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, broker, counted};
 use trellis_patterns::pattern;
 use trellis_patterns::router::{self, Refusal, Wishes};
 
@@ -51,7 +51,7 @@ pub enum AcceptError {
     InvalidId(#[from] InvalidId),
     #[error(transparent)]
     Refused(#[from] Refusal),
-    #[error("{open} runs are open, which is the limit; wait until some have ended, or raise the limit")]
+    #[error("{} open, which is the limit; wait until some have ended, or raise the limit", counted(open, "run"))]
     TooManyRuns { open: usize },
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -177,6 +177,7 @@ impl Orchestrator {
             run: session.clone(),
             session: session.clone(),
             seen: 0,
+            seen_of_others: Vec::new(),
             records: std::iter::once(record(Name::session(), Vec::new(), Body::Accepted(accepted.clone())))
                 .chain(
                     routed.map(|routed| record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed))),

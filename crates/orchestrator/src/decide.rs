@@ -31,6 +31,8 @@ pub(crate) enum Next {
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
     pub(crate) records: Vec<Decided>,
+    /// Versions of other sessions that this was decided from.
+    pub(crate) seen_of_others: Vec<(SessionId, u64)>,
     /// Other turns of the session that have lost their purpose.
     pub(crate) close: Vec<Name>,
     pub(crate) open: Vec<NewTurn>,
@@ -44,14 +46,11 @@ pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Nex
     if let Some(above) = above {
         return Next::Step(Step::End(ended_below(above.reason)));
     }
-    let limit = session.limits().run_timeout_ms;
-    if session.started().is_some_and(|started| turn.now.ms_since(started) > limit) {
-        let error = format!("the run took longer than {limit} ms, which is its limit");
-        return Next::Step(Step::End(Ending::failed(Termination::Timeout, error)));
-    }
     let orders = match turn.name.turn_kind() {
         Some(TurnKind::Route) => router::decide(session, turn),
-        Some(TurnKind::Check { round, .. } | TurnKind::Deadline(round)) => return Next::FanIn(round),
+        Some(TurnKind::Check { round, .. } | TurnKind::Deadline(round)) => {
+            return time_is_up(session, turn).map_or(Next::FanIn(round), |ending| Next::Step(Step::End(ending)));
+        }
         Some(
             TurnKind::Iteration(_)
             | TurnKind::Plan(_)
@@ -62,8 +61,29 @@ pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Nex
         )
         | None => pattern(session.routed().map_or("", |routed| routed.pattern.as_str())).decide(session, turn),
     };
-    Next::Step(step_of(session, orders))
+    Next::Step(match (step_of(session, orders), time_is_up(session, turn)) {
+        // An answer that is recorded was paid for and seen: it counts.
+        (Step::End(ending), _) => Step::End(ending),
+        (_, Some(ending)) => Step::End(ending),
+        (step, None) => step,
+    })
 }
+
+/// The end of a session that has no time left.
+fn time_is_up(session: &Session, turn: &Turn) -> Option<Ending> {
+    let parent = session.accepted().and_then(|accepted| accepted.parent.as_ref());
+    if parent.is_some_and(|parent| parent.deadline <= turn.now) {
+        // Nobody waits for it any more, so nothing more is paid for.
+        return Some(Ending::failed(Termination::Timeout, TOO_LATE));
+    }
+    let limit = session.limits().run_timeout_ms;
+    let over = session.started().is_some_and(|started| turn.now.ms_since(started) > limit);
+    let error = || format!("the run took longer than {limit} ms, which is its limit");
+    over.then(|| Ending::failed(Termination::Timeout, error()))
+}
+
+/// What is said of a subagent that nobody waits for any more.
+pub(crate) const TOO_LATE: &str = "it had not ended when the time of its fan-out was over";
 
 /// A session below one that ended can only end as well.
 pub(crate) fn ended_below(above: Termination) -> Ending {
@@ -136,3 +156,7 @@ fn begin_children(session: &Session, id: &SessionId, fan_out: FannedOut, closing
     closing.open.extend(first_turns);
     closing.open.push(NewTurn { session: id.clone(), name: Name::deadline(round), due });
 }
+
+#[cfg(test)]
+#[path = "decide_tests.rs"]
+mod tests;

@@ -4,7 +4,7 @@
 
 use crate::hub::{Item, TextKind};
 use crate::perform::{answer_id, thought_id};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use trellis_domain::document::{Document, Payload};
 use trellis_domain::message::{AgentResponse, ErrorInfo, message_type};
@@ -25,19 +25,24 @@ pub struct Dialog {
     answer: Option<String>,
     /// How much of each open message was sent, and the piece held back so that the last one can say so.
     open: HashMap<Arc<str>, Progress>,
+    /// The ids that messages were sent under. What takes the place of a message that broke off needs another one.
+    taken: HashSet<String>,
     over: bool,
 }
 
 #[derive(Debug)]
 struct Progress {
     session: SessionId,
+    /// The id that it is sent under.
+    shown: String,
     sent: usize,
     held: String,
 }
 
 impl Dialog {
     pub fn new(run: RunId, streaming: bool) -> Self {
-        Self { run, streaming, projector: Projector::default(), answer: None, open: HashMap::new(), over: false }
+        let (projector, open, taken) = (Projector::default(), HashMap::new(), HashSet::new());
+        Self { run, streaming, projector, answer: None, open, taken, over: false }
     }
 
     /// The dialog is over: its last message was given out.
@@ -63,7 +68,8 @@ impl Dialog {
         }
         // A thought is over when the answer that rests on it begins.
         let mut out = if kind == TextKind::Answer { self.finish_thoughts(session) } else { Vec::new() };
-        let fresh = || Progress { session: session.clone(), sent: 0, held: String::new() };
+        let taken = &mut self.taken;
+        let fresh = || Progress { session: session.clone(), shown: free_id(taken, id), sent: 0, held: String::new() };
         let progress = self.open.entry(Arc::clone(id)).or_insert_with(fresh);
         let piece = match kind {
             TextKind::Thought => std::mem::replace(&mut progress.held, text),
@@ -77,17 +83,17 @@ impl Dialog {
             TextKind::Thought => message_type::THOUGHT,
             TextKind::Answer => message_type::ANSWER,
         };
-        out.push(message(session, kind, id, piece));
+        out.push(message(session, kind, &progress.shown, piece));
         out
     }
 
     /// Sends what is held back of a session's thoughts.
     fn finish_thoughts(&mut self, session: &SessionId) -> Vec<AgentResponse> {
-        let held = self.open.iter_mut().filter(|(_, open)| open.session == *session && !open.held.is_empty());
-        held.map(|(id, open)| {
+        let held = self.open.values_mut().filter(|open| open.session == *session && !open.held.is_empty());
+        held.map(|open| {
             let piece = std::mem::take(&mut open.held);
             open.sent += piece.len();
-            AgentResponse { end_of_message: true, ..message(session, message_type::THOUGHT, id, piece) }
+            AgentResponse { end_of_message: true, ..message(session, message_type::THOUGHT, &open.shown, piece) }
         })
         .collect()
     }
@@ -118,13 +124,15 @@ impl Dialog {
     fn reply(&mut self, header: &Header, replied: &Replied) -> Vec<AgentResponse> {
         let Header { session, name, attempt, .. } = header;
         let thought = replied.thought.as_ref().map_or("", Document::text);
-        let id = thought_id(session, name, *attempt);
-        let mut out: Vec<_> = self.rest(session, message_type::THOUGHT, &id, thought, true).into_iter().collect();
+        let (id, sent) = self.take(&thought_id(session, name, *attempt));
+        let ended = |rest| AgentResponse { end_of_message: true, ..rest };
+        let mut out: Vec<_> = rest(session, message_type::THOUGHT, &id, thought, sent).map(ended).into_iter().collect();
         let id = answer_id(session, name, *attempt);
         match &replied.reading {
             Reading::Answer { answer } if *session == self.run => {
+                let (id, sent) = self.take(&id);
                 if self.streaming {
-                    out.extend(self.rest(session, message_type::ANSWER, &id, answer.text(), false));
+                    out.extend(rest(session, message_type::ANSWER, &id, answer.text(), sent));
                 }
                 self.answer = Some(id);
             }
@@ -151,12 +159,12 @@ impl Dialog {
         out
     }
 
-    /// What is left of a message once its record brings it whole.
-    fn rest(&mut self, session: &SessionId, kind: &str, id: &str, text: &str, ends: bool) -> Option<AgentResponse> {
-        let sent = self.open.remove(id).map_or(0, |progress| progress.sent);
-        let rest = text.get(sent..).unwrap_or(text);
-        (!rest.is_empty())
-            .then(|| AgentResponse { end_of_message: ends, ..message(session, kind, id, rest.to_owned()) })
+    /// The id that a message is sent under, and how much of it was sent: its record brings it whole.
+    fn take(&mut self, id: &str) -> (String, usize) {
+        match self.open.remove(id) {
+            Some(progress) => (progress.shown, progress.sent),
+            None => (free_id(&mut self.taken, id), 0),
+        }
     }
 
     /// The one message that ends the dialog.
@@ -166,7 +174,8 @@ impl Dialog {
             Some(error) if answer.is_empty() => (error_message(session, error), None),
             Some(_) | None => {
                 let streamed = ended.error.is_none() && self.streaming && self.answer.is_some();
-                let id = self.answer.clone().unwrap_or_else(|| terminal_id(session, ended.reason));
+                let taken = &mut self.taken;
+                let id = self.answer.clone().unwrap_or_else(|| free_id(taken, &terminal_id(session, ended.reason)));
                 let before = (self.streaming && !streamed)
                     .then(|| message(session, message_type::ANSWER, &id, answer.to_owned()));
                 let text = if self.streaming { String::new() } else { answer.to_owned() };
@@ -189,6 +198,20 @@ impl Dialog {
             }])
             .collect()
     }
+}
+
+/// The id itself, or the next attempt's if a message that broke off was sent under it.
+fn free_id(taken: &mut HashSet<String>, id: &str) -> String {
+    let plain = id.split('#').next().unwrap_or(id);
+    let others = (2..).map(|attempt| format!("{plain}#{attempt}"));
+    let mut ids = std::iter::once(id.to_owned()).chain(others);
+    ids.find(|id| taken.insert(id.clone())).expect("there is always another attempt")
+}
+
+/// What is left of a message that was sent in part.
+fn rest(session: &SessionId, kind: &str, id: &str, text: &str, sent: usize) -> Option<AgentResponse> {
+    let rest = text.get(sent..).unwrap_or(text);
+    (!rest.is_empty()).then(|| message(session, kind, id, rest.to_owned()))
 }
 
 fn explanation(event: Event) -> AgentResponse {

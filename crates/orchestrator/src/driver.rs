@@ -5,8 +5,8 @@ use crate::handling::Handling;
 use crate::hub::Hub;
 use crate::perform::outcome_of_report;
 use crate::ports::{
-    Committed, Config, ConfigError, Journal, JournalError, OpenTurn, Outcome, Prompter, Queue, SessionLog, ToolRunner,
-    TurnKey, World,
+    Commit, Committed, Config, ConfigError, Journal, JournalError, OpenTurn, Outcome, Prompter, Queue, SessionLog,
+    ToolRunner, TurnKey, World,
 };
 use crate::workers::Claims;
 use std::sync::Arc;
@@ -17,6 +17,9 @@ use trellis_domain::run::Termination;
 use trellis_domain::{Hash, RunId, Workspace};
 use trellis_patterns::router::OperatorLimits;
 use trellis_patterns::{Effect, Ending, Session, Turn};
+
+/// So many conflicts without anything new in the session are no accident.
+const STUCK: u32 = 20;
 
 /// What the loop is connected to.
 #[derive(Debug, Clone)]
@@ -131,6 +134,11 @@ impl Orchestrator {
 
     /// One decision and what follows from it. True when the turn is closed.
     async fn advance(&self, handling: &mut Handling) -> Result<bool, TurnError> {
+        if handling.stuck > STUCK {
+            // Nothing moves in this session, and still it conflicts: a name that it needs is taken by another one.
+            let ending = Ending::failed(Termination::Error, "what follows cannot be recorded: an id is taken already");
+            return Box::pin(self.end_with(handling, ending)).await.map(|()| true);
+        }
         let turn = Turn { name: handling.key.name.clone(), now: self.ports.world.now() };
         let above = self.ended_above(&handling.key.scope.workspace, &handling.session).await?;
         let step = match next(&handling.session, &turn, above.as_ref()) {
@@ -222,6 +230,7 @@ impl Orchestrator {
         let records = pending.iter().cloned().chain(decided).collect();
         let close = std::iter::once(handling.key.name.clone()).chain(closing.close).collect();
         let commit = handling.commit(records, close, closing.open);
+        let commit = Commit { seen_of_others: closing.seen_of_others, ..commit };
         match self.ports.journal.commit(commit).await? {
             Outcome::Committed(committed) => {
                 self.after_commit(&handling.key.scope.workspace, &handling.key.run, &committed).await;
@@ -229,7 +238,9 @@ impl Orchestrator {
             }
             Outcome::Conflict => {
                 handling.pending = pending;
+                let before = handling.session.seen();
                 self.reload(handling).await?;
+                handling.stuck = if handling.session.seen() == before { handling.stuck + 1 } else { 0 };
                 // Another worker may have closed the turn. What it did not record is kept all the same.
                 while !handling.pending.is_empty() {
                     self.commit_pending(handling).await?;

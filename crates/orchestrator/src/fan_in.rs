@@ -1,7 +1,7 @@
 //! The aggregator: are all subagents of a fan-out there? Its only state is the records, so duplicates, reordering,
 //! restarts and a second aggregator change nothing.
 
-use crate::decide::{Closing, Step, ended_below};
+use crate::decide::{Closing, Step, TOO_LATE, ended_below};
 use crate::driver::{Orchestrator, TurnError};
 use crate::handling::{Decided, Handling};
 use crate::ports::{BoxFuture, JournalError, NewTurn, TurnKey};
@@ -19,6 +19,8 @@ struct Wound {
     end: Ended,
     /// The ends that are to be recorded: its own, and of everything below it.
     records: Vec<Decided>,
+    /// The versions of the sessions that these ends were decided from.
+    seen: Vec<(SessionId, u64)>,
 }
 
 impl Orchestrator {
@@ -82,6 +84,7 @@ impl Orchestrator {
                 let ending = Ending::failed(Termination::Timeout, TOO_LATE);
                 let wound = self.wind_up(handling, &goal.session, &ending).await?;
                 closing.records.extend(wound.records);
+                closing.seen_of_others.extend(wound.seen);
                 wound.end
             };
             members.push(member(goal, end));
@@ -90,7 +93,7 @@ impl Orchestrator {
         let (round, correlation) = (fan_out.round, fan_out.correlation.clone());
         let joined = Joined { round, correlation, cause, members };
         closing.records.insert(0, handling.own(Name::join(round), Body::Joined(joined)));
-        closing.close.push(Name::deadline(round));
+        closing.close.extend(fan_in_turns(fan_out).filter(|name| *name != handling.key.name));
         let next = supervisor::after_join(&handling.session, round);
         closing.open.push(NewTurn { session: handling.key.session.clone(), name: next, due: None });
         Ok(closing)
@@ -104,11 +107,13 @@ impl Orchestrator {
         for (fan_out, goal) in unjoined(&handling.session) {
             let wound = self.wind_up(handling, &goal.session, &ended_below(ending.reason)).await?;
             closing.records.extend(wound.records);
-            closing.close.push(Name::deadline(fan_out.round));
+            closing.seen_of_others.extend(wound.seen);
+            closing.close.extend([Name::deadline(fan_out.round), Name::check(fan_out.round, goal.index)]);
             below.add(wound.end.total());
         }
         let end = handling.own(Name::end(), Body::Ended(ended(&handling.session, ending, &below)));
-        closing.records.insert(0, end);
+        // Last: whoever follows the run stops listening at the root's end.
+        closing.records.push(end);
         let parent = handling.session.accepted().and_then(|accepted| accepted.parent.as_ref());
         closing.open.extend(parent.map(|parent| NewTurn {
             session: parent.session.clone(),
@@ -131,19 +136,21 @@ impl Orchestrator {
             let folded =
                 folded.ok_or_else(|| JournalError::Damaged(format!("the session {session} has no records")))?;
             if let Some(end) = folded.ended() {
-                return Ok(Wound { end: end.clone(), records: Vec::new() });
+                return Ok(Wound { end: end.clone(), records: Vec::new(), seen: Vec::new() });
             }
             let (mut records, mut below) = (Vec::new(), Usage::default());
+            let mut seen = vec![(session.clone(), folded.seen())];
             for (_, goal) in unjoined(&folded) {
                 let wound = self.wind_up(handling, &goal.session, ending).await?;
                 records.extend(wound.records);
+                seen.extend(wound.seen);
                 below.add(wound.end.total());
             }
             let end = ended(&folded, ending.clone(), &below);
             let causes = folded.in_order().last().map(|record| record.header.name.clone()).into_iter().collect();
             let body = Body::Ended(end.clone());
             records.push(Decided { session: session.clone(), name: Name::end(), causes, body });
-            Ok(Wound { end, records })
+            Ok(Wound { end, records, seen })
         })
     }
 }
@@ -154,6 +161,12 @@ fn unjoined(session: &Session) -> impl Iterator<Item = (&FannedOut, &Goal)> {
     open.flat_map(|fan_out| fan_out.goals.iter().map(move |goal| (fan_out, goal)))
 }
 
+/// The turns that a fan-out is joined in: once one of them has done it, the others have lost their purpose.
+fn fan_in_turns(fan_out: &FannedOut) -> impl Iterator<Item = Name> {
+    let checks = fan_out.goals.iter().map(|goal| Name::check(fan_out.round, goal.index));
+    checks.chain([Name::deadline(fan_out.round)])
+}
+
 /// The record of an end, with what subagents had cost that were never joined.
 fn ended(session: &Session, ending: Ending, below: &Usage) -> Ended {
     let mut end = ending.into_ended(session);
@@ -162,8 +175,6 @@ fn ended(session: &Session, ending: Ending, below: &Usage) -> Ended {
     }
     end
 }
-
-const TOO_LATE: &str = "it had not ended when the time of its fan-out was over";
 
 fn member(goal: &Goal, end: Ended) -> Member {
     let usage = end.total().clone();

@@ -16,6 +16,8 @@ pub(crate) struct Handling {
     pub(crate) pending: Vec<NewRecord>,
     /// Others commit to the same session at the same time, such as the other steps of a plan.
     pub(crate) contended: bool,
+    /// Conflicts in a row between which nothing changed in the session.
+    pub(crate) stuck: u32,
 }
 
 /// A record that was decided, not performed. It may belong to another session of the run.
@@ -29,7 +31,7 @@ pub(crate) struct Decided {
 
 impl Handling {
     pub(crate) fn new(key: TurnKey, session: Session, attempt: u32) -> Self {
-        Self { key, session, attempt, pending: Vec::new(), contended: false }
+        Self { key, session, attempt, pending: Vec::new(), contended: false, stuck: 0 }
     }
 
     /// A record of this session that was decided.
@@ -88,6 +90,7 @@ impl Handling {
             run: self.key.run.clone(),
             session: self.key.session.clone(),
             seen: self.session.seen(),
+            seen_of_others: Vec::new(),
             records,
             close,
             open,

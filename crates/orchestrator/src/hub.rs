@@ -3,6 +3,7 @@
 //! The hub keeps one text per open message and an offset per subscriber. Slow readers coalesce, writers
 //! never wait, and nothing is lost that the record of a completed message does not bring whole.
 
+use crate::perform::messages_of;
 use crate::ports::{Journal, JournalError};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,7 +118,14 @@ impl Hub {
         };
         if let Some(stream) = stream {
             let over = records.iter().filter(|record| record.header.name == Name::end());
-            lock(&stream.silenced).extend(over.map(|record| record.header.session.clone()));
+            let mut silenced = lock(&stream.silenced);
+            let before = silenced.len();
+            silenced.extend(over.map(|record| record.header.session.clone()));
+            if silenced.len() > before {
+                // What was written and not read yet is not read any more.
+                lock(&stream.messages).retain(|_, message| !silenced.contains(&message.session));
+            }
+            drop(silenced);
             if stream.news.receiver_count() > 0 {
                 let mut recent = lock(&stream.recent);
                 recent.extend(records.iter().cloned());
@@ -155,7 +163,9 @@ pub struct TextWriter {
 impl TextWriter {
     /// More text of an open message. Never waits.
     pub fn text(&self, message_id: &Arc<str>, kind: TextKind, text: &str) {
-        if lock(&self.stream.silenced).contains(&self.session) {
+        // Held until the text is in its place: the end of the session must not come between.
+        let silenced = lock(&self.stream.silenced);
+        if silenced.contains(&self.session) {
             return;
         }
         {
@@ -202,6 +212,7 @@ impl Subscription {
         loop {
             if let Some(record) = self.ready.pop_front() {
                 self.after = record.header.seq;
+                self.skip_messages_of(&record);
                 return Ok(Item::Record(record));
             }
             let news = *self.news.borrow_and_update();
@@ -225,6 +236,17 @@ impl Subscription {
             if self.news.changed().await.is_err() {
                 // Unreachable while `self.stream` holds the sender; treated as a closed store.
                 return Err(JournalError::Closed);
+            }
+        }
+    }
+
+    /// A record brings its messages whole. One that was read from the journal may be ahead of the news of its commit,
+    /// and its messages still be open: nothing more of them is for this reader.
+    fn skip_messages_of(&mut self, record: &Record) {
+        let messages = lock(&self.stream.messages);
+        for id in messages_of(record) {
+            if let Some(message) = messages.get(&id) {
+                self.offsets.insert((id, message.tick), usize::MAX);
             }
         }
     }

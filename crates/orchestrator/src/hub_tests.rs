@@ -1,5 +1,8 @@
 use super::*;
+use crate::contract;
 use crate::memory::MemoryJournal;
+use crate::ports::Commit;
+use trellis_domain::record::{Body, PromptUse, Reading, Replied};
 
 fn run() -> (Workspace, RunId) {
     (Workspace::default(), SessionId::new("r").unwrap())
@@ -85,4 +88,42 @@ async fn a_message_begun_anew_under_the_same_name_is_read_from_its_start() {
     hub.close_messages(&workspace, &run, &[Arc::from("m")]);
     say(&hub, "m", "a new, longer text");
     assert_eq!(next_text(&mut reader).await, "m: a new, longer text");
+}
+
+fn replied() -> Body {
+    Body::Replied(Replied {
+        prompt: PromptUse::default(),
+        raw: "".into(),
+        thought: None,
+        reading: Reading::Unreadable { reason: "it is empty".to_owned() },
+        decision: Vec::new(),
+        model: None,
+        in_token: None,
+        out_token: None,
+        ms: 0,
+        citations: Vec::new(),
+        failures: Vec::new(),
+    })
+}
+
+#[tokio::test]
+async fn a_record_that_is_read_before_its_news_brings_its_messages_once() {
+    let hub = Arc::new(Hub::default());
+    let (workspace, run) = run();
+    let writer = hub.writer(&workspace, &run, &run);
+    writer.text(&Arc::from("urn:trustgraph:agent:r/i1/thought"), TextKind::Thought, "Hm.");
+    let journal = MemoryJournal::default();
+    let records = vec![
+        contract::record("r", Name::session(), &[], contract::accepted("why?")),
+        contract::record("r", Name::iteration(1), &[], replied()),
+    ];
+    journal.commit(Commit { records, ..contract::commit("default", "r", "r", 0) }).await.unwrap();
+    // The commit is there, and nobody has told the hub of it yet.
+    let mut reader = hub.subscribe(&workspace, &run, 0);
+    for _ in 0..2 {
+        assert!(matches!(reader.next(&journal).await.unwrap(), Item::Record(_)));
+    }
+    writer.text(&Arc::from("next"), TextKind::Thought, "So.");
+    let Item::Text { message_id, .. } = reader.next(&journal).await.unwrap() else { panic!("no text") };
+    assert_eq!(&*message_id, "next");
 }

@@ -68,6 +68,11 @@ pub fn prepare<S: Stored>(commit: Commit, stored: &mut S) -> Result<Option<Prepa
     if (decided && own.version != commit.seen) || (ended && (!commit.open.is_empty() || ends)) {
         return Ok(None);
     }
+    for (session, seen) in &commit.seen_of_others {
+        if stored.session(session)?.version != *seen {
+            return Ok(None);
+        }
+    }
     let key = |session: &SessionId, name: &Name| TurnKey {
         scope: commit.scope.clone(),
         run: commit.run.clone(),

@@ -287,6 +287,7 @@ impl<'a> LiveReply<'a> {
         let mut read = self.reader.read(&reply.raw, offered);
         if let Some(reason) = self.why_incomplete(&reply) {
             read.reading = Reading::Unreadable { reason };
+            read.decisions.iter_mut().for_each(|decision| decision.chosen.clear());
         } else if reply.enforced {
             held_while_decoding(&mut read.decisions);
         }

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use trellis_domain::Timestamp;
 
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
@@ -58,7 +59,8 @@ impl Workers {
 
     /// Serves until asked to stop.
     pub async fn run(&self, stop: watch::Receiver<Option<Stop>>) {
-        self.sweep().await;
+        // At the start also those that are not due yet: their order lives in the queue.
+        self.sweep(Timestamp::from_micros(i64::MAX)).await;
         let of = |role: Role| {
             let stop = stop.clone();
             // Boxed, because it is made once and would otherwise be carried around whole.
@@ -132,7 +134,9 @@ impl Workers {
             tokio::select! {
                 _ = stop.changed() => {}
                 _ = failure.changed() => {}
-                () = self.orchestrator.ports.world.sleep(self.options.sweep_every) => self.sweep().await,
+                () = self.orchestrator.ports.world.sleep(self.options.sweep_every) => {
+                    self.sweep(self.orchestrator.ports.world.now()).await;
+                }
             }
         }
     }
@@ -164,9 +168,9 @@ impl Workers {
     }
 
     /// Wakes open turns that are due and that nobody handles: their wake-up may be lost.
-    async fn sweep(&self) {
+    async fn sweep(&self, until: Timestamp) {
         let ports = &self.orchestrator.ports;
-        match ports.journal.due_turns(ports.world.now()).await {
+        match ports.journal.due_turns(until).await {
             Ok(turns) => {
                 for turn in turns {
                     if !self.orchestrator.claims.holds(&turn.key) {

@@ -185,6 +185,87 @@ fn a_step_with_a_tool_that_nobody_chose_is_found() {
 }
 
 #[test]
+fn a_planned_step_that_is_not_there_is_missed_by_all_that_refer_to_it() {
+    faults_of(
+        &plan_run(),
+        |quads| quads.retain(|quad| quad.s.text() != "urn:trustgraph:agent:planner/plan/planned/0"),
+        &expect![[r#"
+            urn:trustgraph:agent:planner/plan refers with urn:trellis:ns:plannedStep to urn:trustgraph:agent:planner/plan/planned/0, which is not in the graph
+            urn:trustgraph:agent:planner/plan/1/planned/3 refers with urn:trellis:ns:dependsOnPlanned to urn:trustgraph:agent:planner/plan/planned/0, which is not in the graph
+            urn:trustgraph:agent:planner/plan/1/planned/4 refers with urn:trellis:ns:dependsOnPlanned to urn:trustgraph:agent:planner/plan/planned/0, which is not in the graph
+            urn:trustgraph:agent:planner/plan/planned/2 refers with urn:trellis:ns:dependsOnPlanned to urn:trustgraph:agent:planner/plan/planned/0, which is not in the graph
+            urn:trustgraph:agent:planner/step/0 refers with urn:trellis:ns:planned to urn:trustgraph:agent:planner/plan/planned/0, which is not in the graph"#]],
+    );
+}
+
+#[test]
+fn a_plan_that_took_the_place_of_a_step_must_be_there() {
+    faults_of(
+        &plan_run(),
+        |quads| {
+            let nowhere = Term::iri("urn:trustgraph:agent:planner/plan/9");
+            set(quads, "planner/plan/planned/2", trellis::SUPERSEDED_BY, &nowhere);
+        },
+        &expect![
+            "urn:trustgraph:agent:planner/plan/planned/2 refers with urn:trellis:ns:supersededBy to urn:trustgraph:agent:planner/plan/9, which is not in the graph"
+        ],
+    );
+}
+
+#[test]
+fn a_step_that_was_planned_otherwise_is_found() {
+    faults_of(
+        &plan_run(),
+        |quads| set(quads, "planner/plan/planned/0", trellis::GOAL, &Term::literal("Find the owner")),
+        &expect![[r#"
+            urn:trustgraph:agent:planner/plan/planned/0 says "Find the owner" for urn:trellis:ns:goal, but urn:trustgraph:agent:planner/plan does not
+            urn:trustgraph:agent:planner/step/0 says "Find the maker" for https://trustgraph.ai/ns/planStep, but urn:trustgraph:agent:planner/plan/planned/0 does not"#]],
+    );
+    faults_of(
+        &plan_run(),
+        |quads| set(quads, "planner/plan/planned/0", tg::STEP_NUMBER, &Term::literal("7")),
+        &expect![[
+            r#"urn:trustgraph:agent:planner/step/0 says "0" for https://trustgraph.ai/ns/stepNumber, but urn:trustgraph:agent:planner/plan/planned/0 does not"#
+        ]],
+    );
+}
+
+#[test]
+fn a_subagent_with_the_goal_of_another_is_found() {
+    faults_of(
+        &supervisor_run(),
+        |quads| {
+            set(quads, "boss-0", tg::QUERY, &Term::literal("Who owns X?"));
+            set(quads, "boss-0/completion", tg::SUBAGENT_GOAL, &Term::literal("Who owns X?"));
+        },
+        &expect![[
+            r#"urn:trustgraph:agent:boss-0 says "Who owns X?" for https://trustgraph.ai/ns/query, but urn:trustgraph:agent:boss/fanout/boss-r1/goal/0 does not"#
+        ]],
+    );
+}
+
+#[test]
+fn a_finding_of_another_fan_out_is_found() {
+    faults_of(
+        &supervisor_run(),
+        |quads| set(quads, "boss/finding/0", tg::CORRELATION_ID, &Term::literal("boss-r2")),
+        &expect![[
+            r#"urn:trustgraph:agent:boss/finding/0 says "boss-r2" for https://trustgraph.ai/ns/correlationId, but urn:trustgraph:agent:boss/fanout/boss-r1 does not"#
+        ]],
+    );
+}
+
+#[test]
+fn a_session_without_its_activity_is_found() {
+    faults_after(
+        |quads| quads.retain(|quad| quad.s.text() != "urn:trustgraph:agent:8f2c1a/run"),
+        &expect![[r#"
+        urn:trustgraph:agent:8f2c1a refers with urn:trellis:ns:run to urn:trustgraph:agent:8f2c1a/run, which is not in the graph
+        urn:trustgraph:agent:8f2c1a/routing refers with http://www.w3.org/ns/prov#wasGeneratedBy to urn:trustgraph:agent:8f2c1a/run, which is not in the graph"#]],
+    );
+}
+
+#[test]
 fn a_subagent_that_came_back_to_the_wrong_supervisor_is_found() {
     faults_of(
         &supervisor_run(),

@@ -24,8 +24,8 @@ fn a_run_has_these_documents() {
         urn:trustgraph:agent:8f2c1a/i2/thought | Agent Thought: __parse_error__ | Hm.
         urn:trustgraph:agent:8f2c1a/i2/observation | Agent Observation | Error: neither action nor answer
         urn:trustgraph:agent:8f2c1a/i3/observation | Agent Observation | Error: no such station
-        urn:trustgraph:agent:8f2c1a/final/thought | Agent Thought: answer | That must do.
         urn:trustgraph:agent:8f2c1a/answer | Agent Answer: What does Company X make, and is it raining where ... | Trellises. Unknown.
+        urn:trustgraph:agent:8f2c1a/final/thought | Agent Thought: answer | That must do.
     "#]].assert_eq(&listed(&react_run()));
 }
 
@@ -37,21 +37,21 @@ fn a_plan_has_these_documents() {
         urn:trustgraph:agent:planner/routing/rationale | Routing rationale | Several parts.
         urn:trustgraph:agent:planner/plan/thought | Agent Thought: plan | First try.
         urn:trustgraph:agent:planner/plan/retry/thought | Agent Thought: plan | Two facts, then compare.
-        urn:trustgraph:agent:planner/step/1/thought | Agent Thought: step 1 | Ask for rain.
         urn:trustgraph:agent:planner/step/1/doc | Step result: Find the weather | Error: no such station
-        urn:trustgraph:agent:planner/step/0/thought | Agent Thought: step 0 | Ask for facts.
+        urn:trustgraph:agent:planner/step/1/thought | Agent Thought: step 1 | Ask for rain.
         urn:trustgraph:agent:planner/step/0/doc | Step result: Find the maker | Trellises.
+        urn:trustgraph:agent:planner/step/0/thought | Agent Thought: step 0 | Ask for facts.
         urn:trustgraph:agent:planner/plan/1/thought | Agent Thought: plan | About the plan.
         urn:trustgraph:agent:planner/plan/1/decision/replan/rationale | Rationale: replan | The station is gone.
+        urn:trustgraph:agent:planner/step/3/doc | Step result: Guess the weather | Rain, probably.
         urn:trustgraph:agent:planner/step/3/thought | Agent Thought: step 3 | Ask the ball.
         urn:trustgraph:agent:planner/step/3/retry/thought | Agent Thought: step 3 | It rains there.
-        urn:trustgraph:agent:planner/step/3/doc | Step result: Guess the weather | Rain, probably.
         urn:trustgraph:agent:planner/step/3/decision/tool/2/rejected | Rejected reply: tool | crystal ball
-        urn:trustgraph:agent:planner/plan/2/thought | Agent Thought: plan | About the plan.
         urn:trustgraph:agent:planner/step/4/doc | Step result: Compare | Error: neither tool nor answer
+        urn:trustgraph:agent:planner/plan/2/thought | Agent Thought: plan | About the plan.
         urn:trustgraph:agent:planner/plan/2/decision/replan/rationale | Rationale: replan | It will do.
-        urn:trustgraph:agent:planner/synthesis/thought | Agent Thought: answer | Put together.
         urn:trustgraph:agent:planner/synthesis/doc | Synthesis | Trellises, in the rain [step 0] [step 3].
+        urn:trustgraph:agent:planner/synthesis/thought | Agent Thought: answer | Put together.
     "#]].assert_eq(&listed(&plan_run()));
 }
 

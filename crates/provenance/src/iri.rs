@@ -105,6 +105,11 @@ pub fn plan_number(session: &SessionId, k: u32) -> String {
     if k == 0 { plan(session) } else { plan_revision(session, k) }
 }
 
+/// What a plan wants done as step `i`, counted from 0 over all plans of the session.
+pub fn planned_step(plan: &str, i: u32) -> String {
+    format!("{plan}/planned/{i}")
+}
+
 /// The node that a session ends with.
 pub fn terminal(session: &SessionId, reason: Termination) -> String {
     if reason.is_synthesis() { synthesis(session) } else { conclusion(session) }

@@ -25,6 +25,7 @@ fn every_name_is_as_the_reference_says() {
         plan_revision(s, 2),
         plan_number(s, 0),
         plan_number(s, 1),
+        planned_step(&plan_number(s, 1), 3),
         plan_thought(s),
         step(s, 0),
         step_document(s, 0),
@@ -66,6 +67,7 @@ fn every_name_is_as_the_reference_says() {
         urn:trustgraph:agent:S/plan/2
         urn:trustgraph:agent:S/plan
         urn:trustgraph:agent:S/plan/1
+        urn:trustgraph:agent:S/plan/1/planned/3
         urn:trustgraph:agent:S/plan/thought
         urn:trustgraph:agent:S/step/0
         urn:trustgraph:agent:S/step/0/doc

@@ -29,11 +29,15 @@ mod check_promises_tests;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod planned_tests;
+#[cfg(test)]
 mod project_patterns_tests;
 #[cfg(test)]
 mod project_promises_tests;
 #[cfg(test)]
 mod random_run;
+#[cfg(test)]
+mod round_trip_tests;
 #[cfg(test)]
 mod stock_reader_tests;
 #[cfg(test)]

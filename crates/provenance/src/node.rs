@@ -46,10 +46,6 @@ impl Node {
         (self.quads, self.documents)
     }
 
-    pub(crate) fn says(&self, property: &str) -> bool {
-        self.quads.iter().any(|quad| quad.p.as_iri() == Some(property))
-    }
-
     fn say(mut self, property: &str, object: Term) -> Self {
         let (s, p) = (Term::iri(&self.iri), Term::iri(property));
         self.quads.push(Quad { s, p, o: object, g: Some(GRAPH_RETRIEVAL.to_owned()) });

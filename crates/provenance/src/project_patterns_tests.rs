@@ -4,10 +4,11 @@ use crate::fixture::{
     Script, cancelled_plan, ending, plan_run, planned, priced, reply, revision, routing, said, step_answer,
     supervisor_run, unreadable,
 };
+use crate::vocabulary::tg;
 use crate::{Event, Format, events, export, iri, project};
 use expect_test::{expect, expect_file};
 use trellis_domain::reading::DIRECT_STEP;
-use trellis_domain::record::{Name, Reading, Record};
+use trellis_domain::record::{Ended, Name, Reading, Record};
 use trellis_domain::run::Termination;
 
 #[test]
@@ -76,6 +77,7 @@ fn a_plan_that_nobody_could_read_has_one_step() {
         type <https://trustgraph.ai/ns/Error>
         type <https://trustgraph.ai/ns/Plan>
         label "Plan with 1 steps"
+        generatedAtTime "2026-04-13T15:16:43Z"
         wasDerivedFrom <urn:trustgraph:agent:s>
         wasDerivedFrom <urn:trustgraph:agent:s/pattern-decision>
         inToken "420"
@@ -86,7 +88,9 @@ fn a_plan_that_nobody_could_read_has_one_step() {
         thought <urn:trustgraph:agent:s/plan/retry/thought>
         thought <urn:trustgraph:agent:s/plan/thought>
         toolError "neither action nor answer"
-        decision <urn:trustgraph:agent:s/plan/decision/tool>"#]]
+        decision <urn:trustgraph:agent:s/plan/decision/tool>
+        plannedStep <urn:trustgraph:agent:s/plan/planned/0>
+        seq "4""#]]
     .assert_eq(&said(&quads, "urn:trustgraph:agent:s/plan"));
     assert!(said(&quads, "urn:trustgraph:agent:s/step/0").contains(DIRECT_STEP));
 }
@@ -149,4 +153,67 @@ fn routing_that_was_cut_short_is_told_of_at_the_end() {
         llmModel "qwen2.5:7b"
         outToken "17""#]]
     .assert_eq(&said(&project(&script.records), "urn:trustgraph:agent:s/route/task-type"));
+}
+
+#[test]
+fn one_correlation_id_leads_to_everything_of_a_fan_out() {
+    let quads = project(&supervisor_run());
+    let naming = |property: &str| -> Vec<String> {
+        let naming = quads.iter().filter(|quad| quad.p.text() == property && quad.o.text() == "boss-r1");
+        naming.map(|quad| quad.s.text().trim_start_matches(iri::AGENT).to_owned()).collect()
+    };
+    assert_eq!(naming(tg::PARENT_CORRELATION_ID), ["boss-0", "boss-1", "boss-2"], "the sessions that it began");
+    let rest = [
+        "boss-0/completion",
+        "boss-1/completion",
+        "boss-2/completion",
+        "boss/decompose",
+        "boss/fanout/boss-r1",
+        "boss/fanout/boss-r1/join",
+        "boss/finding/0",
+        "boss/finding/1",
+        "boss/finding/2",
+        "boss/synthesis",
+    ];
+    assert_eq!(naming(tg::CORRELATION_ID), rest, "how they ended, what was sent out, what came back, the answer");
+}
+
+#[test]
+fn an_answer_derives_from_every_finding_and_from_the_end_of_every_subagent() {
+    let answer = said(&project(&supervisor_run()), "urn:trustgraph:agent:boss/synthesis");
+    let parents = answer.lines().filter_map(|line| line.strip_prefix("wasDerivedFrom <urn:trustgraph:agent:"));
+    let ends = ["boss-0/final>", "boss-1/synthesis>", "boss-2/final>", "boss-3/synthesis>", "boss-4/final>"];
+    let findings = (0..5).map(|index| format!("boss/finding/{index}>"));
+    let expected: Vec<_> = ends.map(str::to_owned).into_iter().chain(findings).collect();
+    assert_eq!(parents.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn an_end_says_under_which_criteria_it_was_decided() {
+    let criteria = |records: &[Record], node: &str| {
+        let said = said(&project(records), node);
+        said.lines().find_map(|line| line.strip_prefix("terminationCriteria ")).map(str::to_owned)
+    };
+    let plan = criteria(&plan_run(), "urn:trustgraph:agent:planner/synthesis");
+    assert_eq!(plan.as_deref(), Some("\"Stop when both are known.\""));
+    assert_eq!(criteria(&supervisor_run(), "urn:trustgraph:agent:boss/synthesis"), None, "none were given");
+    let mut script = Script::new("s");
+    let words = "Two sources agree.".to_owned();
+    let ended = Ended { criteria: words, ..ending(Termination::MaxIterations, "So far.", Some("too many")) };
+    script.accepted("why?", None).routed(routing()).ended(ended);
+    let conclusion = criteria(&script.records, "urn:trustgraph:agent:s/final");
+    assert_eq!(conclusion.as_deref(), Some("\"Two sources agree.\""));
+}
+
+#[test]
+fn every_way_to_end_is_a_node_with_its_reason() {
+    for reason in Termination::ALL {
+        let mut script = Script::new("s");
+        let ended = ending(*reason, "", (!reason.is_answer()).then_some("it broke"));
+        script.accepted("why?", None).routed(routing()).ended(ended);
+        let node = if reason.is_synthesis() { "synthesis" } else { "final" };
+        let said = said(&project(&script.records), &format!("urn:trustgraph:agent:s/{node}"));
+        assert!(said.contains(&format!("terminationReason \"{reason}\"")), "{reason}: {said}");
+        assert_eq!(said.contains("toolError \"it broke\""), !reason.is_answer(), "{reason}: {said}");
+    }
 }

@@ -1,7 +1,7 @@
 //! What holds for the graph of every run.
 
 use crate::random_run::any_run;
-use crate::vocabulary::{ALL, GRAPH_RETRIEVAL, rdf, tg, trellis};
+use crate::vocabulary::{ALL, GRAPH_RETRIEVAL, prov, rdf, tg, trellis};
 use crate::{Projector, events, project};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -49,13 +49,13 @@ proptest! {
     }
 
     #[test]
-    fn inline_quads_lack_only_classes_of_accompanying_nodes(records in any_run()) {
+    fn inline_quads_lack_only_classes_and_documents_of_accompanying_nodes(records in any_run()) {
         for event in events(&records) {
             let count = |class: &str| event.quads.iter().filter(|quad| quad.o == Term::iri(class)).count();
             prop_assert_eq!(count(tg::class::REFLECTION), count(tg::class::THOUGHT));
             let left_out: Vec<_> = event.quads.iter().filter(|quad| !event.inline.contains(quad)).collect();
             let is_main = |quad: &&&Quad| quad.s.text() == event.explain_id;
-            prop_assert!(left_out.iter().all(|quad| quad.p.text() == rdf::TYPE));
+            prop_assert!(left_out.iter().all(|quad| [rdf::TYPE, tg::DOCUMENT].contains(&quad.p.text())));
             prop_assert_eq!(left_out.iter().filter(is_main).count(), 0);
             prop_assert_eq!(event.inline.len() + left_out.len(), event.quads.len());
         }
@@ -69,6 +69,20 @@ proptest! {
             let tagged = event.quads.iter().filter(|quad| quad.p.text() == trellis::CONVERSATION_ID);
             let tagged: Vec<_> = tagged.map(|quad| quad.s.text()).collect();
             prop_assert_eq!(tagged.len(), if talks { nodes.len() } else { 0 });
+        }
+    }
+
+    #[test]
+    fn every_main_node_says_where_in_the_run_its_record_was(records in any_run()) {
+        for event in events(&records) {
+            let record = records.iter().find(|record| record.header.seq == event.seq).unwrap();
+            let said = |property: &str| -> Vec<_> {
+                let saying = event.quads.iter().filter(|quad| quad.p.text() == property);
+                saying.map(|quad| (quad.s.text().to_owned(), quad.o.text().to_owned())).collect()
+            };
+            prop_assert_eq!(said(trellis::SEQ), [(event.explain_id.clone(), event.seq.to_string())]);
+            let time = record.header.time.to_string();
+            prop_assert_eq!(said(prov::GENERATED_AT_TIME), [(event.explain_id.clone(), time)]);
         }
     }
 

@@ -56,9 +56,11 @@ fn a_session_that_ends_before_its_routing_derives_from_the_question_alone() {
         type <https://trustgraph.ai/ns/Conclusion>
         type <https://trustgraph.ai/ns/Error>
         label "Conclusion"
+        generatedAtTime "2026-04-13T15:16:42.500000Z"
         wasDerivedFrom <urn:trustgraph:agent:s>
         terminationReason "timeout"
-        toolError "too slow""#]]
+        toolError "too slow"
+        seq "2""#]]
     .assert_eq(&said(&project(&script.records), "urn:trustgraph:agent:s/final"));
 }
 
@@ -87,12 +89,14 @@ fn a_late_answer_is_told_apart_and_changes_no_conclusion() {
         type <http://www.w3.org/ns/prov#Entity>
         type <urn:trellis:ns:LateReply>
         label "Late Reply"
+        generatedAtTime "2026-04-13T15:16:43Z"
         wasDerivedFrom <urn:trustgraph:agent:s>
         wasDerivedFrom <urn:trustgraph:agent:s/pattern-decision>
         llmDurationMs "1200"
         stepNumber "1"
         thought <urn:trustgraph:agent:s/i1/thought>
-        late "true""#]]
+        late "true"
+        seq "4""#]]
     .assert_eq(&said(&after, "urn:trustgraph:agent:s/i1"));
 }
 

@@ -1,7 +1,9 @@
 //! The stock explain client's way of reading, as the reference describes it: what it lists must be the
 //! whole run, each step once and in order.
 
-use crate::fixture::{Script, Team, cancelled_plan, ending, plan_run, react_run, reply, supervisor_run};
+use crate::fixture::{
+    Script, Team, cancelled_plan, cancelled_supervisor, ending, plan_run, planned, react_run, reply, supervisor_run,
+};
 use crate::random_run::{any_run, finished_react_run, finished_run};
 use crate::vocabulary::{prov, rdf, tg};
 use crate::{Event, events, iri, project};
@@ -10,6 +12,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use trellis_domain::SessionId;
 use trellis_domain::fan_out::JoinCause;
+use trellis_domain::limits::Limits;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::reading::Citation;
 use trellis_domain::record::{Name, Reading, Record, Replied};
@@ -287,11 +290,64 @@ fn inline_events_of_supervisors_are_taken_for_what_they_are() {
     .assert_eq(&taken_for(&supervisor_run()));
 }
 
+/// What it takes for an event's document: the last of all, whatever it is about.
+fn document(event: &Event) -> Option<&Term> {
+    let mut documents = event.inline.iter().filter(|quad| quad.p.text() == tg::DOCUMENT);
+    documents.next_back().map(|quad| &quad.o)
+}
+
+/// The document that the graph has for an event's main node.
+fn own_document(event: &Event) -> Option<&Term> {
+    let mut own = event.quads.iter().filter(|quad| quad.s.text() == event.explain_id);
+    own.find(|quad| quad.p.text() == tg::DOCUMENT).map(|quad| &quad.o)
+}
+
 #[test]
-fn the_last_document_of_the_last_event_is_the_answer() {
+fn the_document_of_the_last_event_is_the_answer() {
     let events = events(&react_run());
-    let mut documents = events.last().unwrap().inline.iter().filter(|quad| quad.p.text() == tg::DOCUMENT);
-    assert_eq!(documents.next_back().map(|quad| &quad.o), Some(&Term::iri("urn:trustgraph:agent:8f2c1a/answer")));
+    assert_eq!(document(events.last().unwrap()), Some(&Term::iri("urn:trustgraph:agent:8f2c1a/answer")));
+}
+
+#[test]
+fn the_document_of_an_event_is_its_own_or_none() {
+    for records in [react_run(), plan_run(), cancelled_plan(), supervisor_run(), cancelled_supervisor()] {
+        for event in events(&records) {
+            assert_eq!(document(&event), own_document(&event), "{}", event.explain_id);
+        }
+    }
+}
+
+#[test]
+fn a_thought_is_never_taken_for_the_answer_of_a_session_that_failed() {
+    let mut script = Script::new("s");
+    script.accepted("why?", None).replied(1, reply("I wonder.", Reading::Failed { reason: "down".to_owned() }));
+    script.ended(ending(Termination::Error, "", Some("down")));
+    let events = events(&script.records);
+    let end = events.last().unwrap();
+    let thought = Term::iri("urn:trustgraph:agent:s/final/thought");
+    assert!(end.quads.iter().any(|quad| quad.p.text() == tg::DOCUMENT && quad.o == thought), "the graph has it");
+    assert_eq!(document(end), None);
+}
+
+#[test]
+fn the_goals_of_a_decomposition_are_each_taken_once() {
+    let events = events(&supervisor_run());
+    let event = events.iter().find(|event| event.explain_id.ends_with("boss/decompose")).unwrap();
+    let goals = event.inline.iter().filter(|quad| quad.p.text() == tg::SUBAGENT_GOAL).map(|quad| quad.o.text());
+    assert_eq!(goals.collect::<Vec<_>>(), ["What is X?", "How old is X?", "Who owns X?"]);
+}
+
+#[test]
+fn the_longest_plan_is_within_what_is_read_of_a_node() {
+    let mut script = Script::new("s");
+    let steps: Vec<_> = (0..Limits::default().max_plan_steps).map(|i| planned(&format!("Do {i}"), &[])).collect();
+    let count = steps.len();
+    script.accepted("why?", None).said(Name::plan(0), reply("", Reading::Plan { steps, mended: Vec::new() }));
+    let graph = project(&script.records);
+    let about = graph.iter().filter(|quad| quad.s.text() == "urn:trustgraph:agent:s/plan");
+    let read: Vec<_> = about.take(QUADS_PER_NODE).collect();
+    assert_eq!(class(read.iter().copied()), Some(tg::class::PLAN));
+    assert_eq!(read.iter().filter(|quad| quad.p.text() == tg::PLAN_STEP).count(), count);
 }
 
 proptest! {
@@ -319,12 +375,9 @@ proptest! {
     }
 
     #[test]
-    fn the_last_document_of_an_event_is_its_own(records in any_run()) {
+    fn the_document_of_any_event_is_its_own_or_none(records in any_run()) {
         for event in events(&records) {
-            let documents = || event.inline.iter().filter(|quad| quad.p.text() == tg::DOCUMENT);
-            let own = documents().any(|quad| quad.s.text() == event.explain_id);
-            let last = documents().next_back().is_some_and(|quad| quad.s.text() == event.explain_id);
-            prop_assert_eq!(own, last);
+            prop_assert_eq!(document(&event), own_document(&event), "{}", event.explain_id);
         }
     }
 

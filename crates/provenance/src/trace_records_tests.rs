@@ -4,8 +4,8 @@ use crate::asking::Question;
 use crate::fixture::{cancelled_plan, plan_run, react_run, supervisor_run};
 use crate::random_run::any_run;
 use crate::trace::{
-    Analysis, Conclusion, Cost, Decision, DocumentLink, Finding, LateReply, Mark, Observation, SessionTrace, Step,
-    StepResult, Synthesis, Thought, Trace, Word, trace,
+    Analysis, Conclusion, Cost, Decision, DocumentLink, Finding, Goal, LateReply, Mark, Observation, SessionTrace,
+    Step, StepResult, Synthesis, Thought, Trace, Word, trace,
 };
 use crate::{iri, project};
 use proptest::prelude::*;
@@ -13,6 +13,7 @@ use serde_json::Value;
 use trellis_domain::decision::option::NO_TOOL;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Joined};
+use trellis_domain::limits::Limits;
 use trellis_domain::record::{Body, Ended, Header, Name, Observed, Reading, Record, Replied};
 
 fn link(id: String, document: Option<&Document>) -> Option<DocumentLink> {
@@ -30,7 +31,8 @@ fn cost_of(replied: &Replied) -> Cost {
 }
 
 fn mark_of(header: &Header) -> Mark {
-    Mark { attempt: header.attempt.into(), late: header.late }
+    let (seq, at) = (Some(header.seq), Some(header.time.to_string()));
+    Mark { attempt: header.attempt.into(), late: header.late, seq, at }
 }
 
 fn find<'t>(session: &'t SessionTrace, id: &str) -> Option<&'t Step> {
@@ -56,14 +58,14 @@ fn check_iteration(session: &SessionTrace, header: &Header, n: u32, replied: &Re
                 assert!(!header.late);
                 return;
             };
-            assert_eq!((&step.cost, step.mark), (&cost_of(replied), mark_of(header)));
+            assert_eq!((&step.cost, &step.mark), (&cost_of(replied), &mark_of(header)));
             assert_eq!(step.thought.as_ref().and_then(|thought| thought.document.clone()), thought);
             return;
         }
     };
     let Some(Step::Analysis(step)) = find(session, &id) else { panic!("{id} is an analysis") };
     assert_eq!((step.n, step.tool.as_str(), &step.arguments), (n, tool, &arguments));
-    assert_eq!((&step.cost, step.mark), (&cost_of(replied), mark_of(header)));
+    assert_eq!((&step.cost, &step.mark), (&cost_of(replied), &mark_of(header)));
     assert_eq!(step.thought.as_ref().and_then(|thought| thought.document.clone()), thought);
     let decision = &replied.decision[0];
     assert_eq!((&step.candidates, &step.decisions[0].options), (&decision.options, &decision.options));
@@ -192,8 +194,14 @@ fn check_step(session: &SessionTrace, header: &Header, i: u32, reading: &Reading
 fn check_fan_out(session: &SessionTrace, header: &Header, fan_out: &FannedOut) {
     let id = iri::decomposition(&header.session, fan_out.round);
     let Some(Step::Decomposition(step)) = find(session, &id) else { panic!("{id} is a decomposition") };
-    let goals: Vec<_> = fan_out.goals.iter().map(|goal| goal.goal.clone()).collect();
-    assert_eq!((step.round, &step.goals), (fan_out.round, &sorted(&goals)));
+    let goal = |goal: &trellis_domain::fan_out::Goal| Goal {
+        index: Some(goal.index),
+        goal: goal.goal.clone(),
+        session: Some(goal.session.to_string()),
+    };
+    let goals: Vec<_> = fan_out.goals.iter().map(goal).collect();
+    assert_eq!((step.round, &step.goals), (fan_out.round, &goals), "in the order of their numbers");
+    assert_eq!(step.correlation.as_ref(), Some(&fan_out.correlation));
     assert_eq!(step.decisions.len(), fan_out.decisions.len());
     let told = step.fan_out.as_ref().unwrap();
     assert_eq!(told.correlation.as_ref(), Some(&fan_out.correlation));
@@ -211,6 +219,7 @@ fn check_join(session: &SessionTrace, header: &Header, joined: &Joined) {
             index: member.index,
             round: joined.round,
             goal: member.goal.clone(),
+            correlation: Some(joined.correlation.clone()),
             subagent_end: Some(iri::terminal(&member.session, member.reason)),
             status: Some(Word::Known(member.reason)),
             document: link(iri::finding_document(&header.session, member.index), member.answer.as_ref()),
@@ -254,6 +263,7 @@ fn check_record(session: &SessionTrace, Record { header, body }: &Record) {
         Body::Accepted(accepted) => {
             assert_eq!(session.question, accepted.question.text());
             assert_eq!(session.started, Some(header.time.to_string()));
+            assert_eq!(session.mark, mark_of(header));
             assert_eq!(session.conversation, accepted.conversation.as_ref().map(ToString::to_string));
             let told = session.parent.as_ref();
             let parent = accepted.parent.as_ref();
@@ -265,6 +275,7 @@ fn check_record(session: &SessionTrace, Record { header, body }: &Record) {
             assert_eq!(session.task_type.as_ref(), Some(&routed.task_type));
             let Step::Routing(step) = &session.steps[0] else { panic!("the routing comes first") };
             assert_eq!(step.decisions.len(), routed.decisions.len());
+            assert_eq!(serde_json::from_value::<Limits>(step.limits.clone().unwrap()).unwrap(), routed.limits);
             let pattern = routed.decisions.last().unwrap();
             assert_eq!(step.decisions[0].excluded, pattern.excluded, "decisions are sorted by IRI");
         }

@@ -59,7 +59,9 @@ fn a_trace_as_a_program_reads_it() {
           },
           "mark": {
             "attempt": 1,
-            "late": false
+            "late": false,
+            "seq": 10,
+            "at": "2026-04-13T15:16:44.500000Z"
           }
         }"#]]
     .assert_eq(&conclusion);
@@ -149,6 +151,18 @@ fn sessions_come_in_the_order_in_which_they_began() {
     quads.extend(project(&later.records));
     let questions: Vec<_> = trace(&quads).sessions.into_iter().map(|session| session.question).collect();
     assert_eq!(questions, ["first", "second"]);
+}
+
+#[test]
+fn a_session_that_began_on_the_second_comes_before_one_that_began_after_it() {
+    let begun = |id: &str, ms: u64| {
+        let mut script = Script::new(id);
+        script.accepted(id, None).header(|header| header.time = header.time.plus_ms(ms));
+        project(&script.records)
+    };
+    let sessions = trace(&[begun("b", 750), begun("a", 1000)].concat()).sessions;
+    assert!(sessions.iter().any(|session| session.started.as_deref().is_some_and(|time| !time.contains('.'))));
+    assert_eq!(sessions.iter().map(|session| session.session.as_str()).collect::<Vec<_>>(), ["b", "a"]);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod rescue;
 mod state;
 mod store;
 mod tables;
+mod upgrade;
 pub mod view;
 
 pub use config::EmbeddedConfig;

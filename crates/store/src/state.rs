@@ -33,8 +33,22 @@ impl Turn {
 #[derive(Debug)]
 pub(crate) struct Shared {
     turns: Mutex<HashMap<TurnKey, Turn>>,
-    sessions: Mutex<Cache<(Workspace, SessionId), SessionLog>>,
+    sessions: Mutex<Sessions>,
     open_runs: AtomicUsize,
+}
+
+type Sessions = Cache<(Workspace, SessionId), SessionLog>;
+
+/// Adds a record to a cached session, or begins one. A session that is not cached stays on disk.
+fn append(sessions: &mut Sessions, workspace: &Workspace, record: &Arc<Record>, size: usize) {
+    let place = (workspace.clone(), record.header.session.clone());
+    let known = sessions.remove_with_weight(&place);
+    let first = record.header.version == 1 && known.is_none();
+    if let Some((mut log, weight)) = known.or(first.then(|| (SessionLog { version: 0, records: vec![] }, 0))) {
+        log.version = record.header.version;
+        log.records.push(Arc::clone(record));
+        sessions.put(place, log, weight + size);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -79,6 +93,13 @@ impl Shared {
         began: bool,
         ended: bool,
     ) {
+        // Records first and all at once: whoever finds a turn must find what it was opened by.
+        {
+            let mut sessions = lock(&self.sessions);
+            for (record, size) in committed.records.iter().zip(sizes) {
+                append(&mut sessions, workspace, record, *size);
+            }
+        }
         {
             let mut turns = self.turns();
             for turn in closed {
@@ -95,22 +116,6 @@ impl Shared {
         if ended {
             self.open_runs.fetch_sub(1, Ordering::Relaxed);
         }
-        for (record, size) in committed.records.iter().zip(sizes) {
-            self.append(workspace, record, *size);
-        }
-    }
-
-    /// Adds a record to a cached session, or begins one. A session that is not cached stays on disk.
-    fn append(&self, workspace: &Workspace, record: &Arc<Record>, size: usize) {
-        let place = (workspace.clone(), record.header.session.clone());
-        let mut sessions = lock(&self.sessions);
-        let known = sessions.remove_with_weight(&place);
-        let first = record.header.version == 1 && known.is_none();
-        if let Some((mut log, weight)) = known.or(first.then(|| (SessionLog { version: 0, records: vec![] }, 0))) {
-            log.version = record.header.version;
-            log.records.push(Arc::clone(record));
-            sessions.put(place, log, weight + size);
-        }
     }
 
     /// Looks at a cached session where it is. None if it is not cached.
@@ -120,5 +125,63 @@ impl Shared {
 
     pub(crate) fn cached(&self, place: &(Workspace, SessionId)) -> Option<SessionLog> {
         lock(&self.sessions).get(place).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trellis_domain::record::{Body, FORMAT, Header, Name};
+    use trellis_domain::{Flow, Hash, RunId, Scope};
+
+    fn committed(n: u64) -> Committed {
+        let session = SessionId::new(&format!("s{n}")).unwrap();
+        let header = |place: u64| Header {
+            format: FORMAT,
+            workspace: Workspace::default(),
+            flow: Flow::default(),
+            run: session.clone(),
+            session: session.clone(),
+            name: Name::new(format!("r{place}")),
+            seq: place,
+            version: 1,
+            causes: Vec::new(),
+            parents: Vec::new(),
+            content: Hash::ZERO,
+            config: Hash::ZERO,
+            attempt: 1,
+            late: false,
+            trace: None,
+            time: Timestamp::from_micros(0),
+        };
+        let body: Body = serde_json::from_str(r#"{"event": "observed", "ms": 0}"#).unwrap();
+        let record = |place| Arc::new(Record { header: header(place), body: body.clone() });
+        let (run, own) = (RunId::clone(&session), session.clone());
+        let key = TurnKey { scope: Scope::default(), run, session: own, name: Name::iteration(1) };
+        let opened = vec![OpenTurn { key, due: None, root: false, begun: 0 }];
+        Committed { version: 1, records: (1..=20).map(record).collect(), opened }
+    }
+
+    #[test]
+    fn whoever_finds_a_turn_finds_all_that_it_was_opened_by() {
+        let shared = Arc::new(Shared::new(HashMap::new(), 0));
+        let reader = Arc::clone(&shared);
+        let reading = std::thread::spawn(move || {
+            let mut checked = 0;
+            while checked < 500 {
+                let due = reader.due(Timestamp::from_micros(1));
+                for turn in &due {
+                    let place = (Workspace::default(), turn.key.session.clone());
+                    let records = reader.look(&place, |log| log.records.len());
+                    assert_eq!(records, Some(20), "{}", turn.key.session);
+                    reader.turns().remove(&turn.key);
+                    checked += 1;
+                }
+            }
+        });
+        for n in 0..500 {
+            shared.publish(&Workspace::default(), &committed(n), &[1; 20], &[], false, false);
+        }
+        reading.join().expect("a turn is never seen before its records");
     }
 }

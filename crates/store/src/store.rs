@@ -35,6 +35,10 @@ impl Store {
         let rescue = Rescue::copy(path, &folder.journal()).map_err(|error| folder.unusable(error))?;
         let (tables, mark) = open_rescued(&folder, known, rescue)?;
         let damaged = |error: JournalError| folder.damaged(error.to_string(), None);
+        crate::upgrade::list_conversations(&tables).map_err(|error| match error {
+            JournalError::Write(reason) => folder.unusable(reason),
+            error @ (JournalError::Read(_) | JournalError::Damaged(_) | JournalError::Closed) => damaged(error),
+        })?;
         let (turns, open_runs) = open_turns(&tables).map_err(damaged)?;
         let shared = Arc::new(Shared::new(turns, open_runs));
         let (requests, inbox) = mpsc::channel();
@@ -168,7 +172,11 @@ fn open_checked(folder: &Folder, known: Option<Mark>) -> Result<(Tables, Mark), 
     let broken = |error: JournalError| Fault::Missing(error.to_string());
     let newest = chain::newest(&tables).map_err(broken)?;
     let known = known.unwrap_or_else(|| {
-        tracing::debug!("there is no high-water mark; everything is checked");
+        if newest.number > 0 {
+            tracing::warn!(
+                "there is no high-water mark: everything is checked, but a log cut off at its end looks whole"
+            );
+        }
         Mark::START
     });
     if newest.number < known.number {

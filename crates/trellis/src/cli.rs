@@ -174,6 +174,14 @@ pub(crate) enum RunCommand {
         #[arg(long)]
         full: bool,
     },
+    /// Print only the answer of a run; the exit code tells its state, as that of `ask` does
+    Answer {
+        /// Run id, unique prefix, `last` or `@2`
+        run: String,
+        /// Exit with 11 if the answer rests on partial findings
+        #[arg(long)]
+        strict: bool,
+    },
     /// Write a run's provenance as RDF
     Export {
         /// Run id, unique prefix, `last` or `@2`
@@ -201,12 +209,22 @@ pub(crate) enum GraphCommand {
 pub(crate) enum ConfigCommand {
     /// List items
     List {
-        /// Only this type: tool, prompt, agent-pattern, agent-task-type, …
+        /// Only this type: tool, prompt, agent-pattern, agent-task-type and so on
         #[arg(value_name = "TYPE")]
         kind: Option<String>,
     },
     /// Print an item's value
     Get {
+        /// Type of the item, such as tool
+        #[arg(value_name = "TYPE")]
+        kind: String,
+        key: String,
+        /// The value at this version of the configuration, such as the `trellis:configVersion` of a choice
+        #[arg(long, value_name = "VERSION")]
+        at: Option<u64>,
+    },
+    /// List the versions of the configuration that changed an item
+    History {
         /// Type of the item, such as tool
         #[arg(value_name = "TYPE")]
         kind: String,

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     show::decide_colour(cli.global.color);
+    show::decide_marks(cli.global.ascii);
     start_logging(cli.global.color);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

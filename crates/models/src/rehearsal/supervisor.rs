@@ -5,6 +5,7 @@ use super::line;
 use super::router::{REACT, chosen};
 use super::scenario::{DIMENSIONS, Dimension, IN_GENERAL, IN_NOTES, LOOKING_UP, Scenario, WEIGHING, in_short};
 use serde_json::{Map, Value, json};
+use trellis_domain::counted;
 
 /// A goal before it is held against what is offered.
 struct Draft {
@@ -63,8 +64,8 @@ pub(super) fn review(given: Given<'_>) -> Value {
     }
     let (found, missing) = (given.all("results").count(), given.all("missing").count());
     let reason = match missing {
-        0 => format!("Scripted decision: all {found} findings are there."),
-        _ => format!("Scripted decision: {found} findings are there and {missing} missing; the answer will say so."),
+        0 => format!("Scripted decision: {}, nothing is missing.", counted(found, "finding")),
+        _ => format!("Scripted decision: {}, {missing} missing; the answer will say so.", counted(found, "finding")),
     };
     json!({ "decision": "answer", "reason": reason, "goals": [] })
 }

@@ -132,7 +132,7 @@ async fn a_goal_gets_its_own_tool_group_only_where_it_is_offered() {
     );
     let settings = settings();
     let tools = settings.tools.values().filter(|tool| tool.groups.contains(&"financial".to_owned()));
-    assert_eq!(tools.map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["financial-data"]);
+    assert_eq!(tools.map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["financial-data", "search-notes"]);
 }
 
 #[tokio::test]

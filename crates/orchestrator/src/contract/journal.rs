@@ -17,6 +17,7 @@ pub async fn suite<F: Future<Output = Arc<dyn Journal>>>(fresh: impl Fn() -> F) 
     late_outcomes_are_kept_and_marked(&*fresh().await).await;
     two_counters_are_assigned_by_the_committer(&*fresh().await).await;
     a_commit_may_end_another_session_or_conflict_as_a_whole(&*fresh().await).await;
+    what_was_decided_from_another_session_needs_its_newest_version(&*fresh().await).await;
     records_name_their_parents_by_hash(&*fresh().await).await;
     large_texts_come_back_whole(&*fresh().await).await;
     workspaces_do_not_see_each_other(&*fresh().await).await;
@@ -163,6 +164,22 @@ async fn a_commit_may_end_another_session_or_conflict_as_a_whole(journal: &dyn J
     assert!(conflicts(journal, join("again")).await, "the child has ended meanwhile");
     let log = journal.load(&Workspace::default(), &id("r")).await.expect("the store works").expect("it exists");
     assert!(log.records.iter().all(|record| record.header.name != Name::new("again")), "all or nothing");
+}
+
+async fn what_was_decided_from_another_session_needs_its_newest_version(journal: &dyn Journal) {
+    let mut opening = first("r");
+    opening.records.push(record("c", Name::session(), &[], accepted("part")));
+    committed(journal, opening).await;
+    let winding_up = |seen| {
+        let mut join = outcome("r", 1, "join");
+        join.records.push(record("c", Name::end(), &[], ended(Termination::Timeout)));
+        Commit { seen_of_others: vec![(id("c"), seen)], ..join }
+    };
+    let late =
+        Commit { records: vec![record("c", Name::new("x"), &[], observed("x"))], ..commit("default", "r", "c", 1) };
+    committed(journal, late).await;
+    assert!(conflicts(journal, winding_up(1)).await, "what it cost is not known yet");
+    committed(journal, winding_up(2)).await;
 }
 
 async fn records_name_their_parents_by_hash(journal: &dyn Journal) {

@@ -1,6 +1,8 @@
 //! The contract suites: what every adapter of a port must do. Each suite panics with the broken promise.
 
 pub mod config;
+pub mod disorder;
+mod dying;
 pub mod journal;
 pub mod play;
 pub mod prompter;
@@ -91,5 +93,14 @@ pub(crate) fn turn(session: &str, name: Name) -> NewTurn {
 /// A commit on a session of a run.
 pub(crate) fn commit(workspace: &str, run: &str, session: &str, seen: u64) -> Commit {
     let run: RunId = id(run);
-    Commit { scope: scope(workspace), run, session: id(session), seen, records: vec![], close: vec![], open: vec![] }
+    Commit {
+        scope: scope(workspace),
+        run,
+        session: id(session),
+        seen,
+        seen_of_others: vec![],
+        records: vec![],
+        close: vec![],
+        open: vec![],
+    }
 }

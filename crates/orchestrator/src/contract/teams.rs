@@ -1,10 +1,13 @@
 //! Runs of several agents over any journal: fan-out, fan-in, deadlines, nesting, rounds.
 
 use super::runs::{Bench, Store};
-use crate::ports::{RealWorld, World};
+use crate::ports::{RealWorld, Role, World};
+use crate::workers::{Stop, WorkerOptions, Workers};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
 use trellis_domain::fan_out::{JoinCause, Joined};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
@@ -109,6 +112,53 @@ pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
     depth_is_limited(fresh().await).await;
     costs_add_up_over_all_sessions(fresh().await).await;
     a_plan_runs_on_the_queue(fresh().await).await;
+    a_run_that_comes_back_too_late_ends_with_everything_below_it(fresh().await).await;
+    a_subagent_whose_id_is_taken_ends_the_run_with_the_reason(fresh().await).await;
+}
+
+/// Nobody joins while the time runs out, as if the process had been away.
+async fn a_run_that_comes_back_too_late_ends_with_everything_below_it(store: Store) {
+    let bench = Bench::play(store).await;
+    let inner = json!({"team": [[silent(), {"team": [[silent()]]}]]});
+    let limits = SomeLimits { run_timeout_ms: Some(300), ..SomeLimits::default() };
+    let scene = json!({"team": [[inner, silent()]]});
+    let run = bench.request(1, question(&scene, "supervisor"), limits).await;
+    let agents = WorkerOptions { roles: vec![Role::Agent], ..WorkerOptions::default() };
+    let workers = Workers::new(Arc::clone(&bench.orchestrator), agents);
+    let (stop, stopped) = watch::channel(None);
+    let serving = tokio::spawn(async move { workers.run(stopped).await });
+    let sessions = async || {
+        let records = bench.records(&run).await;
+        records.iter().filter(|record| record.body.as_accepted().is_some()).count()
+    };
+    while sessions().await < 6 {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    stop.send_replace(Some(Stop::Abandon));
+    serving.await.expect("workers do not fail");
+    tokio::time::sleep(Duration::from_millis(320)).await;
+    bench.finish(std::slice::from_ref(&run), 1).await;
+    let played = Played::of(&bench, run).await;
+    played.keeps_the_promises();
+    assert_eq!(played.ends().len(), 6, "each session once");
+    assert!(played.ends().iter().all(|(_, ended)| ended.reason == Termination::Timeout));
+    let last = played.records.iter().rfind(|record| !record.header.late).map(|record| &record.header.session);
+    assert_eq!(last, Some(&played.run), "the root's end is the last that a follower hears");
+}
+
+async fn a_subagent_whose_id_is_taken_ends_the_run_with_the_reason(store: Store) {
+    let bench = Bench::play(store).await;
+    let scene = json!({"team": [[agent("a")]]});
+    let squatter = AgentRequest { session_id: "mine".to_owned(), ..question(&scene, "supervisor") };
+    let taken = RunId::new("mine").expect("a valid id").child(1, 0);
+    let first = AgentRequest { session_id: taken.as_str().to_owned(), ..question(&agent("x"), "react") };
+    let first = bench.request(1, first, SomeLimits::default()).await;
+    bench.finish(std::slice::from_ref(&first), 1).await;
+    let run = bench.request(2, squatter, SomeLimits::default()).await;
+    bench.finish(std::slice::from_ref(&run), 1).await;
+    let played = Played::of(&bench, run).await;
+    let error = played.end().error.clone().unwrap_or_default();
+    assert_eq!(error, "what follows cannot be recorded: an id is taken already");
 }
 
 async fn a_team_works_in_parallel_and_is_joined_once(store: Store) {
@@ -203,7 +253,12 @@ async fn a_second_round_begins_where_the_first_one_ended(store: Store) {
     let correlations: Vec<_> = played.joins().iter().map(|join| join.correlation.clone()).collect();
     assert_eq!(correlations, [played.run.correlation(1), played.run.correlation(2)]);
     assert_eq!(played.joins()[1].members[0].index, 2, "numbers go on");
-    assert_eq!(played.end().reason, Termination::SubagentsComplete, "the second round mended what was missing");
+    let end = played.end();
+    assert_eq!(
+        (end.reason, end.missing.as_slice()),
+        (Termination::SubagentsPartial, [1].as_slice()),
+        "a gap stays named"
+    );
     assert!(played.answer().contains("[finding 2] c"), "{}", played.answer());
 }
 

@@ -1,26 +1,22 @@
 //! Trouble on the way: a process that dies between any two commits, wake-ups that are lost, doubled, delayed and
 //! shuffled, and two processes on the same turns. None of it changes what a run leaves behind.
 
+use super::disorder::Disorder;
+use super::dying::Dying;
 use super::play;
 use super::runs::{Bench, Store};
 use super::teams::{Played, agent, question};
 use crate::driver::{Options, Orchestrator, Ports};
 use crate::memory::scripted::{ScriptedPrompter, ScriptedTools};
-use crate::ports::{
-    BoxFuture, Commit, Delivery, Journal, JournalError, OpenTurn, Outcome, Queue, Role, RunFilter, RunPage, SessionLog,
-    TurnKey,
-};
+use crate::ports::Role;
 use crate::workers::{Stop, WorkerOptions, Workers};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::record::Record;
-use trellis_domain::run::RunSummary;
-use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
 
 /// A place that can be opened again after the process that used it has died.
 pub trait Place {
@@ -84,7 +80,7 @@ pub async fn a_run_survives_a_restart_between_any_two_commits<P: Place>(
 
 /// Serves until the store dies after that many commits, or until the run has ended: true.
 async fn live_for(store: Store, commits: usize, scene: &Value, pattern: &str) -> bool {
-    let dying = Arc::new(Dying { journal: store.0, left: AtomicUsize::new(commits) });
+    let dying = Arc::new(Dying::after(commits, store.0));
     let bench = Bench::play((Arc::clone(&dying) as _, store.1)).await;
     let accepted = bench.try_request(1, question(scene, pattern), SomeLimits::default()).await;
     let Ok(run) = accepted else { return false };
@@ -100,101 +96,6 @@ async fn live_for(store: Store, commits: usize, scene: &Value, pattern: &str) ->
     stop.send_replace(Some(Stop::Abandon));
     serving.await.expect("workers do not fail");
     ended
-}
-
-/// A journal whose process dies after some commits.
-#[derive(Debug)]
-struct Dying {
-    journal: Arc<dyn Journal>,
-    left: AtomicUsize,
-}
-
-impl Dying {
-    fn is_dead(&self) -> bool {
-        self.left.load(Ordering::SeqCst) == 0
-    }
-
-    fn alive<'a, T: Send + 'a>(
-        &'a self,
-        call: impl FnOnce(&'a dyn Journal) -> BoxFuture<'a, Result<T, JournalError>>,
-    ) -> BoxFuture<'a, Result<T, JournalError>> {
-        if self.is_dead() { Box::pin(std::future::ready(Err(JournalError::Closed))) } else { call(&*self.journal) }
-    }
-}
-
-impl Journal for Dying {
-    fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Outcome, JournalError>> {
-        let used = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        match used {
-            Ok(_) => self.journal.commit(commit),
-            Err(_) => Box::pin(std::future::ready(Err(JournalError::Closed))),
-        }
-    }
-
-    fn load<'a>(
-        &'a self,
-        workspace: &'a Workspace,
-        session: &'a SessionId,
-    ) -> BoxFuture<'a, Result<Option<SessionLog>, JournalError>> {
-        self.alive(|journal| journal.load(workspace, session))
-    }
-
-    fn end<'a>(
-        &'a self,
-        workspace: &'a Workspace,
-        session: &'a SessionId,
-    ) -> BoxFuture<'a, Result<Option<Arc<Record>>, JournalError>> {
-        self.alive(|journal| journal.end(workspace, session))
-    }
-
-    fn is_open<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<bool, JournalError>> {
-        self.alive(|journal| journal.is_open(turn))
-    }
-
-    fn begin<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<Option<u32>, JournalError>> {
-        self.alive(|journal| journal.begin(turn))
-    }
-
-    fn release<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>> {
-        self.journal.release(turn)
-    }
-
-    fn due_turns(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenTurn>, JournalError>> {
-        self.alive(|journal| journal.due_turns(now))
-    }
-
-    fn open_runs(&self) -> usize {
-        self.journal.open_runs()
-    }
-
-    fn run<'a>(
-        &'a self,
-        workspace: &'a Workspace,
-        run: &'a RunId,
-    ) -> BoxFuture<'a, Result<Option<RunSummary>, JournalError>> {
-        self.alive(|journal| journal.run(workspace, run))
-    }
-
-    fn runs<'a>(
-        &'a self,
-        workspace: &'a Workspace,
-        filter: &'a RunFilter,
-        cursor: Option<&'a str>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<RunPage, JournalError>> {
-        self.alive(|journal| journal.runs(workspace, filter, cursor, limit))
-    }
-
-    fn events<'a>(
-        &'a self,
-        workspace: &'a Workspace,
-        run: &'a RunId,
-        after: u64,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Arc<Record>>, JournalError>> {
-        // Readers outlive the writer: what is committed can be read.
-        self.journal.events(workspace, run, after, limit)
-    }
 }
 
 /// Two processes on the same turns, with wake-ups in disorder: the run is the same.
@@ -240,81 +141,4 @@ pub async fn disorder_changes_nothing<F: Future<Output = Store>>(
     let played = Played::of(&bench, run).await;
     played.keeps_the_promises();
     assert_eq!(essence(&played), expected, "seed {seed}");
-}
-
-/// A queue that loses, doubles, holds back and shuffles wake-ups.
-#[derive(Debug)]
-pub struct Disorder {
-    state: Mutex<(u64, Vec<OpenTurn>)>,
-    changed: Notify,
-}
-
-impl Disorder {
-    pub fn new(seed: u64) -> Self {
-        Self { state: Mutex::new((seed | 1, Vec::new())), changed: Notify::new() }
-    }
-
-    fn state(&self) -> MutexGuard<'_, (u64, Vec<OpenTurn>)> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// One of the waiting wake-ups of a role, any of them.
-    fn pick(&self, role: Role) -> Option<OpenTurn> {
-        let mut state = self.state();
-        let mine =
-            (0..state.1.len()).filter(|place| Role::of(&state.1[*place]) == role && state.1[*place].due.is_none());
-        let mine: Vec<_> = mine.collect();
-        if mine.is_empty() {
-            return None;
-        }
-        let place = mine[chance(&mut state.0, mine.len())];
-        Some(state.1.swap_remove(place))
-    }
-}
-
-/// A number below `most`, from a small generator whose quality is good enough for disorder.
-fn chance(state: &mut u64, most: usize) -> usize {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    usize::try_from(*state % (most.max(1) as u64)).unwrap_or(0)
-}
-
-impl Queue for Disorder {
-    fn publish(&self, turn: OpenTurn) -> BoxFuture<'_, ()> {
-        {
-            let mut state = self.state();
-            // Lost now and then: the sweeper finds the turn again. Often doubled.
-            let copies = [0, 1, 1, 2, 3][chance(&mut state.0, 5)];
-            state.1.extend(std::iter::repeat_n(turn, copies));
-        }
-        self.changed.notify_waiters();
-        Box::pin(std::future::ready(()))
-    }
-
-    fn take(&self, role: Role) -> BoxFuture<'_, Delivery> {
-        Box::pin(async move {
-            loop {
-                let changed = self.changed.notified();
-                let hold_back = chance(&mut self.state().0, 3) == 0;
-                if hold_back {
-                    tokio::task::yield_now().await;
-                } else if let Some(turn) = self.pick(role) {
-                    return Delivery { turn, tag: 0, count: 1 };
-                }
-                tokio::select! {
-                    () = changed => {}
-                    () = tokio::time::sleep(Duration::from_millis(1)) => {}
-                }
-            }
-        })
-    }
-
-    fn acknowledge<'a>(&'a self, _: &'a Delivery) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn reject(&self, delivery: Delivery) -> BoxFuture<'_, ()> {
-        self.publish(delivery.turn)
-    }
 }

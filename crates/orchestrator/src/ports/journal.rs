@@ -35,6 +35,8 @@ pub struct Commit {
     pub session: SessionId,
     /// The session's version that was decided from.
     pub seen: u64,
+    /// The versions of other sessions that something was decided from, such as the end of one that is wound up.
+    pub seen_of_others: Vec<(SessionId, u64)>,
     pub records: Vec<NewRecord>,
     /// Turns of the session. The first must be open; the others are closed along with it if they are.
     pub close: Vec<Name>,

@@ -4,7 +4,12 @@
 mod callers;
 mod dialog;
 mod events;
+mod fan_in;
 mod limits;
+mod pinned;
+mod precedence;
+mod promises;
+mod tool_sets;
 mod trouble;
 mod wrong_replies;
 

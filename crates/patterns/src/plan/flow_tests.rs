@@ -65,6 +65,26 @@ fn a_step_calls_one_tool_once_and_its_result_closes_the_turn() {
 }
 
 #[test]
+fn a_hint_is_advice_and_a_step_may_choose_otherwise() {
+    for (reply, called) in
+        [(r#"{"tool": "sum", "arguments": {}}"#, true), (r#"{"tool": "none", "answer": "a"}"#, false)]
+    {
+        let mut planning = Planning::new();
+        planning.replies(&Name::plan(0), json!({"steps": [{"goal": "find it", "tool_hint": "search"}]}));
+        assert_eq!(planning.variable(&Name::step(0), "tool_hint"), "search");
+        assert_eq!(
+            planning.prompt(&Name::step(0)).offered[0].options,
+            ["search", "sum", "none"],
+            "the set is not narrowed"
+        );
+        planning.reply(&Name::step(0), reply);
+        let orders = planning.decide(&Name::step(0));
+        let calls = matches!(orders.as_slice(), [Order::Perform(_, Effect::CallTool { tool, .. })] if tool == "sum");
+        assert_eq!(calls, called, "{orders:?}");
+    }
+}
+
+#[test]
 fn a_step_without_a_tool_has_its_answer_as_result() {
     let mut planning = Planning::new();
     planning.plan(&[&[], &[0]]);
@@ -169,21 +189,29 @@ fn a_surprise_asks_the_planner() {
 }
 
 #[test]
-fn after_a_failure_nothing_new_starts_and_the_planner_waits_for_what_runs() {
+fn a_failure_holds_back_what_builds_on_it_and_the_planner_waits_for_the_rest() {
     let mut planning = Planning::new();
-    planning.plan(&[&[], &[], &[1]]);
+    planning.plan(&[&[], &[], &[1], &[0]]);
     planning.run(0, Err("no network"));
     assert_eq!(planning.opened(&Name::step(0)), NONE);
     planning.run(1, Ok("b"));
-    assert_eq!(planning.opened(&Name::step(1)), ["plan/1"], "step 2 could start, but the plan is in question");
+    assert_eq!(
+        planning.opened(&Name::step(1)),
+        ["step/2"],
+        "it does not build on the failure, in whatever order they end"
+    );
+    planning.run(2, Ok("c"));
+    assert_eq!(planning.opened(&Name::step(2)), ["plan/1"]);
 }
 
 #[test]
-fn after_a_failure_a_free_place_stays_free() {
-    let mut planning = Planning::with(SomeLimits { steps_at_once: Some(2), ..SomeLimits::default() });
-    planning.plan(&[&[], &[], &[]]);
-    planning.run(0, Err("no network"));
+fn a_surprise_holds_back_what_builds_on_it_only() {
+    let mut planning = Planning::new();
+    planning.plan(&[&[], &[], &[0], &[1]]);
+    planning.reply(&Name::step(0), r#"{"answer": "it does not exist", "surprising": true}"#);
     assert_eq!(planning.opened(&Name::step(0)), NONE);
+    planning.run(1, Ok("b"));
+    assert_eq!(planning.opened(&Name::step(1)), ["step/3"]);
 }
 
 #[test]

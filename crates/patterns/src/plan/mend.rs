@@ -4,6 +4,7 @@
 use super::PlanRules;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use trellis_domain::counted;
 use trellis_domain::reading::PlannedStep;
 
 /// Longer goals are cut to so many characters.
@@ -166,7 +167,8 @@ fn redirect(draft: &mut Draft, merged: &BTreeMap<u32, u32>) {
 fn cut(drafts: &mut Vec<Draft>, most: u32, notes: &mut Notes) {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     if let Some(first) = drafts.get(most) {
-        notes.add(first.number, &format!("dropped with all that follow, a plan may have {most} more steps"));
+        let room = counted(most, "more step");
+        notes.add(first.number, &format!("dropped with all that follow, a plan may have {room}"));
         drafts.truncate(most);
     }
 }

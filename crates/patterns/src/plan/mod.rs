@@ -124,7 +124,7 @@ fn execute(session: &Session, number: u32) -> Vec<Order> {
 fn synthesise(session: &Session) -> Vec<Order> {
     let state = PlanState::of(session);
     let missing: Vec<_> = state.missing().iter().map(|missing| missing.number).collect();
-    let replied = match settled(session, &Name::synthesis(), |_| prompt::synthesise(session, &state)) {
+    let replied = match settled(session, &Name::synthesis(), |problem| prompt::synthesise(session, &state, problem)) {
         Err(ask) => return vec![ask],
         Ok(replied) => replied,
     };

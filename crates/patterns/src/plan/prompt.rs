@@ -89,7 +89,7 @@ pub(super) fn revise(session: &Session, state: &PlanState<'_>, problem: Option<&
     }
 }
 
-pub(super) fn synthesise(session: &Session, state: &PlanState<'_>) -> PromptOrder {
+pub(super) fn synthesise(session: &Session, state: &PlanState<'_>, problem: Option<&str>) -> PromptOrder {
     let told: Vec<_> = state.steps.iter().filter(|step| !step.result.is_empty()).collect();
     let described = |step: &&StepState<'_>| {
         json!({
@@ -111,6 +111,7 @@ pub(super) fn synthesise(session: &Session, state: &PlanState<'_>) -> PromptOrde
                 ("framing", framing(session)),
                 ("steps", told.iter().map(described).collect()),
                 ("missing", missing.collect()),
+                ("problem", json!(problem)),
             ],
         ),
         schema: None,

@@ -203,7 +203,7 @@ fn a_synthesis_sees_the_results_and_what_is_missing() {
                 {"index": 0, "goal": "goal 0", "status": "completed", "result": "ay"},
                 {"index": 1, "goal": "goal 1", "status": "failed", "result": "Error: no network"},
             ],
-            "missing": [{"index": 1, "goal": "goal 1", "reason": "no network"}],
+            "missing": [{"index": 1, "goal": "goal 1", "reason": "no network"}], "problem": null,
         })
     );
     assert!(order.schema.is_none() && order.reader.is_answer());

@@ -5,6 +5,7 @@ use super::mend::{GOALS, mend};
 use crate::choice::{option_named, text};
 use crate::reader::ReadReply;
 use serde_json::{Map, Value};
+use trellis_domain::counted;
 use trellis_domain::decision::option::{KEEP, NO_TOOL, REVISE};
 use trellis_domain::decision::{DecidedBy, Decision};
 use trellis_domain::document::Document;
@@ -87,7 +88,7 @@ fn revision_in(raw: &str, rules: &PlanRules, decision: &mut Decision) -> Result<
             if steps.is_empty() { Vec::new() } else { vec!["the plan is kept, new steps were ignored".into()] };
         ("Kept the plan".to_owned(), Reading::Revision { steps: None, mended })
     } else {
-        let thought = format!("Revised the plan: {} new steps", steps.len());
+        let thought = format!("Revised the plan: {}", counted(steps.len(), "new step"));
         (thought, Reading::Revision { steps: Some(steps), mended })
     })
 }

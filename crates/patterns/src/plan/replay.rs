@@ -128,11 +128,13 @@ impl<'s> PlanState<'s> {
 
     /// The rule: after something has finished, start what can start. If nothing runs and nothing can start, let the
     /// planner look at what went wrong, or let the answer be written.
+    ///
+    /// What went wrong holds back only what builds on it. If it held back everything, the order in which steps finish
+    /// would decide which of them run before the planner is asked.
     fn advance(&mut self) -> Vec<Name> {
-        let review = self.review_is_due();
-        let mut opened = if review { Vec::new() } else { self.start_steps() };
+        let mut opened = self.start_steps();
         if self.running() == 0 {
-            opened.push(if review { Name::plan(self.plans) } else { Name::synthesis() });
+            opened.push(if self.review_is_due() { Name::plan(self.plans) } else { Name::synthesis() });
         }
         opened
     }
@@ -150,8 +152,10 @@ impl<'s> PlanState<'s> {
     fn start_steps(&mut self) -> Vec<Name> {
         let at_once = usize::try_from(self.limits.steps_at_once).unwrap_or(usize::MAX).max(1);
         let free = at_once.saturating_sub(self.running());
+        let review = self.review_is_due();
         let can_start = |step: &&StepState<'_>| {
-            let is_met = |number: &u32| self.step(*number).is_none_or(StepState::can_be_built_on);
+            let stands = |step: &StepState<'_>| step.can_be_built_on() && !(review && step.needs_review());
+            let is_met = |number: &u32| self.step(*number).is_none_or(stands);
             step.status == StepStatus::Pending && step.depends_on.iter().all(is_met)
         };
         let numbers: Vec<_> = self.steps.iter().filter(can_start).take(free).map(|step| step.number).collect();

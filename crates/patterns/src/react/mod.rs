@@ -7,6 +7,7 @@ use crate::contract::{Effect, Ending, Order, Pattern, Turn};
 use crate::reader::ReadReply;
 use crate::session::Session;
 use crate::toolset;
+use trellis_domain::counted;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::record::{Name, Observed, Reading, Replied};
@@ -123,7 +124,8 @@ fn unknown_tool(replied: &Replied, tool: &str) -> String {
 
 /// The limit ends the session with what it found out, not in silence.
 fn out_of_iterations(session: &Session, n: u32) -> Ending {
-    let answer = found_so_far(session, n, &format!("No final answer after {n} iterations, which is the limit."));
+    let heading = format!("No final answer after {}, which is the limit.", counted(n, "iteration"));
+    let answer = found_so_far(session, n, &heading);
     let error = Some("Too many agent iterations".to_owned());
     Ending { reason: Termination::MaxIterations, answer, error, missing: Vec::new() }
 }

@@ -34,7 +34,9 @@ pub(super) fn pattern(settings: &Settings, workspace: &Workspace, wishes: Wishes
     if !wishes.pattern.is_empty() {
         let offered = options::callers_patterns(settings, workspace);
         let usual = usual(&offered, React::NAME);
-        return Choice::Made(by_caller(offered, wishes.pattern, &usual));
+        let made = by_caller(offered, wishes.pattern, &usual);
+        let signals = insistence(settings, workspace, task_type, &chosen(&made)).into_iter().collect();
+        return Choice::Made(Decision { signals, ..made });
     }
     let ValidPatterns { offered, stand_in } = options::valid_patterns(settings, workspace, task_type);
     if stand_in {
@@ -42,6 +44,13 @@ pub(super) fn pattern(settings: &Settings, workspace: &Workspace, wishes: Wishes
     }
     let usual = if wishes.brings_history { usual(&offered, React::NAME) } else { usual(&offered, "") };
     settle(offered, usual, wishes.brings_history)
+}
+
+/// A caller may choose what the task type would not. That stays on record.
+fn insistence(settings: &Settings, workspace: &Workspace, task_type: &str, pattern: &str) -> Option<String> {
+    let valid = options::valid_patterns(settings, workspace, task_type).offered;
+    let ruled_out = valid.excluded.iter().find(|option| option.name == pattern)?;
+    Some(format!("the caller insisted: for `{task_type}` it is {}", ruled_out.reason))
 }
 
 fn settle(offered: Decision, usual: String, by_rule: bool) -> Choice {

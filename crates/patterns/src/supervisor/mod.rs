@@ -127,12 +127,11 @@ fn review(session: &Session, turn: &Turn, round: u32) -> Order {
 }
 
 fn synthesise(session: &Session) -> Order {
-    let replied = match settled(session, &Name::synthesis(), |_| prompt::synthesise(session)) {
+    let replied = match settled(session, &Name::synthesis(), |problem| prompt::synthesise(session, problem)) {
         Err(order) => return order,
         Ok(replied) => replied,
     };
-    let missing: Vec<u32> =
-        last_round(session).filter(|member| member.is_missing()).map(|member| member.index).collect();
+    let missing = missing(session);
     let reason = if missing.is_empty() { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
     match &replied.reading {
         Reading::Answer { answer } => Order::End(Ending { missing, ..Ending::answered(reason, answer.text()) }),
@@ -152,9 +151,10 @@ pub(crate) fn members(session: &Session) -> impl Iterator<Item = &Member> {
     (1..).map_while(|round| session.joined(round)).flat_map(|joined| &joined.members)
 }
 
-/// What is missing is told by the last round: it was the answer to what was missing before.
-fn last_round(session: &Session) -> impl Iterator<Item = &Member> {
-    (1..).map_while(|round| session.joined(round)).last().into_iter().flat_map(|joined| &joined.members)
+/// What subagents were sent for and did not bring, in any round. A later one may have found it by another way; that is
+/// the model's claim, and the gap stays a fact.
+fn missing(session: &Session) -> Vec<u32> {
+    members(session).filter(|member| member.is_missing()).map(|member| member.index).collect()
 }
 
 /// Findings without a synthesis are still worth more than nothing.
@@ -170,8 +170,7 @@ fn without_synthesis(session: &Session, reason: &str) -> Ending {
         "The findings could not be put together ({reason}). They are:{}",
         found.iter().map(line).collect::<String>()
     );
-    let missing = last_round(session).filter(|member| member.is_missing()).map(|member| member.index).collect();
-    Ending { reason: Termination::SubagentsPartial, answer, error: Some(reason.to_owned()), missing }
+    Ending { reason: Termination::SubagentsPartial, answer, error: Some(reason.to_owned()), missing: missing(session) }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::reader::Reader;
 use crate::session::Session;
 use crate::toolset;
 use serde_json::{Map, Value, json};
+use trellis_domain::counted;
 use trellis_domain::decision::option::{AGAIN, ANSWER};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
 use trellis_domain::document::Document;
@@ -49,8 +50,9 @@ pub(super) fn review(session: &Session, round: u32, problem: Option<&str>) -> Pr
     PromptOrder { id: "supervisor-review", variables, schema: Some(schema), reader, offered }
 }
 
-pub(super) fn synthesise(session: &Session) -> PromptOrder {
+pub(super) fn synthesise(session: &Session, problem: Option<&str>) -> PromptOrder {
     let mut variables = common(session);
+    put(&mut variables, "problem", json!(problem));
     put(&mut variables, "results", results(session));
     put(&mut variables, "missing", missing(session));
     let known = members(session).filter(|member| member.answer.is_some()).map(|member| member.index).collect();
@@ -68,7 +70,7 @@ fn round_without_model(session: &Session) -> Option<Decision> {
     let last = u32::try_from(session.fan_outs().count()).unwrap_or(u32::MAX);
     let chosen = vec![ANSWER.to_owned()];
     if last >= rounds(session) {
-        let reason = format!("{last} rounds are made, which is the limit");
+        let reason = format!("{} made, which is the limit", counted(last, "round"));
         let excluded = vec![Excluded { name: AGAIN.to_owned(), reason }];
         return Some(Decision { chosen, ..round_decision(session, DecidedBy::Rule, excluded) });
     }

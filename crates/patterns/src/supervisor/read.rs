@@ -3,6 +3,7 @@
 use crate::choice::{option_named, text};
 use crate::reader::ReadReply;
 use serde_json::Value;
+use trellis_domain::counted;
 use trellis_domain::decision::option::{AGAIN, ANSWER};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind};
 use trellis_domain::document::Document;
@@ -82,7 +83,7 @@ pub(crate) fn read_review(raw: &str, rules: &GoalRules, mut offered: Vec<Decisio
         return ReadReply::new(&thought, Reading::Review { again: None, mended }, round.into_iter().collect());
     }
     let (goals, decisions) = settle(written, &rest, &mut mended);
-    let thought = format!("Another round with {} goals: {reason}", goals.len());
+    let thought = format!("Another round with {}: {reason}", counted(goals.len(), "goal"));
     let decisions = round.into_iter().chain(decisions).collect();
     ReadReply::new(&thought, Reading::Review { again: Some(goals), mended }, decisions)
 }
@@ -108,7 +109,7 @@ fn goals_in(value: &Value, rules: &GoalRules) -> (Vec<Written>, Vec<String>) {
     }
     let most = rules.most.max(1) as usize;
     if goals.len() > most {
-        mended.push(format!("{} goals were named; the limit is {most}, the rest was left out", goals.len()));
+        mended.push(format!("{} were named; the limit is {most}, the rest was left out", counted(goals.len(), "goal")));
         goals.truncate(most);
     }
     (goals, mended)

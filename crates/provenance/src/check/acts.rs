@@ -11,7 +11,8 @@ use trellis_domain::decision::DecisionKind;
 use trellis_domain::decision::option::{AGAIN, ANSWER, KEEP, REVISE};
 
 pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {
-    let mut faults: Vec<Fault> = graph.of_class(tg::class::STEP_RESULT).filter_map(|step| goal(graph, step)).collect();
+    let mut faults: Vec<Fault> = graph.of_class(tg::class::STEP_RESULT).flat_map(|step| goal(graph, step)).collect();
+    faults.extend(graph.of_class(tg::class::PLAN).flat_map(|plan| planned(graph, plan)));
     faults.extend(graph.of_class(tg::class::DECOMPOSITION).flat_map(|node| goals(graph, node)));
     for (class, other) in [(tg::class::PLAN, KEEP), (trellis::class::PLAN_REVIEW, REVISE)] {
         faults.extend(graph.of_class(class).flat_map(|plan| chose(graph, plan, DecisionKind::Replan, other)));
@@ -22,13 +23,23 @@ pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {
     faults
 }
 
-/// A step was one of its plan's.
-fn goal(graph: &Graph<'_>, step: Subject<'_>) -> Option<Fault> {
-    let plan = step
-        .links(prov::WAS_DERIVED_FROM)
-        .filter_map(|plan| graph.subject(plan))
-        .find(|node| node.is(tg::class::PLAN))?;
-    disagrees(step, tg::PLAN_STEP, plan, tg::PLAN_STEP)
+/// A step was one of its plan's, with the number it has there.
+fn goal(graph: &Graph<'_>, step: Subject<'_>) -> Vec<Fault> {
+    let plans = step.links(prov::WAS_DERIVED_FROM).filter_map(|plan| graph.subject(plan));
+    let plan = plans.into_iter().find(|node| node.is(tg::class::PLAN));
+    let planned = step.links(trellis::PLANNED).find_map(|planned| graph.subject(planned));
+    let faults = [
+        plan.and_then(|plan| disagrees(step, tg::PLAN_STEP, plan, tg::PLAN_STEP)),
+        planned.and_then(|planned| disagrees(step, tg::PLAN_STEP, planned, trellis::GOAL)),
+        planned.and_then(|planned| disagrees(step, tg::STEP_NUMBER, planned, tg::STEP_NUMBER)),
+    ];
+    faults.into_iter().flatten().collect()
+}
+
+/// What was planned step by step is what the plan says as a whole.
+fn planned(graph: &Graph<'_>, plan: Subject<'_>) -> Vec<Fault> {
+    let steps = plan.links(trellis::PLANNED_STEP).filter_map(|step| graph.subject(step));
+    steps.filter_map(|step| disagrees(step, trellis::GOAL, plan, tg::PLAN_STEP)).collect()
 }
 
 /// What a node says for one property must be among what another says for its own.

@@ -73,6 +73,8 @@ fn subagent(graph: &Graph<'_>, decomposition: Subject<'_>, child: Subject<'_>) -
     let correlation =
         fan_out.and_then(|fan_out| disagrees(child, tg::PARENT_CORRELATION_ID, fan_out, tg::CORRELATION_ID));
     let goal = disagrees(child, tg::QUERY, decomposition, tg::SUBAGENT_GOAL);
+    let numbered = fan_out.and_then(|fan_out| own_goal(graph, fan_out, child));
+    let numbered = numbered.and_then(|numbered| disagrees(child, tg::QUERY, numbered, trellis::GOAL));
     let parent = child.link(tg::PARENT_SESSION_ID);
     let stranger = parent.filter(|parent| iri::session_of(parent) != iri::session_of(decomposition.iri));
     let stranger = stranger.map(|value| Fault::Disagreement {
@@ -81,10 +83,17 @@ fn subagent(graph: &Graph<'_>, decomposition: Subject<'_>, child: Subject<'_>) -
         value,
         other: decomposition.iri.to_owned(),
     });
-    let mut faults: Vec<_> = [correlation, goal, stranger].into_iter().flatten().collect();
+    let mut faults: Vec<_> = [correlation, goal, numbered, stranger].into_iter().flatten().collect();
     faults.extend(pattern(graph, decomposition, child));
     faults.extend(groups(graph, decomposition, child));
     faults
+}
+
+/// The goal of the subagent's number.
+fn own_goal<'g>(graph: &'g Graph<'_>, fan_out: Subject<'_>, child: Subject<'_>) -> Option<Subject<'g>> {
+    let index = child.number(trellis::SIBLING_INDEX)?;
+    let mut goals = fan_out.links(tg::SUBAGENT_GOALS).filter_map(|goal| graph.subject(goal));
+    goals.find(|goal| goal.number(trellis::SIBLING_INDEX) == Some(index))
 }
 
 fn pattern(graph: &Graph<'_>, decomposition: Subject<'_>, child: Subject<'_>) -> Vec<Fault> {
@@ -120,7 +129,9 @@ fn finding(graph: &Graph<'_>, decomposition: Subject<'_>, finding: Subject<'_>) 
     let status = end.and_then(|end| disagrees(finding, trellis::STATUS, end, tg::TERMINATION_REASON));
     let subagent = end.and_then(|end| graph.subject(&format!("{}{}", iri::AGENT, iri::session_of(end.iri)?)));
     let number = subagent.and_then(|subagent| disagrees(finding, tg::STEP_NUMBER, subagent, trellis::SIBLING_INDEX));
-    [goal, status, number].into_iter().flatten().collect()
+    let fan_out = decomposition.links(trellis::FAN_OUT).find_map(|iri| graph.subject(iri));
+    let correlation = fan_out.and_then(|fan_out| disagrees(finding, tg::CORRELATION_ID, fan_out, tg::CORRELATION_ID));
+    [goal, status, number, correlation].into_iter().flatten().collect()
 }
 
 /// What a subagent reported is what it found, to whom it belongs.

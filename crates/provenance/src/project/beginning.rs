@@ -26,6 +26,7 @@ pub(super) fn question(session: &Session, header: &Header, accepted: &Accepted) 
         .texts(trellis::SIBLING_INDEX, parent.map(|parent| parent.index))
         .texts(trellis::TOOL_GROUP, accepted.group.iter().flatten())
         .links(trellis::EARLIER_QUESTION, accepted.earlier.iter().map(|earlier| iri::session(&earlier.run)))
+        .link(trellis::RUN, iri::run(&session.id))
         .marks(header.attempt, header.late);
     let run = Node::new(iri::run(&session.id))
         .types(&[prov::class::ACTIVITY])
@@ -77,6 +78,7 @@ fn pattern_decision(session: &Session, header: &Header, routed: &Routed, pattern
         .texts(tg::TASK_TYPE, task_type(routed))
         .texts(trellis::DECIDED_BY, pattern.map(|placed| placed.decision.decided_by))
         .link(prov::ALTERNATE_OF, iri::routing(&session.id))
+        .text(trellis::LIMITS, limits(routed))
         .marks(header.attempt, header.late)
 }
 
@@ -91,6 +93,11 @@ fn routing_decision(session: &Session, routed: &Routed, pattern: Option<&PlacedD
         .links(tg::CANDIDATE_PATTERNS, candidates.map(|name| iri::pattern(name)))
         .links(tg::ROUTING_RATIONALE, pattern.and_then(PlacedDecision::rationale_id))
         .link(prov::ALTERNATE_OF, iri::pattern_decision(&session.id))
+}
+
+/// The limits in force, as JSON.
+fn limits(routed: &Routed) -> String {
+    serde_json::to_string(&routed.limits).expect("numbers under names are always JSON")
 }
 
 fn task_type(routed: &Routed) -> Option<&str> {

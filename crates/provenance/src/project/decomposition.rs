@@ -30,6 +30,7 @@ pub(super) fn decomposition(session: &mut Session, header: &Header, fan_out: &Fa
         .texts(tg::SUBAGENT_GOAL, fan_out.goals.iter().map(|goal| &goal.goal))
         .links(trellis::REVIEWED_FINDING, session.rounds.findings().iter().map(|finding| &finding.iri))
         .links(trellis::REVIEW, &reviews.iris)
+        .text(tg::CORRELATION_ID, &fan_out.correlation)
         .link(trellis::FAN_OUT, iri::fan_out(&session.id, &fan_out.correlation))
         .texts(trellis::MENDED, asking.as_ref().map(mended).unwrap_or_default())
         .marks(asking.as_ref().map_or(header.attempt, Asking::attempt), header.late);
@@ -85,11 +86,17 @@ fn goal_iri(session: &Session, fan_out: &FannedOut, goal: &Goal) -> String {
     iri::fan_out_goal(&session.id, &fan_out.correlation, goal.index)
 }
 
+/// The fan-out with its goals in numbered documents. In the graph they have a name of ours for their text: the stock
+/// reader takes every `tg:subagentGoal` of an event for one more goal.
 fn fan_out_nodes(session: &Session, decomposition: &str, fan_out: &FannedOut) -> Vec<Node> {
     let goal = |goal: &Goal| {
         let title = format!("Subagent goal: {}", first_chars(&goal.goal, 60));
         let document = Document::stored(goal.goal.as_str())?;
-        Some(Node::pinned(goal_iri(session, fan_out, goal), title, &document))
+        let node = Node::pinned(goal_iri(session, fan_out, goal), title, &document)
+            .text(trellis::GOAL, &goal.goal)
+            .text(trellis::SIBLING_INDEX, goal.index)
+            .text(tg::SUBAGENT_SESSION_ID, &goal.session);
+        Some(node)
     };
     let goals: Vec<Node> = fan_out.goals.iter().filter_map(goal).collect();
     let main = Node::new(iri::fan_out(&session.id, &fan_out.correlation))

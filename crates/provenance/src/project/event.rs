@@ -4,7 +4,7 @@ use crate::documents::DocumentRef;
 use crate::iri;
 use crate::node::Node;
 use crate::session::Session;
-use crate::vocabulary::{rdf, tg, trellis};
+use crate::vocabulary::{prov, rdf, tg, trellis};
 use std::collections::BTreeSet;
 use trellis_domain::SessionId;
 use trellis_domain::rdf::Quad;
@@ -19,8 +19,8 @@ pub struct Event {
     pub explain_id: String,
     /// What goes into the graph. A node's first parent is the one that the original would name.
     pub quads: Vec<Quad>,
-    /// What goes along with the message: the same without the classes of accompanying nodes for which the stock
-    /// reader would take the whole event.
+    /// What goes along with the message: the same without the classes and documents of accompanying nodes that the
+    /// stock reader would take for the event's own.
     pub inline: Vec<Quad>,
 }
 
@@ -31,19 +31,23 @@ pub(crate) struct Draft {
     pub(crate) documents: Vec<DocumentRef>,
 }
 
-/// Puts an event together. What every node says is said here: the conversation it belongs to.
+/// Puts an event together. What every node says is said here: the conversation it belongs to; and what every main node
+/// says: the place and time of its record in the run.
 pub(super) fn draft(session: &Session, header: &Header, explain_id: String, mut nodes: Vec<Node>) -> Draft {
     if header.late {
         // Nothing follows from what is late, so the activity says that it is there.
         nodes.push(Node::new(iri::run(&session.id)).link(trellis::LATE_NODE, &explain_id));
     }
-    // The stock reader takes the last document of an event for the event's own.
-    nodes.sort_by_key(|node| node.iri() == explain_id || !node.says(tg::DOCUMENT));
     let conversation = session.conversation();
     let (mut quads, mut documents, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
     for node in nodes {
         let is_new = seen.insert(node.iri().to_owned());
-        let (said, texts) = node.texts(trellis::CONVERSATION_ID, conversation.filter(|_| is_new)).into_parts();
+        let is_main = is_new && node.iri() == explain_id;
+        let (said, texts) = node
+            .texts(prov::GENERATED_AT_TIME, is_main.then_some(header.time))
+            .texts(trellis::SEQ, is_main.then_some(header.seq))
+            .texts(trellis::CONVERSATION_ID, conversation.filter(|_| is_new))
+            .into_parts();
         quads.extend(said);
         documents.extend(texts.into_iter().map(|text| DocumentRef::new(session, text)));
     }
@@ -52,9 +56,14 @@ pub(super) fn draft(session: &Session, header: &Header, explain_id: String, mut 
     Draft { event, documents }
 }
 
-/// Whether the stock reader, which looks at the classes of all nodes of an event, would take it for something else.
+/// Whether the stock reader, which looks at all nodes of an event alike, would take it for something else, or a thought
+/// for its answer. A thought's document has the name of its node, so nothing is lost.
 fn misleads(quad: &Quad, explain_id: &str) -> bool {
     let is_of = |class: &str| quad.o.as_iri() == Some(class);
     let accompanies = quad.s.as_iri() != Some(explain_id);
-    quad.p.as_iri() == Some(rdf::TYPE) && (is_of(tg::class::REFLECTION) || is_of(tg::class::STEP_RESULT) && accompanies)
+    match quad.p.as_iri() {
+        Some(rdf::TYPE) => is_of(tg::class::REFLECTION) || is_of(tg::class::STEP_RESULT) && accompanies,
+        Some(tg::DOCUMENT) => accompanies,
+        Some(_) | None => false,
+    }
 }

@@ -16,6 +16,7 @@ mod iteration;
 mod late;
 mod leftovers;
 mod plan;
+mod planned;
 mod review;
 mod step;
 

@@ -2,6 +2,7 @@
 
 use super::asked::told;
 use super::decision::place;
+use super::planned::{planned_steps, superseded_steps};
 use super::review::carried;
 use crate::asking::{Asking, Question};
 use crate::iri;
@@ -51,13 +52,15 @@ fn plan(
     // What was kept before is told before the new plan takes its place.
     let reviews = carried(session);
     let superseded = session.plan.put_in_force(&iri, steps);
+    let planned = planned_steps(session, &iri);
     let main = Node::new(&iri)
         .types(&[prov::class::ENTITY, tg::class::PLAN])
         .label(format!("Plan with {} steps", steps.len()))
         .derived_from(parents)
         .texts(tg::PLAN_STEP, steps.iter().map(|step| &step.goal))
         .texts(trellis::REPLAN_REASON, asking.rationale().filter(|_| k > 0))
-        .texts(trellis::SUPERSEDED_STEP, superseded)
+        .links_to(trellis::PLANNED_STEP, &planned)
+        .texts(trellis::SUPERSEDED_STEP, superseded.iter().map(|i| session.plan.goal(*i)))
         .texts(trellis::MENDED, mended)
         .error(asking.problem())
         .links(trellis::REVIEW, &reviews.iris)
@@ -65,6 +68,8 @@ fn plan(
     let decisions = place(&iri, asking.decisions());
     let mut nodes = told(session, main, Some(asking), decisions, "plan");
     nodes.extend(reviews.nodes);
+    nodes.extend(planned);
+    nodes.extend(superseded_steps(session, &superseded, &iri));
     (iri, nodes)
 }
 

@@ -94,6 +94,7 @@ pub(super) fn with_step_facts(node: Node, session: &Session, i: u32, asking: &As
         .derived_from(plan.cloned().map_or_else(|| session.first_parents(), |plan| vec![plan]))
         .texts(tg::PLAN_STEP, planned.map(|planned| &planned.step.goal))
         .text(tg::STEP_NUMBER, i)
+        .links(trellis::PLANNED, session.plan.planned_iri(i))
         .links(trellis::DEPENDS_ON_STEP, needs.map(|needed| iri::step(&session.id, *needed)));
     match asking.reading() {
         Some(Reading::Step { tool, arguments, surprising, .. }) => node

@@ -3,7 +3,7 @@
 mod plan;
 mod rounds;
 
-pub(crate) use plan::PlanState;
+pub(crate) use plan::{PlanState, PlannedNode};
 pub(crate) use rounds::Rounds;
 
 use crate::asking::{Asking, Question};

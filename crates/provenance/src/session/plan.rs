@@ -1,5 +1,6 @@
 //! The plans of a session and what became of their steps.
 
+use crate::iri;
 use std::collections::BTreeMap;
 use trellis_domain::reading::PlannedStep;
 
@@ -11,29 +12,32 @@ pub(crate) struct PlanState {
     steps: BTreeMap<u32, PlannedNode>,
 }
 
-/// A planned step, and whether a node tells what became of it.
+/// A step, and whether a node tells what became of it.
 #[derive(Debug)]
 pub(crate) struct PlannedNode {
     pub(crate) step: PlannedStep,
     /// IRI of the plan that the step belongs to.
     pub(crate) plan: String,
+    /// Whether the plan says so: a step can have a result that nobody planned.
+    is_planned: bool,
     is_done: bool,
     is_superseded: bool,
 }
 
 impl PlanState {
-    /// Puts a plan in force: its steps are numbered on from the highest number so far. Gives back the goals of the
-    /// steps that it replaces.
-    pub(crate) fn put_in_force(&mut self, plan: &str, steps: &[PlannedStep]) -> Vec<String> {
+    /// Puts a plan in force: its steps are numbered on from the highest number so far. Gives back the numbers of
+    /// the steps that it replaces.
+    pub(crate) fn put_in_force(&mut self, plan: &str, steps: &[PlannedStep]) -> Vec<u32> {
         let mut superseded = Vec::new();
-        for node in self.steps.values_mut().filter(|node| !node.is_done && !node.is_superseded) {
+        for (number, node) in self.steps.iter_mut().filter(|(_, node)| !node.is_done && !node.is_superseded) {
             node.is_superseded = true;
-            superseded.push(node.step.goal.clone());
+            superseded.push(*number);
         }
         let first = self.steps.last_key_value().map_or(0, |(number, _)| number + 1);
         for (number, step) in (first..).zip(steps) {
             let (step, plan) = (step.clone(), plan.to_owned());
-            self.steps.insert(number, PlannedNode { step, plan, is_done: false, is_superseded: false });
+            let node = PlannedNode { step, plan, is_planned: true, is_done: false, is_superseded: false };
+            self.steps.insert(number, node);
         }
         self.in_force = Some(plan.to_owned());
         superseded
@@ -41,6 +45,18 @@ impl PlanState {
 
     pub(crate) fn step(&self, number: u32) -> Option<&PlannedNode> {
         self.steps.get(&number)
+    }
+
+    /// The steps that a plan brought, with their numbers.
+    pub(crate) fn brought_by(&self, plan: &str) -> impl Iterator<Item = (u32, &PlannedNode)> {
+        let planned = self.steps.iter().filter(move |(_, node)| node.is_planned && node.plan == plan);
+        planned.map(|(number, node)| (*number, node))
+    }
+
+    /// IRI of the node that tells what was planned.
+    pub(crate) fn planned_iri(&self, number: u32) -> Option<String> {
+        let node = self.steps.get(&number).filter(|node| node.is_planned)?;
+        Some(iri::planned_step(&node.plan, number))
     }
 
     pub(crate) fn goal(&self, number: u32) -> &str {
@@ -54,8 +70,9 @@ impl PlanState {
     /// A node tells of the step now.
     pub(crate) fn finish(&mut self, number: u32) {
         let plan = self.in_force.clone().unwrap_or_default();
-        let unplanned = || PlannedNode { step: PlannedStep::default(), plan, is_done: false, is_superseded: false };
-        self.steps.entry(number).or_insert_with(unplanned).is_done = true;
+        let unplanned =
+            PlannedNode { step: PlannedStep::default(), plan, is_planned: false, is_done: false, is_superseded: false };
+        self.steps.entry(number).or_insert(unplanned).is_done = true;
     }
 
     /// The steps that nodes tell of, in plan order.

@@ -5,9 +5,11 @@
 
 mod decision;
 mod end;
+mod goal;
 mod order;
 mod parts;
 mod plan;
+mod planned;
 mod read;
 mod session;
 mod supervisor;
@@ -15,8 +17,10 @@ mod supervisor;
 pub use decision::{Decision, Word};
 pub(crate) use decision::{decision, decisions};
 pub use end::{Conclusion, Synthesis};
+pub use goal::Goal;
 pub use parts::{Cost, DocumentLink, Mark, Thought};
 pub use plan::{LateResult, Plan, PlanReview, StepResult};
+pub use planned::PlannedStep;
 pub use read::{Analysis, LateReply, Observation, Routing, UnusedReply};
 pub use session::{Completion, ParentLink, SessionTrace, Totals, trace};
 pub use supervisor::{Decomposition, FanOut, Finding, Join, Review};

@@ -1,7 +1,7 @@
 //! What the steps of a trace are made of.
 
 use crate::graph::{Graph, Subject};
-use crate::vocabulary::{tg, trellis};
+use crate::vocabulary::{prov, tg, trellis};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,12 +15,16 @@ pub struct Cost {
 }
 
 /// Circumstances of the record behind a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mark {
     /// Counts from 1.
     pub attempt: u64,
     /// Came after the end: kept, never acted on.
     pub late: bool,
+    /// Number of the record in its run; none for a node that goes with another.
+    pub seq: Option<u64>,
+    /// When the record was made.
+    pub at: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,7 +48,7 @@ pub(super) fn thoughts(graph: &Graph<'_>, node: Subject<'_>) -> Vec<Thought> {
     found.sort_by_key(|thought| thought.iri.ends_with("/retry/thought"));
     let thought = |thought: Subject<'_>| Thought {
         id: thought.iri.to_owned(),
-        document: document(thought),
+        document: document(thought).or_else(|| pinned(thought)),
         message_id: thought.text(trellis::MESSAGE_ID),
     };
     found.into_iter().map(thought).collect()
@@ -59,6 +63,12 @@ pub(super) fn document(node: Subject<'_>) -> Option<DocumentLink> {
     Some(DocumentLink { id: node.link(tg::DOCUMENT)?, sha256: node.text(trellis::DOCUMENT_HASH) })
 }
 
+/// The document that has the node's own name: messages do without the link to it.
+fn pinned(node: Subject<'_>) -> Option<DocumentLink> {
+    let sha256 = node.text(trellis::DOCUMENT_HASH)?;
+    Some(DocumentLink { id: node.iri.to_owned(), sha256: Some(sha256) })
+}
+
 pub(super) fn cost(node: Subject<'_>) -> Cost {
     Cost {
         model: node.text(tg::LLM_MODEL),
@@ -69,7 +79,12 @@ pub(super) fn cost(node: Subject<'_>) -> Cost {
 }
 
 pub(super) fn mark(node: Subject<'_>) -> Mark {
-    Mark { attempt: node.number(trellis::ATTEMPT).unwrap_or(1), late: flag(node, trellis::LATE) }
+    Mark {
+        attempt: node.number(trellis::ATTEMPT).unwrap_or(1),
+        late: flag(node, trellis::LATE),
+        seq: node.number(trellis::SEQ),
+        at: node.text(prov::GENERATED_AT_TIME),
+    }
 }
 
 pub(super) fn flag(node: Subject<'_>, property: &str) -> bool {

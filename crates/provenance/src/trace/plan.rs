@@ -5,6 +5,7 @@ use super::order::plan_number;
 use super::parts::{
     Cost, DocumentLink, Mark, Thought, all_links, arguments, cost, document, flag, mark, number, thoughts,
 };
+use super::planned::{PlannedStep, planned_steps};
 use crate::graph::{Graph, Subject};
 use crate::iri;
 use crate::vocabulary::{prov, tg, trellis};
@@ -16,8 +17,7 @@ pub struct Plan {
     pub id: String,
     /// The first plan is 0, revision `k` is `k`.
     pub number: u32,
-    /// The graph keeps no order: sorted by text. The steps have numbers.
-    pub goals: Vec<String>,
+    pub steps: Vec<PlannedStep>,
     /// The model's reason for changing the plan: a claim, not a fact.
     pub replan_reason: Option<String>,
     /// Goals of earlier plans that this one replaces.
@@ -53,6 +53,8 @@ pub struct StepResult {
     pub goal: String,
     /// IRI of the plan in force when the step ran.
     pub plan: Option<String>,
+    /// IRI of the node that tells what was planned.
+    pub planned: Option<String>,
     /// IRIs of the steps whose results it needed.
     pub depends_on: Vec<String>,
     pub tool: Option<String>,
@@ -92,7 +94,7 @@ pub(super) fn plan(graph: &Graph<'_>, node: Subject<'_>) -> Plan {
     Plan {
         id: node.iri.to_owned(),
         number: plan_number(node.iri),
-        goals: node.all_texts(tg::PLAN_STEP),
+        steps: planned_steps(graph, node),
         replan_reason: node.text(trellis::REPLAN_REASON),
         superseded: node.all_texts(trellis::SUPERSEDED_STEP),
         mended: node.all_texts(trellis::MENDED),
@@ -123,6 +125,7 @@ pub(super) fn step_result(graph: &Graph<'_>, node: Subject<'_>) -> StepResult {
         number: number(node).or_else(|| iri::number_of(node.iri, "step")).unwrap_or(0),
         goal: node.text(tg::PLAN_STEP).unwrap_or_default(),
         plan: node.link(prov::WAS_DERIVED_FROM),
+        planned: node.link(trellis::PLANNED),
         depends_on: all_links(node, trellis::DEPENDS_ON_STEP),
         tool: node.text(trellis::TOOL),
         arguments: node.text(trellis::ARGUMENTS).map(arguments),

@@ -18,6 +18,8 @@ pub struct Routing {
     pub id: String,
     pub pattern: Option<String>,
     pub task_type: Option<String>,
+    /// The limits in force, as JSON.
+    pub limits: Option<Value>,
     /// Where a model was asked for a choice, the choice tells what that took.
     pub decisions: Vec<Decision>,
     pub mark: Mark,
@@ -118,6 +120,7 @@ fn routing(graph: &Graph<'_>, node: Subject<'_>) -> Routing {
         id: node.iri.to_owned(),
         pattern: node.text(tg::PATTERN),
         task_type: node.text(tg::TASK_TYPE),
+        limits: node.text(trellis::LIMITS).map(arguments),
         decisions: decisions(graph, node),
         mark: mark(node),
     }

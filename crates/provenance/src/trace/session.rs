@@ -1,6 +1,7 @@
 //! Sessions, and what ties them together.
 
 use super::order::place;
+use super::parts::{Mark, mark};
 use super::read::step;
 use super::{Step, Trace};
 use crate::graph::{Graph, Subject};
@@ -29,6 +30,7 @@ pub struct SessionTrace {
     pub totals: Totals,
     /// The same with all subagents, if there were any.
     pub totals_with_subagents: Option<Totals>,
+    pub mark: Mark,
 }
 
 /// The fan-out that began a session.
@@ -85,8 +87,13 @@ pub fn trace(quads: &[Quad]) -> Trace {
     let mut sessions: Vec<_> = roots.filter_map(|root| session_trace(&graph, root)).collect();
     // Siblings begin at the same time: their numbers decide.
     let index = |session: &SessionTrace| session.parent.as_ref().and_then(|parent| parent.index);
-    sessions.sort_by(|a, b| (&a.started, index(a), &a.id).cmp(&(&b.started, index(b), &b.id)));
+    sessions.sort_by(|a, b| (started(a), index(a), &a.id).cmp(&(started(b), index(b), &b.id)));
     Trace { sessions }
+}
+
+/// Whole seconds are written without a fraction: without the zone's letter, texts are in the order of their times.
+fn started(session: &SessionTrace) -> Option<&str> {
+    session.started.as_deref().map(|time| time.trim_end_matches('Z'))
 }
 
 fn session_trace(graph: &Graph<'_>, root: Subject<'_>) -> Option<SessionTrace> {
@@ -110,6 +117,7 @@ fn session_trace(graph: &Graph<'_>, root: Subject<'_>) -> Option<SessionTrace> {
         completion: graph.within(session).find(|node| node.is(tg::class::SUBAGENT_COMPLETION)).map(completion),
         totals: run.map(totals).unwrap_or_default(),
         totals_with_subagents: run.map(run_totals).filter(|totals| *totals != Totals::default()),
+        mark: mark(root),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Fan-outs, findings and reviews, read back from the graph.
 
 use super::decision::{Decision, Word, decisions, word};
+use super::goal::{Goal, goals};
 use super::order::{round, round_of_finding};
 use super::parts::{Cost, DocumentLink, Mark, Thought, all_links, cost, document, mark, number, thoughts};
 use crate::graph::{Graph, Subject};
@@ -15,8 +16,8 @@ pub struct Decomposition {
     pub id: String,
     /// Counts from 1.
     pub round: u32,
-    /// The graph keeps no order: sorted by text. The fan-out's documents have numbers.
-    pub goals: Vec<String>,
+    pub goals: Vec<Goal>,
+    pub correlation: Option<String>,
     /// IRIs of the findings that a later round reacts to.
     pub reviewed: Vec<String>,
     /// What had to be put right in the model's goals.
@@ -55,6 +56,7 @@ pub struct Finding {
     pub index: u32,
     pub round: u32,
     pub goal: String,
+    pub correlation: Option<String>,
     /// IRI of the node that the subagent ended with.
     pub subagent_end: Option<String>,
     /// Why the subagent ended.
@@ -84,7 +86,8 @@ pub(super) fn decomposition(graph: &Graph<'_>, node: Subject<'_>) -> Decompositi
     Decomposition {
         id: node.iri.to_owned(),
         round: round(node.iri),
-        goals: node.all_texts(tg::SUBAGENT_GOAL),
+        goals: goals(graph, node),
+        correlation: node.text(tg::CORRELATION_ID),
         reviewed: all_links(node, trellis::REVIEWED_FINDING),
         mended: node.all_texts(trellis::MENDED),
         fan_out: fan_out_node.map(|fan_out_node| fan_out(graph, fan_out_node)),
@@ -125,6 +128,7 @@ pub(super) fn finding(node: Subject<'_>) -> Finding {
         index: number(node).or_else(|| iri::number_of(node.iri, "finding")).unwrap_or(0),
         round: round_of_finding(node),
         goal: node.text(tg::SUBAGENT_GOAL).unwrap_or_default(),
+        correlation: node.text(tg::CORRELATION_ID),
         subagent_end: parents.find(of_another).map(str::to_owned),
         status: word(node, trellis::STATUS, Termination::from_word),
         document: document(node),

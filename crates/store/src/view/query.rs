@@ -14,6 +14,7 @@ use spareval::{
 use spargebra::{Query, SparqlParser};
 use std::{fmt, io, panic, thread};
 use trellis_domain::rdf::Term;
+use trellis_provenance::vocabulary::{PREFIXES, trellis};
 
 /// Nested collections take the parser time by the square: 3 s at this length, and it cannot be cancelled.
 const MAX_QUERY_BYTES: usize = 16 * 1024;
@@ -21,6 +22,12 @@ const MAX_QUERY_BYTES: usize = 16 * 1024;
 /// per byte of text: up to 4 KB to parse; per level of nesting in a debug build: 50 KB to evaluate.
 const STACK_PER_QUERY_BYTE: usize = 5 * 1024;
 const STACK_PER_LEVEL: usize = 80 * 1024;
+
+/// Known to every query besides those of exports: a short name for our own words, and the types of numbers and times.
+const MORE_PREFIXES: &[(&str, &str)] = &[("t", trellis::NS), ("xsd", "http://www.w3.org/2001/XMLSchema#")];
+
+/// How many characters before a mistake its message shows.
+const SHOWN: usize = 24;
 
 #[derive(Debug, Clone)]
 pub struct QueryLimits {
@@ -88,7 +95,8 @@ pub enum QueryError {
 impl View {
     /// Answers a SPARQL 1.1 query (`SELECT`, `ASK`, `CONSTRUCT`, `DESCRIBE`) about one workspace.
     ///
-    /// The default graph is the union of all graphs of the workspace, unless the query says `FROM`.
+    /// The prefixes of exports, `t:` for `trellis:` and `xsd:` need no declaration; one of the query's own counts before
+    /// them. The default graph is the union of all graphs of the workspace, unless the query says `FROM`.
     /// Blocks until done; cancel it with [`QueryLimits::cancellation`].
     pub fn query(
         &self,
@@ -139,14 +147,38 @@ fn on_stack<T: Send>(bytes: usize, work: impl FnOnce() -> Result<T, QueryError> 
 }
 
 fn parse(sparql: &str) -> Result<Query, QueryError> {
-    SparqlParser::new().parse_query(sparql).map_err(|error| {
-        let update = SparqlParser::new().parse_update(sparql);
+    parser().parse_query(sparql).map_err(|error| {
+        let update = parser().parse_update(sparql);
         if update.is_ok_and(|update| !update.operations.is_empty()) {
             QueryError::UpdateRefused
         } else {
-            QueryError::Syntax(error.to_string())
+            QueryError::Syntax(brief(&error.to_string(), sparql))
         }
     })
+}
+
+fn parser() -> SparqlParser {
+    PREFIXES.iter().chain(MORE_PREFIXES).fold(SparqlParser::new(), |parser, (name, namespace)| {
+        parser.with_prefix(*name, *namespace).expect("our namespaces are IRIs")
+    })
+}
+
+/// Everything that could have stood at a place is a list that hides the place: what stands before it says more. Whole
+/// sentences in the list are kept, such as that a prefix is not known.
+fn brief(message: &str, sparql: &str) -> String {
+    let found = message.strip_prefix("error at ").and_then(|rest| rest.split_once(": expected one of "));
+    let Some((place, list)) = found else { return message.to_owned() };
+    let sentences: Vec<_> = list.split(", ").filter(|item| item.contains(' ') && !item.starts_with('[')).collect();
+    let why = if sentences.is_empty() { String::new() } else { format!(": {}", sentences.join(", ")) };
+    format!("error at {place}, behind {:?}{why}", before(place, sparql))
+}
+
+/// The end of the line up to a place such as `2:14`.
+fn before(place: &str, sparql: &str) -> String {
+    let number = |text: &str| text.parse::<usize>().ok()?.checked_sub(1);
+    let (line, column) = place.split_once(':').and_then(|(l, c)| number(l).zip(number(c))).unwrap_or_default();
+    let line: Vec<char> = sparql.lines().nth(line).unwrap_or_default().chars().take(column).collect();
+    line[line.len().saturating_sub(SHOWN)..].iter().collect()
 }
 
 fn default_graph(query: &Query) -> DefaultGraph {

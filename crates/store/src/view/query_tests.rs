@@ -191,6 +191,29 @@ fn quoted_triples_can_be_matched_and_taken_apart() {
 }
 
 #[test]
+fn usual_prefixes_need_no_declaration_and_a_query_may_redefine_them() {
+    let trace = Asked::of(trace(1));
+    let ask = |sparql: &str| trace.view.query("w", sparql, &NoOverlay, &QueryLimits::default());
+    let truth = |sparql: &str| matches!(ask(sparql).unwrap(), Answer::Truth(true));
+    assert!(truth("ASK { ?end prov:wasDerivedFrom ?step }"));
+    assert!(!truth("PREFIX prov: <urn:other:> ASK { ?end prov:wasDerivedFrom ?step }"));
+    for name in ["rdf", "rdfs", "prov", "tg", "trellis", "t", "xsd"] {
+        ask(&format!("ASK {{ ?s {name}:x ?o }}")).unwrap();
+    }
+    let refused = ask("DELETE WHERE { ?s tg:action ?o }").unwrap_err();
+    assert!(matches!(refused, QueryError::UpdateRefused), "{refused}");
+    let wrong = |sparql: &str| ask(sparql).unwrap_err().to_string();
+    assert_eq!(
+        wrong("SELECT ?s\nWHERE { ?s ?p }"),
+        r#"this is not a SPARQL query: error at 2:16, behind "WHERE { ?s ?p }""#
+    );
+    assert_eq!(
+        wrong("ASK { ?s foo:x ?o }"),
+        r#"this is not a SPARQL query: error at 1:15, behind "ASK { ?s foo:x": Prefix not found"#
+    );
+}
+
+#[test]
 fn rows_beyond_the_limit_are_cut_off_and_said_so() {
     let limits = QueryLimits { max_rows: 2, ..QueryLimits::default() };
     let cut = family().try_ask("SELECT ?a { ?a x:knows ?b }", &limits).unwrap();

@@ -1,13 +1,13 @@
 //! Asking a question: accept it, follow the run, show the answer.
 
-use super::read_input;
+use super::{put_missing, read_input};
 use crate::app::{self, App};
 use crate::cli::{Ask, Global, Output};
 use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::serving::{Interrupt, Serving};
 use crate::show::follow::Follow;
-use crate::show::note;
+use crate::show::{Marks, footer, note, short};
 use serde_json::json;
 use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
@@ -52,9 +52,7 @@ pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
         // Interrupted, or whoever read our output has gone away.
         Ok(None) | Err(_) => {
             serving.abandon().await?;
-            note(&format!(
-                "\nstopped watching; run {run} is not finished: `trellis resume` continues it, and so does the next `trellis ask`"
-            ));
+            detached(global, &run);
             return Ok(Exit::Interrupted);
         }
     };
@@ -67,6 +65,16 @@ pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
         note(&format!("other open runs: {others}; `trellis resume` finishes them"));
     }
     Ok(Exit::of(summary.state, ask.strict))
+}
+
+/// The run waits where its record ends: how to go on comes first, and a program gets a last event. Whoever has gone
+/// away reads neither, which is no failure.
+fn detached(global: &Global, run: &RunId) {
+    if global.output == Output::Ndjson {
+        let event = json!({"type": "run.detached", "run_id": run.as_str()});
+        drop(crate::show::print_json(&event.to_string()));
+    }
+    note(&format!("\n`trellis resume` continues run {run}, and so does the next `trellis ask`; it is not finished"));
 }
 
 /// Names that mean something else where a run is named.
@@ -150,7 +158,7 @@ async fn follow(
 fn finish(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> Result<(), Failure> {
     let answer = ended.answer.as_ref().map(Document::text);
     if global.output == Output::Json {
-        let object = json!({
+        let mut object = json!({
             "run_id": summary.run.as_str(),
             "session_id": summary.run.as_str(),
             "state": summary.state,
@@ -167,11 +175,17 @@ fn finish(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> Re
             "tool_calls": summary.usage.tool_calls,
             "ms": summary.ms(app.world.now()),
         });
+        put_missing(&mut object, &ended.missing);
         return Ok(crate::show::print_json(&object.to_string())?);
     }
     match (global.output, global.quiet, &ended.error) {
         (Output::Text, false, _) => {
-            crate::show::closing(summary, ended, app.world.now(), crate::show::Marks::of(global.ascii));
+            note("");
+            for line in footer(summary, ended, app.world.now(), Marks::of(global.ascii)) {
+                note(&line);
+            }
+            let id = short(&summary.run);
+            note(&format!("see how: trellis run show {id}     check it: trellis verify {id}"));
         }
         // Quiet means no progress, not no reason.
         (Output::Text, true, Some(error)) => note(&format!("run {}: {}", summary.run, crate::show::clean(error))),

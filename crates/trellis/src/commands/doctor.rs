@@ -6,6 +6,7 @@ use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::show::{clean, print_json, print_line};
 use serde_json::json;
+use trellis_domain::counted;
 use trellis_models::Choice;
 use trellis_orchestrator::ports::{Config, Journal};
 
@@ -40,7 +41,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             what: "record",
             good: chain.is_ok(),
             says: match &chain {
-                Ok(commits) => format!("{commits} commits, every hash is right"),
+                Ok(commits) => format!("{}, every hash is right", counted(commits, "commit")),
                 Err(error) => error.to_string(),
             },
         },
@@ -48,8 +49,9 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             what: "configuration",
             good: problems.is_empty(),
             says: if problems.is_empty() {
-                let (tools, version) = (settings.tools.len(), settings.version);
-                format!("version {version}, {tools} tools, {} prompts, no problem", settings.prompts.len())
+                let (tools, prompts) = (settings.tools.len(), settings.prompts.len());
+                let (tools, prompts) = (counted(tools, "tool"), counted(prompts, "prompt"));
+                format!("version {}, {tools}, {prompts}, no problem", settings.version)
             } else {
                 problems.join("\n")
             },

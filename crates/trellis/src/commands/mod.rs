@@ -12,6 +12,7 @@ mod verify;
 use crate::app::App;
 use crate::cli::{Cli, Command, GraphCommand, Output, RunCommand};
 use crate::failure::{Exit, Failure};
+use serde_json::{Value, json};
 use std::io::Read;
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Runs(runs) => runs::run(&App::open_existing(global, "runs")?, global, runs).await,
         Command::Run(RunCommand::Show { run, full }) => {
             run::show(&App::open_existing(global, "run show")?, global, run, *full).await
+        }
+        Command::Run(RunCommand::Answer { run, strict }) => {
+            run::answer(&App::open_existing(global, "run answer")?, global, run, *strict).await
         }
         Command::Run(RunCommand::Export { run, format }) => {
             run::export(&App::open_existing(global, "run export")?, run, *format).await
@@ -38,7 +42,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
             let app = App::open_existing(global, "graph rebuild")?;
             let runs = app.store.graph.rebuild()?;
             let text = match global.output {
-                Output::Json => serde_json::json!({"finished_runs": runs}).to_string(),
+                Output::Json => json!({"finished_runs": runs}).to_string(),
                 Output::Text | Output::Ndjson | Output::Csv => {
                     format!("rebuilt the graph; finished runs in it: {runs}")
                 }
@@ -58,6 +62,13 @@ fn check_output(cli: &Cli) -> Result<(), Failure> {
         (Output::Ndjson, _) => Err(Failure::usage("--output ndjson is for `ask`; use json")),
         (Output::Csv, _) => Err(Failure::usage("--output csv is for `sparql`; use json")),
         (Output::Text | Output::Json, _) => Ok(()),
+    }
+}
+
+/// What an answer does without, if it does without something: numbers of steps or findings.
+fn put_missing(object: &mut Value, missing: &[u32]) {
+    if !missing.is_empty() {
+        object["missing"] = json!(missing);
     }
 }
 

@@ -1,18 +1,28 @@
 //! Finishing all open runs.
 
+use super::put_missing;
 use crate::app::{self, App};
 use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
 use crate::limits::{self, Limit};
 use crate::serving::{Interrupt, Serving};
-use crate::show::note;
+use crate::show::{Marks, footer, note, print_coloured, short};
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use tokio::task::JoinSet;
 use trellis_domain::record::{Body, Ended};
+use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::Orchestrator;
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::ports::{Journal, JournalError};
+
+/// A run that has ended, or why its end cannot be read.
+struct Finished {
+    run: RunId,
+    end: Result<(RunSummary, Ended), JournalError>,
+}
 
 pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failure> {
     let operator = limits::of_operator(global, limits)?;
@@ -20,20 +30,23 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
     let mut interrupt = Interrupt::new()?;
     let app = App::open_existing(global, "resume")?;
     let orchestrator = app.orchestrator(operator, models);
-    let open = open_runs(&app).await?;
+    let mut ends = ends(&orchestrator, open_runs(&app).await?);
     let mut serving = Serving::start(&orchestrator);
     let mut finished = Vec::new();
     let mut unreadable = Vec::new();
-    for (workspace, run) in open {
+    loop {
         tokio::select! {
-            ended = end_of(&app, &orchestrator, &workspace, &run) => match ended {
-                Ok(ended) => finished.push(finished_line(global, &run, &ended)),
-                // One run that cannot be read does not keep the others from their end.
-                Err(error) => unreadable.push(format!("run {run}: {error}")),
+            ended = ends.join_next() => match ended {
+                None => break,
+                Some(ended) => match ended.map_err(Failure::unexpected)? {
+                    Finished { end: Ok((summary, ended)), .. } => finished.push(told(&app, global, &summary, &ended)),
+                    // One run that cannot be read does not keep the others from their end.
+                    Finished { run, end: Err(error) } => unreadable.push(format!("run {run}: {error}")),
+                },
             },
             () = interrupt.received() => {
                 serving.abandon().await?;
-                note("stopped; what is not finished stays open: `trellis resume` continues it");
+                note("`trellis resume` continues what is not finished; stopped");
                 return Ok(Exit::Interrupted);
             }
             failure = serving.store_failure() => return Err(failure),
@@ -67,31 +80,58 @@ async fn open_runs(app: &App) -> Result<BTreeSet<(Workspace, RunId)>, Failure> {
     Ok(open)
 }
 
-fn finished_line(global: &Global, run: &RunId, ended: &Ended) -> serde_json::Value {
-    if global.output == Output::Text {
-        // Whoever reads the list may have gone away; the runs go on all the same.
-        drop(crate::show::print_line(&format!("{run}  {}", crate::show::clean(&describe(ended)))));
+/// Waits for each run's end at once: whichever ends first is told first.
+fn ends(orchestrator: &Arc<Orchestrator>, open: BTreeSet<(Workspace, RunId)>) -> JoinSet<Finished> {
+    let mut ends = JoinSet::new();
+    for (workspace, run) in open {
+        let orchestrator = Arc::clone(orchestrator);
+        ends.spawn(async move {
+            let end = end_of(&orchestrator, &workspace, &run).await;
+            Finished { run, end }
+        });
     }
-    json!({"run_id": run.as_str(), "state": ended.reason.run_state(), "error": ended.error})
-}
-
-fn describe(ended: &Ended) -> String {
-    let state = ended.reason.run_state();
-    ended.error.as_ref().map_or_else(|| state.to_string(), |error| format!("{state}: {error}"))
+    ends
 }
 
 async fn end_of(
-    app: &App,
     orchestrator: &Orchestrator,
     workspace: &Workspace,
     run: &RunId,
-) -> Result<Ended, JournalError> {
+) -> Result<(RunSummary, Ended), JournalError> {
+    let journal = &*orchestrator.ports.journal;
     let mut subscription = orchestrator.ports.hub.subscribe(workspace, run, 0);
     loop {
-        if let Item::Record(record) = subscription.next(&*app.store.journal).await?
+        if let Item::Record(record) = subscription.next(journal).await?
             && let (Body::Ended(ended), true) = (&record.body, record.header.session == *run)
         {
-            return Ok(ended.clone());
+            let vanished = || JournalError::Damaged(format!("the run {run} has an end and no summary"));
+            let summary = journal.run(workspace, run).await?.ok_or_else(vanished)?;
+            return Ok((summary, ended.clone()));
         }
     }
+}
+
+/// Tells of a finished run, and gives what a program is told at the end.
+fn told(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> serde_json::Value {
+    let now = app.world.now();
+    if global.output == Output::Text {
+        let id = short(&summary.run);
+        // The commands as they can be typed: a run is looked for in one workspace.
+        let elsewhere = if summary.workspace == *app.workspace() {
+            String::new()
+        } else {
+            format!(" --workspace {}", summary.workspace)
+        };
+        let mut lines = footer(summary, ended, now, Marks::of(global.ascii));
+        let look = format!("see how: trellis run show {id}{elsewhere}");
+        lines.push(format!("{look}     read it: trellis run answer {id}{elsewhere}"));
+        // Whoever reads the list may have gone away; the runs go on all the same.
+        drop(lines.iter().try_for_each(|line| print_coloured(line)));
+    }
+    let mut object = json!({
+        "run_id": summary.run.as_str(), "state": summary.state, "error": ended.error, "ms": summary.ms(now),
+        "in_token": summary.usage.in_token, "out_token": summary.usage.out_token,
+    });
+    put_missing(&mut object, &ended.missing);
+    object
 }

@@ -3,9 +3,10 @@
 use crate::app::App;
 use crate::cli::{Global, Output, Runs};
 use crate::failure::{Exit, Failure};
-use crate::show::{clean, note, print_json, print_line, seconds, short};
+use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line, seconds, short};
 use serde_json::{Value, json};
 use trellis_domain::Timestamp;
+use trellis_domain::record::Body;
 use trellis_domain::run::RunSummary;
 use trellis_domain::{ConversationId, RunId};
 use trellis_orchestrator::ports::{Journal, RunFilter};
@@ -31,28 +32,61 @@ pub(crate) async fn run(app: &App, global: &Global, runs: &Runs) -> Result<Exit,
     let page = app.store.journal.runs(app.workspace(), &filter, runs.cursor.as_deref(), runs.limit).await?;
     let now = app.world.now();
     if global.output == Output::Json {
-        let list: Vec<_> = page.runs.iter().map(|run| as_json(run, now)).collect();
+        let mut list = Vec::with_capacity(page.runs.len());
+        for run in &page.runs {
+            let mut object = as_json(run, now);
+            if is_truncated(app, run).await? {
+                object["question_truncated"] = json!(true);
+            }
+            list.push(object);
+        }
         print_json(&json!({"runs": list, "next": page.next}).to_string())?;
         return Ok(Exit::Ok);
     }
     if page.runs.is_empty() {
         note("no runs match; `trellis ask QUESTION` starts one");
     }
-    for run in &page.runs {
-        let question: String = clean(&run.question).replace('\n', " ").chars().take(70).collect();
-        print_line(&format!(
-            "{:<10} {:<17} {:<21} {:>8}  {:<18} {question}",
-            short(&run.run),
-            run.state.as_str(),
-            &format!("{}Z", &run.started.to_string()[..19]),
-            seconds(run.ms(now)),
-            run.pattern,
-        ))?;
-    }
+    lines(&page.runs, now, columns()).iter().try_for_each(|line| print_line(line))?;
     if let Some(next) = page.next {
         note(&format!("more with --cursor {next}"));
     }
     Ok(Exit::Ok)
+}
+
+/// One line per run. A terminal that is too narrow for all goes without the pattern and the seconds; only there
+/// are questions cut.
+fn lines(runs: &[RunSummary], now: Timestamp, columns: Option<usize>) -> Vec<String> {
+    const WIDE: usize = 110;
+    let narrow = columns.is_some_and(|columns| columns < WIDE);
+    let cells = |run: &RunSummary| {
+        let started = run.started.to_string();
+        let started = started.get(..if narrow { 16 } else { 19 }).unwrap_or(&started).to_owned() + "Z";
+        let mut cells = vec![short(&run.run), run.state.to_string(), started];
+        cells.push(format!("{:>8}", seconds(run.ms(now))));
+        cells.extend((!narrow).then(|| clean(&run.pattern)));
+        cells.push(one_line(&run.question));
+        cells
+    };
+    aligned(&runs.iter().map(cells).collect::<Vec<_>>(), columns)
+}
+
+/// Whether the summary has only the beginning of its question. A question may have exactly the longest length, so
+/// the record is asked.
+async fn is_truncated(app: &App, run: &RunSummary) -> Result<bool, Failure> {
+    if run.question.chars().count() < RunSummary::QUESTION_CHARS {
+        return Ok(false);
+    }
+    let first = app.store.journal.events(app.workspace(), &run.run, 0, 1).await?;
+    let question = first.first().and_then(|record| match &record.body {
+        Body::Accepted(accepted) => Some(accepted.question.text()),
+        Body::Routed(_)
+        | Body::Replied(_)
+        | Body::Observed(_)
+        | Body::FannedOut(_)
+        | Body::Joined(_)
+        | Body::Ended(_) => None,
+    });
+    Ok(question.is_some_and(|question| question != run.question))
 }
 
 fn as_json(run: &RunSummary, now: Timestamp) -> Value {
@@ -68,4 +102,36 @@ fn as_json(run: &RunSummary, now: Timestamp) -> Value {
         "in_token": run.usage.in_token,
         "out_token": run.usage.out_token,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trellis_domain::Workspace;
+    use trellis_domain::run::RunState;
+    use trellis_domain::usage::Usage;
+
+    #[test]
+    fn a_line_fits_a_terminal_of_80_columns_and_is_whole_elsewhere() {
+        let started = Timestamp::from_micros(0);
+        let run = RunSummary {
+            workspace: Workspace::new("default").unwrap(),
+            run: RunId::new("0123456789abcdef").unwrap(),
+            state: RunState::AnsweredPartial,
+            question: "why ".repeat(60),
+            pattern: "plan-then-execute".to_owned(),
+            task_type: "general".to_owned(),
+            conversation: None,
+            started,
+            ended: Some(started.plus_ms(59_999)),
+            seq: 1,
+            usage: Usage::default(),
+        };
+        let line = |columns| lines(std::slice::from_ref(&run), started, columns).concat();
+        let narrow = line(Some(80));
+        assert_eq!((narrow.chars().count(), narrow.ends_with('…')), (80, true), "{narrow}");
+        assert!(narrow.starts_with("01234567  answered-partial  1970-01-01T00:00Z    59.9 s  why why"), "{narrow}");
+        let wide = line(None);
+        assert!(wide.contains("  plan-then-execute  why why") && wide.ends_with("why"), "{wide}");
+    }
 }

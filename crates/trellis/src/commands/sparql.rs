@@ -7,6 +7,7 @@ use crate::show::{clean, note, print_json, print_line, table};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
+use trellis_domain::counted;
 use trellis_domain::rdf::Term;
 use trellis_store::GraphError;
 use trellis_store::view::{Answer, QueryError, QueryLimits};
@@ -33,7 +34,7 @@ pub(crate) async fn run(
         }
     }
     if let Answer::Rows { truncated: true, .. } = answer {
-        note(&format!("only the first {limit} rows; raise --limit, or add LIMIT and OFFSET"));
+        note(&format!("only the first {}; raise --limit, or add LIMIT and OFFSET", counted(limit, "row")));
     }
     Ok(Exit::Ok)
 }

@@ -6,6 +6,7 @@ use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
 use crate::show::{clean, print_json, print_line};
 use serde_json::json;
+use trellis_domain::counted;
 use trellis_orchestrator::ports::Journal;
 use trellis_provenance::{Fault, check};
 
@@ -30,8 +31,8 @@ pub(crate) async fn run(app: &App, global: &Global, wish: &str) -> Result<Exit, 
         print_json(&object.to_string())?;
     } else if faults.is_empty() {
         let state = if ended { "" } else { "; it has not ended yet" };
-        let (quads, id) = (quads.len(), &run);
-        print_line(&format!("ok: run {id}: {records} records, {quads} statements, {documents} documents{state}"))?;
+        let counts = [counted(records, "record"), counted(quads.len(), "statement"), counted(documents, "document")];
+        print_line(&format!("ok: run {run}: {}{state}", counts.join(", ")))?;
     } else {
         for fault in &faults {
             print_line(&format!("fault: {}", clean(fault)))?;

@@ -1,13 +1,30 @@
 //! Words, numbers and times as people read them, safe for a terminal.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use trellis_domain::RunId;
+
+/// Whether our own marks are plain ASCII. One choice for the whole process, as colour is.
+static PLAIN: AtomicBool = AtomicBool::new(false);
+
+/// `--ascii`: marks of ours that any terminal and any log can show. Text of others stays as it is.
+pub(crate) fn decide_marks(ascii: bool) {
+    PLAIN.store(ascii, Ordering::Relaxed);
+}
+
+/// What stands where something was cut.
+fn ellipsis() -> &'static str {
+    if PLAIN.load(Ordering::Relaxed) { "..." } else { "…" }
+}
 
 /// Text from a model or a tool, made safe for a terminal: escapes and other controls are shown, not obeyed.
 ///
 /// Bidirectional overrides go too: they can make a line read as something else.
 pub(crate) fn clean(text: &str) -> String {
+    let plain = PLAIN.load(Ordering::Relaxed);
     let safe = |c: char| match c {
         '\n' | '\t' => c,
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' if plain => '?',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' if plain => '?',
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
         '\u{7f}' => '\u{2421}',
         '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => '\u{fffd}',
@@ -18,11 +35,22 @@ pub(crate) fn clean(text: &str) -> String {
 
 /// The first words of a text, on one line.
 pub(crate) fn excerpt(text: &str, width: usize) -> String {
-    let line = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    cut(one_line(text), width)
+}
+
+/// A text without line breaks, safe for a terminal.
+pub(crate) fn one_line(text: &str) -> String {
+    clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// At most so many characters; what was cut can be seen.
+pub(crate) fn cut(line: String, width: usize) -> String {
     if line.chars().count() <= width {
         return line;
     }
-    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    let mark = ellipsis();
+    let kept: String = line.chars().take(width.saturating_sub(mark.chars().count())).collect();
+    kept + mark
 }
 
 pub(crate) fn seconds(ms: u64) -> String {

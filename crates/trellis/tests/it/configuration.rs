@@ -28,6 +28,52 @@ fn items_are_put_read_listed_and_deleted() {
     assert!(message.contains("tool/x: field `template`: is missing or empty; name a prompt"), "{message}");
 }
 
+/// A choice in the graph names the version of the configuration that it was made under.
+#[test]
+fn an_item_can_be_read_as_it_was_at_an_earlier_version() {
+    let data = TempDir::new().unwrap();
+    ok(data.path(), &["ask", "Why?", "--quiet"]);
+    let version = || json(data.path(), &["config", "list"])["version"].as_u64().unwrap();
+    let at = |version: u64| {
+        ["config", "get", "agent", "additional-context", "--at", &version.to_string()].map(str::to_owned)
+    };
+    let get = |version: u64| ok(data.path(), &at(version).each_ref().map(String::as_str));
+    let refused = |version: u64| fails(data.path(), &at(version).each_ref().map(String::as_str));
+    let begin = version();
+    for text in ["Be brief.", "Be long."] {
+        ok(data.path(), &["config", "put", "agent", "additional-context", text]);
+    }
+    ok(data.path(), &["config", "put", "agent", "max-context", "3"]);
+    ok(data.path(), &["config", "delete", "agent", "additional-context"]);
+    assert_eq!((get(begin + 1).trim(), get(begin + 2).trim()), ("Be brief.", "Be long."));
+    assert_eq!(get(begin + 3).trim(), "Be long.", "another item made this version");
+    let (code, message) = refused(begin + 4);
+    assert_eq!((code, message.contains(&format!("version {} deleted it", begin + 4))), (5, true), "{message}");
+    let (code, message) = refused(begin);
+    assert_eq!(
+        (code, message.contains(&format!("version {} was the first with it", begin + 1))),
+        (5, true),
+        "{message}"
+    );
+    let (code, message) = refused(begin + 5);
+    assert_eq!((code, message.contains("the configuration is at")), (2, true), "{message}");
+
+    let history = ok(data.path(), &["config", "history", "agent", "additional-context"]);
+    let lines: Vec<Vec<_>> = history.lines().map(|line| line.splitn(3, "  ").collect()).collect();
+    let listed: Vec<_> = lines.iter().map(|cells| (cells[0].trim(), cells[2])).collect();
+    let numbers: Vec<_> = [1, 2, 4].iter().map(|n| (begin + n).to_string()).collect();
+    let expected: Vec<_> = numbers.iter().map(String::as_str).zip(["Be brief.", "Be long.", "deleted"]).collect();
+    assert_eq!(listed, expected);
+    let entries = json(data.path(), &["config", "history", "agent", "additional-context"]);
+    assert_eq!(entries["versions"][2]["deleted"], true, "{entries}");
+    assert_eq!(fails(data.path(), &["config", "history", "tool", "nobody"]).0, 5);
+
+    // What the graph says leads to the value.
+    let rows = json(data.path(), &["sparql", "SELECT DISTINCT ?v WHERE { ?choice trellis:configVersion ?v }"]);
+    let recorded = rows["results"]["bindings"][0]["v"]["value"].as_str().unwrap().to_owned();
+    assert!(ok(data.path(), &["config", "get", "tool", "news-search", "--at", &recorded]).contains("news-search"));
+}
+
 #[test]
 fn an_export_can_be_imported_elsewhere_and_changes_nothing_twice() {
     let (one, two) = (TempDir::new().unwrap(), TempDir::new().unwrap());

@@ -1,6 +1,6 @@
 //! Asking, looking, checking, exporting.
 
-use crate::{PARTNER, json, ok, run, stderr, stdout, steps, trellis};
+use crate::{PARTNER, TRACE, json, ok, run, stderr, stdout, steps, trellis};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -33,7 +33,9 @@ fn json_gives_one_object_and_ndjson_one_event_per_line() {
         (&answer["state"], &answer["pattern"], &answer["model"]),
         (&"answered".into(), &"react".into(), &"rehearsal".into())
     );
-    let lines = ok(data.path(), &["ask", "What is a trellis?", "--output", "ndjson"]);
+    // Live text that is complete before it was read comes with its record alone, so this rehearsal takes its time.
+    let mut asked = trellis(data.path(), &["ask", "What is a trellis?", "--output", "ndjson"]);
+    let lines = stdout(&asked.env("TRELLIS_REHEARSAL_DELAY_MS", "5").output().unwrap());
     let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&events[0]["type"], &events[0]["schema"]), (&"run.started".into(), &1.into()));
     assert_eq!(events.last().unwrap()["type"], "run.completed");
@@ -100,6 +102,66 @@ fn show_export_and_sparql_agree_and_a_rebuild_changes_nothing() {
     let jsonld: Value =
         serde_json::from_str(&ok(data.path(), &["run", "export", "last", "--format", "jsonld"])).unwrap();
     assert!(jsonld.is_object() || jsonld.is_array());
+}
+
+/// Every one-line query of the README, as it can be copied.
+#[test]
+fn queries_of_the_readme_work_and_count_the_tools_of_every_pattern() {
+    let data = TempDir::new().unwrap();
+    ok(data.path(), &["ask", PARTNER, "--quiet"]);
+    ok(data.path(), &["ask", TRACE, "--quiet"]);
+    let readme = include_str!("../../../../README.md");
+    let queries: Vec<_> = readme.split("trellis sparql '").skip(1).filter_map(|rest| rest.split('\'').next()).collect();
+    let inline = readme.split("`SELECT ").skip(1).filter_map(|rest| rest.split('`').next());
+    let inline: Vec<_> = inline.map(|rest| format!("SELECT {rest}")).collect();
+    let whole = queries.into_iter().filter(|query| !query.contains('…'));
+    let all: Vec<&str> = whole.chain(inline.iter().map(String::as_str)).collect();
+    assert!(all.len() >= 4, "{all:?}");
+    for query in all {
+        let rows = json(data.path(), &["sparql", query]);
+        assert!(!rows["results"]["bindings"].as_array().unwrap().is_empty(), "{query}");
+        if query.contains("?tool") {
+            let text = rows.to_string();
+            assert!(text.contains("archive-search"), "tools of plan steps: {text}");
+            assert!(text.contains("supply-chain"), "tools of subagents: {text}");
+        }
+    }
+}
+
+#[test]
+fn tables_and_lists_are_whole_where_nobody_watches() {
+    let data = TempDir::new().unwrap();
+    let question = format!("Why {}?", "so ".repeat(90).trim());
+    ok(data.path(), &["ask", &question, "--quiet"]);
+    let rows = ok(data.path(), &["sparql", "SELECT ?q WHERE { ?run tg:query ?q }"]);
+    assert!(rows.contains(&question), "{rows}");
+    assert!(ok(data.path(), &["runs"]).contains(&question));
+    let prompts = ok(data.path(), &["config", "list", "prompt"]);
+    let last = prompts.lines().last().unwrap();
+    assert!(last.ends_with("Write the JSON object now.\",\"response-type\":\"json\"}"), "{last}");
+}
+
+#[test]
+fn a_question_that_is_longer_than_its_summary_is_marked() {
+    let data = TempDir::new().unwrap();
+    ok(data.path(), &["ask", &"x".repeat(300), "--quiet"]);
+    ok(data.path(), &["ask", &"x".repeat(301), "--quiet"]);
+    let runs = json(data.path(), &["runs"]);
+    assert_eq!(runs["runs"][0]["question_truncated"], true);
+    assert!(runs["runs"][1].get("question_truncated").is_none(), "all of it is there");
+}
+
+#[test]
+fn the_answer_of_a_run_can_be_read_again() {
+    let data = TempDir::new().unwrap();
+    let answer = ok(data.path(), &["ask", PARTNER, "--quiet"]);
+    let again = run(data.path(), &["run", "answer", "last"]);
+    assert_eq!((stdout(&again), stderr(&again)), (answer, String::new()));
+    run(data.path(), &["ask", PARTNER, "--pattern", "react", "--limit", "max-iterations=1", "--quiet"]);
+    let limited = run(data.path(), &["run", "answer", "last"]);
+    assert_eq!(limited.status.code(), Some(12), "{}", stderr(&limited));
+    assert!(stdout(&limited).contains("No final answer after 1 iteration, which is the limit"), "{}", stdout(&limited));
+    assert_eq!(run(data.path(), &["run", "answer", "nothing"]).status.code(), Some(5));
 }
 
 #[test]

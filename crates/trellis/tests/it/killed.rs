@@ -1,7 +1,7 @@
 //! A real process is killed (SIGKILL) at every commit boundary of a run, and during a batch of runs. Every
 //! run gets exactly one end, and no recorded call is made again.
 
-use crate::{PARTNER, json, ok, run, stderr, steps, steps_of, trellis};
+use crate::{PARTNER, fails, json, ok, run, stderr, stdout, steps, steps_of, trellis};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -191,14 +191,34 @@ fn an_interrupt_stops_watching_and_says_how_to_go_on() {
     for _ in 0..7 {
         let output = interrupt(alone(data.path(), "mine", "300"));
         assert_eq!(output.status.code(), Some(130));
-        assert!(
-            stderr(&output).contains("run mine is not finished: `trellis resume` continues it"),
-            "{}",
-            stderr(&output)
-        );
+        let told = stderr(&output);
+        assert!(told.contains("\n`trellis resume` continues run mine, and so does the next `trellis ask`"), "{told}");
+        let last = stdout(&output).lines().last().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        assert_eq!(last, Some(serde_json::json!({"type": "run.detached", "run_id": "mine"})));
     }
     resume(data.path());
     assert_whole(data.path(), "mine");
+}
+
+#[test]
+fn resume_tells_of_each_run_how_it_ended_and_how_to_look_further() {
+    let data = TempDir::new().unwrap();
+    for name in ["one", "two"] {
+        interrupt(alone(data.path(), name, "200"));
+    }
+    let (code, message) = fails(data.path(), &["run", "answer", "one"]);
+    assert_eq!((code, message.contains("run one is not finished; `trellis resume` continues it")), (130, true));
+    let told = ok(data.path(), &["resume"]);
+    for name in ["one", "two"] {
+        assert!(told.contains(&format!("run {name} · answered · ")), "{told}");
+        assert!(told.contains(&format!("see how: trellis run show {name}     read it: trellis run answer {name}\n")));
+    }
+    assert!(told.contains(" in / ") && told.ends_with("open runs finished: 2\n"), "{told}");
+    interrupt(alone(data.path(), "three", "200"));
+    let finished = json(data.path(), &["resume"]);
+    let three = &finished["finished"][0];
+    assert_eq!((&three["run_id"], &three["state"]), (&"three".into(), &"answered".into()));
+    assert!(three["ms"].is_u64() && three["in_token"].is_u64() && three.get("missing").is_none(), "{three}");
 }
 
 #[test]
@@ -232,7 +252,7 @@ fn a_reader_that_goes_away_does_not_count_against_the_run() {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-        assert!(stderr(&output).contains("run mine is not finished"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("`trellis resume` continues run mine"), "{}", stderr(&output));
     }
     resume(data.path());
     assert_whole(data.path(), "mine");

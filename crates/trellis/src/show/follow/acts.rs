@@ -3,14 +3,13 @@
 use super::Follow;
 use super::cast::Label;
 use super::screen::{Line, WIDTH};
-use super::steps::plural;
 use crate::show::excerpt;
-use trellis_domain::SessionId;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Goal, JoinCause, Joined, Member};
 use trellis_domain::reading::{GoalDraft, PlannedStep};
 use trellis_domain::record::{Name, Record, Replied, Routed};
+use trellis_domain::{SessionId, counted};
 
 impl Follow {
     /// Each choice with its options. What a supervisor chose for a subagent was shown with the fan-out.
@@ -59,7 +58,7 @@ impl Follow {
         let who = self.cast.agent(session);
         // Numbers are never used again: a revision goes on behind all earlier steps.
         let first = self.cast.steps_of(session);
-        let text = format!("{}{}", if first > 0 { "revised: " } else { "" }, plural(steps.len(), "step"));
+        let text = format!("{}{}", if first > 0 { "revised: " } else { "" }, counted(steps.len(), "step"));
         self.screen.line(&Line::new(self.screen.marks.many, "plan").of(who.clone()).text(text).cost(cost));
         for (step, number) in steps.iter().zip(first..) {
             self.cast.add_step(session, number, &step.goal);
@@ -83,7 +82,7 @@ impl Follow {
         let round = if fan_out.round > 1 { format!("round {}: ", fan_out.round) } else { String::new() };
         let until = fan_out.deadline.to_string();
         let until = until.get(11..19).unwrap_or(&until);
-        let text = format!("{round}{} at once, waiting until {until}Z", plural(fan_out.goals.len(), "agent"));
+        let text = format!("{round}{} at once, waiting until {until}Z", counted(fan_out.goals.len(), "agent"));
         self.screen.line(&Line::new(self.screen.marks.many, "split").of(who.clone()).text(text).cost(cost));
         for goal in &fan_out.goals {
             self.cast.add_agent(session, &goal.session, goal.index, &goal.goal);
@@ -102,8 +101,9 @@ impl Follow {
             JoinCause::Deadline => "the deadline has come",
         };
         let mark = if missing.is_empty() { self.screen.marks.good } else { self.screen.marks.partly };
-        let text = format!("{cause}: {there} of {all} findings");
+        let text = format!("{cause}: {there} of {}", counted(all, "finding"));
         self.screen.line(&Line::new(mark, "join").of(who.clone()).text(text));
+        self.cast.misses(session, missing.len());
         for member in missing {
             let goal = self.cast.agent(&member.session);
             self.screen.under(&who, &format!("missing: {goal}, {}", why(member)));
@@ -115,8 +115,11 @@ impl Follow {
     pub(super) fn reviewed(&mut self, record: &Record, replied: &Replied, again: Option<&[GoalDraft]>, cost: String) {
         let who = self.cast.agent(&record.header.session);
         let text = match again {
-            Some(goals) => format!("another round with {}", plural(goals.len(), "agent")),
-            None => "enough to answer".to_owned(),
+            Some(goals) => format!("another round with {}", counted(goals.len(), "agent")),
+            None => match self.cast.missing(&record.header.session) {
+                0 => "enough to answer".to_owned(),
+                missing => format!("answers now, {missing} missing"),
+            },
         };
         self.screen.line(&Line::new(self.screen.marks.choice, "review").of(who.clone()).text(text).cost(cost));
         self.reasons(&who, replied);

@@ -35,6 +35,8 @@ pub(super) struct Cast {
     steps: HashMap<(SessionId, u32), Label>,
     /// In the order in which they were first seen at work.
     doing: Vec<(Label, String)>,
+    /// How many findings a session has to do without so far, over all rounds.
+    missing: HashMap<SessionId, usize>,
     /// What the replies took whose lines come later.
     unpaid: HashMap<SessionId, Vec<(Name, String)>>,
 }
@@ -88,6 +90,14 @@ impl Cast {
             return self.doing.iter().map(|(_, what)| what.clone()).collect();
         }
         others.iter().map(|(who, what)| format!("{} {}", who.number, excerpt(what, NAME))).collect()
+    }
+
+    pub(super) fn misses(&mut self, session: &SessionId, findings: usize) {
+        *self.missing.entry(session.clone()).or_default() += findings;
+    }
+
+    pub(super) fn missing(&self, session: &SessionId) -> usize {
+        self.missing.get(session).copied().unwrap_or(0)
     }
 
     /// Keeps what a reply took until the line that it led to.

@@ -82,7 +82,8 @@ impl Screen {
             [] => "at work".to_owned(),
             doings => excerpt(&doings.join(self.marks.between), WIDTH),
         };
-        self.bar.set_message(format!("{message} (Ctrl-C stops watching)"));
+        // The hint comes first: a narrow terminal cuts the end.
+        self.bar.set_message(format!("(Ctrl-C stops, resume continues) {message}"));
     }
 
     pub(super) fn clear(&self) {

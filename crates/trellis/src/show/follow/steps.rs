@@ -5,10 +5,10 @@ use super::cast::Label;
 use super::screen::{Line, THOUGHT, WIDTH};
 use crate::show::{excerpt, note, seconds, tokens};
 use serde_json::{Map, Value};
-use trellis_domain::SessionId;
 use trellis_domain::document::{Document, Payload};
 use trellis_domain::reading::DIRECT_STEP;
 use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Reading, Record, Replied};
+use trellis_domain::{SessionId, counted};
 
 const THINKING: &str = "thinking";
 
@@ -16,7 +16,7 @@ impl Follow {
     pub(super) fn accepted(&mut self, session: &SessionId, accepted: &Accepted) {
         let who = self.cast.agent(session);
         if let (Some(conversation), false) = (&accepted.conversation, accepted.earlier.is_empty()) {
-            let text = format!("{} of conversation {conversation}", plural(accepted.earlier.len(), "question"));
+            let text = format!("{} of conversation {conversation}", counted(accepted.earlier.len(), "question"));
             self.screen.line(&Line::new(self.screen.marks.thought, "earlier").text(text));
         }
         self.cast.is_doing(who, THINKING);
@@ -126,8 +126,8 @@ impl Follow {
         };
         let cost = format!(
             "{}  {}  {spent}",
-            plural(calls(total.model_calls), "model call"),
-            plural(calls(total.tool_calls), "tool call")
+            counted(total.model_calls, "model call"),
+            counted(total.tool_calls, "tool call")
         );
         self.screen.line(&Line::new(mark, "ended").of(who).text(text).cost(cost));
     }
@@ -143,15 +143,6 @@ impl Follow {
         let text = format!("{what} came after the end; kept, not used");
         self.screen.line(&Line::new(self.screen.marks.thought, "late").of(who).text(text).dimmed());
     }
-}
-
-fn calls(count: u32) -> usize {
-    usize::try_from(count).unwrap_or(usize::MAX)
-}
-
-/// `1 step`, `2 steps`.
-pub(super) fn plural(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
 fn cost(record: &Record, replied: &Replied) -> String {

@@ -24,7 +24,7 @@ impl Tree<'_> {
             self.marks.many.cyan(),
             "Decomposition".bold(),
             behind(&decomposition.cost),
-            marked(decomposition.mark)
+            marked(&decomposition.mark)
         );
         let mut node = Node::new(title).with(self.choices(own));
         node.details.extend(decomposition.mended.iter().map(|what| labelled("put right", &self.cut(what))));
@@ -104,7 +104,7 @@ impl Tree<'_> {
 
     pub(super) fn review(&self, review: &Review) -> Node {
         let title =
-            format!("{} {}{}{}", self.marks.choice.cyan(), "Review".bold(), behind(&review.cost), marked(review.mark));
+            format!("{} {}{}{}", self.marks.choice.cyan(), "Review".bold(), behind(&review.cost), marked(&review.mark));
         let error = review.error.as_ref().map(|error| labelled("unusable", &self.cut(error)));
         Node::new(title).with(self.choices(&review.decisions)).with(error)
     }
@@ -118,7 +118,7 @@ impl Tree<'_> {
         let with_confidence = |iri: &String| format!("{}{}", named(iri), confidence(iri).unwrap_or_default());
         let cites: Vec<_> = synthesis.cites.iter().map(with_confidence).collect();
         let missing: Vec<_> = synthesis.missing.iter().map(|iri| named(iri)).collect();
-        let mut node = Node::new(format!("{title}{}{}", behind(&synthesis.cost), marked(synthesis.mark)));
+        let mut node = Node::new(format!("{title}{}{}", behind(&synthesis.cost), marked(&synthesis.mark)));
         node.details.extend((!cites.is_empty()).then(|| labelled("cites", &cites.join(", "))));
         let without = || labelled("missing", &missing.join(", ")).yellow().to_string();
         node.details.extend((!missing.is_empty()).then(without));

@@ -116,7 +116,7 @@ fn labelled(label: &str, text: &str) -> String {
     std::iter::once(first).chain(lines.map(|line| format!("{:<10} {line}", ""))).collect::<Vec<_>>().join("\n")
 }
 
-fn marked(mark: Mark) -> String {
+fn marked(mark: &Mark) -> String {
     let attempt = if mark.attempt > 1 { format!("  attempt {}", mark.attempt) } else { String::new() };
     let late = if mark.late { "  (late: after the end)" } else { "" };
     format!("{attempt}{late}")

@@ -6,17 +6,17 @@ use super::{Tree, behind, labelled, marked, number_of};
 use crate::show::{clean, seconds, tokens};
 use owo_colors::OwoColorize;
 use serde_json::Value;
-use trellis_provenance::trace::{LateResult, Plan, PlanReview, SessionTrace, Step, StepResult};
+use trellis_provenance::trace::{LateResult, Plan, PlanReview, PlannedStep, SessionTrace, Step, StepResult};
 
 impl Tree<'_> {
     pub(super) fn plan(&self, session: &SessionTrace, plan: &Plan) -> Node {
         let of_plan = |step: &&StepResult| step.plan.as_ref() == Some(&plan.id);
         let steps: Vec<_> = session.steps.iter().filter_map(as_result).filter(of_plan).collect();
         let name = if plan.number == 0 { "Plan".to_owned() } else { format!("Plan, revision {}", plan.number) };
-        let count = plan.goals.len();
+        let count = plan.steps.len();
         let count = format!("{count} step{}", if count == 1 { "" } else { "s" });
         let title =
-            format!("{} {}  {count}{}{}", self.marks.many.cyan(), name.bold(), behind(&plan.cost), marked(plan.mark));
+            format!("{} {}  {count}{}{}", self.marks.many.cyan(), name.bold(), behind(&plan.cost), marked(&plan.mark));
         let mut node = Node::new(title);
         node.details.extend(self.choices(&plan.decisions));
         node.details.extend(plan.error.as_ref().map(|error| labelled("unusable", &self.cut(error))));
@@ -25,8 +25,24 @@ impl Tree<'_> {
         }
         node.details.extend(plan.superseded.iter().map(|goal| labelled("replaces", &self.cut(goal))));
         node.details.extend(plan.mended.iter().map(|what| labelled("put right", &self.cut(what))));
+        let without = |planned: &&PlannedStep| !steps.iter().any(|step| is_of(step, planned));
+        let open = plan.steps.iter().filter(without);
+        node.details.extend(open.map(|planned| self.planned_step(planned, session.ended.is_some())));
         node.children = steps.into_iter().map(|step| self.step_result(step)).collect();
         node
+    }
+
+    /// A step that nothing came of, or nothing yet.
+    fn planned_step(&self, step: &PlannedStep, is_over: bool) -> String {
+        let number = step.number.map_or("step".to_owned(), |number| format!("step {number}"));
+        let after: Vec<_> = step.depends_on.iter().map(ToString::to_string).collect();
+        let status = match (&step.superseded_by, is_over) {
+            (Some(_), _) => "replaced",
+            (None, true) => "not begun",
+            (None, false) => "no result yet",
+        };
+        let after = after_steps(&after);
+        labelled("planned", &format!("{number} {}  {status}{}", self.cut(&step.goal), after.dimmed()))
     }
 
     pub(super) fn plan_review(&self, review: &PlanReview) -> Node {
@@ -35,7 +51,7 @@ impl Tree<'_> {
             self.marks.choice.cyan(),
             "Plan kept".bold(),
             behind(&review.cost),
-            marked(review.mark)
+            marked(&review.mark)
         );
         let error = review.error.as_ref().map(|error| labelled("unusable", &self.cut(error)));
         Node::new(title).with(self.choices(&review.decisions)).with(error)
@@ -47,8 +63,7 @@ impl Tree<'_> {
             (false, Some(_)) => self.marks.bad.red().to_string(),
             (false, None) => self.marks.good.green().to_string(),
         };
-        let after: Vec<_> = step.depends_on.iter().map(|iri| number_of(iri)).collect();
-        let after = if after.is_empty() { String::new() } else { format!("  after {}", after.join(", ")) };
+        let after: Vec<_> = step.depends_on.iter().map(|iri| number_of(iri).to_owned()).collect();
         let status = match (step.unfinished, &step.error) {
             (true, _) => "  not finished",
             (false, Some(_)) => "  failed",
@@ -59,9 +74,9 @@ impl Tree<'_> {
             format!("step {}", step.number).bold(),
             self.cut(&step.goal),
             status,
-            after.dimmed(),
+            after_steps(&after).dimmed(),
             behind(&step.cost),
-            marked(step.mark)
+            marked(&step.mark)
         );
         let mut node = Node::new(title);
         if let Some(tool) = &step.tool {
@@ -85,11 +100,20 @@ impl Tree<'_> {
     pub(super) fn late_result(&self, late: &LateResult) -> Node {
         let of = late.of.as_deref().map_or("?", number_of);
         let ms = late.tool_ms.map(seconds).unwrap_or_default();
-        let title = format!("{} late result of step {of}{}", self.marks.thought, marked(late.mark));
+        let title = format!("{} late result of step {of}{}", self.marks.thought, marked(&late.mark));
         let text = self.document(late.document.as_ref());
         let cost = format!("{ms}  {}", tokens(late.cost.in_token, late.cost.out_token));
         Node::new(title.dimmed().to_string()).with([self.result(late.error.as_deref(), text, &cost)])
     }
+}
+
+/// Whether a result is that of a planned step. In foreign graphs, plans have goals without numbers.
+fn is_of(result: &StepResult, planned: &PlannedStep) -> bool {
+    planned.number.map_or(result.goal == planned.goal, |number| result.number == number)
+}
+
+fn after_steps(numbers: &[String]) -> String {
+    if numbers.is_empty() { String::new() } else { format!("  after {}", numbers.join(", ")) }
 }
 
 /// The plan a step ran under is drawn above it, if it is there.

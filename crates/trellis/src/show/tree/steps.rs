@@ -56,20 +56,20 @@ impl Tree<'_> {
         // The task type is chosen first, then a pattern among those it allows.
         let mut decisions: Vec<_> = routing.decisions.iter().collect();
         decisions.sort_by_key(|decision| decision.id.ends_with("/pattern"));
-        let title = format!("{} {}{}", self.marks.choice.cyan(), "Routing".bold(), marked(routing.mark));
+        let title = format!("{} {}{}", self.marks.choice.cyan(), "Routing".bold(), marked(&routing.mark));
         Node::new(title).with(self.choices(decisions))
     }
 
     fn call(&self, analysis: &Analysis) -> Node {
         let call = self.cut(&call(&analysis.tool, &analysis.arguments));
-        let title = format!("{} {call}{}{}", analysis.n, behind(&analysis.cost), marked(analysis.mark));
+        let title = format!("{} {call}{}{}", analysis.n, behind(&analysis.cost), marked(&analysis.mark));
         Node::new(title).with(self.thoughts(analysis.thought.as_ref())).with(self.choices(&analysis.decisions))
     }
 
     fn observation(&self, observation: &Observation) -> Vec<String> {
         let ms = observation.tool_ms.map(seconds).unwrap_or_default();
         let spent = tokens(observation.cost.in_token, observation.cost.out_token);
-        let cost = format!("{ms}  {spent}{}", marked(observation.mark));
+        let cost = format!("{ms}  {spent}{}", marked(&observation.mark));
         vec![self.result(observation.error.as_deref(), self.document(observation.document.as_ref()), &cost)]
     }
 
@@ -94,12 +94,12 @@ impl Tree<'_> {
 
     fn unused_reply(&self, reply: &UnusedReply) -> Node {
         let title = format!("{} unused reply to {}{}", self.marks.thought, clean(&reply.name), behind(&reply.cost));
-        self.set_aside(title + &marked(reply.mark), &reply.thoughts, reply.error.as_deref(), &reply.decisions)
+        self.set_aside(title + &marked(&reply.mark), &reply.thoughts, reply.error.as_deref(), &reply.decisions)
     }
 
     fn late_reply(&self, reply: &LateReply) -> Node {
         let title = format!("{} late reply to {}{}", self.marks.thought, clean(&reply.name), behind(&reply.cost));
-        self.set_aside(title + &marked(reply.mark), reply.thought.as_ref(), reply.error.as_deref(), &reply.decisions)
+        self.set_aside(title + &marked(&reply.mark), reply.thought.as_ref(), reply.error.as_deref(), &reply.decisions)
     }
 
     /// A reply that nothing came of.
@@ -116,7 +116,7 @@ impl Tree<'_> {
 
     fn conclusion(&self, session: &SessionTrace, conclusion: &Conclusion) -> Node {
         let title = self.end_title("Conclusion", conclusion.error.as_deref(), conclusion.reason.as_ref());
-        Node::new(format!("{title}{}{}", behind(&conclusion.cost), marked(conclusion.mark)))
+        Node::new(format!("{title}{}{}", behind(&conclusion.cost), marked(&conclusion.mark)))
             .with(self.thoughts(conclusion.thought.as_ref()))
             .with(self.end_details(session, conclusion.error.as_deref(), conclusion.criteria.as_deref()))
             .with(self.choices(&conclusion.decisions))

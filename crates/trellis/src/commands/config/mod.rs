@@ -1,10 +1,12 @@
 //! Configuration items from the command line.
 
+mod history;
+
 use super::read_input;
 use crate::app::App;
 use crate::cli::{ConfigCommand, Global, Output};
 use crate::failure::{Exit, Failure};
-use crate::show::{clean, excerpt, note, print_json, print_line};
+use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -44,13 +46,14 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
     let config = &*app.store.config;
     match command {
         ConfigCommand::List { kind } => list(&app, global, kind.as_deref()).await,
-        ConfigCommand::Get { kind, key } => match config.get(app.workspace(), kind, key).await? {
-            Some(value) => {
-                let value = if std::io::stdout().is_terminal() { clean(&value) } else { value };
-                Ok(print_line(&value).map(|()| Exit::Ok)?)
-            }
+        ConfigCommand::Get { kind, key, at: None } => match config.get(app.workspace(), kind, key).await? {
+            Some(value) => print_value(value),
             None => Err(missing(kind, key)),
         },
+        ConfigCommand::Get { kind, key, at: Some(version) } => {
+            print_value(history::value_at(&app, kind, key, *version).await?)
+        }
+        ConfigCommand::History { kind, key } => history::list(&app, global, kind, key).await,
         ConfigCommand::Put { kind, key, value } => {
             let value = match value.strip_prefix('@') {
                 Some(file) => read_text(Path::new(file))?,
@@ -86,6 +89,11 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
             report(global, &problems(&Settings::take(version, items.clone()).0, &items))
         }
     }
+}
+
+fn print_value(value: String) -> Result<Exit, Failure> {
+    let value = if std::io::stdout().is_terminal() { clean(&value) } else { value };
+    Ok(print_line(&value).map(|()| Exit::Ok)?)
 }
 
 /// The type of the items that the program keeps for itself.
@@ -151,10 +159,9 @@ async fn list(app: &App, global: &Global, kind: Option<&str>) -> Result<Exit, Fa
         print_json(&json!({"version": version, "items": items}).to_string())?;
         return Ok(Exit::Ok);
     }
-    for item in &items {
-        let (kind, key) = (clean(&item.kind), clean(&item.key));
-        print_line(&format!("{kind:<18} {key:<28} {}", excerpt(&item.value, 80)))?;
-    }
+    let cells = |item: &StoredItem| vec![clean(&item.kind), clean(&item.key), one_line(&item.value)];
+    let rows: Vec<_> = items.iter().map(cells).collect();
+    aligned(&rows, columns()).iter().try_for_each(|line| print_line(line))?;
     Ok(Exit::Ok)
 }
 
@@ -205,7 +212,7 @@ fn read_text(file: &Path) -> Result<String, Failure> {
 
 fn read_file(file: &Path) -> Result<Vec<StoredItem>, Failure> {
     let exported: Exported = serde_json::from_str(&read_text(file)?).map_err(|error| {
-        let mend = "write {\"items\": [{\"type\": …, \"key\": …, \"value\": …}]} as `trellis config export` does";
+        let mend = "write {\"items\": [{\"type\": ..., \"key\": ..., \"value\": ...}]} as `trellis config export` does";
         Failure::new(
             Exit::InvalidConfig,
             format!("{} is not an exported configuration: {error}; {mend}", file.display()),

@@ -1,0 +1,158 @@
+//! What comes before any pattern is asked: ends above, and time.
+
+use super::*;
+use std::sync::Arc;
+use trellis_domain::document::Document;
+use trellis_domain::fan_out::Parent;
+use trellis_domain::limits::{Limits, SomeLimits};
+use trellis_domain::record::{Accepted, FORMAT, Header, PromptUse, Reading, Record, Replied};
+use trellis_domain::usage::Usage;
+use trellis_domain::{Collection, Flow, Hash, Timestamp, Workspace};
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_micros(ms * 1000)
+}
+
+fn record(name: Name, body: Body) -> Arc<Record> {
+    let id = SessionId::new("child").unwrap();
+    let header = Header {
+        format: FORMAT,
+        workspace: Workspace::default(),
+        flow: Flow::default(),
+        run: SessionId::new("root").unwrap(),
+        session: id,
+        name,
+        seq: 1,
+        version: 1,
+        causes: Vec::new(),
+        parents: Vec::new(),
+        content: Hash::ZERO,
+        config: Hash::ZERO,
+        attempt: 1,
+        late: false,
+        trace: None,
+        time: at(0),
+    };
+    Arc::new(Record { header, body })
+}
+
+/// A subagent that nobody waits for after 1,000 ms, in a run of at most 5,000 ms.
+fn subagent() -> Session {
+    let root = SessionId::new("root").unwrap();
+    let parent = Parent {
+        session: root.clone(),
+        correlation: "c".to_owned(),
+        round: 1,
+        index: 0,
+        siblings: 1,
+        ancestors: vec![root],
+        deadline: at(1_000),
+    };
+    let accepted = Accepted {
+        question: "why?".into(),
+        request: Hash::ZERO,
+        group: None,
+        state: String::new(),
+        collection: Collection::default(),
+        streaming: false,
+        conversation: None,
+        pattern: "react".to_owned(),
+        task_type: String::new(),
+        framing: String::new(),
+        limits: SomeLimits::default(),
+        history: Vec::new(),
+        request_id: String::new(),
+        earlier: Vec::new(),
+        parent: Some(parent),
+    };
+    let routed = Routed {
+        task_type: "general".to_owned(),
+        pattern: "react".to_owned(),
+        framing: String::new(),
+        termination: String::new(),
+        limits: Limits { run_timeout_ms: 5_000, ..Limits::default() },
+        decisions: Vec::new(),
+    };
+    let mut session = Session::new(Arc::default(), Arc::default());
+    session.apply(record(Name::session(), Body::Accepted(accepted)));
+    session.apply(record(Name::pattern_decision(), Body::Routed(routed)));
+    session
+}
+
+fn answered() -> Session {
+    let mut session = subagent();
+    let replied = Replied {
+        prompt: PromptUse::default(),
+        raw: "42".into(),
+        thought: None,
+        reading: Reading::Answer { answer: "42".into() },
+        decision: Vec::new(),
+        model: None,
+        in_token: None,
+        out_token: None,
+        ms: 1,
+        citations: Vec::new(),
+        failures: Vec::new(),
+    };
+    session.apply(record(Name::iteration(1), Body::Replied(replied)));
+    session
+}
+
+fn turn(ms: i64) -> Turn {
+    Turn { name: Name::iteration(1), now: at(ms) }
+}
+
+fn ended_above(reason: Termination) -> Ended {
+    Ended {
+        reason,
+        answer: Document::stored("x"),
+        error: None,
+        usage: Usage::default(),
+        total: None,
+        criteria: String::new(),
+        missing: Vec::new(),
+    }
+}
+
+#[track_caller]
+fn reason(next: Next) -> Termination {
+    match next {
+        Next::Step(Step::End(ending)) => ending.reason,
+        other @ (Next::Step(_) | Next::FanIn(_)) => panic!("no end: {other:?}"),
+    }
+}
+
+#[test]
+fn a_session_in_time_does_what_its_pattern_says() {
+    let next = next(&subagent(), &turn(500), None);
+    assert!(matches!(next, Next::Step(Step::Perform(..))), "{next:?}");
+}
+
+#[test]
+fn below_an_ended_session_there_is_only_an_end() {
+    let below = |above| reason(next(&subagent(), &turn(500), Some(&ended_above(above))));
+    assert_eq!(below(Termination::Timeout), Termination::Timeout);
+    assert_eq!(below(Termination::Cancelled), Termination::Cancelled);
+    assert_eq!(below(Termination::Error), Termination::Cancelled);
+    let asked = reason(next(&answered(), &turn(500), Some(&ended_above(Termination::Error))));
+    assert_eq!(asked, Termination::Cancelled, "even if it has an answer: nobody would read it");
+}
+
+#[test]
+fn nothing_more_is_paid_for_a_subagent_that_nobody_waits_for() {
+    assert_eq!(reason(next(&subagent(), &turn(1_000), None)), Termination::Timeout);
+}
+
+#[test]
+fn an_answer_that_is_recorded_counts_although_the_time_is_over() {
+    assert_eq!(reason(next(&answered(), &turn(1_001), None)), Termination::FinalAnswer);
+    assert_eq!(reason(next(&answered(), &turn(9_000), None)), Termination::FinalAnswer);
+}
+
+#[test]
+fn a_fan_in_of_a_run_without_time_ends_the_session() {
+    let check = Turn { name: Name::check(1, 0), now: at(500) };
+    assert!(matches!(next(&subagent(), &check, None), Next::FanIn(1)));
+    let late = Turn { name: Name::deadline(1), now: at(5_001) };
+    assert_eq!(reason(next(&subagent(), &late, None)), Termination::Timeout);
+}
