@@ -229,6 +229,8 @@ impl Orchestrator {
         let decided = closing.records.into_iter().map(|decided| handling.decided(decided, now));
         let records = pending.iter().cloned().chain(decided).collect();
         let close = std::iter::once(handling.key.name.clone()).chain(closing.close).collect();
+        // Others that are still busy may go on conflicting for a while: that is no sign of being stuck.
+        let alone = closing.seen_of_others.is_empty();
         let commit = handling.commit(records, close, closing.open);
         let commit = Commit { seen_of_others: closing.seen_of_others, ..commit };
         match self.ports.journal.commit(commit).await? {
@@ -240,7 +242,7 @@ impl Orchestrator {
                 handling.pending = pending;
                 let before = handling.session.seen();
                 self.reload(handling).await?;
-                handling.stuck = if handling.session.seen() == before { handling.stuck + 1 } else { 0 };
+                handling.stuck = if alone && handling.session.seen() == before { handling.stuck + 1 } else { 0 };
                 // Another worker may have closed the turn. What it did not record is kept all the same.
                 while !handling.pending.is_empty() {
                     self.commit_pending(handling).await?;

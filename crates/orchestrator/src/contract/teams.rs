@@ -113,6 +113,7 @@ pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
     costs_add_up_over_all_sessions(fresh().await).await;
     a_plan_runs_on_the_queue(fresh().await).await;
     a_run_that_comes_back_too_late_ends_with_everything_below_it(fresh().await).await;
+    subagents_that_never_stop_working_do_not_keep_a_join_from_its_deadline(fresh().await).await;
     a_subagent_whose_id_is_taken_ends_the_run_with_the_reason(fresh().await).await;
 }
 
@@ -144,6 +145,18 @@ async fn a_run_that_comes_back_too_late_ends_with_everything_below_it(store: Sto
     assert!(played.ends().iter().all(|(_, ended)| ended.reason == Termination::Timeout));
     let last = played.records.iter().rfind(|record| !record.header.late).map(|record| &record.header.session);
     assert_eq!(last, Some(&played.run), "the root's end is the last that a follower hears");
+}
+
+async fn subagents_that_never_stop_working_do_not_keep_a_join_from_its_deadline(store: Store) {
+    let bench = Bench::play(store).await;
+    let busy = json!({"tools": 1_000_000});
+    let scene = json!({"team": [vec![busy; 40]]});
+    let limits =
+        SomeLimits { max_iterations: Some(u32::MAX), max_siblings: Some(40), max_rounds: Some(1), ..hurried(200) };
+    let played = play(&bench, &scene, "supervisor", limits).await;
+    played.keeps_the_promises();
+    let end = played.end();
+    assert_eq!((end.reason, end.missing.len()), (Termination::SubagentsPartial, 40), "{end:?}");
 }
 
 async fn a_subagent_whose_id_is_taken_ends_the_run_with_the_reason(store: Store) {
