@@ -1,0 +1,80 @@
+//! The services, by the names that clients know.
+//!
+//! Each has an `answer`: one reply to one request, which is all that REST can carry. Those that have more to say
+//! on a socket have a `stream` as well.
+
+mod agent;
+
+use crate::Gateway;
+use crate::call::Call;
+use crate::error::{Fault, Refusal};
+use crate::outbox::Outbox;
+use serde_json::Value;
+
+/// A service that exists, here or at least by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    Agent,
+    /// Known to clients, and not offered by this server.
+    Missing(&'static str),
+}
+
+/// Names of flow services that clients may ask for and that this server does not have.
+const MISSING_IN_FLOWS: &[&str] = &[
+    "mcp-tool",
+    "graph-rag",
+    "document-rag",
+    "embeddings",
+    "graph-embeddings",
+    "document-embeddings",
+    "rows",
+    "nlp-query",
+    "structured-query",
+    "structured-diag",
+    "row-embeddings",
+    "reranker",
+    "image-to-text",
+    "cloze",
+    "decision-scoring",
+    "field-extraction",
+    "text-load",
+    "document-load",
+];
+const MISSING_IN_WORKSPACES: &[&str] = &["knowledge"];
+
+impl Service {
+    /// A service of a flow.
+    pub(crate) fn of_flow(name: &str) -> Option<Self> {
+        match name {
+            "agent" => Some(Self::Agent),
+            _ => missing(MISSING_IN_FLOWS, name),
+        }
+    }
+
+    /// A service of a workspace.
+    pub(crate) fn of_workspace(name: &str) -> Option<Self> {
+        missing(MISSING_IN_WORKSPACES, name)
+    }
+
+    /// One reply, whole.
+    pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+        match self {
+            Self::Agent => agent::answer(gateway, call).await,
+            Self::Missing(name) => {
+                Err(Refusal::gateway(format!("the service `{name}` is not available on this server")))
+            }
+        }
+    }
+
+    /// As many replies as there are.
+    pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+        match self {
+            Self::Agent => agent::stream(gateway, call, outbox).await,
+            Self::Missing(_) => Ok(outbox.last(&self.answer(gateway, call).await?).await?),
+        }
+    }
+}
+
+fn missing(names: &[&'static str], name: &str) -> Option<Service> {
+    names.iter().find(|known| **known == name).map(|name| Service::Missing(name))
+}
