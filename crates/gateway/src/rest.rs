@@ -107,7 +107,21 @@ pub(crate) async fn flow_service(
 async fn answer(gateway: &Gateway, service: Service, call: Call) -> Response {
     match service.answer(gateway, call).await {
         Ok(reply) => Json(reply).into_response(),
+        Err(refusal) if refusal.is_about_operation() => {
+            Denied::new(StatusCode::BAD_REQUEST, refusal.message).into_response()
+        }
         Err(refusal) => Json(json!({"error": refusal.object()})).into_response(),
+    }
+}
+
+/// `POST /api/v1/auth/…`: there are no passwords to log in with, and nothing to bootstrap.
+pub(crate) async fn auth(Path(what): Path<String>) -> Result<Response, Denied> {
+    match what.as_str() {
+        "bootstrap-status" => Ok(Json(json!({"bootstrap_available": false})).into_response()),
+        "login" | "bootstrap" | "change-password" => {
+            Err(Denied::new(StatusCode::UNAUTHORIZED, "auth failure: this server knows tokens only, not passwords"))
+        }
+        _ => Err(unknown_kind()),
     }
 }
 

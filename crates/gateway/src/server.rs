@@ -20,6 +20,7 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/v1/socket", get(socket::upgrade))
         .route("/api/v1/{kind}", post(rest::workspace_service))
         .route("/api/v1/flow/{flow}/service/{kind}", post(rest::flow_service))
+        .route("/api/v1/auth/{what}", post(rest::auth))
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
         .merge(docs::routes())

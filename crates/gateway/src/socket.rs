@@ -140,9 +140,15 @@ impl Connection {
         }
         let (gateway, outbox) = (Arc::clone(&self.gateway), Outbox::new(id, self.replies.clone()));
         self.tasks.spawn(async move {
-            let served = match addressed(&gateway, identity, frame, outbox.has_id()).await {
-                Ok((service, call)) => service.stream(&gateway, call, &outbox).await,
-                Err(refusal) => Err(refusal.into()),
+            let serve = async {
+                let (service, call) = addressed(&gateway, identity, frame, outbox.has_id()).await?;
+                service.stream(&gateway, call, &outbox).await
+            };
+            let served = tokio::select! {
+                // What has an end to tell tells it, also when the server is about to stop.
+                biased;
+                served = serve => served,
+                () = gateway.closed() => Err(Refusal::stopping().into()),
             };
             if let Err(Fault::Refused(refusal)) = served {
                 // If nobody reads it any more, so be it.
@@ -158,7 +164,9 @@ impl Connection {
         self.identity = self.gateway.access.identify(token);
         let reply = match &self.identity {
             Some(identity) => json!({"type": "auth-ok", "default_workspace": identity.workspace.as_str()}),
-            None => json!({"type": "auth-failed", "error": "auth failure"}),
+            None => {
+                json!({"type": "auth-failed", "error": "this server does not know the token; set TRUSTGRAPH_TOKEN"})
+            }
         };
         self.replies.send(reply.to_string()).await.map_err(|_| crate::error::Gone)
     }

@@ -4,6 +4,9 @@
 //! on a socket have a `stream` as well.
 
 mod agent;
+mod config;
+mod flow;
+mod iam;
 
 use crate::Gateway;
 use crate::call::Call;
@@ -15,6 +18,9 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     Agent,
+    Config,
+    Flow,
+    Iam,
     /// Known to clients, and not offered by this server.
     Missing(&'static str),
 }
@@ -53,13 +59,22 @@ impl Service {
 
     /// A service of a workspace.
     pub(crate) fn of_workspace(name: &str) -> Option<Self> {
-        missing(MISSING_IN_WORKSPACES, name)
+        match name {
+            "config" => Some(Self::Config),
+            "flow" => Some(Self::Flow),
+            "iam" => Some(Self::Iam),
+            _ => missing(MISSING_IN_WORKSPACES, name),
+        }
     }
 
     /// One reply, whole.
     pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+        check_flow(gateway, &call).await?;
         match self {
             Self::Agent => agent::answer(gateway, call).await,
+            Self::Config => config::answer(gateway, call).await,
+            Self::Flow => flow::answer(gateway, call).await,
+            Self::Iam => iam::answer(gateway, call).await,
             Self::Missing(name) => {
                 Err(Refusal::gateway(format!("the service `{name}` is not available on this server")))
             }
@@ -68,10 +83,21 @@ impl Service {
 
     /// As many replies as there are.
     pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+        check_flow(gateway, &call).await?;
         match self {
             Self::Agent => agent::stream(gateway, call, outbox).await,
-            Self::Missing(_) => Ok(outbox.last(&self.answer(gateway, call).await?).await?),
+            Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
+                Ok(outbox.last(&self.answer(gateway, call).await?).await?)
+            }
         }
+    }
+}
+
+/// A flow that is named must be there.
+async fn check_flow(gateway: &Gateway, call: &Call) -> Result<(), Refusal> {
+    match &call.flow {
+        Some(flow) => flow::check(gateway, &call.workspace, flow).await,
+        None => Ok(()),
     }
 }
 
