@@ -7,13 +7,13 @@ mod form;
 mod problems;
 mod read;
 
+pub use form::Form;
 pub use problems::Problem;
 pub use read::UnreadableOntology;
 
 #[cfg(test)]
 pub(crate) use read::Declarations;
 
-use form::Form;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a vocabulary in OWL says about its terms, as far as graphs can be checked against it.

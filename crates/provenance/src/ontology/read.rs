@@ -2,13 +2,13 @@
 
 use super::form::Form;
 use super::{Class, Membership, Ontology, Property};
-use crate::vocabulary::{rdf, trellis};
+use crate::vocabulary::{rdf, rdfs, trellis};
 use oxrdf::{Graph, NamedNodeRef, NamedOrBlankNode, Term, TermRef};
 use oxrdfio::{RdfFormat, RdfParser, RdfSyntaxError};
 use std::collections::BTreeSet;
 
 const RDF: &str = rdf::NS;
-const RDFS: &str = "http://www.w3.org/2000/01/rdf-schema#";
+const RDFS: &str = rdfs::NS;
 const OWL: &str = "http://www.w3.org/2002/07/owl#";
 const TRELLIS: &str = trellis::NS;
 
@@ -24,6 +24,7 @@ pub enum UnreadableOntology {
 }
 
 impl Ontology {
+    /// Reads a vocabulary such as [`crate::ONTOLOGY`].
     pub fn parse(turtle: &str) -> Result<Self, UnreadableOntology> {
         let declarations = Declarations::parse(turtle)?;
         let classes = declarations.classes().map(|term| Ok((term.clone(), declarations.class(&term)?)));
