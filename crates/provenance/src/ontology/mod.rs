@@ -1,6 +1,6 @@
 //! The published vocabulary as a check on graphs: they say only what it declares, and only of what it declares it for.
 //!
-//! [`crate::check`] asks whether a run is told rightly; this asks whether it is told in words that a stranger can look
+//! [`crate::check()`] asks whether a run is told rightly; this asks whether it is told in words that a stranger can look
 //! up. Only tests ask, so this is no part of a normal build.
 
 mod form;
