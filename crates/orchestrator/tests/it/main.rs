@@ -5,6 +5,7 @@ mod callers;
 mod dialog;
 mod events;
 mod fan_in;
+mod library;
 mod limits;
 mod pinned;
 mod precedence;
