@@ -20,7 +20,7 @@ pub type Place = (Arc<dyn Library>, Arc<dyn Journal>);
 pub struct Clock(AtomicU64);
 
 impl Clock {
-    fn pass(&self, ms: u64) {
+    pub fn pass(&self, ms: u64) {
         self.0.fetch_add(ms, Ordering::Relaxed);
     }
 }

@@ -21,11 +21,12 @@ impl RunDocuments {
         Ok(self.text(workspace, id).await?.map(described))
     }
 
-    /// Fails if the id is taken by a run: its text can be read and nothing else.
-    pub async fn leave_alone(&self, workspace: &Workspace, id: &str) -> Result<(), LibraryError> {
-        match self.text(workspace, id).await? {
-            Some(_) => Err(LibraryError::Recorded(id.to_owned())),
-            None => Ok(()),
+    /// Why nobody's own document with that id can be changed: a run has it, or nobody has.
+    pub async fn instead(&self, workspace: &Workspace, id: &str) -> LibraryError {
+        match self.text(workspace, id).await {
+            Ok(Some(_)) => LibraryError::Recorded(id.to_owned()),
+            Ok(None) => LibraryError::NotFound(id.to_owned()),
+            Err(error) => error.into(),
         }
     }
 

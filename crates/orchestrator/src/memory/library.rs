@@ -27,19 +27,18 @@ struct Shelf {
 }
 
 impl Shelf {
-    fn document(&self, id: &str) -> Result<&(StoredDocument, Vec<u8>), LibraryError> {
-        self.documents.get(id).ok_or_else(|| LibraryError::NotFound(id.to_owned()))
-    }
-
     fn upload(&mut self, id: &str) -> Result<&mut (Upload, BTreeMap<u32, Vec<u8>>), LibraryError> {
         self.uploads.get_mut(id).ok_or_else(|| LibraryError::NoUpload(id.to_owned()))
     }
 
-    fn remove(&mut self, id: &str) {
-        self.documents.remove(id);
+    /// False if there is no such document.
+    fn remove(&mut self, id: &str) -> bool {
+        if self.documents.remove(id).is_none() {
+            return false;
+        }
         let is_child = |(_, (child, _)): &(&String, &(StoredDocument, _))| child.metadata.parent.as_deref() == Some(id);
         let children: Vec<_> = self.documents.iter().filter(is_child).map(|(child, _)| child.clone()).collect();
-        children.iter().for_each(|child| self.remove(child));
+        children.iter().all(|child| self.remove(child))
     }
 
     fn complete(&mut self, id: &str, expected: Option<Hash>) -> Result<StoredDocument, LibraryError> {
@@ -137,19 +136,24 @@ impl Library for MemoryLibrary {
         changes: MetadataChanges,
     ) -> BoxFuture<'a, Result<StoredDocument, LibraryError>> {
         Box::pin(async move {
-            self.runs.leave_alone(workspace, id).await?;
-            self.shelf(workspace, |shelf| {
-                let changed = changes.apply(shelf.document(id)?.0.clone())?;
-                shelf.documents.entry(id.to_owned()).and_modify(|(document, _)| *document = changed.clone());
-                Ok(changed)
-            })
+            let changed = self.shelf(workspace, |shelf| {
+                let (document, _) = shelf.documents.get_mut(id)?;
+                let changed = changes.apply(document.clone());
+                Some(changed.inspect(|changed| *document = changed.clone()))
+            });
+            match changed {
+                Some(changed) => changed,
+                None => Err(self.runs.instead(workspace, id).await),
+            }
         })
     }
 
     fn remove<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> BoxFuture<'a, Result<(), LibraryError>> {
         Box::pin(async move {
-            self.runs.leave_alone(workspace, id).await?;
-            self.shelf(workspace, |shelf| shelf.document(id).map(drop).map(|()| shelf.remove(id)))
+            if self.shelf(workspace, |shelf| shelf.remove(id)) {
+                return Ok(());
+            }
+            Err(self.runs.instead(workspace, id).await)
         })
     }
 
