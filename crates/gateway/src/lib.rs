@@ -8,6 +8,7 @@
 mod access;
 mod bounds;
 mod call;
+mod documents;
 mod error;
 mod health;
 mod members;

@@ -1,7 +1,7 @@
 //! The listening socket, the routes and who may use them.
 
 use crate::rest::Denied;
-use crate::{Gateway, bounds, health, rest, socket};
+use crate::{Gateway, bounds, documents, health, rest, socket};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -17,6 +17,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub fn router(gateway: Arc<Gateway>) -> Router {
     Router::new()
         .route("/api/v1/socket", get(socket::upgrade))
+        .route("/api/v1/document-stream", get(documents::stream))
         .route("/api/v1/{kind}", post(rest::workspace_service))
         .route("/api/v1/flow/{flow}/service/{kind}", post(rest::flow_service))
         .route("/healthz", get(health::live))

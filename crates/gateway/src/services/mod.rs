@@ -4,6 +4,8 @@
 //! on a socket have a `stream` as well.
 
 mod agent;
+mod collections;
+mod librarian;
 
 use crate::Gateway;
 use crate::call::Call;
@@ -15,6 +17,8 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     Agent,
+    Librarian,
+    Collections,
     /// Known to clients, and not offered by this server.
     Missing(&'static str),
 }
@@ -53,13 +57,19 @@ impl Service {
 
     /// A service of a workspace.
     pub(crate) fn of_workspace(name: &str) -> Option<Self> {
-        missing(MISSING_IN_WORKSPACES, name)
+        match name {
+            "librarian" => Some(Self::Librarian),
+            "collection-management" => Some(Self::Collections),
+            _ => missing(MISSING_IN_WORKSPACES, name),
+        }
     }
 
     /// One reply, whole.
     pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
         match self {
             Self::Agent => agent::answer(gateway, call).await,
+            Self::Librarian => librarian::answer(gateway, call).await,
+            Self::Collections => collections::answer(gateway, call).await,
             Self::Missing(name) => {
                 Err(Refusal::gateway(format!("the service `{name}` is not available on this server")))
             }
@@ -70,7 +80,8 @@ impl Service {
     pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
         match self {
             Self::Agent => agent::stream(gateway, call, outbox).await,
-            Self::Missing(_) => Ok(outbox.last(&self.answer(gateway, call).await?).await?),
+            Self::Librarian => librarian::stream(gateway, call, outbox).await,
+            Self::Collections | Self::Missing(_) => Ok(outbox.last(&self.answer(gateway, call).await?).await?),
         }
     }
 }
