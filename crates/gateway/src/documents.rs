@@ -1,6 +1,7 @@
 //! `GET /api/v1/document-stream`: the bytes of a document as they are.
 
 use crate::Gateway;
+use crate::docs::Refused;
 use crate::rest::{self, Denied};
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
@@ -28,6 +29,25 @@ pub(crate) struct Wish {
     chunk_size: Option<u64>,
 }
 
+/// Read a document
+///
+/// Its bytes, as stock TrustGraph clients fetch them. Texts of runs have the ids that the graph names.
+#[utoipa::path(
+    get, path = "/api/v1/document-stream", tag = "compatible", operation_id = "readDocument",
+    params(
+        ("document-id" = String, Query, description = "The id of the document"),
+        ("workspace" = Option<String>, Query, description = "Its workspace, else the caller's own"),
+        ("chunk-size" = Option<u64>, Query, description = "How many bytes are read at a time"),
+    ),
+    responses(
+        (status = 200, description = "The content, with the document's kind as its type"),
+        (status = 400, description = "No document is named", body = Refused),
+        (status = 401, description = "No token, or one that nobody knows", body = Refused),
+        (status = 403, description = "From a page of another site", body = Refused),
+        (status = 404, description = "No such document or workspace", body = Refused),
+        (status = 503, description = "The store fails", body = Refused),
+    ),
+)]
 pub(crate) async fn stream(
     State(gateway): State<Arc<Gateway>>,
     headers: HeaderMap,

@@ -12,6 +12,9 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
 }
 
+/// No kind of the stock client's: what it does not know it shows as unexpected.
+const OPERATION: &str = "unknown-operation";
+
 impl Refusal {
     pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
@@ -25,6 +28,19 @@ impl Refusal {
     /// The server cannot, whatever is asked.
     pub(crate) fn gateway(message: impl Into<String>) -> Self {
         Self::new("gateway-error", message)
+    }
+
+    pub(crate) fn missing_operation() -> Self {
+        Self::new(OPERATION, "missing operation")
+    }
+
+    pub(crate) fn unknown_operation() -> Self {
+        Self::new(OPERATION, "unknown operation")
+    }
+
+    /// Whether the operation is the problem: over REST that has a status of its own.
+    pub(crate) fn is_about_operation(&self) -> bool {
+        self.kind == OPERATION
     }
 
     pub(crate) fn stopping() -> Self {

@@ -40,11 +40,11 @@ impl Described {
 }
 
 pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
-    match call.members().required("operation")? {
+    match call.members().operation()? {
         "list-collections" => list(gateway, &call).await,
         "update-collection" => update(gateway, &call).await,
         "delete-collection" => delete(gateway, &call).await,
-        other => Err(Refusal::request(format!("unknown operation `{other}` of collection-management"))),
+        _ => Err(Refusal::unknown_operation()),
     }
 }
 

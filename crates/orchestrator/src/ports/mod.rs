@@ -16,7 +16,7 @@ pub use journal::{
 pub use library::{
     DocumentMetadata, Library, LibraryError, Listing, MetadataChanges, Processing, StoredDocument, Upload,
 };
-pub use prompter::{CallLabels, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink};
+pub use prompter::{CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink};
 pub use queue::{Delivery, Queue, Role};
 pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};
 pub use world::{RealWorld, World};

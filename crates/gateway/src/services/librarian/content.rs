@@ -8,9 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use trellis_orchestrator::ports::StoredDocument;
 
-/// The stock client takes messages of up to a mebibyte, with all that is around the content.
-pub(super) const LARGEST_FRAME: usize = (1 << 20) - 1024;
-/// A chunk that fits into a frame when it is written as base64.
+/// A chunk that fits into a frame of a socket when it is written as base64.
 const SOCKET_CHUNK: u64 = 700 << 10;
 /// The size of chunks when the client of a reply names none, and the largest it may name.
 const CHUNK: u64 = 1 << 20;

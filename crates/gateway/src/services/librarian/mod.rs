@@ -30,15 +30,10 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
 /// A document piece by piece if it is asked for so; else one reply.
 pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
     let desk = Desk { gateway, call: &call };
-    if call.members().text("operation")? == Some("stream-document") {
+    if call.members().operation()? == "stream-document" {
         return desk.stream_content(outbox).await;
     }
-    let reply = desk.answer().await?;
-    if reply.to_string().len() > content::LARGEST_FRAME {
-        let advice = "the reply is too large for a socket; ask over HTTP, or read the document with stream-document";
-        return Err(Refusal::request(advice).into());
-    }
-    Ok(outbox.last(&reply).await?)
+    Ok(outbox.last(&desk.answer().await?).await?)
 }
 
 impl Desk<'_> {
@@ -51,7 +46,7 @@ impl Desk<'_> {
     }
 
     async fn answer(&self) -> Result<Value, Refusal> {
-        match self.call.members().required("operation")? {
+        match self.call.members().operation()? {
             "add-document" => self.add().await,
             "add-child-document" => self.add_child().await,
             "update-document" => self.update().await,
@@ -70,7 +65,7 @@ impl Desk<'_> {
             "add-processing" => self.add_processing().await,
             "remove-processing" => self.remove_processing().await,
             "list-processing" => self.list_processing().await,
-            other => Err(Refusal::request(format!("unknown operation `{other}` of the librarian"))),
+            _ => Err(Refusal::unknown_operation()),
         }
     }
 
