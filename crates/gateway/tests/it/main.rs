@@ -3,7 +3,9 @@
 
 mod api;
 mod bad_input;
+mod collections;
 mod dialogs;
+mod documents;
 mod doors;
 mod house;
 mod models;

@@ -3,6 +3,7 @@
 
 mod damage;
 mod graph;
+mod library;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
