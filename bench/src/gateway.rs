@@ -151,6 +151,10 @@ impl Founder for Nobody {
 struct Ticking;
 
 impl Provider for Ticking {
+    fn name(&self) -> String {
+        "ticking".to_owned()
+    }
+
     fn complete<'a>(
         &'a self,
         _request: &'a ModelRequest,
