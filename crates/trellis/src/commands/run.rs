@@ -11,7 +11,7 @@ use trellis_domain::document::Document;
 use trellis_domain::record::Record;
 use trellis_domain::run::{RunState, RunSummary};
 
-use trellis_domain::{ConversationId, RunId, Timestamp};
+use trellis_domain::{RunId, Timestamp};
 use trellis_models::{Models, Rehearsal};
 use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::ports::Journal;
