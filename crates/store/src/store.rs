@@ -4,7 +4,7 @@ use crate::chain;
 use crate::committer::{Committer, Request};
 use crate::config::EmbeddedConfig;
 use crate::folder::{Folder, HighWater, Holder, Mark, OpenError};
-use crate::graph::Graph;
+use crate::graph::EmbeddedGraph;
 use crate::journal::EmbeddedJournal;
 use crate::keys::{self, prefix};
 use crate::rescue::{Rescue, sync_folder};
@@ -21,7 +21,7 @@ use trellis_orchestrator::ports::{JournalError, TurnKey, World};
 pub struct Store {
     pub journal: Arc<EmbeddedJournal>,
     pub config: Arc<EmbeddedConfig>,
-    pub graph: Arc<Graph>,
+    pub graph: Arc<EmbeddedGraph>,
     committer: Option<JoinHandle<()>>,
     /// Dropped last: until then the folder is ours.
     folder: Folder,
@@ -87,8 +87,8 @@ enum Fault {
 }
 
 /// Opens the graph's view. It is derived, so a damaged one is removed and derived anew.
-fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<Graph, OpenError> {
-    let reason = match catching_panics(|| Graph::open(&folder.view(), journal.clone())) {
+fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<EmbeddedGraph, OpenError> {
+    let reason = match catching_panics(|| EmbeddedGraph::open(&folder.view(), journal.clone())) {
         Some(Ok(graph)) => return Ok(graph),
         Some(Err(error)) => error.to_string(),
         None => Refusal::Panicked.to_string(),
@@ -97,7 +97,7 @@ fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<Graph, OpenE
     let view = folder.view();
     let removed = if view.is_dir() { std::fs::remove_dir_all(&view) } else { std::fs::remove_file(&view) };
     removed.map_err(|error| folder.unusable(error))?;
-    Graph::open(&folder.view(), journal.clone()).map_err(|error| folder.unusable(error))
+    EmbeddedGraph::open(&folder.view(), journal.clone()).map_err(|error| folder.unusable(error))
 }
 
 /// Creates the journal beside its place and moves it there whole: a process that dies in between leaves

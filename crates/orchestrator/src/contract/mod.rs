@@ -3,6 +3,7 @@
 pub mod config;
 pub mod disorder;
 mod dying;
+pub mod graph;
 pub mod journal;
 pub mod play;
 pub mod prompter;
