@@ -12,6 +12,7 @@ mod additions;
 pub mod answer;
 mod convert;
 mod dataset;
+mod held;
 mod matching;
 mod merge;
 mod order;

@@ -5,13 +5,13 @@ use super::overlay::Overlay;
 use super::session::{DefaultGraph, Session};
 use super::survey::{MAX_DEPTH, Survey};
 use super::term_id::TermId;
-use super::{View, ViewError};
+use super::{View, ViewError, held};
 use oxrdf::GraphName;
 use spareval::{
     CancellationToken, QueryEvaluationError, QueryEvaluator, QueryResults, QuerySolutionIter, QueryTripleIter,
 };
 use spargebra::{Query, SparqlParser};
-use std::{fmt, io, panic, thread};
+use std::{fmt, io, thread};
 use trellis_domain::rdf::{Term, Triple};
 use trellis_orchestrator::ports::{Answer, JournalError};
 use trellis_provenance::vocabulary::{PREFIXES, trellis};
@@ -113,6 +113,7 @@ impl View {
         }
         let stack = MAX_DEPTH * STACK_PER_LEVEL + sparql.len() * STACK_PER_QUERY_BYTE;
         on_stack(stack, || {
+            held::run_under(&bounds.cancellation);
             let query = parse(sparql)?;
             Survey::check(&query)?;
             self.evaluate(workspace, &query, overlay, bounds)
@@ -145,7 +146,7 @@ fn on_stack<T: Send>(bytes: usize, work: impl FnOnce() -> Result<T, QueryError> 
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("sparql".to_owned()).stack_size(bytes);
         let worker = builder.spawn_scoped(scope, work).map_err(QueryError::NoThread)?;
-        worker.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
+        worker.join().unwrap_or_else(held::unwound)
     })
 }
 

@@ -12,7 +12,7 @@ use trellis_domain::document::Document;
 use trellis_domain::record::{Body, Ended, Record};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{ConversationId, RunId, Timestamp};
-use trellis_orchestrator::ports::Journal;
+use trellis_orchestrator::ports::{Graph, Journal};
 use trellis_provenance::{Format, documents, export as write, trace};
 
 /// The stored documents of a run, by id.
@@ -41,7 +41,7 @@ pub(crate) async fn show(app: &App, global: &Global, wish: &str, full: bool) -> 
     let run = app.find_run(wish).await?;
     let summary = app.store.journal.run(app.workspace(), &run).await?;
     let state = summary.as_ref().map(|summary| summary.state);
-    let trace = trace(&app.store.graph.run(app.workspace(), &run)?);
+    let trace = trace(&app.store.graph.run(app.workspace(), &run).await?);
     let records = records(app, &run).await?;
     let texts = texts_of(&records);
     if global.output == Output::Json {
@@ -108,7 +108,7 @@ fn heading(summary: &RunSummary, now: Timestamp) -> Vec<String> {
 
 pub(crate) async fn export(app: &App, wish: &str, format: ExportFormat) -> Result<Exit, Failure> {
     let run = app.find_run(wish).await?;
-    let quads = app.store.graph.run(app.workspace(), &run)?;
+    let quads = app.store.graph.run(app.workspace(), &run).await?;
     let format = match format {
         ExportFormat::Turtle => Format::Turtle,
         ExportFormat::Nquads => Format::NQuads,

@@ -14,7 +14,7 @@ pub(crate) async fn run(app: &App, global: &Global, wish: &str) -> Result<Exit, 
     let run = app.find_run(wish).await?;
     let summary = app.store.journal.run(app.workspace(), &run).await?;
     let ended = summary.as_ref().is_some_and(|summary| summary.state.is_end());
-    let quads = app.store.graph.run(app.workspace(), &run)?;
+    let quads = app.store.graph.run(app.workspace(), &run).await?;
     let texts = texts(app, &run).await?;
     let audited = app.store.journal.audit(app.workspace(), &run).await?;
     let mut faults: Vec<String> = audited.faults;
