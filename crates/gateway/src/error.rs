@@ -1,7 +1,7 @@
 //! Why a request was not served.
 
 use serde_json::{Value, json};
-use trellis_orchestrator::ports::{ConfigError, JournalError};
+use trellis_orchestrator::ports::{ConfigError, JournalError, LibraryError};
 
 /// A request that is refused. The kinds are those that the stock client has exceptions for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -11,6 +11,9 @@ pub(crate) struct Refusal {
     /// Never empty: the stock client would show nothing.
     pub(crate) message: String,
 }
+
+/// No kind of the stock client's: what it does not know it shows as unexpected.
+const OPERATION: &str = "unknown-operation";
 
 impl Refusal {
     pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
@@ -25,6 +28,19 @@ impl Refusal {
     /// The server cannot, whatever is asked.
     pub(crate) fn gateway(message: impl Into<String>) -> Self {
         Self::new("gateway-error", message)
+    }
+
+    pub(crate) fn missing_operation() -> Self {
+        Self::new(OPERATION, "missing operation")
+    }
+
+    pub(crate) fn unknown_operation() -> Self {
+        Self::new(OPERATION, "unknown operation")
+    }
+
+    /// Whether the operation is the problem: over REST that has a status of its own.
+    pub(crate) fn is_about_operation(&self) -> bool {
+        self.kind == OPERATION
     }
 
     pub(crate) fn stopping() -> Self {
@@ -46,6 +62,30 @@ impl From<ConfigError> for Refusal {
 impl From<JournalError> for Refusal {
     fn from(error: JournalError) -> Self {
         Self::gateway(error.to_string())
+    }
+}
+
+impl From<LibraryError> for Refusal {
+    fn from(error: LibraryError) -> Self {
+        let message = error.to_string();
+        match error {
+            // The original's kind for these two.
+            LibraryError::Exists(_) | LibraryError::ProcessingExists(_) => Self::new("unexpected-error", message),
+            LibraryError::Store(_) => Self::gateway(message),
+            LibraryError::NotFound(_)
+            | LibraryError::Recorded(_)
+            | LibraryError::NoKind
+            | LibraryError::TooLarge { .. }
+            | LibraryError::BadId { .. }
+            | LibraryError::TooManyUploads(_)
+            | LibraryError::NoUpload(_)
+            | LibraryError::NoSuchPiece { .. }
+            | LibraryError::PieceLength { .. }
+            | LibraryError::Incomplete(_)
+            | LibraryError::WrongContent { .. }
+            | LibraryError::PieceMeanwhile
+            | LibraryError::NoProcessing(_) => Self::request(message),
+        }
     }
 }
 

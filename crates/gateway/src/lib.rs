@@ -8,11 +8,14 @@
 mod access;
 mod bounds;
 mod call;
+mod docs;
+mod documents;
 mod error;
 mod health;
 mod members;
 mod outbox;
 mod rest;
+mod runs;
 mod server;
 mod services;
 mod socket;
@@ -23,9 +26,13 @@ pub use server::{Server, router};
 use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
-use trellis_domain::config::StoredItem;
 use trellis_orchestrator::Orchestrator;
-use trellis_orchestrator::ports::{ConfigError, Library};
+use trellis_orchestrator::ports::{BoxFuture, ConfigError, Library};
+
+/// Gives a new workspace what it starts with.
+pub trait Founder: Send + Sync + std::fmt::Debug {
+    fn found<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(), ConfigError>>;
+}
 
 /// What the gateway is connected to.
 #[derive(Debug)]
@@ -33,8 +40,7 @@ pub struct Gateway {
     pub orchestrator: Arc<Orchestrator>,
     pub library: Arc<dyn Library>,
     pub access: Access,
-    /// What a new workspace starts with.
-    pub seeds: Vec<StoredItem>,
+    pub founder: Arc<dyn Founder>,
     /// Nobody but this machine can reach the server: other names for it are a trick.
     pub loopback_only: bool,
     /// True once the server is about to stop: nothing new is accepted, and streams end.

@@ -12,44 +12,59 @@ impl<'a> Members<'a> {
         Self(members)
     }
 
-    pub(crate) fn value(&self, name: &str) -> Option<&'a Value> {
+    pub(crate) fn value(self, name: &str) -> Option<&'a Value> {
         let found = self.0.get(name).or_else(|| self.0.get(&name.replace('-', "_")));
         found.filter(|value| !value.is_null())
     }
 
-    pub(crate) fn text(&self, name: &str) -> Result<Option<&'a str>, Refusal> {
+    /// What is to be done.
+    pub(crate) fn operation(self) -> Result<&'a str, Refusal> {
+        self.text("operation")?.filter(|name| !name.is_empty()).ok_or_else(Refusal::missing_operation)
+    }
+
+    pub(crate) fn text(self, name: &str) -> Result<Option<&'a str>, Refusal> {
         self.value(name).map(|value| value.as_str().ok_or_else(|| wrong(name, "a text", value))).transpose()
     }
 
     /// A text that must be there and say something.
-    pub(crate) fn required(&self, name: &str) -> Result<&'a str, Refusal> {
+    pub(crate) fn required(self, name: &str) -> Result<&'a str, Refusal> {
         let given = self.text(name)?.filter(|text| !text.is_empty());
         given.ok_or_else(|| Refusal::request(format!("the member `{name}` is missing; it must be a text")))
     }
 
-    pub(crate) fn flag(&self, name: &str) -> Result<bool, Refusal> {
+    pub(crate) fn flag(self, name: &str) -> Result<bool, Refusal> {
         let flag = self.value(name).map(|value| value.as_bool().ok_or_else(|| wrong(name, "true or false", value)));
         Ok(flag.transpose()?.unwrap_or(false))
     }
 
-    pub(crate) fn count(&self, name: &str) -> Result<Option<u64>, Refusal> {
+    pub(crate) fn count(self, name: &str) -> Result<Option<u64>, Refusal> {
         let expected = "a whole number that is not negative";
         self.value(name).map(|value| value.as_u64().ok_or_else(|| wrong(name, expected, value))).transpose()
     }
 
-    pub(crate) fn list(&self, name: &str) -> Result<&'a [Value], Refusal> {
+    pub(crate) fn list(self, name: &str) -> Result<&'a [Value], Refusal> {
         let list = self.value(name).map(|value| value.as_array().ok_or_else(|| wrong(name, "a list", value)));
         Ok(list.transpose()?.map_or(&[], Vec::as_slice))
     }
 
+    /// A list of texts, if there is one.
+    pub(crate) fn texts(self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
+        if self.value(name).is_none() {
+            return Ok(None);
+        }
+        let text =
+            |value: &Value| value.as_str().map(str::to_owned).ok_or_else(|| wrong(name, "a list of texts", value));
+        self.list(name)?.iter().map(text).collect::<Result<_, _>>().map(Some)
+    }
+
     /// A list of objects.
-    pub(crate) fn objects(&self, name: &str) -> Result<Vec<Members<'a>>, Refusal> {
+    pub(crate) fn objects(self, name: &str) -> Result<Vec<Members<'a>>, Refusal> {
         let object =
             |value: &'a Value| value.as_object().map(Members).ok_or_else(|| wrong(name, "a list of objects", value));
         self.list(name)?.iter().map(object).collect()
     }
 
-    pub(crate) fn object(&self, name: &str) -> Result<Option<&'a Map<String, Value>>, Refusal> {
+    pub(crate) fn object(self, name: &str) -> Result<Option<&'a Map<String, Value>>, Refusal> {
         self.value(name).map(|value| value.as_object().ok_or_else(|| wrong(name, "an object", value))).transpose()
     }
 }

@@ -7,6 +7,7 @@ use crate::Gateway;
 use crate::access::Identity;
 use crate::bounds;
 use crate::call::Call;
+use crate::docs::Refused;
 use crate::error::{Fault, Refusal};
 use crate::outbox::Outbox;
 use crate::services::Service;
@@ -30,6 +31,19 @@ const QUIET: Duration = Duration::from_secs(60);
 /// How long the last replies may take to be sent.
 const PARTING: Duration = Duration::from_secs(5);
 
+/// Open a socket
+///
+/// A WebSocket for many requests at once, as stock TrustGraph clients speak it: first `{"type": "auth", "token": …}`,
+/// then frames with `id`, `service`, `flow`, `workspace` and `request`. Replies stream under the id.
+#[utoipa::path(
+    get, path = "/api/v1/socket", tag = "compatible", operation_id = "openSocket",
+    responses(
+        (status = 101, description = "The connection is a WebSocket now"),
+        (status = 400, description = "This is no WebSocket handshake", body = String, content_type = "text/plain"),
+        (status = 403, description = "From a page of another site", body = Refused),
+        (status = 426, description = "The connection cannot be upgraded", body = String, content_type = "text/plain"),
+    ),
+)]
 pub(crate) async fn upgrade(State(gateway): State<Arc<Gateway>>, upgrade: WebSocketUpgrade) -> Response {
     upgrade
         .max_message_size(bounds::BODY)
@@ -126,9 +140,15 @@ impl Connection {
         }
         let (gateway, outbox) = (Arc::clone(&self.gateway), Outbox::new(id, self.replies.clone()));
         self.tasks.spawn(async move {
-            let served = match addressed(&gateway, identity, frame, outbox.has_id()).await {
-                Ok((service, call)) => service.stream(&gateway, call, &outbox).await,
-                Err(refusal) => Err(refusal.into()),
+            let serve = async {
+                let (service, call) = addressed(&gateway, identity, frame, outbox.has_id()).await?;
+                service.stream(&gateway, call, &outbox).await
+            };
+            let served = tokio::select! {
+                // What has an end to tell tells it, also when the server is about to stop.
+                biased;
+                served = serve => served,
+                () = gateway.closed() => Err(Refusal::stopping().into()),
             };
             if let Err(Fault::Refused(refusal)) = served {
                 // If nobody reads it any more, so be it.
@@ -144,7 +164,9 @@ impl Connection {
         self.identity = self.gateway.access.identify(token);
         let reply = match &self.identity {
             Some(identity) => json!({"type": "auth-ok", "default_workspace": identity.workspace.as_str()}),
-            None => json!({"type": "auth-failed", "error": "auth failure"}),
+            None => {
+                json!({"type": "auth-failed", "error": "this server does not know the token; set TRUSTGRAPH_TOKEN"})
+            }
         };
         self.replies.send(reply.to_string()).await.map_err(|_| crate::error::Gone)
     }

@@ -1,8 +1,9 @@
 //! Questions to agents, as the stock clients ask them.
 
 use crate::Gateway;
+use crate::bounds;
 use crate::call::Call;
-use crate::error::{Fault, Refusal};
+use crate::error::{Fault, Gone, Refusal};
 use crate::outbox::Outbox;
 use serde_json::{Value, json};
 use trellis_domain::limits::SomeLimits;
@@ -20,17 +21,33 @@ const AGENT_ERROR: &str = "agent-error";
 pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
     let (mut following, streaming) = match begin(gateway, call).await {
         Ok(begun) => begun,
-        // Inside the response, as agents tell of their errors.
-        Err(refusal) => return Ok(outbox.last(&dialect::response(&failed(&refusal))).await?),
+        // In the response too, as agents tell of their errors.
+        Err(refusal) => return Ok(outbox.failed(&dialect::response(&failed(&refusal)), &refusal).await?),
     };
     let mut dialog = Dialog::new(following.run.clone(), streaming);
     while !dialog.is_over() {
         for message in dialog.project(following.next(gateway).await?) {
-            let reply = dialect::response(&message);
-            if message.end_of_dialog { outbox.last(&reply).await } else { outbox.more(&reply).await }?;
+            send(message, outbox).await?;
         }
     }
     Ok(())
+}
+
+/// Sends a message, in several frames if it is long.
+async fn send(mut message: AgentResponse, outbox: &Outbox) -> Result<(), Gone> {
+    while message.content.len() > bounds::PIECE {
+        let cut = message.content.floor_char_boundary(bounds::PIECE);
+        let rest = message.content.split_off(cut);
+        let piece = AgentResponse { end_of_message: false, end_of_dialog: false, error: None, ..message.clone() };
+        outbox.more(&dialect::response(&piece)).await?;
+        message.content = rest;
+    }
+    let reply = dialect::response(&message);
+    match &message.error {
+        Some(error) => outbox.failed(&reply, &Refusal::new(AGENT_ERROR, error.message.as_str())).await,
+        None if message.end_of_dialog => outbox.last(&reply).await,
+        None => outbox.more(&reply).await,
+    }
 }
 
 /// The whole answer at once. Beside the last message's own members it has those that the SDK reads.

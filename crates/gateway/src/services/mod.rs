@@ -4,17 +4,30 @@
 //! on a socket have a `stream` as well.
 
 mod agent;
+mod collections;
+mod config;
+mod flow;
+mod iam;
+mod librarian;
+mod model;
 
 use crate::Gateway;
 use crate::call::Call;
 use crate::error::{Fault, Refusal};
 use crate::outbox::Outbox;
+use model::Asked;
 use serde_json::Value;
 
 /// A service that exists, here or at least by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     Agent,
+    Config,
+    Flow,
+    Iam,
+    Model(Asked),
+    Librarian,
+    Collections,
     /// Known to clients, and not offered by this server.
     Missing(&'static str),
 }
@@ -47,19 +60,35 @@ impl Service {
     pub(crate) fn of_flow(name: &str) -> Option<Self> {
         match name {
             "agent" => Some(Self::Agent),
+            "prompt" => Some(Self::Model(Asked::Prompt)),
+            "text-completion" => Some(Self::Model(Asked::Completion)),
             _ => missing(MISSING_IN_FLOWS, name),
         }
     }
 
     /// A service of a workspace.
     pub(crate) fn of_workspace(name: &str) -> Option<Self> {
-        missing(MISSING_IN_WORKSPACES, name)
+        match name {
+            "librarian" => Some(Self::Librarian),
+            "collection-management" => Some(Self::Collections),
+            "config" => Some(Self::Config),
+            "flow" => Some(Self::Flow),
+            "iam" => Some(Self::Iam),
+            _ => missing(MISSING_IN_WORKSPACES, name),
+        }
     }
 
     /// One reply, whole.
     pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+        check_flow(gateway, &call).await?;
         match self {
             Self::Agent => agent::answer(gateway, call).await,
+            Self::Librarian => librarian::answer(gateway, call).await,
+            Self::Collections => collections::answer(gateway, call).await,
+            Self::Config => config::answer(gateway, call).await,
+            Self::Flow => flow::answer(gateway, call).await,
+            Self::Iam => iam::answer(gateway, call).await,
+            Self::Model(asked) => asked.answer(gateway, call).await,
             Self::Missing(name) => {
                 Err(Refusal::gateway(format!("the service `{name}` is not available on this server")))
             }
@@ -68,10 +97,23 @@ impl Service {
 
     /// As many replies as there are.
     pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+        check_flow(gateway, &call).await?;
         match self {
             Self::Agent => agent::stream(gateway, call, outbox).await,
-            Self::Missing(_) => Ok(outbox.last(&self.answer(gateway, call).await?).await?),
+            Self::Librarian => librarian::stream(gateway, call, outbox).await,
+            Self::Model(asked) => asked.stream(gateway, call, outbox).await,
+            Self::Collections | Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
+                Ok(outbox.last(&self.answer(gateway, call).await?).await?)
+            }
         }
+    }
+}
+
+/// A flow that is named must be there.
+async fn check_flow(gateway: &Gateway, call: &Call) -> Result<(), Refusal> {
+    match &call.flow {
+        Some(flow) => flow::check(gateway, &call.workspace, flow).await,
+        None => Ok(()),
     }
 }
 

@@ -1,10 +1,12 @@
 //! The contract suites: what every adapter of a port must do. Each suite panics with the broken promise.
 
+pub mod cancels;
 pub mod config;
 pub mod disorder;
 mod dying;
 pub mod graph;
 pub mod journal;
+pub mod library;
 pub mod play;
 pub mod prompter;
 pub mod queue;

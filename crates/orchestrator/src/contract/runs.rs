@@ -4,9 +4,9 @@ use super::scope;
 use crate::accept::{AcceptError, Question, UnknownNames};
 use crate::driver::{Options, Orchestrator, Ports};
 use crate::hub::{Hub, Item};
-use crate::library::RecordLibrary;
+use crate::library::RunDocuments;
 use crate::memory::scripted::{ScriptedPrompter, ScriptedTools};
-use crate::ports::{Config, Journal, Library, OpenTurn, RealWorld, World};
+use crate::ports::{Config, Journal, OpenTurn, RealWorld, World};
 use crate::queue::FairQueue;
 use crate::workers::{Stop, WorkerOptions, Workers};
 use std::sync::Arc;
@@ -156,6 +156,7 @@ pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
     two_workers_on_one_turn_leave_one_outcome(fresh().await).await;
     a_recorded_reply_is_not_asked_for_again(fresh().await).await;
     the_same_request_attaches_and_another_gets_its_own_session(fresh().await).await;
+    a_request_id_names_one_request_only(fresh().await).await;
     a_turn_that_panics_ends_its_run_only(fresh().await).await;
     a_turn_cut_short_too_often_is_set_aside(fresh().await).await;
 }
@@ -185,17 +186,19 @@ async fn every_text_of_a_run_is_a_document(store: Store) {
     let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
     let run = bench.ask(1, SomeLimits::default()).await;
     bench.finish(std::slice::from_ref(&run), 1).await;
-    let library = RecordLibrary::new(Arc::clone(&bench.orchestrator.ports.journal));
+    let library = RunDocuments::new(Arc::clone(&bench.orchestrator.ports.journal));
     let document = async |workspace: &Workspace, name: &str| {
         let id = format!("urn:trustgraph:agent:{run}/{name}");
-        library.document(workspace, &id).await.expect("the store works")
+        library.find(workspace, &id).await.expect("the store works")
     };
     let workspace = Workspace::default();
     for (name, text) in [("i1/thought", "first"), ("i2/observation", "a fact"), ("answer", "It is so.")] {
         let found = document(&workspace, name).await.unwrap_or_else(|| panic!("{name} is a document"));
-        assert_eq!((found.text.as_str(), found.sha256), (text, trellis_domain::Hash::of(text)));
+        assert_eq!((found.size, found.sha256), (text.len() as u64, trellis_domain::Hash::of(text)));
+        let read = library.read(&workspace, &found, 1..u64::MAX).await.expect("the store works");
+        assert_eq!(read, text.as_bytes()[1..]);
     }
-    let title = document(&workspace, "answer").await.map(|found| found.title);
+    let title = document(&workspace, "answer").await.map(|found| found.metadata.title);
     assert_eq!(title.as_deref(), Some("Agent Answer: question 1..."));
     assert!(document(&workspace, "nothing").await.is_none());
     let other = Workspace::new("other").expect("a valid name");
@@ -271,6 +274,21 @@ async fn the_same_request_attaches_and_another_gets_its_own_session(store: Store
     assert_eq!((again.run.as_str(), again.attached), ("mine", true));
     assert_ne!(other.run, first.run);
     assert_eq!((other_again.run, other_again.attached), (other.run, true));
+}
+
+async fn a_request_id_names_one_request_only(store: Store) {
+    let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
+    let ask = async |question: &str, limits: SomeLimits| {
+        let request = AgentRequest { question: question.to_owned(), ..AgentRequest::default() };
+        bench.try_request(1, request, limits).await
+    };
+    let first = ask("a?", SomeLimits::default()).await.expect("a good question");
+    assert_eq!(ask("a?", SomeLimits::default()).await.expect("the same"), first);
+    let short = SomeLimits { max_iterations: Some(1), ..SomeLimits::default() };
+    for refused in [ask("b?", SomeLimits::default()).await, ask("a?", short).await] {
+        let Err(AcceptError::OtherRequest { run }) = refused else { panic!("another request: {refused:?}") };
+        assert_eq!(run, first);
+    }
 }
 
 async fn a_turn_that_panics_ends_its_run_only(store: Store) {

@@ -3,8 +3,10 @@
 mod config;
 mod graph;
 mod journal;
+mod library;
 pub mod scripted;
 
 pub use config::{MemoryConfig, check_items};
 pub use graph::MemoryGraph;
 pub use journal::MemoryJournal;
+pub use library::MemoryLibrary;

@@ -3,11 +3,12 @@
 
 mod damage;
 mod graph;
+mod library;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
-use trellis_orchestrator::contract::{config, graph as graph_contract, journal, runs, teams, trouble};
+use trellis_orchestrator::contract::{cancels, config, graph as graph_contract, journal, runs, teams, trouble};
 use trellis_orchestrator::ports::{Config, Graph, Journal, RealWorld};
 use trellis_store::{Holder, OpenError, Store};
 
@@ -75,6 +76,20 @@ async fn runs_on_the_embedded_engine_keep_the_promises() {
 async fn teams_on_the_embedded_engine_keep_the_promises() {
     let stores = Stores::default();
     teams::suite(async || stores.fresh()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_on_the_embedded_engine_can_be_cancelled_at_any_moment() {
+    let stores = Stores::default();
+    let fresh = async || {
+        // One at a time: the run before is over.
+        stores.0.lock().unwrap().clear();
+        stores.fresh()
+    };
+    cancels::suite(fresh).await;
+    // A plan; the other scenes are cancelled in memory, where it costs less.
+    let (scene, pattern) = trouble::scenes().pop().unwrap();
+    cancels::at_any_moment(fresh, &scene, pattern).await;
 }
 
 /// A folder that is opened anew by every process.
