@@ -13,7 +13,7 @@ use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, Store};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal, MemoryLibrary};
+use trellis_orchestrator::memory::{MemoryConfig, MemoryGraph, MemoryJournal, MemoryLibrary};
 use trellis_orchestrator::ports::{BoxFuture, ConfigError, Prompter, RealWorld};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
@@ -74,7 +74,8 @@ impl Api {
         let (close, closing) = watch::channel(false);
         let gateway = Gateway {
             orchestrator: Arc::clone(&bench.orchestrator),
-            library: Arc::new(MemoryLibrary::new(setup.store.0, Arc::new(RealWorld))),
+            library: Arc::new(MemoryLibrary::new(Arc::clone(&setup.store.0), Arc::new(RealWorld))),
+            graph: Arc::new(MemoryGraph::new(setup.store.0)),
             access: setup.access,
             founder: Arc::new(Nobody),
             loopback_only: true,
