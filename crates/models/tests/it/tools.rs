@@ -72,11 +72,12 @@ async fn a_listener_can_stop_a_call() {
         Stub::always([stream(speech::call("openai", "web_search", &ARGUMENTS[..1])), vec![Act::Hang]].concat()).await;
     let provider = provider("openai", &stub.base, patient());
     let mut heard = String::new();
-    let reply = provider.complete(&offering(), &mut |text| {
+    let request = offering();
+    let mut listener = |text: &str| {
         heard.push_str(text);
         ControlFlow::Break(())
-    });
-    let reply = reply.await.unwrap();
+    };
+    let reply = provider.complete(&request, &mut listener).await.unwrap();
     assert_eq!((heard.as_str(), reply.text.as_str(), reply.enforced), ("Thought: Look it", "Thought: Look it", false));
 }
 
