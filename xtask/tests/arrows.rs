@@ -20,6 +20,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         "trellis-store",
         "trellis-models",
         "trellis-tools",
+        "trellis-gateway",
     ];
     BTreeMap::from([
         ("trellis-domain", BTreeSet::new()),
@@ -29,6 +30,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("trellis-store", BTreeSet::from(adapter)),
         ("trellis-models", BTreeSet::from(adapter)),
         ("trellis-tools", BTreeSet::from(adapter)),
+        ("trellis-gateway", BTreeSet::from(adapter)),
         ("trellis", BTreeSet::from(all)),
         ("bench", BTreeSet::from(all)),
         ("acceptance", BTreeSet::new()),

@@ -1,1 +1,63 @@
-//! HTTP, WebSocket and SSE.
+//! The gateway: HTTP, WebSocket and server-sent events in front of the loop.
+//!
+//! Two surfaces share one set of services. The stock TrustGraph clients speak to `/api/v1/socket` and
+//! `/api/v1/…` in their own dialect; programs of our users speak to `/api/v1/runs`. The gateway owns how things
+//! are said. It decides nothing and stores nothing: the loop and the ports behind it do. A client that goes
+//! away stops nothing but its own stream.
+
+mod access;
+mod bounds;
+mod call;
+mod error;
+mod health;
+mod members;
+mod outbox;
+mod rest;
+mod server;
+mod services;
+mod socket;
+
+pub use access::{Access, Identity, Token};
+pub use server::{Server, router};
+
+use std::sync::Arc;
+use tokio::sync::watch;
+use trellis_domain::Workspace;
+use trellis_orchestrator::Orchestrator;
+use trellis_orchestrator::ports::{BoxFuture, ConfigError, Library};
+
+/// Gives a new workspace what it starts with.
+pub trait Founder: Send + Sync + std::fmt::Debug {
+    fn found<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(), ConfigError>>;
+}
+
+/// What the gateway is connected to.
+#[derive(Debug)]
+pub struct Gateway {
+    pub orchestrator: Arc<Orchestrator>,
+    pub library: Arc<dyn Library>,
+    pub access: Access,
+    pub founder: Arc<dyn Founder>,
+    /// Nobody but this machine can reach the server: other names for it are a trick.
+    pub loopback_only: bool,
+    /// True once the server is about to stop: nothing new is accepted, and streams end.
+    pub closing: watch::Receiver<bool>,
+}
+
+impl Gateway {
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// Waits until the server is about to stop.
+    pub(crate) async fn closed(&self) {
+        let mut closing = self.closing.clone();
+        // An error means that whoever could close is gone, which is the same.
+        drop(closing.wait_for(|closing| *closing).await);
+    }
+
+    /// Whether the workspace exists: it has a configuration, be it only that of its making.
+    pub(crate) async fn has_workspace(&self, workspace: &Workspace) -> Result<bool, ConfigError> {
+        Ok(self.orchestrator.ports.config.version(workspace).await? > 0)
+    }
+}

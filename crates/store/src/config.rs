@@ -50,6 +50,14 @@ fn read_version(reader: &Reader<'_>, workspace: &Workspace) -> Result<u64, Journ
     Ok(bytes.and_then(|bytes| Some(u64::from_be_bytes((*bytes).try_into().ok()?))).unwrap_or(0))
 }
 
+/// Each has a version under its name, and names are sorted as keys are.
+fn read_workspaces(tables: &Tables) -> Result<Vec<Workspace>, JournalError> {
+    let reader = tables.read();
+    let keys = reader.config_prefix(b"v").map(|row| row.into_inner().map(|(key, _)| key).map_err(read_failed));
+    let names = keys.map(|key| Ok(Workspace::new(&String::from_utf8_lossy(&key?[1..])).ok()));
+    names.filter_map(Result::transpose).collect()
+}
+
 fn read_all(tables: &Tables, workspace: &Workspace) -> Result<(u64, Vec<StoredItem>), JournalError> {
     let prefix = format!("i{workspace}\0").into_bytes();
     let reader = tables.read();
@@ -159,6 +167,16 @@ impl Config for EmbeddedConfig {
         let found = self.inner.journal.tables.read().config(&value_key(workspace, kind, key));
         let text = found.map(|value| value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
         Box::pin(std::future::ready(text.map_err(Into::into)))
+    }
+
+    fn version<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<u64, ConfigError>> {
+        let version = read_version(&self.inner.journal.tables.read(), workspace);
+        Box::pin(std::future::ready(version.map_err(Into::into)))
+    }
+
+    fn workspaces(&self) -> BoxFuture<'_, Result<Vec<Workspace>, ConfigError>> {
+        let tables = self.inner.tables();
+        Box::pin(async move { Ok(off_the_runtime(move || read_workspaces(&tables)).await?) })
     }
 
     fn all<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(u64, Vec<StoredItem>), ConfigError>> {

@@ -26,15 +26,22 @@ pub(crate) struct App {
 impl App {
     /// Opens or makes the folder and brings its configuration seeds up to date.
     pub(crate) async fn open(global: &Global, command: &str) -> Result<Self, Failure> {
-        let app = Self::open_as_it_is(global, command)?;
+        let app = Self::open_as_it_is(global, command, None)?;
         crate::seeds::apply(&*app.store.config, app.workspace()).await?;
         Ok(app)
     }
 
-    fn open_as_it_is(global: &Global, command: &str) -> Result<Self, Failure> {
+    /// The same for a server: whoever finds the folder in use learns its address.
+    pub(crate) async fn open_to_serve(global: &Global, url: String) -> Result<Self, Failure> {
+        let app = Self::open_as_it_is(global, "serve", Some(url))?;
+        crate::seeds::apply(&*app.store.config, app.workspace()).await?;
+        Ok(app)
+    }
+
+    fn open_as_it_is(global: &Global, command: &str, url: Option<String>) -> Result<Self, Failure> {
         let workspace = Workspace::new(&global.workspace).map_err(|error| Failure::usage(error.to_string()))?;
         let world: Arc<dyn World> = Arc::new(RealWorld);
-        let holder = Holder { pid: std::process::id(), command: format!("trellis {command}"), url: None };
+        let holder = Holder { pid: std::process::id(), command: format!("trellis {command}"), url };
         let store = Store::open(&data_folder(global)?, &holder, Arc::clone(&world))?;
         Ok(Self { store, scope: Scope { workspace, ..Scope::default() }, world })
     }
@@ -46,7 +53,7 @@ impl App {
             let message = format!("there is no data in {}; `trellis ask` makes some", folder.display());
             return Err(Failure::new(Exit::NotFound, message));
         }
-        Self::open_as_it_is(global, command)
+        Self::open_as_it_is(global, command, None)
     }
 
     pub(crate) fn workspace(&self) -> &Workspace {

@@ -67,6 +67,8 @@ pub(crate) enum Colour {
 pub(crate) enum Command {
     /// Ask a question and stream the answer
     Ask(Ask),
+    /// Serve agents to TrustGraph's clients, to programs and to people
+    Serve(Serve),
     /// Finish all open runs
     Resume {
         /// A limit for runs that do not say otherwise, such as max-iterations=20; repeat for several
@@ -135,6 +137,36 @@ pub(crate) struct Ask {
     /// Exit with 11 if the answer rests on partial findings
     #[arg(long)]
     pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Address to listen at
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8888", env = "TRELLIS_LISTEN")]
+    pub(crate) listen: String,
+    /// File with a line `NAME TOKEN [WORKSPACE]` per user; else the one token in `TRELLIS_TOKEN`
+    #[arg(long, value_name = "FILE", env = "TRELLIS_TOKENS")]
+    pub(crate) tokens: Option<PathBuf>,
+    /// Let everybody in who can reach the address, also from other machines
+    #[arg(long)]
+    pub(crate) no_auth: bool,
+    /// A limit for runs that do not say otherwise, such as max-iterations=20; repeat for several
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) limit: Vec<Limit>,
+    /// Seconds that calls in flight may take to finish once the server is asked to stop
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) drain: u64,
+    /// Shape of the log on stderr
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "TRELLIS_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object per line
+    Json,
 }
 
 #[derive(Debug, Args)]

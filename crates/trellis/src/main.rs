@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     show::decide_colour(cli.global.color);
     show::decide_marks(cli.global.ascii);
-    start_logging(cli.global.color);
+    start_logging(&cli);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failure::Failure::unexpected(error).report(),
@@ -32,17 +32,25 @@ fn main() -> ExitCode {
 }
 
 /// Logs go to stderr; `RUST_LOG` chooses what.
-fn start_logging(colour: cli::Colour) {
+fn start_logging(cli: &cli::Cli) {
     use std::io::IsTerminal;
     use tracing_subscriber::EnvFilter;
+    let (usual, format) = match &cli.command {
+        cli::Command::Serve(serve) => ("info", serve.log_format),
+        _ => ("error", cli::LogFormat::Text),
+    };
     // Engine and certificates log what their errors say as well.
-    let usual = || EnvFilter::new("error,fjall=off,lsm_tree=off,rustls_platform_verifier=off");
+    let usual = || EnvFilter::new(format!("{usual},fjall=off,lsm_tree=off,rustls_platform_verifier=off"));
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| usual());
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let ansi = match colour {
+    let ansi = match cli.global.color {
         cli::Colour::Auto => std::io::stderr().is_terminal() && !plain,
         cli::Colour::Always => true,
         cli::Colour::Never => false,
     };
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(ansi).with_writer(std::io::stderr).init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        cli::LogFormat::Text => log.with_ansi(ansi).init(),
+        cli::LogFormat::Json => log.json().init(),
+    }
 }

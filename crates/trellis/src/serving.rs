@@ -2,6 +2,7 @@
 
 use crate::failure::{Exit, Failure};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use trellis_orchestrator::Orchestrator;
@@ -39,13 +40,19 @@ impl Serving {
         self.task.await.map_err(Failure::unexpected)
     }
 
-    /// Finishes calls in flight and takes nothing new. A person who is in a hurry need not wait.
-    pub(crate) async fn drain(mut self, interrupt: &mut Interrupt) -> Result<(), Failure> {
+    /// The same, but only for so long: what is not finished then is let go.
+    pub(crate) async fn drain_within(mut self, patience: Duration, interrupt: &mut Interrupt) -> Result<(), Failure> {
         self.stop.send_replace(Some(Stop::Drain));
         tokio::select! {
             result = &mut self.task => result.map_err(Failure::unexpected),
+            () = tokio::time::sleep(patience) => self.abandon().await,
             () = interrupt.received() => self.abandon().await,
         }
+    }
+
+    /// Finishes calls in flight and takes nothing new. A person who is in a hurry need not wait.
+    pub(crate) async fn drain(self, interrupt: &mut Interrupt) -> Result<(), Failure> {
+        self.drain_within(Duration::MAX, interrupt).await
     }
 }
 

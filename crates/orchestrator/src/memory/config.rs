@@ -113,6 +113,14 @@ impl Config for MemoryConfig {
         ready(Ok(self.state().workspaces.get(workspace).and_then(|items| items.values.get(&key).cloned())))
     }
 
+    fn version<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<u64, ConfigError>> {
+        ready(Ok(self.state().workspaces.get(workspace).map_or(0, |items| items.version)))
+    }
+
+    fn workspaces(&self) -> BoxFuture<'_, Result<Vec<Workspace>, ConfigError>> {
+        ready(Ok(self.state().workspaces.keys().cloned().collect()))
+    }
+
     fn all<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(u64, Vec<StoredItem>), ConfigError>> {
         ready(Ok(self.items(workspace)))
     }

@@ -35,6 +35,12 @@ pub trait Config: Send + Sync + std::fmt::Debug {
         key: &'a str,
     ) -> BoxFuture<'a, Result<Option<String>, ConfigError>>;
 
+    /// The version of a workspace's configuration: 0 if it never had any.
+    fn version<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<u64, ConfigError>>;
+
+    /// The workspaces that have, or had, a configuration, sorted.
+    fn workspaces(&self) -> BoxFuture<'_, Result<Vec<Workspace>, ConfigError>>;
+
     /// All items of the workspace, sorted, and the version they are.
     fn all<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(u64, Vec<StoredItem>), ConfigError>>;
 

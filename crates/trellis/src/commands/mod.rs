@@ -6,6 +6,7 @@ mod doctor;
 mod resume;
 mod run;
 mod runs;
+mod serve;
 mod sparql;
 mod verify;
 
@@ -21,6 +22,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
     check_output(&cli)?;
     match &cli.command {
         Command::Ask(ask) => ask::run(global, ask).await,
+        Command::Serve(serve) => serve::run(global, serve).await,
         Command::Resume { limit } => resume::run(global, limit).await,
         Command::Runs(runs) => runs::run(&App::open_existing(global, "runs")?, global, runs).await,
         Command::Run(RunCommand::Show { run, full }) => {

@@ -1,0 +1,143 @@
+//! The services over plain HTTP: one request, one reply.
+//!
+//! What is wrong with a request as such has a status of its own. What a service refuses is told with 200 and an
+//! error object, because the stock client looks at nothing else.
+
+use crate::Gateway;
+use crate::access::Identity;
+use crate::call::Call;
+use crate::services::Service;
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use trellis_domain::{Flow, Workspace};
+
+/// A refusal with a status, as the original's gateway words it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Denied(pub(crate) StatusCode, pub(crate) String);
+
+impl Denied {
+    pub(crate) fn new(status: StatusCode, reason: impl Into<String>) -> Self {
+        Self(status, reason.into())
+    }
+
+    pub(crate) fn unknown_workspace() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "workspace not found")
+    }
+}
+
+impl IntoResponse for Denied {
+    fn into_response(self) -> Response {
+        (self.0, Json(json!({"error": self.1}))).into_response()
+    }
+}
+
+/// `POST /api/v1/{kind}`: a service of a workspace.
+pub(crate) async fn workspace_service(
+    State(gateway): State<Arc<Gateway>>,
+    Path(kind): Path<String>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Denied> {
+    let identity = identify(&gateway, &headers)?;
+    let request = read_object(body)?;
+    let service = Service::of_workspace(&kind).ok_or_else(unknown_kind)?;
+    let workspace = workspace_of(&gateway, &identity, &request).await?;
+    Ok(answer(&gateway, service, Call { identity, workspace, flow: None, request }).await)
+}
+
+/// `POST /api/v1/flow/{flow}/service/{kind}`: a service of a flow.
+pub(crate) async fn flow_service(
+    State(gateway): State<Arc<Gateway>>,
+    Path((flow, kind)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Denied> {
+    let identity = identify(&gateway, &headers)?;
+    let request = read_object(body)?;
+    let service = Service::of_flow(&kind).ok_or_else(unknown_kind)?;
+    let workspace = workspace_of(&gateway, &identity, &request).await?;
+    let flow = Flow::new(&flow).map_err(|error| Denied::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+    Ok(answer(&gateway, service, Call { identity, workspace, flow: Some(flow), request }).await)
+}
+
+async fn answer(gateway: &Gateway, service: Service, call: Call) -> Response {
+    match service.answer(gateway, call).await {
+        Ok(reply) => Json(reply).into_response(),
+        Err(refusal) if refusal.is_about_operation() => {
+            Denied::new(StatusCode::BAD_REQUEST, refusal.message).into_response()
+        }
+        Err(refusal) => Json(json!({"error": refusal.object()})).into_response(),
+    }
+}
+
+/// `POST /api/v1/auth/…`: there are no passwords to log in with, and nothing to bootstrap.
+pub(crate) async fn auth(Path(what): Path<String>) -> Result<Response, Denied> {
+    match what.as_str() {
+        "bootstrap-status" => Ok(Json(json!({"bootstrap_available": false})).into_response()),
+        "login" | "bootstrap" | "change-password" => {
+            Err(Denied::new(StatusCode::UNAUTHORIZED, "auth failure: this server knows tokens only, not passwords"))
+        }
+        _ => Err(unknown_kind()),
+    }
+}
+
+/// Who is asking, by the bearer token.
+pub(crate) fn identify(gateway: &Gateway, headers: &HeaderMap) -> Result<Identity, Denied> {
+    let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let token = given.strip_prefix("Bearer ").unwrap_or_default().trim();
+    gateway.access.identify(token).ok_or_else(|| Denied::new(StatusCode::UNAUTHORIZED, "auth failure"))
+}
+
+/// The body as an object.
+pub(crate) fn read_object(body: Result<Bytes, BytesRejection>) -> Result<Map<String, Value>, Denied> {
+    let body = body.map_err(|error| Denied::new(error.status(), too_large(&error)))?;
+    match serde_json::from_slice(&body) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "body must be an object")),
+        Err(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "invalid json")),
+    }
+}
+
+fn too_large(error: &BytesRejection) -> String {
+    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        let most = crate::bounds::BODY >> 20;
+        format!("the body is larger than {most} MiB; upload large documents in pieces")
+    } else {
+        error.body_text()
+    }
+}
+
+/// The workspace that a body names, or the caller's own.
+pub(crate) async fn workspace_of(
+    gateway: &Gateway,
+    identity: &Identity,
+    request: &Map<String, Value>,
+) -> Result<Workspace, Denied> {
+    match request.get("workspace") {
+        None | Some(Value::Null) => existing(gateway, identity.workspace.clone()).await,
+        Some(Value::String(name)) if name.is_empty() => existing(gateway, identity.workspace.clone()).await,
+        Some(Value::String(name)) => {
+            let workspace = Workspace::new(name).map_err(|_| Denied::unknown_workspace())?;
+            existing(gateway, workspace).await
+        }
+        Some(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "workspace must be a text")),
+    }
+}
+
+pub(crate) async fn existing(gateway: &Gateway, workspace: Workspace) -> Result<Workspace, Denied> {
+    match gateway.has_workspace(&workspace).await {
+        Ok(true) => Ok(workspace),
+        Ok(false) => Err(Denied::unknown_workspace()),
+        Err(error) => Err(Denied::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
+    }
+}
+
+fn unknown_kind() -> Denied {
+    Denied::new(StatusCode::NOT_FOUND, "unknown kind")
+}

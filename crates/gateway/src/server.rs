@@ -1,0 +1,86 @@
+//! The listening socket, the routes and who may use them.
+
+use crate::rest::Denied;
+use crate::{Gateway, bounds, health, rest, socket};
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{get, post};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tower_http::catch_panic::CatchPanicLayer;
+
+/// All routes.
+pub fn router(gateway: Arc<Gateway>) -> Router {
+    Router::new()
+        .route("/api/v1/socket", get(socket::upgrade))
+        .route("/api/v1/{kind}", post(rest::workspace_service))
+        .route("/api/v1/flow/{flow}/service/{kind}", post(rest::flow_service))
+        .route("/api/v1/auth/{what}", post(rest::auth))
+        .route("/healthz", get(health::live))
+        .route("/readyz", get(health::ready))
+        .layer(DefaultBodyLimit::max(bounds::BODY))
+        .layer(middleware::from_fn_with_state(Arc::clone(&gateway), same_site))
+        .layer(CatchPanicLayer::new())
+        .with_state(gateway)
+}
+
+/// A page of another site must not act for whoever looks at it: a browser says where a page comes from. Where no
+/// token is asked for, a name that leads here by a foreign trick is refused too.
+async fn same_site(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Result<Response, Denied> {
+    if is_foreign(&gateway, request.headers()) {
+        return Err(Denied::new(StatusCode::FORBIDDEN, "access denied"));
+    }
+    Ok(next.run(request).await)
+}
+
+fn is_foreign(gateway: &Gateway, headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text(header::HOST).unwrap_or_default();
+    let origin = text(header::ORIGIN).map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
+    origin.is_some_and(|origin| origin != host) || (gateway.loopback_only && !is_loopback(host))
+}
+
+/// Whether a `Host` header names this machine to itself.
+fn is_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    let address: Option<std::net::IpAddr> = name.parse().ok();
+    name.is_empty() || name.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback())
+}
+
+/// A listening socket. It is bound before anything else is opened, so that the address is known.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Server {
+    pub async fn bind(address: &str) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where clients on this machine reach it.
+    pub fn url(&self) -> String {
+        let (address, port) = (self.address.ip(), self.address.port());
+        if address.is_unspecified() { format!("http://localhost:{port}/") } else { format!("http://{}/", self.address) }
+    }
+
+    /// Serves until the gateway closes and all replies are out.
+    pub async fn serve(self, gateway: Arc<Gateway>) -> std::io::Result<()> {
+        let until = Arc::clone(&gateway);
+        axum::serve(self.listener, router(gateway)).with_graceful_shutdown(async move { until.closed().await }).await
+    }
+}

@@ -1,0 +1,130 @@
+//! Questions to agents, as the stock clients ask them.
+
+use crate::Gateway;
+use crate::bounds;
+use crate::call::Call;
+use crate::error::{Fault, Gone, Refusal};
+use crate::outbox::Outbox;
+use serde_json::{Value, json};
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::{AgentRequest, AgentResponse, ErrorInfo, message_type};
+use trellis_domain::{RequestId, RunId, Workspace, gateway as dialect};
+use trellis_orchestrator::accept::{Question, UnknownNames};
+use trellis_orchestrator::dialog::Dialog;
+use trellis_orchestrator::hub::Subscription;
+use trellis_orchestrator::{AcceptError, Item};
+
+/// The kind of all errors of an agent.
+const AGENT_ERROR: &str = "agent-error";
+
+/// The messages of a run as they come, until the dialog is over.
+pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+    let (mut following, streaming) = match begin(gateway, call).await {
+        Ok(begun) => begun,
+        // In the response too, as agents tell of their errors.
+        Err(refusal) => return Ok(outbox.failed(&dialect::response(&failed(&refusal)), &refusal).await?),
+    };
+    let mut dialog = Dialog::new(following.run.clone(), streaming);
+    while !dialog.is_over() {
+        for message in dialog.project(following.next(gateway).await?) {
+            send(message, outbox).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Sends a message, in several frames if it is long.
+async fn send(mut message: AgentResponse, outbox: &Outbox) -> Result<(), Gone> {
+    while message.content.len() > bounds::PIECE {
+        let cut = message.content.floor_char_boundary(bounds::PIECE);
+        let rest = message.content.split_off(cut);
+        let piece = AgentResponse { end_of_message: false, end_of_dialog: false, error: None, ..message.clone() };
+        outbox.more(&dialect::response(&piece)).await?;
+        message.content = rest;
+    }
+    let reply = dialect::response(&message);
+    match &message.error {
+        Some(error) => outbox.failed(&reply, &Refusal::new(AGENT_ERROR, error.message.as_str())).await,
+        None if message.end_of_dialog => outbox.last(&reply).await,
+        None => outbox.more(&reply).await,
+    }
+}
+
+/// The whole answer at once. Beside the last message's own members it has those that the SDK reads.
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+    let (mut following, _) = begin(gateway, call).await?;
+    let mut dialog = Dialog::new(following.run.clone(), false);
+    let (mut thought, mut observation) = (String::new(), String::new());
+    loop {
+        for message in dialog.project(following.next(gateway).await?) {
+            if let Some(error) = message.error {
+                return Err(Refusal::new(AGENT_ERROR, error.message));
+            }
+            if message.end_of_dialog {
+                let mut reply = dialect::response(&message);
+                reply["answer"] = json!(message.content);
+                reply["thought"] = json!(thought);
+                reply["observation"] = json!(observation);
+                return Ok(reply);
+            }
+            match message.message_type.as_str() {
+                message_type::THOUGHT => thought = message.content,
+                message_type::OBSERVATION => observation = message.content,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A run that somebody follows.
+struct Following {
+    workspace: Workspace,
+    run: RunId,
+    subscription: Subscription,
+}
+
+impl Following {
+    async fn next(&mut self, gateway: &Gateway) -> Result<Item, Refusal> {
+        tokio::select! {
+            item = self.subscription.next(&*gateway.orchestrator.ports.journal) => Ok(item?),
+            () = gateway.closed() => {
+                let Self { workspace, run, .. } = self;
+                Err(Refusal::gateway(format!("the server is stopping; the run {run} of workspace {workspace} goes on when it is back")))
+            }
+        }
+    }
+}
+
+/// Accepts the question; from then on the run goes on whoever listens.
+async fn begin(gateway: &Gateway, call: Call) -> Result<(Following, bool), Refusal> {
+    if gateway.is_closing() {
+        return Err(Refusal::stopping());
+    }
+    let scope = call.scope();
+    let request: AgentRequest = serde_json::from_value(Value::Object(call.request))
+        .map_err(|error| Refusal::request(format!("this is not a request to an agent: {error}")))?;
+    let streaming = request.streaming;
+    let ports = &gateway.orchestrator.ports;
+    let request_id = RequestId::new(&ports.world.fresh_id()).map_err(|error| Refusal::gateway(error.to_string()))?;
+    let workspace = scope.workspace.clone();
+    let question =
+        Question { scope, request_id, request, limits: SomeLimits::default(), names: UnknownNames::FallBack };
+    let run = gateway.orchestrator.accept(question).await.map_err(refused)?.run;
+    let subscription = ports.hub.subscribe(&workspace, &run, 0);
+    Ok((Following { workspace, run, subscription }, streaming))
+}
+
+fn refused(error: AcceptError) -> Refusal {
+    Refusal::new(AGENT_ERROR, error.to_string())
+}
+
+fn failed(refusal: &Refusal) -> AgentResponse {
+    AgentResponse {
+        message_type: message_type::ERROR.to_owned(),
+        content: refusal.message.clone(),
+        end_of_message: true,
+        end_of_dialog: true,
+        error: Some(ErrorInfo { kind: AGENT_ERROR.to_owned(), message: refusal.message.clone() }),
+        ..AgentResponse::default()
+    }
+}

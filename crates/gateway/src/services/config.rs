@@ -1,0 +1,108 @@
+//! Configuration items, as the stock clients read and write them.
+
+use crate::Gateway;
+use crate::call::Call;
+use crate::error::Refusal;
+use crate::members::Members;
+use serde_json::{Map, Value, json};
+use trellis_domain::Workspace;
+use trellis_domain::config::StoredItem;
+use trellis_orchestrator::ports::Config;
+
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+    let (config, workspace, members) = (&*gateway.orchestrator.ports.config, &call.workspace, call.members());
+    match members.operation()? {
+        "get" => get(config, workspace, members).await,
+        "put" => put(config, workspace, members).await,
+        "delete" => delete(config, workspace, members).await,
+        "list" => {
+            let (version, items) = of_type(config, workspace, members.required("type")?).await?;
+            let keys: Vec<_> = items.into_iter().map(|item| item.key).collect();
+            Ok(reply(version, &json!([]), &json!(keys), &json!({})))
+        }
+        "getvalues" => {
+            let (version, items) = of_type(config, workspace, members.required("type")?).await?;
+            let values: Vec<_> = items.iter().map(value).collect();
+            Ok(reply(version, &json!(values), &json!([]), &json!({})))
+        }
+        "getvalues-all-ws" => everywhere(config, members.required("type")?).await,
+        "config" => {
+            let (version, items) = config.all(workspace).await?;
+            let mut types: Map<String, Value> = Map::new();
+            for StoredItem { kind, key, value } in items {
+                types.entry(kind).or_insert_with(|| json!({}))[key] = json!(value);
+            }
+            Ok(reply(version, &json!([]), &json!([]), &Value::Object(types)))
+        }
+        _ => Err(Refusal::unknown_operation()),
+    }
+}
+
+/// All members are always there: clients read the one they want without looking.
+fn reply(version: u64, values: &Value, directory: &Value, config: &Value) -> Value {
+    json!({"version": version, "values": values, "directory": directory, "config": config})
+}
+
+fn done() -> Value {
+    reply(0, &json!([]), &json!([]), &json!({}))
+}
+
+fn value(item: &StoredItem) -> Value {
+    json!({"type": item.kind, "key": item.key, "value": item.value})
+}
+
+/// Values in the order in which they are asked for; one that is not there is null.
+async fn get(config: &dyn Config, workspace: &Workspace, members: Members<'_>) -> Result<Value, Refusal> {
+    let version = config.version(workspace).await?;
+    let mut values = Vec::new();
+    for (kind, key) in keys(members)? {
+        let found = config.get(workspace, kind, key).await?;
+        values.push(json!({"type": kind, "key": key, "value": found}));
+    }
+    Ok(reply(version, &json!(values), &json!([]), &json!({})))
+}
+
+async fn put(config: &dyn Config, workspace: &Workspace, members: Members<'_>) -> Result<Value, Refusal> {
+    let item = |members: Members<'_>| -> Result<StoredItem, Refusal> {
+        let (kind, key) = (members.required("type")?.to_owned(), members.required("key")?.to_owned());
+        let missing = || Refusal::request(format!("the value of {kind}/{key} is missing; it must be a text"));
+        let value = members.text("value")?.ok_or_else(missing)?.to_owned();
+        Ok(StoredItem { kind, key, value })
+    };
+    let items: Vec<_> = members.objects("values")?.into_iter().map(item).collect::<Result<_, _>>()?;
+    if !items.is_empty() {
+        config.put(workspace, items).await?;
+    }
+    Ok(done())
+}
+
+async fn delete(config: &dyn Config, workspace: &Workspace, members: Members<'_>) -> Result<Value, Refusal> {
+    for (kind, key) in keys(members)? {
+        config.delete(workspace, kind, key).await?;
+    }
+    Ok(done())
+}
+
+fn keys<'a>(members: Members<'a>) -> Result<Vec<(&'a str, &'a str)>, Refusal> {
+    let key = |key: Members<'a>| Ok((key.required("type")?, key.required("key")?));
+    members.objects("keys")?.into_iter().map(key).collect()
+}
+
+async fn of_type(config: &dyn Config, workspace: &Workspace, kind: &str) -> Result<(u64, Vec<StoredItem>), Refusal> {
+    let (version, mut items) = config.all(workspace).await?;
+    items.retain(|item| item.kind == kind);
+    Ok((version, items))
+}
+
+/// The items of a type in all workspaces, each with its workspace.
+async fn everywhere(config: &dyn Config, kind: &str) -> Result<Value, Refusal> {
+    let mut values = Vec::new();
+    for workspace in config.workspaces().await? {
+        for item in of_type(config, &workspace, kind).await?.1 {
+            let mut value = value(&item);
+            value["workspace"] = json!(workspace.as_str());
+            values.push(value);
+        }
+    }
+    Ok(reply(0, &json!(values), &json!([]), &json!({})))
+}

@@ -1,0 +1,106 @@
+//! The services, by the names that clients know.
+//!
+//! Each has an `answer`: one reply to one request, which is all that REST can carry. Those that have more to say
+//! on a socket have a `stream` as well.
+
+mod agent;
+mod config;
+mod flow;
+mod iam;
+
+use crate::Gateway;
+use crate::call::Call;
+use crate::error::{Fault, Refusal};
+use crate::outbox::Outbox;
+use serde_json::Value;
+
+/// A service that exists, here or at least by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    Agent,
+    Config,
+    Flow,
+    Iam,
+    /// Known to clients, and not offered by this server.
+    Missing(&'static str),
+}
+
+/// Names of flow services that clients may ask for and that this server does not have.
+const MISSING_IN_FLOWS: &[&str] = &[
+    "mcp-tool",
+    "graph-rag",
+    "document-rag",
+    "embeddings",
+    "graph-embeddings",
+    "document-embeddings",
+    "rows",
+    "nlp-query",
+    "structured-query",
+    "structured-diag",
+    "row-embeddings",
+    "reranker",
+    "image-to-text",
+    "cloze",
+    "decision-scoring",
+    "field-extraction",
+    "text-load",
+    "document-load",
+];
+const MISSING_IN_WORKSPACES: &[&str] = &["knowledge"];
+
+impl Service {
+    /// A service of a flow.
+    pub(crate) fn of_flow(name: &str) -> Option<Self> {
+        match name {
+            "agent" => Some(Self::Agent),
+            _ => missing(MISSING_IN_FLOWS, name),
+        }
+    }
+
+    /// A service of a workspace.
+    pub(crate) fn of_workspace(name: &str) -> Option<Self> {
+        match name {
+            "config" => Some(Self::Config),
+            "flow" => Some(Self::Flow),
+            "iam" => Some(Self::Iam),
+            _ => missing(MISSING_IN_WORKSPACES, name),
+        }
+    }
+
+    /// One reply, whole.
+    pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+        check_flow(gateway, &call).await?;
+        match self {
+            Self::Agent => agent::answer(gateway, call).await,
+            Self::Config => config::answer(gateway, call).await,
+            Self::Flow => flow::answer(gateway, call).await,
+            Self::Iam => iam::answer(gateway, call).await,
+            Self::Missing(name) => {
+                Err(Refusal::gateway(format!("the service `{name}` is not available on this server")))
+            }
+        }
+    }
+
+    /// As many replies as there are.
+    pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+        check_flow(gateway, &call).await?;
+        match self {
+            Self::Agent => agent::stream(gateway, call, outbox).await,
+            Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
+                Ok(outbox.last(&self.answer(gateway, call).await?).await?)
+            }
+        }
+    }
+}
+
+/// A flow that is named must be there.
+async fn check_flow(gateway: &Gateway, call: &Call) -> Result<(), Refusal> {
+    match &call.flow {
+        Some(flow) => flow::check(gateway, &call.workspace, flow).await,
+        None => Ok(()),
+    }
+}
+
+fn missing(names: &[&'static str], name: &str) -> Option<Service> {
+    names.iter().find(|known| **known == name).map(|name| Service::Missing(name))
+}

@@ -1,0 +1,226 @@
+//! `/api/v1/socket`: many requests at once on one WebSocket.
+//!
+//! The first frame says who is there. Each request is a task of its own; their replies share one bounded
+//! channel to the writer. When the connection ends, the tasks end, and the runs they followed go on.
+
+use crate::Gateway;
+use crate::access::Identity;
+use crate::bounds;
+use crate::call::Call;
+use crate::error::{Fault, Refusal};
+use crate::outbox::Outbox;
+use crate::services::Service;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::response::Response;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use trellis_domain::{Flow, Workspace};
+
+/// Buffers of a connection that says nothing. The library's own are 128 KiB each way.
+const BUFFER: usize = 4 * 1024;
+/// A peer that said nothing for this long is asked whether it is still there, and given as long to answer.
+const QUIET: Duration = Duration::from_secs(60);
+/// How long the last replies may take to be sent.
+const PARTING: Duration = Duration::from_secs(5);
+
+pub(crate) async fn upgrade(State(gateway): State<Arc<Gateway>>, upgrade: WebSocketUpgrade) -> Response {
+    upgrade
+        .max_message_size(bounds::BODY)
+        .max_frame_size(bounds::BODY)
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(BUFFER)
+        .on_upgrade(move |socket| Connection::serve(gateway, socket))
+}
+
+/// One connection.
+struct Connection {
+    gateway: Arc<Gateway>,
+    /// Who is there, once that is known.
+    identity: Option<Identity>,
+    replies: mpsc::Sender<String>,
+    tasks: JoinSet<()>,
+}
+
+impl Connection {
+    async fn serve(gateway: Arc<Gateway>, socket: WebSocket) {
+        let (sink, stream) = socket.split();
+        let (replies, unsent) = mpsc::channel(bounds::UNREAD);
+        let (pings, asked) = mpsc::channel(1);
+        let writer = tokio::spawn(write(sink, unsent, asked));
+        let closing = Arc::clone(&gateway);
+        let mut connection = Self { gateway, identity: None, replies, tasks: JoinSet::new() };
+        tokio::select! {
+            () = connection.read(stream, pings) => {}
+            () = closing.closed() => connection.finish().await,
+        }
+        // Dropping the connection ends its tasks and, with the last sender, the writer; a peer that does not read
+        // is not waited for.
+        drop(connection);
+        let stop = writer.abort_handle();
+        if tokio::time::timeout(PARTING, writer).await.is_err() {
+            stop.abort();
+        }
+    }
+
+    /// Lets what is nearly done say so before the socket closes.
+    async fn finish(&mut self) {
+        while self.tasks.join_next().await.is_some() {}
+    }
+
+    async fn read(&mut self, mut stream: SplitStream<WebSocket>, pings: mpsc::Sender<()>) {
+        let mut asked = false;
+        loop {
+            let frame = tokio::select! {
+                frame = tokio::time::timeout(QUIET, stream.next()) => frame,
+                // Tasks that have ended make room.
+                Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => continue,
+            };
+            let text = match frame {
+                Err(_) if asked => return,
+                Err(_) => {
+                    asked = true;
+                    // One that waits already will do.
+                    pings.try_send(()).ok();
+                    continue;
+                }
+                Ok(None | Some(Err(_))) => return,
+                Ok(Some(Ok(Message::Text(text)))) => Bytes::from(text),
+                Ok(Some(Ok(Message::Binary(bytes)))) => bytes,
+                Ok(Some(Ok(Message::Close(_)))) => return,
+                Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {
+                    asked = false;
+                    continue;
+                }
+            };
+            asked = false;
+            if self.frame(&text).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Handles one frame. An error means that the writer is gone.
+    async fn frame(&mut self, text: &[u8]) -> Result<(), crate::error::Gone> {
+        let Ok(Value::Object(mut frame)) = serde_json::from_slice(text) else {
+            return self.refuse(None, &Refusal::new("error", "Bad message: a frame must be a JSON object")).await;
+        };
+        if frame.get("type").and_then(Value::as_str) == Some("auth") {
+            return self.authenticate(&frame).await;
+        }
+        let id = frame.remove("id").filter(|id| !id.is_null());
+        let Some(identity) = self.identity.clone() else {
+            return self.refuse(id, &Refusal::new("auth-required", "auth failure")).await;
+        };
+        if self.tasks.len() >= bounds::OUTSTANDING {
+            let most = bounds::OUTSTANDING;
+            let full =
+                format!("{most} requests of this connection are unanswered; wait for one or open another connection");
+            return self.refuse(id, &Refusal::gateway(full)).await;
+        }
+        let (gateway, outbox) = (Arc::clone(&self.gateway), Outbox::new(id, self.replies.clone()));
+        self.tasks.spawn(async move {
+            let serve = async {
+                let (service, call) = addressed(&gateway, identity, frame, outbox.has_id()).await?;
+                service.stream(&gateway, call, &outbox).await
+            };
+            let served = tokio::select! {
+                // What has an end to tell tells it, also when the server is about to stop.
+                biased;
+                served = serve => served,
+                () = gateway.closed() => Err(Refusal::stopping().into()),
+            };
+            if let Err(Fault::Refused(refusal)) = served {
+                // If nobody reads it any more, so be it.
+                outbox.refuse(&refusal).await.ok();
+            }
+        });
+        Ok(())
+    }
+
+    /// `{"type": "auth", "token": …}`: at the beginning, and whenever the credential changes.
+    async fn authenticate(&mut self, frame: &Map<String, Value>) -> Result<(), crate::error::Gone> {
+        let token = frame.get("token").and_then(Value::as_str).unwrap_or_default();
+        self.identity = self.gateway.access.identify(token);
+        let reply = match &self.identity {
+            Some(identity) => json!({"type": "auth-ok", "default_workspace": identity.workspace.as_str()}),
+            None => {
+                json!({"type": "auth-failed", "error": "this server does not know the token; set TRUSTGRAPH_TOKEN"})
+            }
+        };
+        self.replies.send(reply.to_string()).await.map_err(|_| crate::error::Gone)
+    }
+
+    async fn refuse(&self, id: Option<Value>, refusal: &Refusal) -> Result<(), crate::error::Gone> {
+        Outbox::new(id, self.replies.clone()).refuse(refusal).await
+    }
+}
+
+/// Which service a frame is for, and what it is asked.
+async fn addressed(
+    gateway: &Gateway,
+    identity: Identity,
+    mut frame: Map<String, Value>,
+    has_id: bool,
+) -> Result<(Service, Call), Refusal> {
+    let bad = |what: &str| Refusal::new("error", format!("Bad message: {what}"));
+    if !has_id {
+        return Err(bad("the member `id` is missing"));
+    }
+    let request = match frame.remove("request") {
+        Some(Value::Object(request)) => request,
+        Some(_) => return Err(bad("the member `request` must be an object")),
+        None => return Err(bad("the member `request` is missing")),
+    };
+    let text = |name: &str| match frame.get(name) {
+        None | Some(Value::Null) => Ok(""),
+        Some(Value::String(text)) => Ok(text.as_str()),
+        Some(_) => Err(bad(&format!("the member `{name}` must be a text"))),
+    };
+    let unknown = || Refusal::new("unknown-service", "unknown service");
+    let (service, flow) = match text("flow")? {
+        "" => (Service::of_workspace(text("service")?).ok_or_else(unknown)?, None),
+        flow => {
+            let named = Flow::new(flow).map_err(|error| Refusal::new("error", error.to_string()))?;
+            (Service::of_flow(text("service")?).ok_or_else(unknown)?, Some(named))
+        }
+    };
+    let nowhere = || Refusal::new("workspace-not-found", "workspace not found");
+    let workspace = match text("workspace")? {
+        "" => identity.workspace.clone(),
+        name => Workspace::new(name).map_err(|_| nowhere())?,
+    };
+    if !gateway.has_workspace(&workspace).await? {
+        return Err(nowhere());
+    }
+    Ok((service, Call { identity, workspace, flow, request }))
+}
+
+/// Writes replies until nobody has any left, or the peer is gone.
+async fn write(
+    mut sink: SplitSink<WebSocket, Message>,
+    mut replies: mpsc::Receiver<String>,
+    mut pings: mpsc::Receiver<()>,
+) {
+    loop {
+        let message = tokio::select! {
+            reply = replies.recv() => match reply {
+                Some(text) => Message::Text(text.into()),
+                None => break,
+            },
+            Some(()) = pings.recv() => Message::Ping(Bytes::new()),
+        };
+        if sink.send(message).await.is_err() {
+            return;
+        }
+    }
+    let goodbye = CloseFrame { code: close_code::AWAY, reason: "the server is stopping".into() };
+    // The peer may be gone already.
+    drop(sink.send(Message::Close(Some(goodbye))).await);
+}

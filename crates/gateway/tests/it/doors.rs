@@ -1,0 +1,64 @@
+//! Who is let in, and where.
+
+use crate::house::{House, Socket};
+use serde_json::json;
+use trellis_domain::Workspace;
+use trellis_gateway::{Access, Identity, Token};
+
+async fn guarded() -> House {
+    let alice = Identity { user: "alice".to_owned(), workspace: Workspace::default() };
+    House::with(Access::Tokens(vec![(Token::new("tg_secret"), alice)])).await
+}
+
+#[tokio::test]
+async fn nothing_is_served_on_a_socket_before_its_owner_is_known() {
+    let house = guarded().await;
+    let mut socket = Socket::connect(&house.address, &[]).await.unwrap();
+    socket.ask("1", &json!({}), true).await;
+    let refused = json!({"message": "auth failure", "type": "auth-required"});
+    assert_eq!(socket.next().await, json!({"id": "1", "error": refused, "complete": true}));
+    socket.send(json!({"type": "auth", "token": "wrong"})).await;
+    assert_eq!(socket.next().await["type"], "auth-failed");
+    socket.ask("2", &json!({}), true).await;
+    assert_eq!(socket.next().await["error"]["type"], "auth-required");
+    socket.send(json!({"type": "auth", "token": "tg_secret"})).await;
+    assert_eq!(socket.next().await["type"], "auth-ok");
+    socket.ask("3", &json!({"answer": "welcome"}), false).await;
+    assert_eq!(socket.replies().await.pop().unwrap()["response"]["content"], "welcome");
+}
+
+#[tokio::test]
+async fn rest_wants_the_token_too() {
+    let house = guarded().await;
+    let body = json!({"operation": "whoami"}).to_string();
+    for header in ["", "Authorization: Bearer wrong\r\n", "Authorization: tg_secret\r\n"] {
+        let reply = house.http("POST", "/api/v1/iam", header, body.as_bytes()).await;
+        assert_eq!(reply, (401, json!({"error": "auth failure"})));
+    }
+    let (status, reply) =
+        house.http("POST", "/api/v1/iam", "Authorization: Bearer tg_secret\r\n", body.as_bytes()).await;
+    assert_eq!((status, &reply["user"]["username"]), (200, &json!("alice")));
+}
+
+#[tokio::test]
+async fn a_page_of_another_site_cannot_use_the_server() {
+    let house = House::open().await;
+    let evil = [("origin", "https://evil.example")];
+    assert!(Socket::connect(&house.address, &evil).await.err().unwrap().contains("403"));
+    let own = format!("http://{}", house.address);
+    assert!(Socket::connect(&house.address, &[("origin", &own)]).await.is_ok());
+    let body = br#"{"operation":"whoami"}"#;
+    let (status, _) = house.http("POST", "/api/v1/iam", "Origin: null\r\n", body).await;
+    assert_eq!(status, 403);
+    let (status, _) = house.http("POST", "/api/v1/iam", "Host: rebound.example:8888\r\n", body).await;
+    assert_eq!(status, 403, "a foreign name that leads here is no way in");
+    let (status, _) = house.http("POST", "/api/v1/iam", "Host: localhost:8888\r\n", body).await;
+    assert_eq!(status, 200);
+}
+
+#[tokio::test]
+async fn health_and_readiness_tell_apart_living_from_serving() {
+    let house = House::open().await;
+    assert_eq!(house.http("GET", "/healthz", "", b"").await, (200, json!({"status": "ok"})));
+    assert_eq!(house.http("GET", "/readyz", "", b"").await, (200, json!({"status": "ready", "open_runs": 0})));
+}

@@ -1,0 +1,117 @@
+//! The server: workers, gateway, and how they stop.
+
+use crate::app::{self, App};
+use crate::cli::{Global, Serve};
+use crate::failure::{Exit, Failure};
+use crate::limits;
+use crate::seeds;
+use crate::serving::{Interrupt, Serving};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use trellis_domain::Workspace;
+use trellis_gateway::{Access, Founder, Gateway, Identity, Server, Token};
+use trellis_orchestrator::library::RecordLibrary;
+use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Journal};
+
+pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure> {
+    let operator = limits::of_operator(global, &serve.limit)?;
+    let models = app::models(global)?;
+    let access = access(serve)?;
+    let mut interrupt = Interrupt::new()?;
+    // Before the folder is opened: its lock names the address.
+    let server = Server::bind(&serve.listen).await.map_err(|error| cannot_listen(serve, &error))?;
+    let loopback_only = server.address().ip().is_loopback();
+    if !loopback_only && matches!(access, Access::Open) && !serve.no_auth {
+        return Err(Failure::usage(format!(
+            "{} can be reached from other machines and no token is set; set TRELLIS_TOKEN, name a file with --tokens, \
+             or say --no-auth",
+            serve.listen
+        )));
+    }
+    let url = server.url();
+    let app = App::open_to_serve(global, url.clone()).await?;
+    let orchestrator = app.orchestrator(operator, models);
+    let (close, closing) = watch::channel(false);
+    let gateway = Arc::new(Gateway {
+        orchestrator: Arc::clone(&orchestrator),
+        library: Arc::new(RecordLibrary::new(Arc::clone(&app.store.journal) as _)),
+        access,
+        founder: Arc::new(Seeds(Arc::clone(&app.store.config) as _)),
+        loopback_only: loopback_only && !serve.no_auth,
+        closing,
+    });
+    let mut workers = Serving::start(&orchestrator);
+    let open = app.store.journal.open_runs();
+    tracing::info!(%url, data = %app.store.path().display(), open_runs = open, "serving");
+    let mut http = tokio::spawn(server.serve(gateway));
+    let stopped = tokio::select! {
+        () = interrupt.received() => Ok(()),
+        failure = workers.store_failure() => Err(failure),
+        ended = &mut http => Err(Failure::unexpected(format!("the server ended by itself: {ended:?}"))),
+    };
+    tracing::info!("stopping: nothing new is accepted, calls in flight are finished");
+    close.send_replace(true);
+    workers.drain_within(Duration::from_secs(serve.drain), &mut interrupt).await?;
+    // What clients have not read by then they read again when the server is back.
+    tokio::select! {
+        _ = &mut http => {}
+        () = tokio::time::sleep(PARTING) => http.abort(),
+        () = interrupt.received() => http.abort(),
+    }
+    let open = app.store.journal.open_runs();
+    tracing::info!(open_runs = open, "stopped");
+    stopped.map(|()| Exit::Ok)
+}
+
+/// How long clients may take to read their last replies.
+const PARTING: Duration = Duration::from_secs(5);
+
+fn cannot_listen(serve: &Serve, error: &std::io::Error) -> Failure {
+    Failure::usage(format!(
+        "cannot listen at {}: {error}; choose another address with --listen, such as 127.0.0.1:8889",
+        serve.listen
+    ))
+}
+
+/// The users of the file, else the one token of the environment, else nobody is asked.
+fn access(serve: &Serve) -> Result<Access, Failure> {
+    let admin =
+        |token: String| (Token::new(token), Identity { user: "admin".to_owned(), workspace: Workspace::default() });
+    if let Some(file) = &serve.tokens {
+        return read_tokens(file).map(Access::Tokens).map_err(Failure::usage);
+    }
+    let token = std::env::var("TRELLIS_TOKEN").ok().filter(|token| !token.is_empty());
+    Ok(token.map_or(Access::Open, |token| Access::Tokens(vec![admin(token)])))
+}
+
+fn read_tokens(file: &Path) -> Result<Vec<(Token, Identity)>, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.trim()));
+    let users = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).map(|(number, line)| {
+        let wrong = |what: &str| format!("{}: line {number}: {what}", file.display());
+        let mut words = line.split_whitespace();
+        let (Some(user), Some(token)) = (words.next(), words.next()) else {
+            return Err(wrong("write NAME TOKEN, and a workspace if it is not `default`"));
+        };
+        let workspace = words.next().map_or_else(|| Ok(Workspace::default()), Workspace::new);
+        let workspace = workspace.map_err(|error| wrong(&error.to_string()))?;
+        Ok((Token::new(token), Identity { user: user.to_owned(), workspace }))
+    });
+    let users: Vec<_> = users.collect::<Result<_, _>>()?;
+    if users.is_empty() {
+        return Err(format!("{} names no user; write a line NAME TOKEN for each", file.display()));
+    }
+    Ok(users)
+}
+
+/// New workspaces start with our seeds.
+#[derive(Debug)]
+struct Seeds(Arc<dyn Config>);
+
+impl Founder for Seeds {
+    fn found<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(), ConfigError>> {
+        Box::pin(async move { seeds::apply(&*self.0, workspace).await.map(drop) })
+    }
+}
