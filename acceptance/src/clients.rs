@@ -66,12 +66,15 @@ impl Clients {
 }
 
 impl Output {
+    fn tells_an_error(&self) -> bool {
+        let words = ["Exception:", "Traceback (most recent call last)", "Error:"];
+        self.stdout.lines().chain(self.stderr.lines()).any(|line| words.iter().any(|word| line.starts_with(word)))
+    }
+
     /// That the client got what it wanted: it ended well and speaks of no exception, which most of them only print.
     #[track_caller]
     pub fn ok(self) -> Self {
-        let said = format!("{}{}", self.stdout, self.stderr);
-        let trouble = !self.succeeded || ["Exception", "Traceback", "Error:"].iter().any(|word| said.contains(word));
-        assert!(!trouble, "`{}` failed:\n{self}", self.command);
+        assert!(self.succeeded && !self.tells_an_error(), "`{}` failed:\n{self}", self.command);
         self
     }
 
@@ -82,7 +85,7 @@ impl Output {
         let stumbled = ["Traceback", "TypeError", "KeyError", "object is not", "indices must be", "NoneType"];
         let stumbled = stumbled.iter().find(|word| said.contains(**word));
         assert!(stumbled.is_none(), "`{}` stumbled over the reply:\n{self}", self.command);
-        assert!(said.contains("Exception") || said.contains("Error:"), "`{}` told no error:\n{self}", self.command);
+        assert!(self.tells_an_error(), "`{}` told no error:\n{self}", self.command);
         assert!(said.contains(words), "`{}` did not say {words:?}:\n{self}", self.command);
         self
     }

@@ -18,7 +18,7 @@ pub(crate) struct Trellis {
     pub(crate) url: String,
     log: Log,
     _child: Child,
-    _data: TempDir,
+    _folder: TempDir,
 }
 
 /// What the program said so far.
@@ -27,17 +27,19 @@ type Log = Arc<Mutex<Vec<String>>>;
 impl Trellis {
     /// Starts the program and waits until it tells its address.
     pub(crate) async fn start(model: &str, model_url: &str, environment: &[(&str, &str)]) -> Self {
-        let data = TempDir::new().expect("a temporary folder can be made");
+        let folder = TempDir::new().expect("a temporary folder can be made");
+        let settings = folder.path().join("settings.toml");
+        std::fs::write(&settings, "").expect("a temporary folder can be written to");
         let mut child = Command::new(program())
             .args(["serve", "--listen", "127.0.0.1:0"])
-            .env("TRELLIS_DATA", data.path())
+            .env("TRELLIS_DATA", folder.path().join("data"))
             .env("OPENAI_BASE_URL", model_url)
-            .env("OPENAI_API_KEY", "scripted")
+            .env("OPENAI_API_KEY", "sk-acceptance-0123456789")
             .env("OPENAI_MODEL", model)
             .env("NO_PROXY", "*")
             .env("NO_COLOR", "1")
-            .env("TRELLIS_SETTINGS", data.path().join("none.toml"))
-            .env("RUST_LOG", "info")
+            .env("TRELLIS_SETTINGS", settings)
+            .env_remove("RUST_LOG")
             .env_remove("ANTHROPIC_API_KEY")
             .env_remove("OLLAMA_HOST")
             .env_remove("TRELLIS_MODEL")
@@ -56,7 +58,7 @@ impl Trellis {
         let told = tokio::time::timeout(PATIENCE, address.wait_for(Option::is_some)).await;
         let url = told.ok().and_then(Result::ok).and_then(|address| address.clone());
         let url = url.unwrap_or_else(|| panic!("`trellis serve` told no address:\n{}", text(&log)));
-        Self { url, log, _child: child, _data: data }
+        Self { url, log, _child: child, _folder: folder }
     }
 }
 

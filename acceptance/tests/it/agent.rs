@@ -53,7 +53,7 @@ async fn thoughts_and_observations_are_shown_to_whoever_wants_them() {
 async fn the_cost_of_an_answer_is_told() {
     let stage = Stage::open().await;
     let told = stage.tg("tg-invoke-agent", &["-q", "Who was Ada?", "--show-usage"]).await.ok();
-    let told = told.notes(&["Input tokens: ", "Output tokens: ", &format!("Model: {MODEL}")]);
+    let told = told.notes(&["Input tokens: ", "Output tokens: ", "Model: ", MODEL]);
     assert!(!told.stderr.contains("None"), "{told}");
 }
 

@@ -13,7 +13,7 @@ async fn a_prompt_is_set_shown_and_invoked() {
         let arguments = [&["greet", "name=Ada", "--show-usage"], more].concat();
         let told = stage.tg("tg-invoke-prompt", &arguments).await.ok();
         let told = told.says(&["Scripted reply to: Say hello to Ada."]);
-        told.notes(&["Input tokens: ", &format!("Model: {MODEL}")]);
+        told.notes(&["Input tokens: ", "Model: ", MODEL]);
     }
 }
 
@@ -55,7 +55,7 @@ async fn the_language_model_answers_directly() {
         let arguments = [&["Be brief.", "What is 2 + 2?", "--show-usage"], more].concat();
         let told = stage.tg("tg-invoke-llm", &arguments).await.ok();
         let told = told.says(&["Scripted reply to: What is 2 + 2?"]);
-        let told = told.notes(&["Output tokens: ", &format!("Model: {MODEL}")]);
+        let told = told.notes(&["Output tokens: ", "Model: ", MODEL]);
         assert!(!told.stderr.contains("None"), "{told}");
     }
 }

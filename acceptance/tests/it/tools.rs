@@ -46,11 +46,13 @@ async fn the_seeded_tools_are_shown() {
 
 #[tokio::test]
 #[ignore = "needs the stock clients: run `cargo xtask test`"]
-async fn a_tool_without_description_is_refused_in_words() {
+async fn a_tool_without_description_is_still_a_tool() {
     let stage = Stage::open().await;
-    let tool = ["--id", "bare", "--name", "bare", "--type", "text-completion"];
-    stage.tg("tg-set-tool", &tool).await.refused("description");
-    stage.tg("tg-show-tools", &[]).await.ok();
+    let tool = ["--id", "bare", "--name", "bare-tool", "--type", "text-completion"];
+    stage.tg("tg-set-tool", &tool).await.ok().says(&["Tool set."]);
+    stage.tg("tg-show-tools", &[]).await.ok().says(&["bare-tool"]);
+    let used = stage.tg("tg-invoke-agent", &["-q", "Ask bare-tool", "-v", "-p", "react"]).await.ok();
+    used.says(&["bare-tool first", "💡", "Scripted reply to"]);
 }
 
 #[tokio::test]
