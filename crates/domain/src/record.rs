@@ -49,7 +49,8 @@ pub struct Header {
     pub time: Timestamp,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+/// One record. As JSON it is an object of header and body, with all texts in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub header: Header,
     pub body: Body,

@@ -1,18 +1,36 @@
 //! Whether the server lives, and whether it takes questions.
 
 use crate::Gateway;
+use crate::docs::Refused;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The process answers.
+/// Whether the process lives
+#[utoipa::path(
+    get, path = "/healthz", tag = "health", operation_id = "live",
+    responses(
+        (status = 200, description = "It does", body = Object),
+        (status = 403, description = "From a page of another site", body = Refused),
+    ),
+)]
 pub(crate) async fn live() -> Json<Value> {
     Json(json!({"status": "ok"}))
 }
 
-/// Questions are taken: the store answers, and the server is not about to stop.
+/// Whether questions are taken
+///
+/// The store answers, and the server is not about to stop.
+#[utoipa::path(
+    get, path = "/readyz", tag = "health", operation_id = "ready",
+    responses(
+        (status = 200, description = "They are", body = Object),
+        (status = 403, description = "From a page of another site", body = Refused),
+        (status = 503, description = "The server is stopping, or its store fails", body = Object),
+    ),
+)]
 pub(crate) async fn ready(State(gateway): State<Arc<Gateway>>) -> (StatusCode, Json<Value>) {
     if gateway.is_closing() {
         return (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "stopping"})));

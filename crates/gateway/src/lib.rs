@@ -8,11 +8,13 @@
 mod access;
 mod bounds;
 mod call;
+mod docs;
 mod error;
 mod health;
 mod members;
 mod outbox;
 mod rest;
+mod runs;
 mod server;
 mod services;
 mod socket;

@@ -6,6 +6,7 @@
 use crate::Gateway;
 use crate::access::Identity;
 use crate::call::Call;
+use crate::docs::Refused;
 use crate::services::Service;
 use axum::Json;
 use axum::body::Bytes;
@@ -37,7 +38,24 @@ impl IntoResponse for Denied {
     }
 }
 
-/// `POST /api/v1/{kind}`: a service of a workspace.
+/// Ask a service of a workspace
+///
+/// As stock TrustGraph clients do: `config`, `librarian`, `flow` and so on, each with its own members. The member
+/// `workspace` names the workspace.
+#[utoipa::path(
+    post, path = "/api/v1/{kind}", tag = "compatible", operation_id = "askWorkspaceService",
+    params(("kind" = String, Path, description = "The name of the service")),
+    request_body(content = Object, content_type = "application/json"),
+    responses(
+        (status = 200, description = "The reply, or an object with the `error` that the service had", body = Object),
+        (status = 400, description = "The body is no JSON object, or a name is none", body = Refused),
+        (status = 401, description = "No token, or one that nobody knows", body = Refused),
+        (status = 403, description = "From a page of another site", body = Refused),
+        (status = 404, description = "No such service or workspace", body = Refused),
+        (status = 413, description = "The body is too large", body = Refused),
+        (status = 503, description = "The store fails", body = Refused),
+    ),
+)]
 pub(crate) async fn workspace_service(
     State(gateway): State<Arc<Gateway>>,
     Path(kind): Path<String>,
@@ -51,7 +69,27 @@ pub(crate) async fn workspace_service(
     Ok(answer(&gateway, service, Call { identity, workspace, flow: None, request }).await)
 }
 
-/// `POST /api/v1/flow/{flow}/service/{kind}`: a service of a flow.
+/// Ask a service of a flow
+///
+/// As stock TrustGraph clients do: `agent`, `prompt`, `triples` and so on, each with its own members. Replies come
+/// whole; the socket streams them.
+#[utoipa::path(
+    post, path = "/api/v1/flow/{flow}/service/{kind}", tag = "compatible", operation_id = "askFlowService",
+    params(
+        ("flow" = String, Path, description = "The flow, usually `default`"),
+        ("kind" = String, Path, description = "The name of the service"),
+    ),
+    request_body(content = Object, content_type = "application/json"),
+    responses(
+        (status = 200, description = "The reply, or an object with the `error` that the service had", body = Object),
+        (status = 400, description = "The body is no JSON object, or a name is none", body = Refused),
+        (status = 401, description = "No token, or one that nobody knows", body = Refused),
+        (status = 403, description = "From a page of another site", body = Refused),
+        (status = 404, description = "No such service or workspace", body = Refused),
+        (status = 413, description = "The body is too large", body = Refused),
+        (status = 503, description = "The store fails", body = Refused),
+    ),
+)]
 pub(crate) async fn flow_service(
     State(gateway): State<Arc<Gateway>>,
     Path((flow, kind)): Path<(String, String)>,

@@ -1,12 +1,13 @@
 //! The listening socket, the routes and who may use them.
 
 use crate::rest::Denied;
-use crate::{Gateway, bounds, health, rest, socket};
+use crate::runs::{self, Fault};
+use crate::{Gateway, bounds, docs, health, rest, socket};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/v1/auth/{what}", post(rest::auth))
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
+        .merge(docs::routes())
         .layer(DefaultBodyLimit::max(bounds::BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&gateway), same_site))
         .layer(CatchPanicLayer::new())
@@ -30,11 +32,14 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
 
 /// A page of another site must not act for whoever looks at it: a browser says where a page comes from. Where no
 /// token is asked for, a name that leads here by a foreign trick is refused too.
-async fn same_site(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Result<Response, Denied> {
-    if is_foreign(&gateway, request.headers()) {
-        return Err(Denied::new(StatusCode::FORBIDDEN, "access denied"));
+async fn same_site(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Response {
+    if !is_foreign(&gateway, request.headers()) {
+        return next.run(request).await;
     }
-    Ok(next.run(request).await)
+    if request.uri().path().starts_with(runs::ROOT) {
+        return Fault::forbidden().into_response();
+    }
+    Denied::new(StatusCode::FORBIDDEN, "access denied").into_response()
 }
 
 fn is_foreign(gateway: &Gateway, headers: &HeaderMap) -> bool {

@@ -7,6 +7,7 @@ use crate::Gateway;
 use crate::access::Identity;
 use crate::bounds;
 use crate::call::Call;
+use crate::docs::Refused;
 use crate::error::{Fault, Refusal};
 use crate::outbox::Outbox;
 use crate::services::Service;
@@ -30,6 +31,19 @@ const QUIET: Duration = Duration::from_secs(60);
 /// How long the last replies may take to be sent.
 const PARTING: Duration = Duration::from_secs(5);
 
+/// Open a socket
+///
+/// A WebSocket for many requests at once, as stock TrustGraph clients speak it: first `{"type": "auth", "token": …}`,
+/// then frames with `id`, `service`, `flow`, `workspace` and `request`. Replies stream under the id.
+#[utoipa::path(
+    get, path = "/api/v1/socket", tag = "compatible", operation_id = "openSocket",
+    responses(
+        (status = 101, description = "The connection is a WebSocket now"),
+        (status = 400, description = "This is no WebSocket handshake", body = String, content_type = "text/plain"),
+        (status = 403, description = "From a page of another site", body = Refused),
+        (status = 426, description = "The connection cannot be upgraded", body = String, content_type = "text/plain"),
+    ),
+)]
 pub(crate) async fn upgrade(State(gateway): State<Arc<Gateway>>, upgrade: WebSocketUpgrade) -> Response {
     upgrade
         .max_message_size(bounds::BODY)

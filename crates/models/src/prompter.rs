@@ -8,9 +8,10 @@ use serde_json::Map;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Hash;
+use trellis_domain::config::PromptReply as Expected;
 use trellis_domain::record::{FailedAttempt, PromptUse};
 use trellis_orchestrator::ports::{
-    BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink, World,
+    BoxFuture, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink, World,
 };
 
 /// How often a request is sent at most.
@@ -66,9 +67,18 @@ impl TemplatePrompter {
 
     async fn answer(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
         let (request, prompt) = self.request(call)?;
+        self.send(request, prompt, sink).await
+    }
+
+    async fn send(
+        &self,
+        request: ModelRequest,
+        prompt: PromptUse,
+        sink: &mut dyn ReplySink,
+    ) -> Result<PromptReply, PromptError> {
         // Before the call, so that a broken schema is found before anything is paid for.
         let reader = ReplyReader::new(&request.prompt, &request.expected)?;
-        let (reply, ms, failures) = self.complete(&request, sink).await?;
+        let (reply, ms, failures) = self.ask_in_order(&request, sink).await?;
         let ModelReply { text: raw, model, in_token, out_token, enforced, cut_short } = reply;
         let content = reader.read(&raw);
         // A server may say yes to a schema and overlook it: the reply is the proof.
@@ -94,7 +104,7 @@ impl TemplatePrompter {
     }
 
     /// Asks the models in their order until one answers.
-    async fn complete(
+    async fn ask_in_order(
         &self,
         request: &ModelRequest,
         sink: &mut dyn ReplySink,
@@ -146,6 +156,17 @@ impl TemplatePrompter {
     }
 }
 
+/// A text that needs no template.
+fn as_it_stands(call: Completion) -> (ModelRequest, PromptUse) {
+    let Completion { scope: _, settings: _, system, prompt: user, schema, json, labels } = call;
+    let expected = if json || schema.is_some() { Expected::Json { schema } } else { Expected::Text };
+    let sent = Hash::of_parts([system.as_bytes(), user.as_bytes()]);
+    let prompt = PromptUse { id: Completion::ID.to_owned(), template: None, sent: Some(sent) };
+    let request =
+        ModelRequest { system, user, prompt: Completion::ID.to_owned(), variables: Map::new(), expected, labels };
+    (request, prompt)
+}
+
 /// None if asking again makes no sense, or not within a reasonable time.
 fn pause_before_retry(error: &ProviderError, failed: usize) -> Option<Duration> {
     match error {
@@ -169,6 +190,19 @@ impl Prompter for TemplatePrompter {
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         Box::pin(self.answer(call, sink))
+    }
+
+    fn complete<'a>(
+        &'a self,
+        call: Completion,
+        sink: &'a mut dyn ReplySink,
+    ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
+        let (request, prompt) = as_it_stands(call);
+        Box::pin(self.send(request, prompt, sink))
+    }
+
+    fn models(&self) -> Vec<String> {
+        self.models.in_order().map(Provider::name).collect()
     }
 }
 

@@ -38,6 +38,10 @@ struct Listed {
 }
 
 impl Provider for Listed {
+    fn name(&self) -> String {
+        "listed".to_owned()
+    }
+
     fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,
@@ -99,7 +103,7 @@ impl Bench {
             id: id.to_owned(),
             variables: json!({ "name": "Ada" }).as_object().cloned().unwrap(),
             schema,
-            labels: CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 },
+            labels: Some(CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 }),
         };
         self.prompter.ask(call, &mut self.heard).await
     }
@@ -184,6 +188,10 @@ async fn what_cannot_be_mended_by_asking_again_fails() {
 struct Sluggish(Arc<Slow>);
 
 impl Provider for Sluggish {
+    fn name(&self) -> String {
+        "sluggish".to_owned()
+    }
+
     fn complete<'a>(
         &'a self,
         _: &'a ModelRequest,

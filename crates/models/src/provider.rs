@@ -18,8 +18,8 @@ pub struct ModelRequest {
     pub variables: Map<String, Value>,
     /// A provider that can enforce a JSON schema while decoding should; the reply is validated in any case.
     pub expected: PromptReply,
-    /// For the headers that attribute a call to its place in a run.
-    pub labels: CallLabels,
+    /// For the headers that attribute a call to its place in a run; none outside of any.
+    pub labels: Option<CallLabels>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,6 +54,9 @@ pub type OnText<'a> = dyn FnMut(&str) -> ControlFlow<()> + Send + 'a;
 
 /// A model behind some interface. It makes one attempt: repeating is the caller's business.
 pub trait Provider: Send + Sync + std::fmt::Debug {
+    /// What is asked, as `provider/model`.
+    fn name(&self) -> String;
+
     /// Whether it looks at a prompt's variables besides its text.
     fn reads_variables(&self) -> bool {
         false

@@ -88,7 +88,7 @@ pub(super) async fn try_ask(settings: &Arc<Settings>, id: &str, variables: Value
         id: id.to_owned(),
         variables: variables.as_object().cloned().unwrap(),
         schema: None,
-        labels: CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 },
+        labels: Some(CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 }),
     };
     let mut pieces = Pieces::default();
     let prompter = TemplatePrompter::new(Arc::new(Rehearsal::instant()), Arc::new(RealWorld));
@@ -305,7 +305,7 @@ pub(super) fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
         prompt: prompt.to_owned(),
         variables: serde_json::Map::default(),
         expected,
-        labels: CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 },
+        labels: Some(CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 }),
     }
 }
 

@@ -51,6 +51,10 @@ pub enum AcceptError {
     InvalidId(#[from] InvalidId),
     #[error(transparent)]
     Refused(#[from] Refusal),
+    #[error(
+        "this request id belongs to another request, which is answered by run {run}; give this one an id of its own"
+    )]
+    OtherRequest { run: RunId },
     #[error("{} open, which is the limit; wait until some have ended, or raise the limit", counted(open, "run"))]
     TooManyRuns { open: usize },
     #[error(transparent)]
@@ -61,37 +65,51 @@ pub enum AcceptError {
 
 impl Orchestrator {
     /// Accepts a question, or attaches to the run that answers the same request already.
+    ///
+    /// A session id that the caller chose may serve for several questions: each gets a session beside it. A request
+    /// id names one request only.
     pub async fn accept(&self, question: Question) -> Result<Acceptance, AcceptError> {
         let mut accepted = self.read_request(&question)?;
-        accepted.earlier = self.earlier(&question.scope, accepted.conversation.as_ref()).await?;
-        let settings = self.ports.config.pin(&question.scope.workspace).await?;
-        let wishes = Wishes::of(&accepted);
-        if question.names == UnknownNames::Refuse {
-            router::check(&settings, wishes, accepted.group.as_deref())?;
-        }
         let given = (!question.request.session_id.is_empty()).then(|| SessionId::new(&question.request.session_id));
-        let mut session = match given {
-            Some(given) => given?,
-            None => SessionId::for_request(&question.scope, &question.request_id),
+        let (mut session, chosen) = match given {
+            Some(given) => (given?, true),
+            None => (SessionId::for_request(&question.scope, &question.request_id), false),
         };
         loop {
-            match self.find(&question.scope, &session, accepted.request).await? {
-                Found::Same => return Ok(Acceptance { run: session, attached: true }),
-                Found::Other => session = session.beside(accepted.request),
+            match self.find(&question.scope, &session, &accepted).await? {
+                Found::Same { limits } if limits || chosen => return Ok(Acceptance { run: session, attached: true }),
+                Found::Same { .. } | Found::Other if !chosen => return Err(AcceptError::OtherRequest { run: session }),
+                Found::Same { .. } | Found::Other => session = session.beside(accepted.request),
                 Found::Nothing => {
-                    let open = self.ports.journal.open_runs();
-                    if open >= self.options.max_open_runs {
-                        return Err(AcceptError::TooManyRuns { open });
-                    }
-                    let commit = self.first_commit(&question.scope, &session, &accepted, &settings, wishes);
-                    // A conflict means that somebody took the id meanwhile: look again.
-                    if let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? {
-                        self.after_commit(&question.scope.workspace, &session, &committed).await;
-                        return Ok(Acceptance { run: session, attached: false });
+                    accepted.earlier = self.earlier(&question.scope, accepted.conversation.as_ref()).await?;
+                    if let Some(begun) = self.begin(&question, &session, &accepted).await? {
+                        return Ok(begun);
                     }
                 }
             }
         }
+    }
+
+    /// The first commit of a run. None means that somebody took the id meanwhile: look again.
+    async fn begin(
+        &self,
+        question: &Question,
+        session: &SessionId,
+        accepted: &Accepted,
+    ) -> Result<Option<Acceptance>, AcceptError> {
+        let settings = self.ports.config.pin(&question.scope.workspace).await?;
+        let wishes = Wishes::of(accepted);
+        if question.names == UnknownNames::Refuse {
+            router::check(&settings, wishes, accepted.group.as_deref())?;
+        }
+        let open = self.ports.journal.open_runs();
+        if open >= self.options.max_open_runs {
+            return Err(AcceptError::TooManyRuns { open });
+        }
+        let commit = self.first_commit(&question.scope, session, accepted, &settings, wishes);
+        let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? else { return Ok(None) };
+        self.after_commit(&question.scope.workspace, session, &committed).await;
+        Ok(Some(Acceptance { run: session.clone(), attached: false }))
     }
 
     fn read_request(&self, question: &Question) -> Result<Accepted, AcceptError> {
@@ -127,11 +145,11 @@ impl Orchestrator {
         })
     }
 
-    async fn find(&self, scope: &Scope, session: &SessionId, request: Hash) -> Result<Found, JournalError> {
+    async fn find(&self, scope: &Scope, session: &SessionId, wanted: &Accepted) -> Result<Found, JournalError> {
         let Some(log) = self.ports.journal.load(&scope.workspace, session).await? else { return Ok(Found::Nothing) };
-        let same = log.records.iter().filter_map(|record| record.body.as_accepted());
-        let same = same.into_iter().any(|accepted| accepted.request == request);
-        Ok(if same { Found::Same } else { Found::Other })
+        let mut known = log.records.iter().filter_map(|record| record.body.as_accepted());
+        let same = known.find(|accepted| accepted.request == wanted.request);
+        Ok(same.map_or(Found::Other, |accepted| Found::Same { limits: accepted.limits == wanted.limits }))
     }
 
     /// What was asked and answered before in a conversation, oldest first and bounded: a conversation may go on for
@@ -196,6 +214,9 @@ fn exchange(run: RunSummary, answer: &str) -> Exchange {
 
 enum Found {
     Nothing,
-    Same,
+    /// The same request, and whether its limits are the same, too.
+    Same {
+        limits: bool,
+    },
     Other,
 }

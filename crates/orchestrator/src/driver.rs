@@ -1,5 +1,6 @@
 //! The handling of one turn: fold the records, decide, perform what is due, commit each outcome.
 
+use crate::cancel::Cancels;
 use crate::decide::{Closing, Next, Step, next};
 use crate::handling::Handling;
 use crate::hub::Hub;
@@ -12,7 +13,7 @@ use crate::workers::Claims;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use trellis_domain::config::Settings;
-use trellis_domain::record::{Ended, Name, Record};
+use trellis_domain::record::{Body, Ended, Name, Record};
 use trellis_domain::run::Termination;
 use trellis_domain::{Hash, RunId, Workspace};
 use trellis_patterns::router::OperatorLimits;
@@ -57,6 +58,7 @@ pub struct Orchestrator {
     limits: Arc<OperatorLimits>,
     /// Shared by all workers of the process.
     pub(crate) claims: Arc<Claims>,
+    pub(crate) cancels: Arc<Cancels>,
 }
 
 /// Why a turn could not be handled now. It stays open.
@@ -85,7 +87,7 @@ impl TurnError {
 impl Orchestrator {
     pub fn new(ports: Ports, options: Options) -> Self {
         let limits = Arc::new(options.limits.clone());
-        Self { ports, options, limits, claims: Arc::default() }
+        Self { ports, options, limits, claims: Arc::default(), cancels: Arc::default() }
     }
 
     /// Handles a turn until it closes. A turn that is not open any more is nobody's business.
@@ -119,7 +121,7 @@ impl Orchestrator {
         self.end_with(&mut handling, Ending::failed(Termination::Error, reason)).await
     }
 
-    async fn end_with(&self, handling: &mut Handling, ending: Ending) -> Result<(), TurnError> {
+    pub(crate) async fn end_with(&self, handling: &mut Handling, ending: Ending) -> Result<(), TurnError> {
         loop {
             let step = if handling.session.ended().is_some() {
                 Step::Close(Closing::default())
@@ -166,13 +168,11 @@ impl Orchestrator {
                     // The records have changed under us: decide again before doing anything.
                     return Ok(false);
                 }
-                let begun = handling.attempt;
-                let (body, attempt) = match effect {
-                    Effect::AskModel(order) => self.ask_model(handling, &name, order).await,
-                    Effect::CallTool { tool, arguments } => {
-                        (self.call_tool(handling, &name, &tool, arguments).await, begun)
-                    }
-                    Effect::Report { error } => (outcome_of_report(&error), begun),
+                let outcome = self.unless_cancelled(&handling.key, self.perform(handling, &name, effect)).await?;
+                let Some((body, attempt)) = outcome else {
+                    // Nothing came of it, so there is nothing to record. The session has ended.
+                    self.reload(handling).await?;
+                    return Ok(false);
                 };
                 handling.keep(name, body, attempt, self.ports.world.now());
                 Ok(false)
@@ -187,6 +187,16 @@ impl Orchestrator {
                 self.close(handling, closing).await
             }
             Step::Wait => Ok(true),
+        }
+    }
+
+    /// What came of an effect, and the attempt that counted.
+    async fn perform(&self, handling: &Handling, name: &Name, effect: Effect) -> (Body, u32) {
+        let begun = handling.attempt;
+        match effect {
+            Effect::AskModel(order) => self.ask_model(handling, name, order).await,
+            Effect::CallTool { tool, arguments } => (self.call_tool(handling, name, &tool, arguments).await, begun),
+            Effect::Report { error } => (outcome_of_report(&error), begun),
         }
     }
 

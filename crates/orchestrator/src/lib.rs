@@ -4,6 +4,7 @@
 //! anything is stored, which model answers or what a tool does: adapters do, behind [`ports`].
 
 pub mod accept;
+mod cancel;
 #[cfg(feature = "testing")]
 pub mod contract;
 mod decide;
@@ -19,9 +20,11 @@ pub mod memory;
 mod perform;
 pub mod ports;
 pub mod queue;
+pub mod summary;
 pub mod workers;
 
 pub use accept::{AcceptError, Acceptance, Question};
+pub use cancel::Cancelling;
 pub use driver::{Options, Orchestrator, Ports};
 pub use hub::{Hub, Item, Subscription};
 pub use workers::Workers;

@@ -32,7 +32,7 @@ impl Orchestrator {
             id: id.to_owned(),
             variables,
             schema,
-            labels: labels(handling, name),
+            labels: Some(labels(handling, name)),
         };
         let patience = remaining(handling, started, limits.model_timeout_ms);
         let result = within(world, patience, self.ports.prompter.ask(call, &mut sink)).await;
@@ -70,7 +70,7 @@ impl Orchestrator {
             tool: item.clone(),
             arguments,
             idempotency_key: key.clone(),
-            labels: labels(handling, name),
+            labels: Some(labels(handling, name)),
         };
         let patience = remaining(handling, started, handling.session.limits().tool_timeout_ms);
         let result = within(world, patience, self.ports.tools.call(call)).await;

@@ -237,7 +237,7 @@ impl<T> Future for CatchPanic<'_, T> {
 #[derive(Debug, Default)]
 pub(crate) struct Claims(Mutex<HashSet<TurnKey>>);
 
-struct Claim {
+pub(crate) struct Claim {
     claims: Arc<Claims>,
     turn: TurnKey,
 }
@@ -247,7 +247,7 @@ impl Claims {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn claim(claims: &Arc<Self>, turn: &TurnKey) -> Option<Claim> {
+    pub(crate) fn claim(claims: &Arc<Self>, turn: &TurnKey) -> Option<Claim> {
         let new = claims.set().insert(turn.clone());
         new.then(|| Claim { claims: Arc::clone(claims), turn: turn.clone() })
     }

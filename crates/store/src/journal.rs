@@ -199,6 +199,24 @@ impl Journal for EmbeddedJournal {
         Box::pin(off_the_runtime(move || list_runs(&tables, &workspace, &filter, cursor, limit)))
     }
 
+    fn with_prefix<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        start: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<RunId>, JournalError>> {
+        let mut prefix = keys::runs(workspace);
+        let skipped = prefix.len();
+        prefix.extend_from_slice(start.as_bytes());
+        let tables = self.tables.clone();
+        Box::pin(off_the_runtime(move || {
+            let rows = tables.read().index_prefix(&prefix).take(limit);
+            let run = |key: &[u8]| RunId::new(std::str::from_utf8(key.get(skipped..key.len() - 1)?).ok()?).ok();
+            let keys = rows.map(|row| row.key().map_err(read_failed)).collect::<Result<Vec<_>, _>>()?;
+            Ok(keys.iter().filter_map(|key| run(key)).collect())
+        }))
+    }
+
     fn events<'a>(
         &'a self,
         workspace: &'a Workspace,
@@ -224,25 +242,5 @@ impl EmbeddedJournal {
     pub async fn audit(&self, workspace: &Workspace, run: &RunId) -> Result<Audit, JournalError> {
         let (tables, workspace, run) = (self.tables.clone(), workspace.clone(), run.clone());
         off_the_runtime(move || crate::audit::audit(&tables, &workspace, &run)).await
-    }
-
-    /// Runs whose id begins so.
-    pub async fn with_prefix(
-        &self,
-        workspace: &Workspace,
-        start: &str,
-        limit: usize,
-    ) -> Result<Vec<RunId>, JournalError> {
-        let mut prefix = keys::runs(workspace);
-        let skipped = prefix.len();
-        prefix.extend_from_slice(start.as_bytes());
-        let tables = self.tables.clone();
-        let read = move || {
-            let rows = tables.read().index_prefix(&prefix).take(limit);
-            let run = |key: &[u8]| RunId::new(std::str::from_utf8(key.get(skipped..key.len() - 1)?).ok()?).ok();
-            let keys = rows.map(|row| row.key().map_err(read_failed)).collect::<Result<Vec<_>, _>>()?;
-            Ok(keys.iter().filter_map(|key| run(key)).collect())
-        };
-        off_the_runtime(read).await
     }
 }

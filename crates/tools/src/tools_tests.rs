@@ -21,7 +21,7 @@ fn call(tool: ToolItem, arguments: &Value) -> ToolCall {
         tool,
         arguments: arguments.as_object().cloned().unwrap(),
         idempotency_key: "k".to_owned(),
-        labels: CallLabels { run: session.clone(), session, step: Name::observation(1), attempt: 1 },
+        labels: Some(CallLabels { run: session.clone(), session, step: Name::observation(1), attempt: 1 }),
     }
 }
 

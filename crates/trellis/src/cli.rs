@@ -214,6 +214,11 @@ pub(crate) enum RunCommand {
         #[arg(long)]
         strict: bool,
     },
+    /// End a run that has not ended
+    Cancel {
+        /// Run id, unique prefix, `last` or `@2`
+        run: String,
+    },
     /// Write a run's provenance as RDF
     Export {
         /// Run id, unique prefix, `last` or `@2`

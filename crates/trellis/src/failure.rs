@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
+use trellis_orchestrator::driver::TurnError;
 use trellis_orchestrator::ports::{ConfigError, JournalError};
 use trellis_store::view::QueryError;
 use trellis_store::{GraphError, OpenError};
@@ -96,12 +97,22 @@ impl From<ConfigError> for Failure {
     }
 }
 
+impl From<TurnError> for Failure {
+    fn from(error: TurnError) -> Self {
+        match error {
+            TurnError::Journal(error) => error.into(),
+            TurnError::Config(error) => error.into(),
+        }
+    }
+}
+
 impl From<AcceptError> for Failure {
     fn from(error: AcceptError) -> Self {
         match error {
             AcceptError::EmptyQuestion
             | AcceptError::QuestionTooLong { .. }
             | AcceptError::InvalidId(_)
+            | AcceptError::OtherRequest { .. }
             | AcceptError::Refused(_) => Self::usage(error.to_string()),
             AcceptError::TooManyRuns { .. } => Self::new(Exit::Limit, error.to_string()),
             AcceptError::Config(error) => error.into(),

@@ -7,11 +7,13 @@ mod agent;
 mod config;
 mod flow;
 mod iam;
+mod model;
 
 use crate::Gateway;
 use crate::call::Call;
 use crate::error::{Fault, Refusal};
 use crate::outbox::Outbox;
+use model::Asked;
 use serde_json::Value;
 
 /// A service that exists, here or at least by name.
@@ -21,6 +23,7 @@ pub(crate) enum Service {
     Config,
     Flow,
     Iam,
+    Model(Asked),
     /// Known to clients, and not offered by this server.
     Missing(&'static str),
 }
@@ -53,6 +56,8 @@ impl Service {
     pub(crate) fn of_flow(name: &str) -> Option<Self> {
         match name {
             "agent" => Some(Self::Agent),
+            "prompt" => Some(Self::Model(Asked::Prompt)),
+            "text-completion" => Some(Self::Model(Asked::Completion)),
             _ => missing(MISSING_IN_FLOWS, name),
         }
     }
@@ -75,6 +80,7 @@ impl Service {
             Self::Config => config::answer(gateway, call).await,
             Self::Flow => flow::answer(gateway, call).await,
             Self::Iam => iam::answer(gateway, call).await,
+            Self::Model(asked) => asked.answer(gateway, call).await,
             Self::Missing(name) => {
                 Err(Refusal::gateway(format!("the service `{name}` is not available on this server")))
             }
@@ -86,6 +92,7 @@ impl Service {
         check_flow(gateway, &call).await?;
         match self {
             Self::Agent => agent::stream(gateway, call, outbox).await,
+            Self::Model(asked) => asked.stream(gateway, call, outbox).await,
             Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
                 Ok(outbox.last(&self.answer(gateway, call).await?).await?)
             }

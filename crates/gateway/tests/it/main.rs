@@ -5,4 +5,5 @@ mod bad_input;
 mod dialogs;
 mod doors;
 mod house;
+mod models;
 mod services;

@@ -14,7 +14,7 @@ fn request(system: &str) -> ModelRequest {
         prompt: "my prompt".to_owned(),
         variables: Map::new(),
         expected: PromptReply::Text,
-        labels: CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 },
+        labels: Some(CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 }),
     }
 }
 

@@ -236,6 +236,10 @@ impl<D: Dialect> Remote<D> {
 }
 
 impl<D: Dialect> Provider for Remote<D> {
+    fn name(&self) -> String {
+        format!("{}/{}", D::NAME, self.model)
+    }
+
     fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,

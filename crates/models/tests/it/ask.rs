@@ -54,12 +54,12 @@ pub(crate) fn request(expected: PromptReply) -> ModelRequest {
         prompt: "pattern-select".to_owned(),
         variables: Map::new(),
         expected,
-        labels: CallLabels {
+        labels: Some(CallLabels {
             run: SessionId::new("run-1").unwrap(),
             session: SessionId::new("session-2").unwrap(),
             step: Name::iteration(3),
             attempt: 1,
-        },
+        }),
     }
 }
 

@@ -96,6 +96,15 @@ impl Journal for Dying {
         self.alive(|journal| journal.runs(workspace, filter, cursor, limit))
     }
 
+    fn with_prefix<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        start: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<RunId>, JournalError>> {
+        self.alive(|journal| journal.with_prefix(workspace, start, limit))
+    }
+
     fn events<'a>(
         &'a self,
         workspace: &'a Workspace,

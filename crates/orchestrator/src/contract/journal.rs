@@ -5,7 +5,7 @@ use crate::ports::{Commit, Committed, Journal, NewTurn, Outcome, RunFilter, Turn
 use std::sync::Arc;
 use trellis_domain::record::Name;
 use trellis_domain::run::{RunState, Termination};
-use trellis_domain::{Hash, Timestamp, Workspace};
+use trellis_domain::{Hash, RunId, Timestamp, Workspace};
 
 /// Runs the whole suite; each promise gets a fresh journal.
 pub async fn suite<F: Future<Output = Arc<dyn Journal>>>(fresh: impl Fn() -> F) {
@@ -22,6 +22,7 @@ pub async fn suite<F: Future<Output = Arc<dyn Journal>>>(fresh: impl Fn() -> F) 
     large_texts_come_back_whole(&*fresh().await).await;
     workspaces_do_not_see_each_other(&*fresh().await).await;
     runs_are_listed_newest_first_in_pages(&*fresh().await).await;
+    runs_are_found_by_the_beginning_of_their_ids(&*fresh().await).await;
     a_delayed_turn_is_not_due_before_its_time(&*fresh().await).await;
     a_turn_that_is_given_back_does_not_count_as_begun(&*fresh().await).await;
 }
@@ -238,6 +239,21 @@ async fn runs_are_listed_newest_first_in_pages(journal: &dyn Journal) {
     assert_eq!(page(&open, None, 9).await.0, "r5 r3 r2 r1");
     let search = RunFilter { search: Some("WHY".to_owned()), ..RunFilter::default() };
     assert_eq!(page(&search, None, 9).await.0, "r5 r4 r3 r2 r1");
+}
+
+async fn runs_are_found_by_the_beginning_of_their_ids(journal: &dyn Journal) {
+    for run in ["ab", "abc", "b", "abd"] {
+        committed(journal, first(run)).await;
+    }
+    let found = async |workspace: &Workspace, start: &str, limit| {
+        let found = journal.with_prefix(workspace, start, limit).await.expect("the store works");
+        found.iter().map(RunId::as_str).collect::<Vec<_>>().join(" ")
+    };
+    let here = Workspace::default();
+    assert_eq!(found(&here, "ab", 9).await, "ab abc abd", "sorted");
+    assert_eq!((found(&here, "ab", 2).await, found(&here, "abd", 9).await), ("ab abc".to_owned(), "abd".to_owned()));
+    assert_eq!((found(&here, "", 9).await, found(&here, "x", 9).await), ("ab abc abd b".to_owned(), String::new()));
+    assert_eq!(found(&Workspace::new("other").expect("a valid name"), "a", 9).await, "", "workspaces are apart");
 }
 
 async fn a_delayed_turn_is_not_due_before_its_time(journal: &dyn Journal) {

@@ -1,5 +1,6 @@
 //! The contract suites: what every adapter of a port must do. Each suite panics with the broken promise.
 
+pub mod cancels;
 pub mod config;
 pub mod disorder;
 mod dying;

@@ -156,6 +156,7 @@ pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
     two_workers_on_one_turn_leave_one_outcome(fresh().await).await;
     a_recorded_reply_is_not_asked_for_again(fresh().await).await;
     the_same_request_attaches_and_another_gets_its_own_session(fresh().await).await;
+    a_request_id_names_one_request_only(fresh().await).await;
     a_turn_that_panics_ends_its_run_only(fresh().await).await;
     a_turn_cut_short_too_often_is_set_aside(fresh().await).await;
 }
@@ -271,6 +272,21 @@ async fn the_same_request_attaches_and_another_gets_its_own_session(store: Store
     assert_eq!((again.run.as_str(), again.attached), ("mine", true));
     assert_ne!(other.run, first.run);
     assert_eq!((other_again.run, other_again.attached), (other.run, true));
+}
+
+async fn a_request_id_names_one_request_only(store: Store) {
+    let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
+    let ask = async |question: &str, limits: SomeLimits| {
+        let request = AgentRequest { question: question.to_owned(), ..AgentRequest::default() };
+        bench.try_request(1, request, limits).await
+    };
+    let first = ask("a?", SomeLimits::default()).await.expect("a good question");
+    assert_eq!(ask("a?", SomeLimits::default()).await.expect("the same"), first);
+    let short = SomeLimits { max_iterations: Some(1), ..SomeLimits::default() };
+    for refused in [ask("b?", SomeLimits::default()).await, ask("a?", short).await] {
+        let Err(AcceptError::OtherRequest { run }) = refused else { panic!("another request: {refused:?}") };
+        assert_eq!(run, first);
+    }
 }
 
 async fn a_turn_that_panics_ends_its_run_only(store: Store) {

@@ -79,7 +79,7 @@ pub async fn a_run_survives_a_restart_between_any_two_commits<P: Place>(
 }
 
 /// Serves until the store dies after that many commits, or until the run has ended: true.
-async fn live_for(store: Store, commits: usize, scene: &Value, pattern: &str) -> bool {
+pub(super) async fn live_for(store: Store, commits: usize, scene: &Value, pattern: &str) -> bool {
     let dying = Arc::new(Dying::after(commits, store.0));
     let bench = Bench::play((Arc::clone(&dying) as _, store.1)).await;
     let accepted = bench.try_request(1, question(scene, pattern), SomeLimits::default()).await;

@@ -175,6 +175,17 @@ impl Journal for MemoryJournal {
         ready(RunPage { runs: page, next })
     }
 
+    fn with_prefix<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        start: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<RunId>, JournalError>> {
+        let state = self.state();
+        let runs = state.runs.keys().filter(|(place, run)| place == workspace && run.as_str().starts_with(start));
+        ready(runs.map(|(_, run)| run.clone()).take(limit).collect())
+    }
+
     fn events<'a>(
         &'a self,
         workspace: &'a Workspace,

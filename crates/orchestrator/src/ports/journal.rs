@@ -174,6 +174,14 @@ pub trait Journal: Send + Sync + std::fmt::Debug {
         limit: usize,
     ) -> BoxFuture<'a, Result<RunPage, JournalError>>;
 
+    /// Ids of runs that begin so, sorted.
+    fn with_prefix<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        start: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<RunId>, JournalError>>;
+
     /// The records of a run after that sequence number, in order.
     fn events<'a>(
         &'a self,

@@ -14,7 +14,7 @@ pub use journal::{
     TurnKey,
 };
 pub use library::{Library, StoredDocument};
-pub use prompter::{CallLabels, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink};
+pub use prompter::{CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink};
 pub use queue::{Delivery, Queue, Role};
 pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};
 pub use world::{RealWorld, World};

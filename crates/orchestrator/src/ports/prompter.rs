@@ -17,7 +17,29 @@ pub struct PromptCall {
     pub variables: Map<String, Value>,
     /// Replaces the schema of the template, if any.
     pub schema: Option<Value>,
-    pub labels: CallLabels,
+    /// None for a call outside of any run.
+    pub labels: Option<CallLabels>,
+}
+
+/// One text to complete as it stands, without a template.
+#[derive(Debug, Clone)]
+pub struct Completion {
+    pub scope: Scope,
+    pub settings: Arc<Settings>,
+    /// Empty if there are no standing instructions.
+    pub system: String,
+    pub prompt: String,
+    /// The reply is JSON under this schema.
+    pub schema: Option<Value>,
+    /// The reply is JSON, under the schema if there is one.
+    pub json: bool,
+    /// None for a call outside of any run.
+    pub labels: Option<CallLabels>,
+}
+
+impl Completion {
+    /// Stands where the id of a template stands otherwise.
+    pub const ID: &'static str = "text-completion";
 }
 
 /// Attributes a call to its place in a run.
@@ -27,6 +49,13 @@ pub struct CallLabels {
     pub session: SessionId,
     pub step: Name,
     pub attempt: u32,
+}
+
+impl CallLabels {
+    /// `session/step`; empty outside of any run.
+    pub fn place(labels: Option<&Self>) -> String {
+        labels.map(|labels| format!("{}/{}", labels.session, labels.step)).unwrap_or_default()
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -83,4 +112,19 @@ pub trait Prompter: Send + Sync + std::fmt::Debug {
         call: PromptCall,
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>>;
+
+    /// Completes a text, with the same retries and the same other models to fall back on as a prompt.
+    fn complete<'a>(
+        &'a self,
+        _call: Completion,
+        _sink: &'a mut dyn ReplySink,
+    ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
+        let reason = "texts without a template are not answered here".to_owned();
+        Box::pin(std::future::ready(Err(PromptError::Provider { reason, failures: Vec::new() })))
+    }
+
+    /// The models that are asked where configuration names no others, as `provider/model`, in their order.
+    fn models(&self) -> Vec<String> {
+        Vec::new()
+    }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "a test may fail loudly")]
 
 mod callers;
+mod cancel;
 mod dialog;
 mod events;
 mod fan_in;

@@ -7,7 +7,7 @@ mod graph;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
-use trellis_orchestrator::contract::{config, journal, runs, teams, trouble};
+use trellis_orchestrator::contract::{cancels, config, journal, runs, teams, trouble};
 use trellis_orchestrator::ports::{Config, Journal, RealWorld};
 use trellis_store::{Holder, OpenError, Store};
 
@@ -55,6 +55,17 @@ async fn runs_on_the_embedded_engine_keep_the_promises() {
 async fn teams_on_the_embedded_engine_keep_the_promises() {
     let stores = Stores::default();
     teams::suite(async || stores.fresh()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_on_the_embedded_engine_can_be_cancelled_at_any_moment() {
+    let stores = Stores::default();
+    cancels::suite(async || {
+        // One at a time: the run before is over.
+        stores.0.lock().unwrap().clear();
+        stores.fresh()
+    })
+    .await;
 }
 
 /// A folder that is opened anew by every process.

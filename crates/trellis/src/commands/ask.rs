@@ -1,6 +1,6 @@
 //! Asking a question: accept it, follow the run, show the answer.
 
-use super::{put_missing, read_input};
+use super::read_input;
 use crate::app::{self, App};
 use crate::cli::{Ask, Global, Output};
 use crate::failure::{Exit, Failure};
@@ -9,17 +9,17 @@ use crate::serving::{Interrupt, Serving};
 use crate::show::follow::Follow;
 use crate::show::{Marks, footer, note, short};
 use serde_json::json;
-use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Body, Ended, Name};
 use trellis_domain::run::RunSummary;
-use trellis_domain::{ConversationId, RequestId, RunId};
+use trellis_domain::{RequestId, RunId};
 use trellis_orchestrator::Orchestrator;
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::events::event;
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::ports::{Journal, RunFilter};
+use trellis_orchestrator::summary::outcome;
 
 pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
     let question = if ask.question == "-" { read_input("the question")? } else { ask.question.clone() };
@@ -156,26 +156,8 @@ async fn follow(
 
 /// The answer on stdout, everything else on stderr.
 fn finish(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> Result<(), Failure> {
-    let answer = ended.answer.as_ref().map(Document::text);
     if global.output == Output::Json {
-        let mut object = json!({
-            "run_id": summary.run.as_str(),
-            "session_id": summary.run.as_str(),
-            "state": summary.state,
-            "reason": ended.reason,
-            "answer": answer,
-            "error": ended.error,
-            "pattern": summary.pattern,
-            "task_type": summary.task_type,
-            "conversation_id": summary.conversation.as_ref().map(ConversationId::as_str),
-            "in_token": summary.usage.in_token,
-            "out_token": summary.usage.out_token,
-            "model": summary.usage.model,
-            "model_calls": summary.usage.model_calls,
-            "tool_calls": summary.usage.tool_calls,
-            "ms": summary.ms(app.world.now()),
-        });
-        put_missing(&mut object, &ended.missing);
+        let object = outcome(summary, Some(ended), app.world.now());
         return Ok(crate::show::print_json(&object.to_string())?);
     }
     match (global.output, global.quiet, &ended.error) {

@@ -13,7 +13,7 @@ mod verify;
 use crate::app::App;
 use crate::cli::{Cli, Command, GraphCommand, Output, RunCommand};
 use crate::failure::{Exit, Failure};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::Read;
 use std::time::Duration;
 
@@ -33,6 +33,9 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
         }
         Command::Run(RunCommand::Export { run, format }) => {
             run::export(&App::open_existing(global, "run export")?, run, *format).await
+        }
+        Command::Run(RunCommand::Cancel { run }) => {
+            run::cancel(&App::open_existing(global, "run cancel")?, global, run).await
         }
         Command::Verify { run } => verify::run(&App::open_existing(global, "verify")?, global, run).await,
         Command::Sparql { query, limit, timeout } => {
@@ -64,13 +67,6 @@ fn check_output(cli: &Cli) -> Result<(), Failure> {
         (Output::Ndjson, _) => Err(Failure::usage("--output ndjson is for `ask`; use json")),
         (Output::Csv, _) => Err(Failure::usage("--output csv is for `sparql`; use json")),
         (Output::Text | Output::Json, _) => Ok(()),
-    }
-}
-
-/// What an answer does without, if it does without something: numbers of steps or findings.
-fn put_missing(object: &mut Value, missing: &[u32]) {
-    if !missing.is_empty() {
-        object["missing"] = json!(missing);
     }
 }
 

@@ -1,6 +1,5 @@
 //! Finishing all open runs.
 
-use super::put_missing;
 use crate::app::{self, App};
 use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
@@ -17,6 +16,7 @@ use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::Orchestrator;
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::ports::{Journal, JournalError};
+use trellis_orchestrator::summary::put_missing;
 
 /// A run that has ended, or why its end cannot be read.
 struct Finished {
@@ -132,6 +132,6 @@ fn told(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> serd
         "run_id": summary.run.as_str(), "state": summary.state, "error": ended.error, "ms": summary.ms(now),
         "in_token": summary.usage.in_token, "out_token": summary.usage.out_token,
     });
-    put_missing(&mut object, &ended.missing);
+    put_missing(&mut object, Some(ended));
     object
 }

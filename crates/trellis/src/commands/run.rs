@@ -1,68 +1,40 @@
 //! Looking at one run: as a tree, as its answer, or as RDF.
 
-use super::put_missing;
 use crate::app::App;
 use crate::cli::{ExportFormat, Global, Output};
 use crate::failure::{Exit, Failure};
-use crate::show::tree::{Texts, Tree, usual_width};
+use crate::show::tree::{Tree, usual_width};
 use crate::show::{Marks, clean, note, print_json, print_line, seconds, tokens};
 use serde_json::json;
 use std::sync::Arc;
 use trellis_domain::document::Document;
-use trellis_domain::record::{Body, Ended, Record};
-use trellis_domain::run::RunSummary;
-use trellis_domain::{ConversationId, RunId, Timestamp};
+use trellis_domain::record::Record;
+use trellis_domain::run::{RunState, RunSummary};
+
+use trellis_domain::{RunId, Timestamp};
+use trellis_models::{Models, Rehearsal};
+use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::ports::Journal;
-use trellis_provenance::{Format, documents, export as write, trace};
+use trellis_orchestrator::summary::{end_of, put_missing, texts, traced};
+use trellis_patterns::router::OperatorLimits;
+use trellis_provenance::{Format, export as write, project, trace};
 
-/// The stored documents of a run, by id.
-pub(crate) async fn texts(app: &App, run: &RunId) -> Result<Texts, Failure> {
-    Ok(texts_of(&records(app, run).await?))
-}
-
-async fn records(app: &App, run: &RunId) -> Result<Vec<Arc<Record>>, Failure> {
+pub(crate) async fn records(app: &App, run: &RunId) -> Result<Vec<Arc<Record>>, Failure> {
     Ok(app.store.journal.events(app.workspace(), run, 0, usize::MAX).await?)
-}
-
-fn texts_of(records: &[Arc<Record>]) -> Texts {
-    documents(records).into_iter().map(|document| (document.id, document.text.text().to_owned())).collect()
-}
-
-/// The end of the run itself, not of a subagent.
-#[expect(clippy::wildcard_enum_match_arm, reason = "asks for one kind only")]
-fn end_of<'a>(records: &'a [Arc<Record>], run: &RunId) -> Option<&'a Ended> {
-    records.iter().filter(|record| record.header.session == *run).find_map(|record| match &record.body {
-        Body::Ended(ended) => Some(ended),
-        _ => None,
-    })
 }
 
 pub(crate) async fn show(app: &App, global: &Global, wish: &str, full: bool) -> Result<Exit, Failure> {
     let run = app.find_run(wish).await?;
     let summary = app.store.journal.run(app.workspace(), &run).await?;
-    let state = summary.as_ref().map(|summary| summary.state);
-    let trace = trace(&app.store.graph.run(app.workspace(), &run)?);
-    let records = records(app, &run).await?;
-    let texts = texts_of(&records);
+    let summary = summary.ok_or_else(|| Failure::unexpected("the run has vanished"))?;
+    let (records, now) = (records(app, &run).await?, app.world.now());
     if global.output == Output::Json {
-        let summary = summary.as_ref();
-        let mut object = json!({
-            "run_id": run.as_str(), "state": state,
-            "task_type": summary.map(|run| &run.task_type), "pattern": summary.map(|run| &run.pattern),
-            "conversation_id": summary.and_then(|run| run.conversation.as_ref()).map(ConversationId::as_str),
-            "ms": summary.map(|run| run.ms(app.world.now())), "usage": summary.map(|run| &run.usage),
-            "sessions": trace.sessions, "documents": texts,
-        });
-        put_missing(&mut object, end_of(&records, &run).map(|ended| ended.missing.as_slice()).unwrap_or_default());
-        print_json(&object.to_string())?;
+        print_json(&traced(&summary, &records, now).to_string())?;
         return Ok(Exit::Ok);
     }
     let marks = Marks::of(global.ascii);
-    let parts = match &summary {
-        Some(summary) => heading(summary, app.world.now()),
-        None => vec![format!("run {run}"), "unknown".to_owned()],
-    };
-    print_line(&parts.join(marks.between))?;
+    print_line(&heading(&summary, now).join(marks.between))?;
+    let (trace, texts) = (trace(&project(&records)), texts(&records));
     Tree { trace: &trace, texts: &texts, full, marks, width: usual_width() }.print()?;
     Ok(Exit::Ok)
 }
@@ -78,7 +50,7 @@ pub(crate) async fn answer(app: &App, global: &Global, wish: &str, strict: bool)
     let (state, text) = (ended.reason.run_state(), ended.answer.as_ref().map(Document::text));
     if global.output == Output::Json {
         let mut object = json!({"run_id": run.as_str(), "state": state, "answer": text, "error": ended.error});
-        put_missing(&mut object, &ended.missing);
+        put_missing(&mut object, Some(ended));
         print_json(&object.to_string())?;
         return Ok(Exit::of(state, strict));
     }
@@ -104,6 +76,26 @@ fn heading(summary: &RunSummary, now: Timestamp) -> Vec<String> {
         conversation.unwrap_or_default(),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect()
+}
+
+/// Ends a run that has not ended; nothing of what it has recorded is lost.
+pub(crate) async fn cancel(app: &App, global: &Global, wish: &str) -> Result<Exit, Failure> {
+    let run = app.find_run(wish).await?;
+    // No model is asked to cancel something.
+    let orchestrator = app.orchestrator(OperatorLimits::default(), Models::new(Arc::new(Rehearsal::default())));
+    match orchestrator.cancel(app.workspace(), &run).await? {
+        Cancelling::Cancelled => {}
+        Cancelling::AlreadyEnded(RunState::Cancelled) => note("it was cancelled before"),
+        Cancelling::AlreadyEnded(state) => {
+            return Err(Failure::usage(format!("run {run} has ended already ({state}); there is nothing to cancel")));
+        }
+        Cancelling::Unknown => return Err(Failure::new(Exit::NotFound, format!("there is no run `{wish}`"))),
+    }
+    match global.output {
+        Output::Json => print_json(&json!({"run_id": run.as_str(), "state": RunState::Cancelled}).to_string())?,
+        Output::Text | Output::Ndjson | Output::Csv => print_line(&format!("cancelled: run {run}"))?,
+    }
+    Ok(Exit::Ok)
 }
 
 pub(crate) async fn export(app: &App, wish: &str, format: ExportFormat) -> Result<Exit, Failure> {

@@ -4,12 +4,12 @@ use crate::app::App;
 use crate::cli::{Global, Output, Runs};
 use crate::failure::{Exit, Failure};
 use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line, seconds, short};
-use serde_json::{Value, json};
+use serde_json::json;
 use trellis_domain::Timestamp;
-use trellis_domain::record::Body;
 use trellis_domain::run::RunSummary;
 use trellis_domain::{ConversationId, RunId};
 use trellis_orchestrator::ports::{Journal, RunFilter};
+use trellis_orchestrator::summary::listed;
 
 pub(crate) async fn run(app: &App, global: &Global, runs: &Runs) -> Result<Exit, Failure> {
     let conversation = runs.conversation.as_deref().map(ConversationId::new).transpose();
@@ -34,11 +34,7 @@ pub(crate) async fn run(app: &App, global: &Global, runs: &Runs) -> Result<Exit,
     if global.output == Output::Json {
         let mut list = Vec::with_capacity(page.runs.len());
         for run in &page.runs {
-            let mut object = as_json(run, now);
-            if is_truncated(app, run).await? {
-                object["question_truncated"] = json!(true);
-            }
-            list.push(object);
+            list.push(listed(&*app.store.journal, run, now).await?);
         }
         print_json(&json!({"runs": list, "next": page.next}).to_string())?;
         return Ok(Exit::Ok);
@@ -68,40 +64,6 @@ fn lines(runs: &[RunSummary], now: Timestamp, columns: Option<usize>) -> Vec<Str
         cells
     };
     aligned(&runs.iter().map(cells).collect::<Vec<_>>(), columns)
-}
-
-/// Whether the summary has only the beginning of its question. A question may have exactly the longest length, so
-/// the record is asked.
-async fn is_truncated(app: &App, run: &RunSummary) -> Result<bool, Failure> {
-    if run.question.chars().count() < RunSummary::QUESTION_CHARS {
-        return Ok(false);
-    }
-    let first = app.store.journal.events(app.workspace(), &run.run, 0, 1).await?;
-    let question = first.first().and_then(|record| match &record.body {
-        Body::Accepted(accepted) => Some(accepted.question.text()),
-        Body::Routed(_)
-        | Body::Replied(_)
-        | Body::Observed(_)
-        | Body::FannedOut(_)
-        | Body::Joined(_)
-        | Body::Ended(_) => None,
-    });
-    Ok(question.is_some_and(|question| question != run.question))
-}
-
-fn as_json(run: &RunSummary, now: Timestamp) -> Value {
-    json!({
-        "run_id": run.run.as_str(),
-        "state": run.state,
-        "question": run.question,
-        "pattern": run.pattern,
-        "task_type": run.task_type,
-        "conversation_id": run.conversation.as_ref().map(ConversationId::as_str),
-        "started": run.started.to_string(),
-        "ms": run.ms(now),
-        "in_token": run.usage.in_token,
-        "out_token": run.usage.out_token,
-    })
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let models = app::models(global)?;
     let access = access(serve)?;
     let mut interrupt = Interrupt::new()?;
+    allow_many_connections();
     // Before the folder is opened: its lock names the address.
     let server = Server::bind(&serve.listen).await.map_err(|error| cannot_listen(serve, &error))?;
     let loopback_only = server.address().ip().is_loopback();
@@ -63,6 +64,19 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let open = app.store.journal.open_runs();
     tracing::info!(open_runs = open, "stopped");
     stopped.map(|()| Exit::Ok)
+}
+
+/// Each connection is an open file, and the usual limit is meant for programs that have few.
+fn allow_many_connections() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        let raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+        if let Err(error) = raised {
+            tracing::warn!(%error, "the limit of open files stays as it is");
+        }
+    }
 }
 
 /// How long clients may take to read their last replies.

@@ -1,6 +1,6 @@
 //! Checking a run's record: every link, every choice, every document, every hash.
 
-use super::run::texts;
+use super::run::records;
 use crate::app::App;
 use crate::cli::{Global, Output};
 use crate::failure::{Exit, Failure};
@@ -8,14 +8,15 @@ use crate::show::{clean, print_json, print_line};
 use serde_json::json;
 use trellis_domain::counted;
 use trellis_orchestrator::ports::Journal;
-use trellis_provenance::{Fault, check};
+use trellis_orchestrator::summary::texts;
+use trellis_provenance::{Fault, check, project};
 
 pub(crate) async fn run(app: &App, global: &Global, wish: &str) -> Result<Exit, Failure> {
     let run = app.find_run(wish).await?;
     let summary = app.store.journal.run(app.workspace(), &run).await?;
     let ended = summary.as_ref().is_some_and(|summary| summary.state.is_end());
-    let quads = app.store.graph.run(app.workspace(), &run)?;
-    let texts = texts(app, &run).await?;
+    let records = records(app, &run).await?;
+    let (quads, texts) = (project(&records), texts(&records));
     let audited = app.store.journal.audit(app.workspace(), &run).await?;
     let mut faults: Vec<String> = audited.faults;
     // A run that is still open has no end yet: that is not a fault of its record.

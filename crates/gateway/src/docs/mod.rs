@@ -1,0 +1,65 @@
+//! `/api/openapi.json` and `/api/docs`: what this server offers, made from the code that offers it.
+
+mod page;
+
+use crate::{Gateway, runs};
+use axum::Router;
+use axum::http::header;
+use axum::response::{Html, IntoResponse};
+use axum::routing::get;
+use serde::Serialize;
+use std::sync::Arc;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+
+/// The document without our own paths, which their router adds.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Trellis",
+        description = "Agents whose every decision is recorded. Ask a question with `POST /api/v1/runs`, follow it at \
+            `/api/v1/runs/{id}/events`, and read afterwards why it was answered so.\n\nWhere tokens are set, each \
+            request carries one: `Authorization: Bearer TOKEN`. Errors are objects with a `type` for programs and a \
+            `message` for people.",
+    ),
+    tags(
+        (name = "runs", description = "Questions, what they cause and what is known about it."),
+        (name = "compatible", description = "What stock TrustGraph clients use. They work unchanged."),
+        (name = "health", description = "For whoever keeps the server running."),
+    ),
+    paths(
+        crate::rest::workspace_service, crate::rest::flow_service, crate::socket::upgrade, crate::health::live,
+        crate::health::ready,
+    ),
+    components(schemas(runs::Fault)),
+    security((), ("bearer" = [])),
+    modifiers(&Bearer),
+)]
+struct Document;
+
+struct Bearer;
+
+impl Modify for Bearer {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+    }
+}
+
+/// An error of the compatible paths.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Refused {
+    error: String,
+}
+
+/// Our own paths, and the document about all.
+pub(crate) fn routes() -> Router<Arc<Gateway>> {
+    let (own, document) = OpenApiRouter::with_openapi(Document::openapi()).merge(runs::router()).split_for_parts();
+    let document = serde_json::to_value(document).expect("the document is always JSON");
+    let page: Arc<str> = page::write(&document).into();
+    let text: Arc<str> = document.to_string().into();
+    let json = move || async move { ([(header::CONTENT_TYPE, "application/json")], text.to_string()).into_response() };
+    let html = move || async move { Html(page.to_string()) };
+    own.route("/api/openapi.json", get(json)).route("/api/docs", get(html))
+}

@@ -1,0 +1,41 @@
+//! `POST /api/v1/runs/{id}/cancel`: ending a run.
+
+use super::shapes::CancelledRun;
+use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
+use crate::Gateway;
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use std::sync::Arc;
+use trellis_domain::run::RunState;
+use trellis_orchestrator::Cancelling;
+
+/// Cancel a run
+///
+/// Ends the run and everything below it. What is recorded stays; calls in flight are let go.
+#[utoipa::path(
+    post, path = "/api/v1/runs/{id}/cancel", tag = "runs", operation_id = "cancelRun",
+    params(("id" = String, Path, description = "The whole id of a run"), Place),
+    responses(
+        (status = 200, description = "Cancelled; this is stored", body = CancelledRun),
+        (status = 409, description = "The run had ended already; the error has its state", body = Fault),
+        Usual,
+    ),
+)]
+pub(crate) async fn cancel(
+    State(gateway): State<Arc<Gateway>>,
+    Id(id): Id,
+    parameters: Parameters<Place>,
+    headers: HeaderMap,
+) -> Result<Json<CancelledRun>, Fault> {
+    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let run = find(&gateway, &workspace, &id).await?.run;
+    let orchestrator = Arc::clone(&gateway.orchestrator);
+    // In a task of its own: a caller who leaves in the middle must not keep followers from hearing of the end.
+    let cancelling = tokio::spawn(async move { orchestrator.cancel(&workspace, &run).await }).await;
+    match cancelling.map_err(Fault::internal)?? {
+        Cancelling::Cancelled => Ok(Json(CancelledRun { run_id: id, state: RunState::Cancelled.to_string() })),
+        Cancelling::AlreadyEnded(state) => Err(Fault::ended(state)),
+        Cancelling::Unknown => Err(Fault::no_run(&id)),
+    }
+}

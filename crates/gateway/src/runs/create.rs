@@ -1,0 +1,191 @@
+//! `POST /api/v1/runs`: asking a question.
+
+use super::{Fault, Parameters, Place, Usual, enter, read};
+use crate::Gateway;
+use crate::members::Members;
+use crate::rest::read_object;
+use crate::runs::shapes::{Begun, Links, NewRun};
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use trellis_domain::ids::iri_part;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::{AgentRequest, AgentStep};
+use trellis_domain::{RequestId, Scope};
+use trellis_orchestrator::Question;
+use trellis_orchestrator::accept::UnknownNames;
+
+/// Names a request, so that it can be sent again.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Ask a question
+///
+/// Answers as soon as the question is safely stored; from then on it is worked on, whoever listens. A request that is
+/// sent again under the same `Idempotency-Key` gets the same run.
+#[utoipa::path(
+    post, path = "/api/v1/runs", tag = "runs", operation_id = "createRun",
+    params(
+        Place,
+        ("Idempotency-Key" = Option<String>, Header,
+            description = "Any id of the caller's own, such as a UUID. Not together with `session_id`",
+            min_length = 1, max_length = 200, pattern = "^[A-Za-z0-9._~:@+=,-]+$"),
+    ),
+    request_body(content = NewRun, content_type = "application/json"),
+    responses(
+        (status = 202, description = "Accepted; a new run", body = Begun),
+        (status = 200, description = "The same request was accepted before; this is its run", body = Begun),
+        (status = 409, description = "The key or id belongs to another request", body = Fault),
+        (status = 413, description = "The question or the body is too large", body = Fault),
+        (status = 429, description = "Too many runs are open", body = Fault),
+        Usual,
+    ),
+)]
+pub(crate) async fn create(
+    State(gateway): State<Arc<Gateway>>,
+    parameters: Parameters<Place>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Fault> {
+    let place = read(parameters)?;
+    let workspace = enter(&gateway, &headers, place.workspace.as_deref()).await?;
+    if gateway.is_closing() {
+        return Err(Fault::stopping());
+    }
+    let key = idempotency_key(&headers)?;
+    let (request, limits) = read_question(&read_object(body)?)?;
+    let request_id = match key {
+        Some(_) if !request.session_id.is_empty() => {
+            let message = "a session id makes a request repeatable by itself; leave out it or the Idempotency-Key";
+            return Err(Fault::request(message));
+        }
+        Some(key) => key,
+        None => RequestId::new(&gateway.orchestrator.ports.world.fresh_id()).map_err(Fault::internal)?,
+    };
+    let scope = Scope { workspace, ..Scope::default() };
+    let question = Question { scope, request_id, request, limits, names: UnknownNames::Refuse };
+    let orchestrator = Arc::clone(&gateway.orchestrator);
+    // In a task of its own: a caller who leaves in the middle must not leave half an acceptance behind.
+    let accepted = tokio::spawn(async move { orchestrator.accept(question).await }).await;
+    let accepted = accepted.map_err(Fault::internal)??;
+    let links = links(accepted.run.as_str(), place.workspace.as_deref());
+    let location = links.own.clone();
+    let begun = Begun { run_id: accepted.run.as_str().to_owned(), attached: accepted.attached, links };
+    let status = if accepted.attached { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, [(header::LOCATION, location)], Json(begun)).into_response())
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<RequestId>, Fault> {
+    let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    let key = key.to_str().map_err(|_| Fault::request("the Idempotency-Key has characters that are no ASCII"))?;
+    // The header's own standard writes it as a quoted text.
+    let bare = key.strip_prefix('"').and_then(|key| key.strip_suffix('"')).unwrap_or(key);
+    RequestId::new(bare).map(Some).map_err(|error| Fault::request(format!("the Idempotency-Key is wrong: {error}")))
+}
+
+/// Where to go on. Ids may have characters that a path cannot hold as they are.
+fn links(run: &str, workspace: Option<&str>) -> Links {
+    let place = workspace.filter(|name| !name.is_empty());
+    let place = place.map(|name| format!("?workspace={}", iri_part(name))).unwrap_or_default();
+    let link = |end: &str| format!("{}/{}{end}{place}", super::ROOT, iri_part(run));
+    Links {
+        own: link(""),
+        events: link("/events"),
+        records: link("/records"),
+        trace: link("/trace"),
+        graph: link("/graph"),
+        cancel: link("/cancel"),
+    }
+}
+
+/// The members of a new run.
+const MEMBERS: [&str; 12] = [
+    "question",
+    "pattern",
+    "task_type",
+    "group",
+    "state",
+    "collection",
+    "conversation_id",
+    "session_id",
+    "framing",
+    "streaming",
+    "history",
+    "limits",
+];
+
+fn read_question(body: &Map<String, Value>) -> Result<(AgentRequest, SomeLimits), Fault> {
+    refuse_unknown(body, &MEMBERS, "a new run")?;
+    let members = Members::new(body);
+    let text = |name: &str| members.text(name).map(|text| text.unwrap_or_default().to_owned());
+    let usual = AgentRequest::default();
+    let request = AgentRequest {
+        question: members.required("question")?.to_owned(),
+        pattern: text("pattern")?,
+        task_type: text("task_type")?,
+        group: members.value("group").map(|_| texts(members.list("group")?, "group")).transpose()?,
+        state: text("state")?,
+        collection: members.text("collection")?.filter(|name| !name.is_empty()).unwrap_or(&usual.collection).to_owned(),
+        conversation_id: text("conversation_id")?,
+        session_id: text("session_id")?,
+        framing: text("framing")?,
+        streaming: members.value("streaming").is_none() || members.flag("streaming")?,
+        history: history(&members)?,
+        ..usual
+    };
+    Ok((request, limits(&members)?))
+}
+
+fn refuse_unknown(object: &Map<String, Value>, known: &[&str], of: &str) -> Result<(), Fault> {
+    match object.keys().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(Fault::request(format!("{of} has no member `{name}`; it may have {}", known.join(", ")))),
+        None => Ok(()),
+    }
+}
+
+fn texts(list: &[Value], name: &str) -> Result<Vec<String>, Fault> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let texts: Option<Vec<_>> = list.iter().map(text).collect();
+    texts.ok_or_else(|| Fault::request(format!("the member `{name}` must be a list of texts")))
+}
+
+fn history(members: &Members<'_>) -> Result<Vec<AgentStep>, Fault> {
+    const KNOWN: [&str; 5] = ["thought", "action", "arguments", "observation", "step_type"];
+    let step = |value: &Value| {
+        let object =
+            value.as_object().ok_or_else(|| Fault::request("the member `history` must be a list of objects"))?;
+        refuse_unknown(object, &KNOWN, "a step of `history`")?;
+        let members = Members::new(object);
+        let text = |name: &str| members.text(name).map(|text| text.unwrap_or_default().to_owned());
+        let mut arguments = std::collections::BTreeMap::new();
+        for (name, value) in members.object("arguments")?.into_iter().flatten() {
+            let text = value.as_str().ok_or_else(|| {
+                Fault::request(format!("the argument `{name}` in `history` must be a text; write other values as JSON"))
+            })?;
+            arguments.insert(name.clone(), text.to_owned());
+        }
+        Ok(AgentStep {
+            thought: text("thought")?,
+            action: text("action")?,
+            arguments,
+            observation: text("observation")?,
+            step_type: text("step_type")?,
+            ..AgentStep::default()
+        })
+    };
+    members.list("history")?.iter().map(step).collect()
+}
+
+fn limits(members: &Members<'_>) -> Result<SomeLimits, Fault> {
+    let Some(given) = members.object("limits")? else { return Ok(SomeLimits::default()) };
+    for (name, value) in given {
+        // One by one, so that the error can say which.
+        serde_json::from_value::<SomeLimits>(json!({ name: value }))
+            .map_err(|error| Fault::request(format!("the limit `{name}` is wrong: {error}")))?;
+    }
+    serde_json::from_value(json!(given)).map_err(|error| Fault::request(format!("the limits are wrong: {error}")))
+}

@@ -1,0 +1,180 @@
+//! `GET /api/v1/runs/{id}/events`: a run as it happens, as server-sent events.
+//!
+//! A durable event has its number as id; text between them has none, so that a client that comes back names the last
+//! durable event it saw. Text is a preview: each connection gets every open message from its start, and the durable
+//! event that completes a message brings it whole. Nothing is lost and nothing durable comes twice, whatever happens
+//! to the connection or to the server. A reader that is slow gets more text at once; nobody waits for it.
+
+use super::{Fault, Id, Parameters, Usual, enter, find, number, read};
+use crate::Gateway;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde::Deserialize;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use trellis_domain::RunId;
+use trellis_domain::record::Name;
+use trellis_domain::run::RunSummary;
+use trellis_orchestrator::events;
+use trellis_orchestrator::hub::{Item, Subscription};
+use trellis_orchestrator::ports::JournalError;
+use utoipa::{IntoParams, ToSchema};
+
+/// Silence that is broken by a comment, so that nobody takes the connection for dead.
+const QUIET: Duration = Duration::from_secs(15);
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// What is wanted of a run's stream.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Wanted {
+    /// The workspace; the caller's own if none is named
+    workspace: Option<String>,
+    /// Only events behind this number; the header goes before it
+    #[param(value_type = Option<u64>, minimum = 0)]
+    after: Option<String>,
+    /// `events` for the events of this page, `records` for the journal's records in their place
+    #[param(value_type = Option<Shape>, inline)]
+    format: Option<String>,
+}
+
+/// How durable events are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Shape {
+    Events,
+    Records,
+}
+
+/// Follow a run
+///
+/// Server-sent events. A durable event has its number as `id`, its type as `event` and one JSON object as `data`; types
+/// are `run.started`, `step.completed`, `fanout.started`, `agent.started`, `agent.completed`, `fanout.joined`,
+/// `run.completed` and `run.failed`. Between them come events of type `chunk` without id: text while it is written,
+/// under the `message_id` of its message.
+///
+/// Chunks are previews. Each connection gets every open message from its start, so drop all previews when you connect
+/// again; a `step.completed` brings its thought and answer whole and replaces all previews of its `session_id`.
+///
+/// The stream ends behind the event of the run's own end, and when the server stops. Whoever comes back with
+/// `Last-Event-ID` misses nothing and gets no durable event twice; behind the end there is nothing more (204).
+#[utoipa::path(
+    get, path = "/api/v1/runs/{id}/events", tag = "runs", operation_id = "followRun",
+    params(
+        ("id" = String, Path, description = "The whole id of a run"),
+        Wanted,
+        ("Last-Event-ID" = Option<u64>, Header, description = "The last durable event that was seen"),
+    ),
+    responses(
+        (status = 200, description = "The events", body = String, content_type = "text/event-stream"),
+        (status = 204, description = "The run has ended, and its end was seen"),
+        Usual,
+    ),
+)]
+pub(crate) async fn follow(
+    State(gateway): State<Arc<Gateway>>,
+    Id(id): Id,
+    parameters: Parameters<Wanted>,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let wanted = read(parameters)?;
+    let workspace = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
+    let shape = shape(wanted.format.as_deref())?;
+    let asked = wanted.after.map(|after| number("after", &after)).transpose()?;
+    // A browser that comes back asks for the same address again, and says in the header where it was.
+    let after = last_event(&headers)?.or(asked).unwrap_or(0);
+    let run = find(&gateway, &workspace, &id).await?;
+    if after > run.seq {
+        let message = format!("event {after} lies ahead: the newest event of this run is {}", run.seq);
+        return Err(Fault::request(message));
+    }
+    if is_behind_end(&gateway, &run, after).await? {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    if gateway.is_closing() {
+        return Err(Fault::stopping());
+    }
+    let subscription = gateway.orchestrator.ports.hub.subscribe(&workspace, &run.run, after);
+    let following = Following { gateway, run: run.run, subscription, shape, over: false };
+    let events = stream::unfold(following, |mut following| async move {
+        let event = following.next().await?;
+        Some((Ok::<_, Infallible>(event), following))
+    });
+    // Proxies that gather replies would spoil the stream.
+    let unbuffered = [(HeaderName::from_static("x-accel-buffering"), "no")];
+    Ok((unbuffered, Sse::new(events).keep_alive(KeepAlive::new().interval(QUIET))).into_response())
+}
+
+fn shape(word: Option<&str>) -> Result<Shape, Fault> {
+    match word {
+        None | Some("events") => Ok(Shape::Events),
+        Some("records") => Ok(Shape::Records),
+        Some(other) => Err(Fault::request(format!("`format` must be events or records, found {other:?}"))),
+    }
+}
+
+fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
+    let Some(last) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
+    number("Last-Event-ID", &String::from_utf8_lossy(last.as_bytes())).map(Some)
+}
+
+/// Whether the run has ended and everything up to its end was seen.
+async fn is_behind_end(gateway: &Gateway, run: &RunSummary, after: u64) -> Result<bool, JournalError> {
+    let end = gateway.orchestrator.ports.journal.end(&run.workspace, &run.run).await?;
+    Ok(end.is_some_and(|end| end.header.seq <= after))
+}
+
+/// A run that somebody follows.
+struct Following {
+    gateway: Arc<Gateway>,
+    run: RunId,
+    subscription: Subscription,
+    shape: Shape,
+    /// The run's own end was told.
+    over: bool,
+}
+
+impl Following {
+    /// The next event; none when the stream is over.
+    async fn next(&mut self) -> Option<Event> {
+        if self.over {
+            return None;
+        }
+        let item = tokio::select! {
+            item = self.subscription.next(&*self.gateway.orchestrator.ports.journal) => item,
+            () = self.gateway.closed() => return None,
+        };
+        match item {
+            Ok(item) => Some(self.event(&item)),
+            Err(error) => {
+                // Whoever comes back is told why.
+                tracing::error!(%error, run = %self.run, "a stream of events broke off");
+                None
+            }
+        }
+    }
+
+    fn event(&mut self, item: &Item) -> Event {
+        let Item::Record(record) = item else {
+            return Event::default().event("chunk").data(events::event(&self.run, item).to_string());
+        };
+        let header = &record.header;
+        self.over = header.session == self.run && header.name == Name::end();
+        let (kind, data) = match self.shape {
+            Shape::Events => {
+                let event = events::event(&self.run, item);
+                (event["type"].as_str().unwrap_or_default().to_owned(), event.to_string())
+            }
+            Shape::Records => {
+                let data = serde_json::to_string(record).expect("records are always JSON");
+                ("record".to_owned(), data)
+            }
+        };
+        Event::default().id(header.seq.to_string()).event(kind).data(data)
+    }
+}

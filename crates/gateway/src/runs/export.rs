@@ -1,0 +1,143 @@
+//! `GET /api/v1/runs/{id}/trace` and `…/graph`: a run as steps, and as RDF.
+
+use super::shapes::RunTrace;
+use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
+use crate::Gateway;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+use std::sync::Arc;
+use trellis_domain::record::Record;
+use trellis_domain::run::RunSummary;
+use trellis_orchestrator::summary;
+use trellis_provenance::{Format, export, project};
+
+/// Read a run as steps
+///
+/// The sessions of the run with all their steps, decisions and costs, and the texts that they refer to.
+#[utoipa::path(
+    get, path = "/api/v1/runs/{id}/trace", tag = "runs", operation_id = "getTrace",
+    params(("id" = String, Path, description = "The whole id of a run"), Place),
+    responses((status = 200, description = "The trace", body = RunTrace), Usual),
+)]
+pub(crate) async fn traced(
+    State(gateway): State<Arc<Gateway>>,
+    Id(id): Id,
+    parameters: Parameters<Place>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Fault> {
+    let (run, records) = look(&gateway, &id, parameters, &headers).await?;
+    let now = gateway.orchestrator.ports.world.now();
+    let traced = tokio::task::spawn_blocking(move || summary::traced(&run, &records, now)).await;
+    traced.map(Json).map_err(Fault::internal)
+}
+
+/// Read a run as PROV-O
+///
+/// The provenance of the run, in the syntax that `Accept` asks for; Turtle leaves out the name of the graph.
+#[utoipa::path(
+    get, path = "/api/v1/runs/{id}/graph", tag = "runs", operation_id = "getGraph",
+    params(("id" = String, Path, description = "The whole id of a run"), Place),
+    responses(
+        (status = 200, description = "The graph", content(
+            (String = "text/turtle"), (Object = "application/ld+json"), (String = "application/n-quads"),
+        )),
+        (status = 406, description = "None of these syntaxes is wanted", body = Fault),
+        Usual,
+    ),
+)]
+pub(crate) async fn graph(
+    State(gateway): State<Arc<Gateway>>,
+    Id(id): Id,
+    parameters: Parameters<Place>,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let (_, records) = look(&gateway, &id, parameters, &headers).await?;
+    let (kind, format) = syntax(&headers)?;
+    let written = tokio::task::spawn_blocking(move || export(&project(&records), format)).await;
+    let text = written.map_err(Fault::internal)?.map_err(Fault::internal)?;
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
+
+/// The run that a path names, with all its records.
+async fn look(
+    gateway: &Gateway,
+    id: &str,
+    parameters: Parameters<Place>,
+    headers: &HeaderMap,
+) -> Result<(RunSummary, Vec<Arc<Record>>), Fault> {
+    let workspace = enter(gateway, headers, read(parameters)?.workspace.as_deref()).await?;
+    let run = find(gateway, &workspace, id).await?;
+    let records = gateway.orchestrator.ports.journal.events(&workspace, &run.run, 0, usize::MAX).await?;
+    Ok((run, records))
+}
+
+const SYNTAXES: [(&str, Format); 3] =
+    [("text/turtle", Format::Turtle), ("application/ld+json", Format::JsonLd), ("application/n-quads", Format::NQuads)];
+
+/// The syntax that the caller likes best. Whoever likes all the same gets Turtle.
+fn syntax(headers: &HeaderMap) -> Result<(&'static str, Format), Fault> {
+    let mut accepted: Vec<&str> = Vec::new();
+    for value in headers.get_all(header::ACCEPT) {
+        accepted.extend(value.to_str().unwrap_or_default().split(','));
+    }
+    if accepted.iter().all(|range| range.trim().is_empty()) {
+        return Ok(SYNTAXES[0]);
+    }
+    let liked = SYNTAXES.iter().map(|(kind, format)| (quality(&accepted, kind), *kind, *format));
+    // The first of equals.
+    let best = liked.rev().max_by(|(a, ..), (b, ..)| a.total_cmp(b)).filter(|(quality, ..)| *quality > 0.0);
+    let known = SYNTAXES.map(|(kind, _)| kind).join(", ");
+    let unknown = || Fault::not_acceptable(format!("the graph can be had as {known}"));
+    best.map(|(_, kind, format)| (kind, format)).ok_or_else(unknown)
+}
+
+/// How much a type is liked: what the most specific range that fits says, zero if none fits.
+fn quality(accepted: &[&str], kind: &str) -> f32 {
+    let family = kind.split('/').next().unwrap_or_default();
+    let fits = accepted.iter().filter_map(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next()?.to_ascii_lowercase();
+        let precision = match name.as_str() {
+            name if name == kind => 2,
+            "*/*" => 0,
+            name if name.strip_suffix("/*") == Some(family) => 1,
+            _ => return None,
+        };
+        let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok()).unwrap_or(1.0);
+        Some((precision, quality))
+    });
+    fits.max_by_key(|(precision, _)| *precision).map_or(0.0, |(_, quality)| quality)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(accept: &str) -> Option<&'static str> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, accept.parse().unwrap());
+        syntax(&headers).ok().map(|(kind, _)| kind)
+    }
+
+    #[test]
+    fn the_syntax_is_the_one_that_is_liked_best() {
+        assert_eq!(syntax(&HeaderMap::new()).unwrap().0, "text/turtle");
+        let wishes = [
+            ("*/*", Some("text/turtle")),
+            ("application/*", Some("application/ld+json")),
+            ("text/html, application/n-quads;q=0.4, */*;q=0.1", Some("application/n-quads")),
+            ("text/turtle;q=0.1, application/ld+json; q=0.9", Some("application/ld+json")),
+            ("text/turtle;q=0, */*", Some("application/ld+json")),
+            ("TEXT/TURTLE", Some("text/turtle")),
+            ("application/json", None),
+            ("text/html;q=1", None),
+            ("text/turtle;q=0", None),
+        ];
+        for (accept, expected) in wishes {
+            assert_eq!(wish(accept), expected, "{accept}");
+        }
+    }
+}

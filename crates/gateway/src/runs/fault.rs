@@ -1,0 +1,151 @@
+//! Why a request of our own API was not served, always in the same shape.
+
+use crate::rest::Denied;
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use trellis_domain::run::RunState;
+use trellis_orchestrator::AcceptError;
+use trellis_orchestrator::driver::TurnError;
+use trellis_orchestrator::ports::{ConfigError, JournalError};
+use utoipa::ToSchema;
+
+/// A refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Fault {
+    pub(crate) error: FaultDetails,
+    #[serde(skip)]
+    #[schema(ignore)]
+    status: StatusCode,
+}
+
+/// What was wrong, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct FaultDetails {
+    /// A word for programs, such as `not-found`
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// A sentence for people
+    message: String,
+    /// The state of a run that had ended already
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    state: Option<RunState>,
+}
+
+impl Fault {
+    fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
+        Self { error: FaultDetails { kind, message: message.into(), state: None }, status }
+    }
+
+    /// The request itself is wrong.
+    pub(crate) fn request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad-request", message)
+    }
+
+    pub(crate) fn no_run(id: &str) -> Self {
+        let message = format!("there is no run `{id}`; GET /api/v1/runs lists them, and a path names the whole id");
+        Self::new(StatusCode::NOT_FOUND, "not-found", message)
+    }
+
+    pub(crate) fn not_acceptable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_ACCEPTABLE, "not-acceptable", message)
+    }
+
+    pub(crate) fn forbidden() -> Self {
+        let message = "a page of another site may not use this server, nor another name for this machine";
+        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
+    }
+
+    pub(crate) fn stopping() -> Self {
+        let message = "the server is stopping; ask again in a moment, what was accepted goes on";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", message)
+    }
+
+    /// The run had ended, so it cannot be cancelled.
+    pub(crate) fn ended(state: RunState) -> Self {
+        let message = format!("the run has ended already: {state}");
+        let mut fault = Self::new(StatusCode::CONFLICT, "conflict", message);
+        fault.error.state = Some(state);
+        fault
+    }
+
+    /// Something that cannot happen. The log says more.
+    pub(crate) fn internal(error: impl std::fmt::Display) -> Self {
+        tracing::error!(%error, "a request failed");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "an internal error; the server's log says more")
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let status = self.status;
+        let mut response = (status, Json(self)).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl From<Denied> for Fault {
+    fn from(Denied(status, reason): Denied) -> Self {
+        let kind = match status {
+            StatusCode::UNAUTHORIZED => {
+                return Self::new(status, "unauthorized", "send a token that is known: `Authorization: Bearer TOKEN`");
+            }
+            StatusCode::FORBIDDEN => return Self::forbidden(),
+            StatusCode::NOT_FOUND => "not-found",
+            StatusCode::PAYLOAD_TOO_LARGE => "too-large",
+            StatusCode::SERVICE_UNAVAILABLE => "unavailable",
+            _ => return Self::request(reason),
+        };
+        Self::new(status, kind, reason)
+    }
+}
+
+impl From<crate::error::Refusal> for Fault {
+    fn from(refusal: crate::error::Refusal) -> Self {
+        Self::request(refusal.message)
+    }
+}
+
+impl From<JournalError> for Fault {
+    fn from(error: JournalError) -> Self {
+        tracing::error!(%error, "the store failed");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", error.to_string())
+    }
+}
+
+impl From<ConfigError> for Fault {
+    fn from(error: ConfigError) -> Self {
+        match error {
+            ConfigError::Store(error) => error.into(),
+            error @ (ConfigError::Invalid(_) | ConfigError::NoSnapshot(_)) => Self::internal(error),
+        }
+    }
+}
+
+impl From<TurnError> for Fault {
+    fn from(error: TurnError) -> Self {
+        match error {
+            TurnError::Journal(error) => error.into(),
+            TurnError::Config(error) => error.into(),
+        }
+    }
+}
+
+impl From<AcceptError> for Fault {
+    fn from(error: AcceptError) -> Self {
+        let message = error.to_string();
+        match error {
+            AcceptError::EmptyQuestion | AcceptError::InvalidId(_) | AcceptError::Refused(_) => Self::request(message),
+            AcceptError::QuestionTooLong { .. } => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message),
+            AcceptError::OtherRequest { .. } => Self::new(StatusCode::CONFLICT, "conflict", message),
+            AcceptError::TooManyRuns { .. } => Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-runs", message),
+            AcceptError::Config(error) => error.into(),
+            AcceptError::Journal(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `GET /api/v1/runs` and `GET /api/v1/runs/{id}`: runs and how they ended.
+
+use super::shapes::{Runs, State as StateShape, WholeRun};
+use super::{Fault, Id, Parameters, Place, Usual, enter, find, limit, read};
+use crate::Gateway;
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use trellis_domain::run::{RunState, RunSummary};
+use trellis_domain::{ConversationId, RunId, Workspace};
+use trellis_orchestrator::ports::{Journal, RunFilter, RunPage};
+use trellis_orchestrator::summary;
+use utoipa::IntoParams;
+
+const USUAL: usize = 20;
+const MOST: usize = 500;
+
+/// Which runs are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Wanted {
+    /// The workspace; the caller's own if none is named
+    workspace: Option<String>,
+    /// Only runs in this state
+    #[param(value_type = Option<StateShape>, inline)]
+    state: Option<String>,
+    /// Only runs of this pattern
+    pattern: Option<String>,
+    /// Only runs of this conversation
+    #[param(min_length = 1, max_length = 200, pattern = "^[A-Za-z0-9._~:@+=,-]+$")]
+    conversation: Option<String>,
+    /// Only runs whose question contains this
+    search: Option<String>,
+    /// Only runs whose id begins so: sorted by id, the first `limit` of them. Not together with `cursor`
+    prefix: Option<String>,
+    /// How many; 20 if left out
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 500)]
+    limit: Option<String>,
+    /// Go on where an earlier page ended: its `next`
+    cursor: Option<String>,
+}
+
+/// List runs, newest first
+#[utoipa::path(
+    get, path = "/api/v1/runs", tag = "runs", operation_id = "listRuns",
+    params(Wanted),
+    responses((status = 200, description = "A page of runs", body = Runs), Usual),
+)]
+pub(crate) async fn list(
+    State(gateway): State<Arc<Gateway>>,
+    parameters: Parameters<Wanted>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Fault> {
+    let wanted = read(parameters)?;
+    let workspace = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
+    let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
+    let filter = filter(&wanted)?;
+    let journal = &*gateway.orchestrator.ports.journal;
+    let page = match (&wanted.prefix, &wanted.cursor) {
+        (Some(_), Some(_)) => return Err(Fault::request("give `prefix` or `cursor`, not both")),
+        (Some(prefix), None) => beginning(journal, &workspace, prefix, &filter, limit).await?,
+        (None, cursor) => {
+            check_cursor(journal, &workspace, cursor.as_deref()).await?;
+            journal.runs(&workspace, &filter, cursor.as_deref(), limit).await?
+        }
+    };
+    let now = gateway.orchestrator.ports.world.now();
+    let mut runs = Vec::with_capacity(page.runs.len());
+    for run in &page.runs {
+        runs.push(summary::listed(journal, run, now).await?);
+    }
+    Ok(Json(json!({"runs": runs, "next": page.next})))
+}
+
+fn filter(wanted: &Wanted) -> Result<RunFilter, Fault> {
+    let state = |word: &String| {
+        let known = || RunState::ALL.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(", ");
+        RunState::from_word(word).ok_or_else(|| Fault::request(format!("`state` must be one of {}", known())))
+    };
+    let conversation = wanted.conversation.as_deref().map(ConversationId::new).transpose();
+    Ok(RunFilter {
+        state: wanted.state.as_ref().map(state).transpose()?,
+        pattern: wanted.pattern.clone(),
+        conversation: conversation.map_err(|error| Fault::request(error.to_string()))?,
+        search: wanted.search.clone(),
+    })
+}
+
+/// A cursor that leads nowhere must not look like the first page.
+async fn check_cursor(journal: &dyn Journal, workspace: &Workspace, cursor: Option<&str>) -> Result<(), Fault> {
+    let Some(cursor) = cursor else { return Ok(()) };
+    let known = match RunId::new(cursor) {
+        Ok(run) => journal.run(workspace, &run).await?.is_some(),
+        Err(_) => false,
+    };
+    let unknown = || Fault::request(format!("`{cursor}` is no cursor; use the `next` of an earlier page"));
+    if known { Ok(()) } else { Err(unknown()) }
+}
+
+async fn beginning(
+    journal: &dyn Journal,
+    workspace: &Workspace,
+    prefix: &str,
+    filter: &RunFilter,
+    limit: usize,
+) -> Result<RunPage, Fault> {
+    let mut runs: Vec<RunSummary> = Vec::new();
+    for run in journal.with_prefix(workspace, prefix, limit).await? {
+        runs.extend(journal.run(workspace, &run).await?.filter(|run| filter.matches(run)));
+    }
+    Ok(RunPage { runs, next: None })
+}
+
+/// Look at one run
+#[utoipa::path(
+    get, path = "/api/v1/runs/{id}", tag = "runs", operation_id = "getRun",
+    params(("id" = String, Path, description = "The whole id of a run"), Place),
+    responses((status = 200, description = "The run, with its answer if it has one", body = WholeRun), Usual),
+)]
+pub(crate) async fn one(
+    State(gateway): State<Arc<Gateway>>,
+    Id(id): Id,
+    parameters: Parameters<Place>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Fault> {
+    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let run = find(&gateway, &workspace, &id).await?;
+    let ports = &gateway.orchestrator.ports;
+    Ok(Json(summary::whole(&*ports.journal, &run, ports.world.now()).await?))
+}

@@ -1,0 +1,105 @@
+//! Our own API: runs, their events, their records and their graph.
+//!
+//! The paths here do not decide and do not store: they hand in questions, follow what the loop records and write it
+//! down in the shape that was asked for. Each reply's shape is in [`shapes`]; tests hold the replies against it.
+
+mod cancel;
+mod create;
+mod events;
+mod export;
+mod fault;
+mod list;
+mod records;
+mod shapes;
+
+pub(crate) use fault::Fault;
+pub(crate) use shapes::Usual;
+
+use crate::{Gateway, rest};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequestParts, Path, Query};
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use serde::Deserialize;
+use std::sync::Arc;
+use trellis_domain::run::RunSummary;
+use trellis_domain::{RunId, Workspace};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// Where our own paths begin.
+pub(crate) const ROOT: &str = "/api/v1/runs";
+
+pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
+    OpenApiRouter::new()
+        .routes(routes!(create::create, list::list))
+        .routes(routes!(list::one))
+        .routes(routes!(events::follow))
+        .routes(routes!(records::records))
+        .routes(routes!(export::traced))
+        .routes(routes!(export::graph))
+        .routes(routes!(cancel::cancel))
+}
+
+/// Parameters as they came, or why they cannot be read.
+type Parameters<T> = Result<Query<T>, QueryRejection>;
+
+fn read<T>(parameters: Parameters<T>) -> Result<T, Fault> {
+    parameters.map(|Query(parameters)| parameters).map_err(|error| Fault::request(error.body_text()))
+}
+
+/// The id in a path. What cannot be read as one is no run.
+struct Id(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
+        let id = Path::from_request_parts(parts, state).await;
+        id.map(|Path(id)| Self(id)).map_err(|_| Fault::no_run(parts.uri.path()))
+    }
+}
+
+/// Where a request goes.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Place {
+    /// The workspace; the caller's own if none is named
+    pub(crate) workspace: Option<String>,
+}
+
+/// Lets a caller in and finds the workspace.
+async fn enter(gateway: &Gateway, headers: &HeaderMap, workspace: Option<&str>) -> Result<Workspace, Fault> {
+    let identity = rest::identify(gateway, headers)?;
+    let workspace = match workspace {
+        None | Some("") => identity.workspace,
+        Some(name) => Workspace::new(name).map_err(|_| rest::Denied::unknown_workspace())?,
+    };
+    Ok(rest::existing(gateway, workspace).await?)
+}
+
+/// The run that a path names.
+async fn find(gateway: &Gateway, workspace: &Workspace, id: &str) -> Result<RunSummary, Fault> {
+    let run = RunId::new(id).map_err(|_| Fault::no_run(id))?;
+    gateway.orchestrator.ports.journal.run(workspace, &run).await?.ok_or_else(|| Fault::no_run(id))
+}
+
+/// A whole number in a parameter or header.
+fn number(name: &str, text: &str) -> Result<u64, Fault> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.then(|| text.parse().ok()).flatten();
+    number
+        .ok_or_else(|| Fault::request(format!("`{name}` must be a whole number that is not negative, found {text:?}")))
+}
+
+/// How many of something are wanted: at least one, and not more than can be held at once.
+fn limit(text: Option<&str>, usual: usize, most: usize) -> Result<usize, Fault> {
+    let Some(text) = text else { return Ok(usual) };
+    let wanted = usize::try_from(number("limit", text)?).unwrap_or(usize::MAX);
+    if (1..=most).contains(&wanted) {
+        return Ok(wanted);
+    }
+    Err(Fault::request(format!("`limit` must be from 1 to {most}, found {wanted}")))
+}

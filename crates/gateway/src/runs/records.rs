@@ -1,0 +1,64 @@
+//! `GET /api/v1/runs/{id}/records`: the journal's own records.
+
+use super::shapes::Records;
+use super::{Fault, Id, Parameters, Usual, enter, find, limit, number, read};
+use crate::Gateway;
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use trellis_domain::record::Record;
+use utoipa::IntoParams;
+
+const USUAL: usize = 100;
+const MOST: usize = 1000;
+
+/// Which records are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Wanted {
+    /// The workspace; the caller's own if none is named
+    workspace: Option<String>,
+    /// Only records behind this number
+    #[param(value_type = Option<u64>, minimum = 0)]
+    after: Option<String>,
+    /// How many; 100 if left out
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
+    limit: Option<String>,
+}
+
+/// Records, and where to go on.
+#[derive(Debug, Serialize)]
+pub(crate) struct Page {
+    records: Vec<Arc<Record>>,
+    next: Option<u64>,
+}
+
+/// Read a run's records
+///
+/// All of them, also those that arrived after the end, exactly as they are stored.
+#[utoipa::path(
+    get, path = "/api/v1/runs/{id}/records", tag = "runs", operation_id = "getRecords",
+    params(("id" = String, Path, description = "The whole id of a run"), Wanted),
+    responses((status = 200, description = "Records in order", body = Records), Usual),
+)]
+pub(crate) async fn records(
+    State(gateway): State<Arc<Gateway>>,
+    Id(id): Id,
+    parameters: Parameters<Wanted>,
+    headers: HeaderMap,
+) -> Result<Json<Page>, Fault> {
+    let wanted = read(parameters)?;
+    let workspace = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
+    let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
+    let after = wanted.after.map(|after| number("after", &after)).transpose()?.unwrap_or(0);
+    let run = find(&gateway, &workspace, &id).await?;
+    let journal = &gateway.orchestrator.ports.journal;
+    let mut records = journal.events(&workspace, &run.run, after, limit.saturating_add(1)).await?;
+    let more = records.len() > limit;
+    records.truncate(limit);
+    let next = records.last().map(|record| record.header.seq).filter(|_| more);
+    Ok(Json(Page { records, next }))
+}

@@ -1,0 +1,297 @@
+//! The shapes of requests and replies, as the API's document tells them.
+
+#![expect(dead_code, reason = "of most only the schema is used; tests hold every reply against it")]
+
+use super::Fault;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
+use utoipa::{IntoResponses, ToSchema};
+
+/// What every path may answer when something is wrong.
+#[derive(Debug)]
+pub(crate) struct Usual;
+
+impl IntoResponses for Usual {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let told = |(status, description): (&str, &str)| {
+            let body = Content::new(Some(Ref::from_schema_name(Fault::name())));
+            let response = ResponseBuilder::new().description(description).content("application/json", body).build();
+            (status.to_owned(), RefOr::T(response))
+        };
+        let all = [
+            ("400", "The request is wrong; the message says what to change"),
+            ("401", "No token, or one that nobody knows"),
+            ("403", "From a page of another site"),
+            ("404", "No such run or workspace"),
+            ("500", "An internal error"),
+            ("503", "The server is stopping, or its store fails; ask again later"),
+        ];
+        all.into_iter().map(told).collect()
+    }
+}
+
+/// A question. Unknown members are refused.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewRun {
+    /// What you want to know
+    #[schema(min_length = 1, pattern = r"\S")]
+    question: String,
+    /// Use this pattern instead of letting the router choose, such as `react` or `supervisor`
+    pattern: Option<String>,
+    /// Use this task type instead of letting the router choose
+    task_type: Option<String>,
+    /// Groups of tools; none for the group `default`, an empty list for no tools, `*` for all
+    group: Option<Vec<String>>,
+    /// The state that tools depend on
+    state: Option<String>,
+    /// Collection of knowledge; `default` if none is named
+    #[schema(pattern = "^[A-Za-z0-9._~:@+=,-]*$", max_length = 200)]
+    collection: Option<String>,
+    /// The conversation that the question belongs to
+    #[schema(pattern = "^[A-Za-z0-9._~:@+=,-]*$", max_length = 200)]
+    conversation_id: Option<String>,
+    /// The id of the run; the same question under the same id attaches to it
+    #[schema(pattern = "^[A-Za-z0-9._~:@+=,-]*$", max_length = 200)]
+    session_id: Option<String>,
+    /// Words that are put before the question in every prompt
+    framing: Option<String>,
+    /// Whether text can be followed while it is written; true if left out
+    streaming: Option<bool>,
+    /// Steps that were taken elsewhere, as context
+    history: Option<Vec<HistoryStep>>,
+    limits: Option<RunLimits>,
+}
+
+/// A step that was taken elsewhere.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HistoryStep {
+    thought: Option<String>,
+    action: Option<String>,
+    arguments: Option<HashMap<String, String>>,
+    observation: Option<String>,
+    step_type: Option<String>,
+}
+
+/// Limits of one run, never above those of the server.
+#[derive(Debug, Default, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct RunLimits {
+    /// Iterations of a ReAct session
+    #[schema(maximum = 4294967295_usize)]
+    max_iterations: Option<u32>,
+    /// Steps of a plan
+    #[schema(maximum = 4294967295_usize)]
+    max_plan_steps: Option<u32>,
+    /// Revisions of a plan
+    #[schema(maximum = 4294967295_usize)]
+    max_replans: Option<u32>,
+    /// Plan steps running at once
+    #[schema(maximum = 4294967295_usize)]
+    steps_at_once: Option<u32>,
+    /// Rounds of a supervisor
+    #[schema(maximum = 4294967295_usize)]
+    max_rounds: Option<u32>,
+    /// Subagents below subagents
+    #[schema(maximum = 4294967295_usize)]
+    max_depth: Option<u32>,
+    /// Siblings of one fan-out
+    #[schema(maximum = 4294967295_usize)]
+    max_siblings: Option<u32>,
+    #[schema(maximum = 18446744073709551615_usize)]
+    fan_in_timeout_ms: Option<u64>,
+    #[schema(maximum = 18446744073709551615_usize)]
+    model_timeout_ms: Option<u64>,
+    #[schema(maximum = 18446744073709551615_usize)]
+    tool_timeout_ms: Option<u64>,
+    #[schema(maximum = 18446744073709551615_usize)]
+    run_timeout_ms: Option<u64>,
+    #[schema(maximum = 18446744073709551615_usize)]
+    max_question_bytes: Option<u64>,
+    #[schema(maximum = 18446744073709551615_usize)]
+    max_reply_bytes: Option<u64>,
+    /// How much of an observation the model is shown
+    #[schema(maximum = 18446744073709551615_usize)]
+    shown_observation_bytes: Option<u64>,
+}
+
+/// A question that was accepted.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Begun {
+    pub(crate) run_id: String,
+    /// Whether the run was there already
+    pub(crate) attached: bool,
+    pub(crate) links: Links,
+}
+
+/// Where to go on.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Links {
+    #[serde(rename = "self")]
+    pub(crate) own: String,
+    pub(crate) events: String,
+    pub(crate) records: String,
+    pub(crate) trace: String,
+    pub(crate) graph: String,
+    pub(crate) cancel: String,
+}
+
+/// Where a run stands. The last five are ends.
+#[derive(Debug, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum State {
+    Queued,
+    Running,
+    Waiting,
+    Answered,
+    AnsweredPartial,
+    Limit,
+    Failed,
+    Cancelled,
+}
+
+/// A page of the list of runs.
+#[derive(Debug, ToSchema)]
+pub(crate) struct Runs {
+    runs: Vec<Run>,
+    /// The cursor of the next page; null on the last one
+    #[schema(required)]
+    next: Option<String>,
+}
+
+/// A run in the list.
+#[derive(Debug, ToSchema)]
+pub(crate) struct Run {
+    run_id: String,
+    state: State,
+    /// At most 300 characters of it
+    question: String,
+    /// True if the question is longer than what is told here
+    #[schema(nullable = false)]
+    question_truncated: Option<bool>,
+    /// Empty until it is chosen
+    pattern: String,
+    /// Empty until it is chosen
+    task_type: String,
+    #[schema(required)]
+    conversation_id: Option<String>,
+    #[schema(format = DateTime)]
+    started: String,
+    /// How long it took, or has taken so far
+    ms: u64,
+    #[schema(required)]
+    in_token: Option<u64>,
+    #[schema(required)]
+    out_token: Option<u64>,
+}
+
+/// A run and how it ended, as far as it has.
+#[derive(Debug, ToSchema)]
+pub(crate) struct WholeRun {
+    run_id: String,
+    session_id: String,
+    state: State,
+    question: String,
+    pattern: String,
+    task_type: String,
+    #[schema(required)]
+    conversation_id: Option<String>,
+    #[schema(format = DateTime)]
+    started: String,
+    ms: u64,
+    /// The number of the newest event
+    seq: u64,
+    /// Why it ended, such as `final-answer`; null while it has not
+    #[schema(required)]
+    reason: Option<String>,
+    #[schema(required)]
+    answer: Option<String>,
+    #[schema(required)]
+    error: Option<String>,
+    /// Steps or findings that the answer does without
+    #[schema(nullable = false)]
+    missing: Option<Vec<u32>>,
+    /// The model seen last
+    #[schema(required)]
+    model: Option<String>,
+    model_calls: u32,
+    tool_calls: u32,
+    #[schema(required)]
+    in_token: Option<u64>,
+    #[schema(required)]
+    out_token: Option<u64>,
+}
+
+/// Records of a run, in order.
+#[derive(Debug, ToSchema)]
+pub(crate) struct Records {
+    records: Vec<RunRecord>,
+    /// Ask for more with `after` this; null if these are the newest for now
+    #[schema(required)]
+    next: Option<u64>,
+}
+
+/// A record as the journal has it, with all texts in it.
+#[derive(Debug, ToSchema)]
+pub(crate) struct RunRecord {
+    header: RecordHeader,
+    #[schema(value_type = Object)]
+    body: Value,
+}
+
+/// What the journal knows of a record.
+#[derive(Debug, ToSchema)]
+pub(crate) struct RecordHeader {
+    format: u16,
+    workspace: String,
+    flow: String,
+    run: String,
+    session: String,
+    /// Such as `i3/observation`
+    name: String,
+    /// Position among the run's events, gapless from 1
+    seq: u64,
+    version: u64,
+    causes: Vec<String>,
+    parents: Vec<String>,
+    content: String,
+    config: String,
+    attempt: u32,
+    /// Arrived after the session's end
+    #[schema(nullable = false)]
+    late: Option<bool>,
+    #[schema(nullable = false)]
+    trace: Option<String>,
+    /// Microseconds since 1970
+    time: i64,
+}
+
+/// Every step of a run, with the texts that they refer to.
+#[derive(Debug, ToSchema)]
+pub(crate) struct RunTrace {
+    run_id: String,
+    state: State,
+    task_type: String,
+    pattern: String,
+    #[schema(required)]
+    conversation_id: Option<String>,
+    ms: u64,
+    #[schema(value_type = Object)]
+    usage: Value,
+    /// The sessions of the run, the root first; each has its `steps`
+    sessions: Vec<HashMap<String, Value>>,
+    /// Texts by the ids that steps refer to
+    documents: HashMap<String, String>,
+    #[schema(nullable = false)]
+    missing: Option<Vec<u32>>,
+}
+
+/// A run that was cancelled.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CancelledRun {
+    pub(crate) run_id: String,
+    pub(crate) state: String,
+}

@@ -1,0 +1,119 @@
+//! Cancelling a run: its end is committed like any other, and everything below it is wound up in the same commit.
+//!
+//! Calls in flight are let go at once: whoever waits for one in this process is told to look at the record. A worker
+//! elsewhere finds the end with its next commit, and what it brings is late.
+
+use crate::driver::{Orchestrator, TurnError};
+use crate::handling::Handling;
+use crate::ports::{Commit, Outcome, TurnKey};
+use crate::workers::Claims;
+use tokio::sync::watch;
+use trellis_domain::record::{Body, Name};
+use trellis_domain::run::{RunState, Termination};
+use trellis_domain::{RunId, Scope, Timestamp, Workspace};
+use trellis_patterns::Ending;
+
+/// What became of the wish to cancel a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancelling {
+    Cancelled,
+    /// It had ended before, like this.
+    AlreadyEnded(RunState),
+    Unknown,
+}
+
+/// Ticks with every cancellation. Whose run it was is in the record.
+#[derive(Debug)]
+pub(crate) struct Cancels(watch::Sender<u64>);
+
+impl Default for Cancels {
+    fn default() -> Self {
+        Self(watch::Sender::new(0))
+    }
+}
+
+fn ending() -> Ending {
+    Ending::failed(Termination::Cancelled, "the run was cancelled")
+}
+
+impl Orchestrator {
+    /// Ends a run that has not ended. The end is durable when this returns.
+    pub async fn cancel(&self, workspace: &Workspace, run: &RunId) -> Result<Cancelling, TurnError> {
+        // A subagent's session is no run.
+        if self.ports.journal.run(workspace, run).await?.is_none() {
+            return Ok(Cancelling::Unknown);
+        }
+        loop {
+            let Some(handling) = self.root(workspace, run).await? else { return Ok(Cancelling::Unknown) };
+            if let Some(ended) = handling.session.ended() {
+                return Ok(Cancelling::AlreadyEnded(ended.reason.run_state()));
+            }
+            let closing = Box::pin(self.ending(&handling, ending())).await?;
+            let now = self.ports.world.now();
+            let records = closing.records.into_iter().map(|decided| handling.decided(decided, now)).collect();
+            let commit = handling.commit(records, Vec::new(), Vec::new());
+            let commit = Commit { seen_of_others: closing.seen_of_others, ..commit };
+            // A conflict means that something happened meanwhile: look again.
+            if let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? {
+                self.cancels.0.send_modify(|ticks| *ticks += 1);
+                self.after_commit(workspace, run, &committed).await;
+                self.close_turns(workspace, run).await?;
+                return Ok(Cancelling::Cancelled);
+            }
+        }
+    }
+
+    /// The root session of a run, as if it were being handled. It is no turn that this is done in.
+    async fn root(&self, workspace: &Workspace, run: &RunId) -> Result<Option<Handling>, TurnError> {
+        let scope = Scope { workspace: workspace.clone(), ..Scope::default() };
+        let mut key = TurnKey { scope, run: run.clone(), session: run.clone(), name: Name::end() };
+        let Some(session) = self.load_without_settings(&key).await? else { return Ok(None) };
+        if let Some(first) = session.record(&Name::session()) {
+            key.scope.flow = first.header.flow.clone();
+        }
+        Ok(Some(Handling::new(key, session, 1)))
+    }
+
+    /// Closes the turns of a run whose sessions have all ended, those that are not due yet among them. Turns in hand
+    /// are closed by whoever holds them.
+    async fn close_turns(&self, workspace: &Workspace, run: &RunId) -> Result<(), TurnError> {
+        for turn in self.ports.journal.due_turns(Timestamp::from_micros(i64::MAX)).await? {
+            if turn.key.run != *run || turn.key.scope.workspace != *workspace {
+                continue;
+            }
+            let Some(_claim) = Claims::claim(&self.claims, &turn.key) else { continue };
+            let Some(session) = self.load_without_settings(&turn.key).await? else { continue };
+            self.end_with(&mut Handling::new(turn.key, session, 1), ending()).await?;
+        }
+        Ok(())
+    }
+
+    /// What comes of some work for a turn; None as soon as its run is cancelled, and then the work is dropped.
+    pub(crate) async fn unless_cancelled<T>(
+        &self,
+        turn: &TurnKey,
+        work: impl Future<Output = T>,
+    ) -> Result<Option<T>, TurnError> {
+        tokio::select! {
+            // First: nothing is begun for a run that is cancelled already.
+            biased;
+            looked = self.cancelled(turn) => looked.map(|()| None),
+            outcome = work => Ok(Some(outcome)),
+        }
+    }
+
+    /// Waits until the run of a turn is cancelled.
+    async fn cancelled(&self, turn: &TurnKey) -> Result<(), TurnError> {
+        let mut ticks = self.cancels.0.subscribe();
+        loop {
+            let end = self.ports.journal.end(&turn.scope.workspace, &turn.run).await?;
+            if end.is_some_and(|end| matches!(&end.body, Body::Ended(end) if end.reason == Termination::Cancelled)) {
+                return Ok(());
+            }
+            if ticks.changed().await.is_err() {
+                // Unreachable while the orchestrator holds the sender.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Cancelled runs over any journal: one end per session, nothing left open, whenever it happens.
+
+use super::runs::{Bench, Store};
+use super::teams::{Played, agent, question, silent};
+use super::trouble::{self, live_for};
+use crate::cancel::Cancelling;
+use crate::hub::Item;
+use crate::ports::{OpenTurn, RealWorld, World};
+use crate::workers::{Stop, WorkerOptions, Workers};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::record::Name;
+use trellis_domain::run::{RunState, Termination};
+use trellis_domain::{RunId, Workspace};
+
+pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
+    for (scene, pattern) in scenes() {
+        a_run_left_open_after_any_commit_can_be_cancelled(&fresh, &scene, pattern).await;
+        a_run_at_work_can_be_cancelled_after_any_record(&fresh, &scene, pattern).await;
+    }
+    a_call_that_hangs_is_let_go_at_once(fresh().await).await;
+    a_run_is_cancelled_once_and_only_if_it_has_not_ended(fresh().await).await;
+}
+
+/// All patterns, alone and below one another, and a question whose pattern a model has to choose.
+fn scenes() -> Vec<(Value, &'static str)> {
+    let mut scenes = trouble::scenes();
+    scenes.push((json!({"tools": 3, "answer": "a"}), "react"));
+    scenes
+}
+
+async fn open_turns(bench: &Bench) -> Vec<OpenTurn> {
+    let later = RealWorld.now().plus_ms(1_000_000_000);
+    bench.orchestrator.ports.journal.due_turns(later).await.expect("the store works")
+}
+
+async fn cancel(bench: &Bench, run: &RunId) -> Cancelling {
+    bench.orchestrator.cancel(&Workspace::default(), run).await.expect("the store works")
+}
+
+/// Workers in the background.
+struct Serving {
+    stop: watch::Sender<Option<Stop>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Serving {
+    fn start(bench: &Bench) -> Self {
+        let workers = Workers::new(Arc::clone(&bench.orchestrator), WorkerOptions::default());
+        let (stop, stopped) = watch::channel(None);
+        Self { stop, task: tokio::spawn(async move { workers.run(stopped).await }) }
+    }
+
+    async fn drain(self) {
+        self.stop.send_replace(Some(Stop::Drain));
+        self.task.await.expect("workers do not fail");
+    }
+}
+
+/// What must hold for every cancelled run.
+async fn was_cancelled(bench: &Bench, run: RunId, when: &str) {
+    let open = open_turns(bench).await;
+    assert!(open.is_empty(), "{when}: nothing is left open: {open:?}");
+    let summary = bench.summary(&run).await;
+    assert_eq!((summary.state, bench.orchestrator.ports.journal.open_runs()), (RunState::Cancelled, 0), "{when}");
+    let played = Played::of(bench, run).await;
+    played.keeps_the_promises();
+    assert_eq!(played.end().reason, Termination::Cancelled, "{when}");
+    assert_eq!(played.end().error.as_deref(), Some("the run was cancelled"));
+    let last = played.records.iter().rfind(|record| !record.header.late).map(|record| &record.header.session);
+    assert_eq!(last, Some(&played.run), "{when}: the root's end is the last that a follower hears");
+    let spent = (played.end().total().model_calls, played.end().total().in_token);
+    assert_eq!(spent, (summary.usage.model_calls, summary.usage.in_token), "{when}: the end tells what it cost");
+}
+
+async fn a_run_left_open_after_any_commit_can_be_cancelled<F: Future<Output = Store>>(
+    fresh: &impl Fn() -> F,
+    scene: &Value,
+    pattern: &str,
+) {
+    for commits in 1.. {
+        let store = fresh().await;
+        if live_for(store.clone(), commits, scene, pattern).await {
+            assert!(commits > 5, "the scene is long enough to be cancelled in");
+            return;
+        }
+        let bench = Bench::play(store).await;
+        let run = bench.request(1, question(scene, pattern), SomeLimits::default()).await;
+        assert_eq!(cancel(&bench, &run).await, Cancelling::Cancelled, "{pattern}, after {commits} commits");
+        was_cancelled(&bench, run, &format!("{pattern}, after {commits} commits")).await;
+        assert!(bench.prompter.calls.all().is_empty(), "cancelling asks no model");
+    }
+}
+
+async fn a_run_at_work_can_be_cancelled_after_any_record<F: Future<Output = Store>>(
+    fresh: &impl Fn() -> F,
+    scene: &Value,
+    pattern: &str,
+) {
+    let (mut heard, mut cancelled) = (0, 0);
+    for records in 1.. {
+        let bench = Bench::play(fresh().await).await;
+        let run = bench.request(1, question(scene, pattern), SomeLimits::default()).await;
+        let ports = &bench.orchestrator.ports;
+        let mut subscription = ports.hub.subscribe(&Workspace::default(), &run, 0);
+        let serving = Serving::start(&bench);
+        let (mut seen, mut became) = (0, None);
+        loop {
+            let Item::Record(record) = subscription.next(&*ports.journal).await.expect("the store works") else {
+                continue;
+            };
+            seen += 1;
+            if record.header.session == run && record.header.name == Name::end() {
+                break;
+            }
+            if seen == records {
+                became = Some(cancel(&bench, &run).await);
+            }
+        }
+        serving.drain().await;
+        match became {
+            Some(Cancelling::Cancelled) => {
+                cancelled += 1;
+                was_cancelled(&bench, run, &format!("{pattern}, at record {records}")).await;
+            }
+            // It was faster.
+            Some(Cancelling::AlreadyEnded(_)) => Played::of(&bench, run).await.keeps_the_promises(),
+            Some(Cancelling::Unknown) => panic!("the run is known"),
+            None => {
+                heard += 1;
+                if heard == 2 {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(cancelled > 0, "{pattern}: at least the first records leave time to cancel");
+}
+
+async fn a_call_that_hangs_is_let_go_at_once(store: Store) {
+    let bench = Bench::play(store).await;
+    let scene = json!({"team": [[silent(), {"team": [[silent(), agent("x")]]}, {"silent": true, "plan": []}]]});
+    let run = bench.request(1, question(&scene, "supervisor"), SomeLimits::default()).await;
+    let serving = Serving::start(&bench);
+    let calls = || bench.prompter.calls.all().len();
+    // Two decompositions, three silent models, and the agent that answers.
+    while calls() < 7 {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let began = RealWorld.now();
+    assert_eq!(cancel(&bench, &run).await, Cancelling::Cancelled);
+    while !open_turns(&bench).await.is_empty() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let took = RealWorld.now().ms_since(began);
+    assert!(took < 5_000, "the workers let go within {took} ms, not after the calls' patience");
+    serving.drain().await;
+    was_cancelled(&bench, run, "while models hang").await;
+}
+
+async fn a_run_is_cancelled_once_and_only_if_it_has_not_ended(store: Store) {
+    let bench = Bench::play(store).await;
+    let nobody = RunId::new("nobody").expect("a valid id");
+    assert_eq!(cancel(&bench, &nobody).await, Cancelling::Unknown);
+    let run = bench.request(1, question(&json!({"team": [[silent()]]}), "supervisor"), SomeLimits::default()).await;
+    let other = Workspace::new("other").expect("a valid name");
+    let elsewhere = bench.orchestrator.cancel(&other, &run).await.expect("the store works");
+    assert_eq!(elsewhere, Cancelling::Unknown, "workspaces are apart");
+    assert_eq!(cancel(&bench, &run).await, Cancelling::Cancelled);
+    assert_eq!(cancel(&bench, &run).await, Cancelling::AlreadyEnded(RunState::Cancelled));
+    was_cancelled(&bench, run, "before it was begun").await;
+    let scene = json!({"team": [[agent("a")]]});
+    let answered = bench.request(2, question(&scene, "supervisor"), SomeLimits::default()).await;
+    bench.finish(std::slice::from_ref(&answered), 1).await;
+    let before = bench.records(&answered).await.len();
+    assert_eq!(cancel(&bench, &answered).await, Cancelling::AlreadyEnded(RunState::Answered));
+    assert_eq!(cancel(&bench, &answered.child(1, 0)).await, Cancelling::Unknown, "a subagent is no run");
+    assert_eq!(bench.records(&answered).await.len(), before, "and nothing was written");
+}

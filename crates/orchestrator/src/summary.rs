@@ -1,0 +1,114 @@
+//! Runs as JSON: the same objects for the command line and for programs that ask over HTTP.
+
+use crate::ports::{Journal, JournalError};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use trellis_domain::document::Document;
+use trellis_domain::record::{Ended, Record};
+use trellis_domain::run::RunSummary;
+use trellis_domain::{ConversationId, RunId, Timestamp};
+use trellis_provenance::{documents, project, trace};
+
+/// One object of the list of runs. Reads a record only if its question may be longer than what the list holds.
+pub async fn listed(journal: &dyn Journal, run: &RunSummary, now: Timestamp) -> Result<Value, JournalError> {
+    let mut object = line(run, now);
+    if question(journal, run).await?.is_some_and(|whole| whole != run.question) {
+        object["question_truncated"] = json!(true);
+    }
+    Ok(object)
+}
+
+/// The whole question of a run, if its summary may have only the beginning of it.
+async fn question(journal: &dyn Journal, run: &RunSummary) -> Result<Option<String>, JournalError> {
+    if run.question.chars().count() < RunSummary::QUESTION_CHARS {
+        return Ok(None);
+    }
+    let first = journal.events(&run.workspace, &run.run, 0, 1).await?;
+    let accepted = first.first().and_then(|record| record.body.as_accepted());
+    Ok(accepted.map(|accepted| accepted.question.text().to_owned()))
+}
+
+fn line(run: &RunSummary, now: Timestamp) -> Value {
+    json!({
+        "run_id": run.run.as_str(),
+        "state": run.state,
+        "question": run.question,
+        "pattern": run.pattern,
+        "task_type": run.task_type,
+        "conversation_id": run.conversation.as_ref().map(ConversationId::as_str),
+        "started": run.started.to_string(),
+        "ms": run.ms(now),
+        "in_token": run.usage.in_token,
+        "out_token": run.usage.out_token,
+    })
+}
+
+/// One run with its whole question and how it ended, as far as it has.
+pub async fn whole(journal: &dyn Journal, run: &RunSummary, now: Timestamp) -> Result<Value, JournalError> {
+    let mut object = line(run, now);
+    if let Some(whole) = question(journal, run).await? {
+        object["question"] = json!(whole);
+    }
+    object["seq"] = json!(run.seq);
+    let end = journal.end(&run.workspace, &run.run).await?;
+    let outcome = outcome(run, end.as_ref().and_then(|end| end.body.as_ended()), now);
+    if let (Value::Object(object), Value::Object(outcome)) = (&mut object, outcome) {
+        object.extend(outcome);
+    }
+    Ok(object)
+}
+
+/// What came of a run.
+pub fn outcome(run: &RunSummary, ended: Option<&Ended>, now: Timestamp) -> Value {
+    let mut object = json!({
+        "run_id": run.run.as_str(),
+        "session_id": run.run.as_str(),
+        "state": run.state,
+        "reason": ended.map(|ended| ended.reason),
+        "answer": ended.and_then(|ended| ended.answer.as_ref()).map(Document::text),
+        "error": ended.and_then(|ended| ended.error.as_ref()),
+        "pattern": run.pattern,
+        "task_type": run.task_type,
+        "conversation_id": run.conversation.as_ref().map(ConversationId::as_str),
+        "in_token": run.usage.in_token,
+        "out_token": run.usage.out_token,
+        "model": run.usage.model,
+        "model_calls": run.usage.model_calls,
+        "tool_calls": run.usage.tool_calls,
+        "ms": run.ms(now),
+    });
+    put_missing(&mut object, ended);
+    object
+}
+
+/// Every step of a run, read from its graph, with the texts that the graph refers to.
+pub fn traced(run: &RunSummary, records: &[Arc<Record>], now: Timestamp) -> Value {
+    let mut object = json!({
+        "run_id": run.run.as_str(), "state": run.state, "task_type": run.task_type, "pattern": run.pattern,
+        "conversation_id": run.conversation.as_ref().map(ConversationId::as_str),
+        "ms": run.ms(now), "usage": run.usage,
+        "sessions": trace(&project(records)).sessions, "documents": texts(records),
+    });
+    put_missing(&mut object, end_of(records, &run.run));
+    object
+}
+
+/// The stored documents of a run, by id.
+pub fn texts(records: &[Arc<Record>]) -> BTreeMap<String, String> {
+    documents(records).into_iter().map(|document| (document.id, document.text.text().to_owned())).collect()
+}
+
+/// The end of the run itself, not of a subagent.
+pub fn end_of<'a>(records: &'a [Arc<Record>], run: &RunId) -> Option<&'a Ended> {
+    let own = records.iter().filter(|record| record.header.session == *run);
+    own.filter_map(|record| record.body.as_ended()).next()
+}
+
+/// What an answer does without, if it does without something: numbers of steps or findings.
+pub fn put_missing(object: &mut Value, ended: Option<&Ended>) {
+    let missing = ended.map(|ended| ended.missing.as_slice()).unwrap_or_default();
+    if !missing.is_empty() {
+        object["missing"] = json!(missing);
+    }
+}
