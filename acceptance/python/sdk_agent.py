@@ -4,7 +4,16 @@ import asyncio
 import sys
 import threading
 
-from trustgraph.api import AgentAnswer, AgentObservation, AgentThought, Api, Conclusion, ProvenanceEvent, Question
+from trustgraph.api import (
+    AgentAnswer,
+    AgentObservation,
+    AgentThought,
+    Api,
+    Conclusion,
+    ProvenanceEvent,
+    Question,
+    RAGChunk,
+)
 
 url = sys.argv[1]
 question = "Who was Ada?"
@@ -50,13 +59,14 @@ def socket(api):
     assert all(event.explain_graph == "urn:graph:retrieval" for event in events), events
     said = flow.text_completion(system="Be brief.", prompt="Say hello.", streaming=False)
     assert said.text == "Scripted reply to: Say hello.", said
-    chunks = list(flow.text_completion(system="Be brief.", prompt="Say hello.", streaming=True))
-    assert "".join(chunk.content for chunk in chunks) == said.text and len(chunks) > 2, chunks
+    chunks = list(flow.text_completion(system="Be brief.", prompt="Say hello. " * 40, streaming=True))
+    assert text_of(chunks, RAGChunk) == "Scripted reply to: " + ("Say hello. " * 40).strip(), chunks
+    assert len(chunks) > 5, "a long text arrives piece by piece"
     assert chunks[-1].out_token > 0, chunks[-1]
     said = flow.prompt("question", {"question": question}, streaming=False)
     chunks = list(flow.prompt("question", {"question": question}, streaming=True))
     assert "".join(chunk.content for chunk in chunks) == said.text and question in said.text, chunks
-    assert flow.list_models()[0]["id"] == "scripted-1"
+    assert flow.list_models()[0]["id"] == "openai/scripted-1"
 
 
 async def asynchronous():

@@ -1,7 +1,6 @@
 """Configuration, flows, collections and documents through the SDK."""
 
 import asyncio
-import json
 import os
 import sys
 import tempfile

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
+use tempfile::TempDir;
 use tokio::process::Command;
 
 /// No client may take longer: one that waits for ever is a failure of the server.
@@ -12,6 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(crate) struct Clients {
     programs: PathBuf,
+    /// Where they may leave things lying about.
+    room: TempDir,
 }
 
 /// What a client said and how it ended.
@@ -36,7 +39,8 @@ impl Clients {
             "the stock clients are not installed in target/clients, or are others than acceptance/requirements.txt \
              names: run `cargo xtask test`"
         );
-        Self { programs: folder.join("bin") }
+        let room = TempDir::new().expect("a temporary folder can be made");
+        Self { programs: folder.join("bin"), room }
     }
 
     /// Runs one of the installed programs to its end.
@@ -44,6 +48,7 @@ impl Clients {
         let shown = [&[program], arguments].concat().join(" ");
         let running = Command::new(self.programs.join(program))
             .args(arguments)
+            .current_dir(self.room.path())
             .env("PYTHONUTF8", "1")
             .env("NO_PROXY", "*")
             .env_remove("TRUSTGRAPH_TOKEN")

@@ -11,14 +11,19 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 /// The name of the only model.
 pub const MODEL: &str = "scripted-1";
+
+/// Slow enough for a reader to see the pieces arrive one by one.
+const PIECE_DELAY: Duration = Duration::from_millis(10);
 
 /// Which of our prompts is asked.
 const PROMPT_HEADER: &str = "x-trellis-prompt";
@@ -86,8 +91,11 @@ async fn complete(State(asked): State<Asked>, headers: HeaderMap, Json(request):
     if request["stream"] == true {
         let counted = request["stream_options"]["include_usage"] == true;
         let frames = chat::chunks(&reply, counted.then_some(usage));
-        let events = frames.into_iter().map(|frame| Ok::<_, Infallible>(Event::default().data(frame)));
-        Sse::new(futures_util::stream::iter(events)).into_response()
+        let events = stream::iter(frames).then(async |frame| {
+            tokio::time::sleep(PIECE_DELAY).await;
+            Ok::<_, Infallible>(Event::default().data(frame))
+        });
+        Sse::new(events).into_response()
     } else {
         Json(chat::whole(&reply, usage)).into_response()
     }
