@@ -20,7 +20,6 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::Workspace;
 use trellis_gateway::{Access, Founder, Gateway, Server};
 use trellis_models::{ModelReply, ModelRequest, OnText, Provider, ProviderError, Rehearsal};
-use trellis_orchestrator::library::RecordLibrary;
 use trellis_orchestrator::ports::{BoxFuture, ConfigError};
 
 const SESSIONS: usize = 3000;
@@ -128,7 +127,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<bool>)> {
     let (close, closing) = watch::channel(false);
     let gateway = Gateway {
         orchestrator: Arc::clone(&engine.orchestrator),
-        library: Arc::new(RecordLibrary::new(Arc::clone(&engine.store.journal) as _)),
+        library: Arc::clone(&engine.store.library) as _,
         access: Access::Open,
         founder: Arc::new(Nobody),
         loopback_only: true,

@@ -9,6 +9,7 @@ mod access;
 mod bounds;
 mod call;
 mod docs;
+mod documents;
 mod error;
 mod health;
 mod members;

@@ -12,7 +12,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
 use trellis_gateway::{Access, Founder, Gateway, Identity, Server, Token};
-use trellis_orchestrator::library::RecordLibrary;
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Journal};
 
 pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure> {
@@ -37,7 +36,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let (close, closing) = watch::channel(false);
     let gateway = Arc::new(Gateway {
         orchestrator: Arc::clone(&orchestrator),
-        library: Arc::new(RecordLibrary::new(Arc::clone(&app.store.journal) as _)),
+        library: Arc::clone(&app.store.library) as _,
         access,
         founder: Arc::new(Seeds(Arc::clone(&app.store.config) as _)),
         loopback_only: loopback_only && !serve.no_auth,
