@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 /// No client may take longer: one that waits for ever is a failure of the server.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The environment that `cargo xtask test` makes.
 #[derive(Debug)]

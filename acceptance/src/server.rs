@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
 /// More than a loaded machine needs to start the program.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running `trellis serve`; it is killed when this is dropped.
 #[derive(Debug)]

@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 const USUAL_TOOL: &str = "search-notes";
 /// The function that ends a dialog, where tools are functions.
 const FINAL_ANSWER: &str = "final_answer";
+/// The argument in which a function asks for the reason of its call.
+const THOUGHT: &str = "thought";
 
 /// What the model says.
 #[derive(Debug)]
@@ -72,26 +74,33 @@ fn goal(part: &str, question: &str) -> Value {
     json!({ "goal": format!("Find {part} of: {question}"), "pattern": "react", "group": null, "context": "scripted" })
 }
 
-/// A tool once, then the answer.
+/// A tool once, then the answer: as calls where tools are functions, else in words.
 fn step(scene: &Scene<'_>) -> Reply {
     let question = scene.question();
-    match chosen(scene).filter(|_| !scene.has_observation()) {
-        Some(tool) => {
-            let arguments = tool.filled(question);
-            if scene.calls_functions() {
-                return Reply::Call { tool: tool.name, arguments };
-            }
-            let thought = format!("I look it up with {} first.", tool.name);
-            Reply::Text(format!("Thought: {thought}\nAction: {}\nArgs: {arguments}", tool.name))
+    if let Some(tool) = chosen(scene).filter(|_| !scene.has_observation()) {
+        let thought = format!("I look it up with {} first.", tool.name);
+        if scene.calls_functions() {
+            return tool.call(&thought, question);
         }
-        None => {
-            let answer = format!("The script answers: {question}");
-            let end = scene.tools().into_iter().find(|tool| tool.name == FINAL_ANSWER);
-            match end {
-                Some(tool) => Reply::Call { arguments: tool.filled(&answer), tool: tool.name },
-                None => Reply::Text(format!("Thought: What I saw is enough.\nFinal Answer: {answer}")),
-            }
+        let arguments = tool.filled(question);
+        return Reply::Text(format!("Thought: {thought}\nAction: {}\nArgs: {arguments}", tool.name));
+    }
+    let (thought, answer) = ("What I saw is enough.", format!("The script answers: {question}"));
+    let end = scene.tools().into_iter().find(|tool| tool.name == FINAL_ANSWER);
+    end.map_or_else(
+        || Reply::Text(format!("Thought: {thought}\nFinal Answer: {answer}")),
+        |function| function.call(thought, &answer),
+    )
+}
+
+impl Tool {
+    /// A call of the function; it may ask for a thought besides.
+    fn call(&self, thought: &str, words: &str) -> Reply {
+        let mut arguments = self.filled(words);
+        if let Some(member) = arguments.get_mut(THOUGHT) {
+            *member = json!(thought);
         }
+        Reply::Call { tool: self.name.clone(), arguments }
     }
 }
 

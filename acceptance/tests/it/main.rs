@@ -1,4 +1,5 @@
 //! One module per group of stock clients. What needs the Python environment is ignored by plain `cargo test`.
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod access;
 mod agent;
