@@ -71,7 +71,8 @@ enum Shape {
         ("Last-Event-ID" = Option<u64>, Header, description = "The last durable event that was seen"),
     ),
     responses(
-        (status = 200, description = "The events", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "The events, each an object of `id`, `event` and `data`", body = Object,
+         content_type = "text/event-stream"),
         (status = 204, description = "The run has ended, and its end was seen"),
         Usual,
     ),
