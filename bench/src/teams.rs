@@ -27,6 +27,10 @@ struct Player {
 }
 
 impl Provider for Player {
+    fn name(&self) -> String {
+        "player".to_owned()
+    }
+
     fn reads_variables(&self) -> bool {
         true
     }

@@ -19,6 +19,10 @@ struct Slow {
 }
 
 impl Provider for Slow {
+    fn name(&self) -> String {
+        "slow".to_owned()
+    }
+
     fn complete<'a>(
         &'a self,
         _: &'a ModelRequest,

@@ -1,12 +1,14 @@
 //! Opening and closing a data folder.
 
 use crate::chain;
-use crate::committer::{Committer, Request};
+use crate::committer::Committer;
 use crate::config::EmbeddedConfig;
 use crate::folder::{Folder, HighWater, Holder, Mark, OpenError};
-use crate::graph::Graph;
+use crate::graph::EmbeddedGraph;
 use crate::journal::EmbeddedJournal;
 use crate::keys::{self, prefix};
+use crate::library::EmbeddedLibrary;
+use crate::request::Request;
 use crate::rescue::{Rescue, sync_folder};
 use crate::state::{Shared, Turn};
 use crate::tables::{Refusal, Tables, catching_panics, read_failed};
@@ -21,7 +23,8 @@ use trellis_orchestrator::ports::{JournalError, TurnKey, World};
 pub struct Store {
     pub journal: Arc<EmbeddedJournal>,
     pub config: Arc<EmbeddedConfig>,
-    pub graph: Arc<Graph>,
+    pub library: Arc<EmbeddedLibrary>,
+    pub graph: Arc<EmbeddedGraph>,
     committer: Option<JoinHandle<()>>,
     /// Dropped last: until then the folder is ours.
     folder: Folder,
@@ -35,7 +38,8 @@ impl Store {
         let rescue = Rescue::copy(path, &folder.journal()).map_err(|error| folder.unusable(error))?;
         let (tables, mark) = open_rescued(&folder, known, rescue)?;
         let damaged = |error: JournalError| folder.damaged(error.to_string(), None);
-        crate::upgrade::list_conversations(&tables).map_err(|error| match error {
+        let prepared = crate::upgrade::list_conversations(&tables);
+        prepared.and_then(|()| crate::library::drop_abandoned(&tables, world.now())).map_err(|error| match error {
             JournalError::Write(reason) => folder.unusable(reason),
             error @ (JournalError::Read(_) | JournalError::Damaged(_) | JournalError::Closed) => damaged(error),
         })?;
@@ -48,7 +52,8 @@ impl Store {
         let journal = EmbeddedJournal { tables, shared, requests };
         let graph = open_graph(&folder, &journal)?;
         Ok(Self {
-            config: Arc::new(EmbeddedConfig::new(journal.clone(), world)),
+            config: Arc::new(EmbeddedConfig::new(journal.clone(), Arc::clone(&world))),
+            library: Arc::new(EmbeddedLibrary::new(journal.clone(), world)),
             journal: Arc::new(journal),
             graph: Arc::new(graph),
             committer: Some(committer),
@@ -87,8 +92,8 @@ enum Fault {
 }
 
 /// Opens the graph's view. It is derived, so a damaged one is removed and derived anew.
-fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<Graph, OpenError> {
-    let reason = match catching_panics(|| Graph::open(&folder.view(), journal.clone())) {
+fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<EmbeddedGraph, OpenError> {
+    let reason = match catching_panics(|| EmbeddedGraph::open(&folder.view(), journal.clone())) {
         Some(Ok(graph)) => return Ok(graph),
         Some(Err(error)) => error.to_string(),
         None => Refusal::Panicked.to_string(),
@@ -97,7 +102,7 @@ fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<Graph, OpenE
     let view = folder.view();
     let removed = if view.is_dir() { std::fs::remove_dir_all(&view) } else { std::fs::remove_file(&view) };
     removed.map_err(|error| folder.unusable(error))?;
-    Graph::open(&folder.view(), journal.clone()).map_err(|error| folder.unusable(error))
+    EmbeddedGraph::open(&folder.view(), journal.clone()).map_err(|error| folder.unusable(error))
 }
 
 /// Creates the journal beside its place and moves it there whole: a process that dies in between leaves

@@ -1,8 +1,9 @@
 //! The journal's database: its tables and what is read from them.
 
 use crate::keys;
+use crate::request::LibraryTable;
 use fjall::config::PartitioningPolicy;
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable, Snapshot};
 use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +22,10 @@ pub(crate) struct Tables {
     /// Large texts and configuration snapshots, by workspace and hash.
     pub(crate) blobs: Keyspace,
     pub(crate) config: Keyspace,
+    /// What is known of documents and uploads.
+    pub(crate) library: Keyspace,
+    /// The content of documents, in pieces.
+    pub(crate) content: Keyspace,
 }
 
 impl std::fmt::Debug for Tables {
@@ -71,8 +76,21 @@ impl Tables {
             index: table("index", 12 * MB)?,
             blobs: table("blobs", 8 * MB)?,
             config: table("config", 2 * MB)?,
+            library: table("library", 2 * MB)?,
+            // Large values lie in files of their own: they are never written again to make room for others.
+            content: database.keyspace("content", || {
+                let apart = KvSeparationOptions::default();
+                KeyspaceCreateOptions::default().max_memtable_size(16 * MB).with_kv_separation(Some(apart))
+            })?,
             database,
         })
+    }
+
+    pub(crate) fn table(&self, table: &LibraryTable) -> &Keyspace {
+        match table {
+            LibraryTable::Library => &self.library,
+            LibraryTable::Content => &self.content,
+        }
     }
 
     pub(crate) fn persist(&self) -> Result<(), fjall::Error> {
@@ -115,6 +133,22 @@ impl Reader<'_> {
         self.snapshot.prefix(&self.tables.config, prefix)
     }
 
+    pub(crate) fn library(&self, key: &[u8]) -> Result<Value, JournalError> {
+        self.snapshot.get(&self.tables.library, key).map_err(read_failed)
+    }
+
+    pub(crate) fn library_prefix(&self, prefix: &[u8]) -> fjall::Iter {
+        self.snapshot.prefix(&self.tables.library, prefix)
+    }
+
+    pub(crate) fn content(&self, key: &[u8]) -> Result<Value, JournalError> {
+        self.snapshot.get(&self.tables.content, key).map_err(read_failed)
+    }
+
+    pub(crate) fn content_prefix(&self, prefix: &[u8]) -> fjall::Iter {
+        self.snapshot.prefix(&self.tables.content, prefix)
+    }
+
     pub(crate) fn record(&self, key: &[u8]) -> Result<Value, JournalError> {
         self.snapshot.get(&self.tables.records, key).map_err(read_failed)
     }
@@ -127,6 +161,27 @@ impl Reader<'_> {
     pub(crate) fn session(&self, workspace: &Workspace, session: &SessionId) -> Result<Vec<Arc<Record>>, JournalError> {
         let rows = self.snapshot.prefix(&self.tables.records, keys::session(workspace, session));
         rows.map(|row| self.read_record(workspace, &row.value().map_err(read_failed)?)).collect()
+    }
+
+    /// The records of a session's first commit, with their texts.
+    pub(crate) fn first_records(
+        &self,
+        workspace: &Workspace,
+        session: &SessionId,
+    ) -> Result<Vec<Arc<Record>>, JournalError> {
+        let rows = self.snapshot.prefix(&self.tables.records, keys::first_commit(workspace, session));
+        rows.map(|row| self.read_record(workspace, &row.value().map_err(read_failed)?)).collect()
+    }
+
+    /// The run that a session belongs to.
+    pub(crate) fn run_of(&self, workspace: &Workspace, session: &SessionId) -> Result<Option<RunId>, JournalError> {
+        if self.index(&keys::run(workspace, session))?.is_some() {
+            return Ok(Some(session.clone()));
+        }
+        let mut rows = self.snapshot.prefix(&self.tables.records, keys::session(workspace, session));
+        let Some(row) = rows.next() else { return Ok(None) };
+        let record = Record::from_bytes(&row.value().map_err(read_failed)?).map_err(unreadable)?;
+        Ok(Some(record.header.run))
     }
 
     fn read_record(&self, workspace: &Workspace, bytes: &[u8]) -> Result<Arc<Record>, JournalError> {

@@ -4,14 +4,22 @@
 //! on a socket have a `stream` as well.
 
 mod agent;
+mod batches;
+mod collections;
 mod config;
 mod flow;
 mod iam;
+mod librarian;
+mod model;
+mod sparql;
+mod terms;
+mod triples;
 
 use crate::Gateway;
 use crate::call::Call;
 use crate::error::{Fault, Refusal};
 use crate::outbox::Outbox;
+use model::Asked;
 use serde_json::Value;
 
 /// A service that exists, here or at least by name.
@@ -21,6 +29,11 @@ pub(crate) enum Service {
     Config,
     Flow,
     Iam,
+    Model(Asked),
+    Librarian,
+    Collections,
+    Triples,
+    Sparql,
     /// Known to clients, and not offered by this server.
     Missing(&'static str),
 }
@@ -53,6 +66,10 @@ impl Service {
     pub(crate) fn of_flow(name: &str) -> Option<Self> {
         match name {
             "agent" => Some(Self::Agent),
+            "prompt" => Some(Self::Model(Asked::Prompt)),
+            "text-completion" => Some(Self::Model(Asked::Completion)),
+            "triples" => Some(Self::Triples),
+            "sparql" => Some(Self::Sparql),
             _ => missing(MISSING_IN_FLOWS, name),
         }
     }
@@ -60,6 +77,8 @@ impl Service {
     /// A service of a workspace.
     pub(crate) fn of_workspace(name: &str) -> Option<Self> {
         match name {
+            "librarian" => Some(Self::Librarian),
+            "collection-management" => Some(Self::Collections),
             "config" => Some(Self::Config),
             "flow" => Some(Self::Flow),
             "iam" => Some(Self::Iam),
@@ -72,9 +91,14 @@ impl Service {
         check_flow(gateway, &call).await?;
         match self {
             Self::Agent => agent::answer(gateway, call).await,
+            Self::Librarian => librarian::answer(gateway, call).await,
+            Self::Collections => collections::answer(gateway, call).await,
             Self::Config => config::answer(gateway, call).await,
             Self::Flow => flow::answer(gateway, call).await,
             Self::Iam => iam::answer(gateway, call).await,
+            Self::Model(asked) => asked.answer(gateway, call).await,
+            Self::Triples => triples::answer(gateway, call).await,
+            Self::Sparql => sparql::answer(gateway, call).await,
             Self::Missing(name) => {
                 Err(Refusal::gateway(format!("the service `{name}` is not available on this server")))
             }
@@ -86,7 +110,11 @@ impl Service {
         check_flow(gateway, &call).await?;
         match self {
             Self::Agent => agent::stream(gateway, call, outbox).await,
-            Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
+            Self::Librarian => librarian::stream(gateway, call, outbox).await,
+            Self::Model(asked) => asked.stream(gateway, call, outbox).await,
+            Self::Triples => triples::stream(gateway, call, outbox).await,
+            Self::Sparql => sparql::stream(gateway, call, outbox).await,
+            Self::Collections | Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
                 Ok(outbox.last(&self.answer(gateway, call).await?).await?)
             }
         }

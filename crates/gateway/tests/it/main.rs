@@ -3,7 +3,11 @@
 
 mod api;
 mod bad_input;
+mod collections;
 mod dialogs;
+mod documents;
 mod doors;
+mod graph;
 mod house;
+mod models;
 mod services;

@@ -77,6 +77,10 @@ impl Default for Rehearsal {
 }
 
 impl Provider for Rehearsal {
+    fn name(&self) -> String {
+        MODEL.to_owned()
+    }
+
     fn reads_variables(&self) -> bool {
         true
     }

@@ -51,15 +51,16 @@ fn is_this_machine(url: &Url) -> bool {
 
 /// Says to proxies and recordings where in a run the call belongs.
 pub(super) fn labels(request: &ModelRequest) -> HeaderMap {
-    let labels = &request.labels;
+    let labels = request.labels.as_ref();
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in [
-        ("x-trellis-prompt", request.prompt.as_str()),
-        ("x-trellis-run", labels.run.as_str()),
-        ("x-trellis-session", labels.session.as_str()),
-        ("x-trellis-step", labels.step.as_str()),
+        ("x-trellis-prompt", Some(request.prompt.as_str())),
+        ("x-trellis-run", labels.map(|labels| labels.run.as_str())),
+        ("x-trellis-session", labels.map(|labels| labels.session.as_str())),
+        ("x-trellis-step", labels.map(|labels| labels.step.as_str())),
     ] {
+        let Some(value) = value else { continue };
         if let Ok(value) = HeaderValue::from_str(&plain(value)) {
             headers.insert(HeaderName::from_static(name), value);
         }

@@ -6,12 +6,13 @@ use crate::stub::{Act, Script, Stub, answer, stream};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use trellis_domain::Scope;
 use trellis_domain::config::{Settings, StoredItem};
-use trellis_domain::record::Name;
-use trellis_domain::{Scope, SessionId};
-use trellis_models::{Models, TemplatePrompter};
+use trellis_models::{Models, Rehearsal, TemplatePrompter};
 use trellis_orchestrator::contract::prompter;
-use trellis_orchestrator::ports::{CallLabels, PromptCall, PromptError, PromptReply, Prompter, RealWorld, ReplySink};
+use trellis_orchestrator::ports::{
+    Completion, PromptCall, PromptError, PromptReply, Prompter, RealWorld, ReplyContent, ReplySink,
+};
 
 fn settings() -> Arc<Settings> {
     let item = StoredItem {
@@ -41,14 +42,12 @@ impl ReplySink for Heard {
 }
 
 async fn ask(prompter: &TemplatePrompter) -> (Result<PromptReply, PromptError>, Heard) {
-    let session = SessionId::new("s").unwrap();
     let call = PromptCall {
         scope: Scope::default(),
         settings: settings(),
         id: "question".to_owned(),
         variables: json!({ "question": "Why is moss green?" }).as_object().cloned().unwrap(),
-        schema: None,
-        labels: CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 },
+        ..PromptCall::default()
     };
     let mut heard = Heard::default();
     (prompter.ask(call, &mut heard).await, heard)
@@ -142,4 +141,50 @@ async fn where_none_answers_all_reasons_are_told() {
         wrong: Bearer [redacted]";
     assert_eq!(reason, expected);
     assert!(failures.len() == 2 && !format!("{failures:?} {prompter:?}").contains(KEY));
+}
+
+fn completion(schema: Option<serde_json::Value>) -> Completion {
+    Completion {
+        scope: Scope::default(),
+        settings: settings(),
+        system: "Be kind.".to_owned(),
+        prompt: "Why is {{ moss }} green?".to_owned(),
+        json: schema.is_some(),
+        schema,
+        labels: None,
+    }
+}
+
+#[tokio::test]
+async fn a_text_is_completed_as_it_stands_with_the_same_patience() {
+    let (busy, stub) = (Stub::always(busy()).await, Stub::always(moss("ollama")).await);
+    let models = Models::new(provider("openai", &busy.base, patient()));
+    let models = models.or(provider("ollama", &stub.base, patient()));
+    let prompter = TemplatePrompter::with_models(models, Arc::new(RealWorld));
+    assert_eq!(prompter.models(), ["openai/m", "ollama/m"]);
+    let mut heard = Heard::default();
+    let reply = prompter.complete(completion(None), &mut heard).await.unwrap();
+    assert_eq!((reply.raw.as_str(), heard.text.as_str()), ("Moss", "Moss"));
+    assert_eq!((reply.prompt.id.as_str(), reply.prompt.template, reply.failures.len()), (Completion::ID, None, 3));
+    let seen = &stub.seen()[0];
+    let messages = json!([
+        { "role": "system", "content": "Be kind." }, { "role": "user", "content": "Why is {{ moss }} green?" },
+    ]);
+    assert_eq!(seen.body["messages"], messages);
+    assert_eq!(seen.headers["x-trellis-prompt"], Completion::ID);
+    assert!(!seen.headers.contains_key("x-trellis-run"), "a call outside of a run names none");
+}
+
+#[tokio::test]
+async fn a_completion_is_held_to_its_schema() {
+    let schema = crate::ask::schema();
+    let said = "{\"pattern\": \"react\"}";
+    let stub = Stub::always(stream(speech::held_reply("openai", &[said]))).await;
+    let prompter = TemplatePrompter::new(provider("openai", &stub.base, patient()), Arc::new(RealWorld));
+    let reply = prompter.complete(completion(Some(schema)), &mut Heard::default()).await.unwrap();
+    assert_eq!(reply.content, ReplyContent::Object(json!({ "pattern": "react" })));
+    assert!(reply.enforced);
+    let rehearsal = TemplatePrompter::new(Arc::new(Rehearsal::instant()), Arc::new(RealWorld));
+    let reply = rehearsal.complete(completion(None), &mut Heard::default()).await.unwrap();
+    assert_eq!((reply.content, rehearsal.models()), (ReplyContent::Text, vec!["rehearsal".to_owned()]));
 }

@@ -1,8 +1,8 @@
 //! Twins of model and tools that follow a script. They count what was asked of them.
 
 use crate::ports::{
-    BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall, ToolError,
-    ToolOutput, ToolRunner,
+    BoxFuture, CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink,
+    ToolCall, ToolError, ToolOutput, ToolRunner,
 };
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,6 +12,8 @@ use trellis_domain::record::PromptUse;
 
 type ReplyScript = dyn Fn(&PromptCall) -> Result<String, String> + Send + Sync;
 type ToolScript = dyn Fn(&ToolCall) -> Result<String, String> + Send + Sync;
+
+const MODEL: &str = "scripted";
 
 /// A script that gives this as its error never answers at all.
 pub const SILENT: &str = "say nothing, for ever";
@@ -59,14 +61,20 @@ impl ScriptedPrompter {
     pub fn replies(replies: &[&str]) -> Self {
         let replies: Vec<String> = replies.iter().map(|reply| (*reply).to_owned()).collect();
         Self::new(move |call| {
-            let n = call.labels.step.as_iteration().unwrap_or(1) as usize;
+            let n = call.labels.as_ref().and_then(|labels| labels.step.as_iteration()).unwrap_or(1) as usize;
             let reply = replies.get(n - 1).or(replies.last());
             reply.cloned().ok_or_else(|| "the script is empty".to_owned())
         })
     }
 
+    async fn reply_in_time(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
+        let Some(patience) = call.patience else { return self.reply(call, sink).await };
+        let late = |_| Err(PromptError::took_too_long(patience, Vec::new()));
+        tokio::time::timeout(patience, self.reply(call, sink)).await.unwrap_or_else(late)
+    }
+
     async fn reply(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
-        self.calls.count(format!("{}/{}", call.labels.session, call.labels.step));
+        self.calls.count(CallLabels::place(call.labels.as_ref()));
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
@@ -86,12 +94,13 @@ impl ScriptedPrompter {
             in_token: Some(7),
             out_token: tokens(&raw),
             content: ReplyContent::Text,
-            prompt: PromptUse { id: call.id, template: None, sent: Some(Hash::of(&raw)) },
-            model: Some("scripted".to_owned()),
+            prompt: PromptUse { id: call.id, sent: Some(Hash::of(&raw)), ..PromptUse::default() },
+            model: Some(MODEL.to_owned()),
             enforced: false,
             cut_short: false,
             ms: 0,
             failures: Vec::new(),
+            mended: Vec::new(),
             raw,
         })
     }
@@ -103,7 +112,24 @@ impl Prompter for ScriptedPrompter {
         call: PromptCall,
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
+        Box::pin(self.reply_in_time(call, sink))
+    }
+
+    /// The script is shown the texts as the variables `system` and `prompt`.
+    fn complete<'a>(
+        &'a self,
+        call: Completion,
+        sink: &'a mut dyn ReplySink,
+    ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
+        let Completion { scope, settings, system, prompt, schema, json: _, labels } = call;
+        let variables = [("system", system), ("prompt", prompt)].map(|(name, text)| (name.to_owned(), text.into()));
+        let (id, variables) = (Completion::ID.to_owned(), variables.into_iter().collect());
+        let call = PromptCall { scope, settings, id, variables, schema, labels, ..PromptCall::default() };
         Box::pin(self.reply(call, sink))
+    }
+
+    fn models(&self) -> Vec<String> {
+        vec![MODEL.to_owned()]
     }
 }
 
@@ -127,7 +153,7 @@ impl ScriptedTools {
 
 impl ToolRunner for ScriptedTools {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        self.calls.count(format!("{}/{}", call.labels.session, call.labels.step));
+        self.calls.count(CallLabels::place(call.labels.as_ref()));
         let result = (self.script)(&call);
         let output = |text| ToolOutput { text, ..ToolOutput::default() };
         Box::pin(std::future::ready(result.map(output).map_err(ToolError)))

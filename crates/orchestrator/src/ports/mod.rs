@@ -1,6 +1,7 @@
 //! What the loop needs from the world. Chosen at run time, so futures are boxed.
 
 mod config;
+mod graph;
 mod journal;
 mod library;
 mod prompter;
@@ -9,12 +10,15 @@ mod tool_runner;
 mod world;
 
 pub use config::{Config, ConfigError, HistoryEntry};
+pub use graph::{Answer, Graph, GraphError, QuadPattern, QueryLimits};
 pub use journal::{
     Commit, Committed, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, SessionLog,
     TurnKey,
 };
-pub use library::{Library, StoredDocument};
-pub use prompter::{CallLabels, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink};
+pub use library::{
+    DocumentMetadata, Library, LibraryError, Listing, MetadataChanges, Processing, StoredDocument, Upload,
+};
+pub use prompter::{CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink};
 pub use queue::{Delivery, Queue, Role};
 pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};
 pub use world::{RealWorld, World};

@@ -16,7 +16,8 @@ pub struct ToolCall {
     pub arguments: Map<String, Value>,
     /// The same for every repetition of this call.
     pub idempotency_key: String,
-    pub labels: CallLabels,
+    /// None for a call outside of any run.
+    pub labels: Option<CallLabels>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

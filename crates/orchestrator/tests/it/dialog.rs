@@ -23,7 +23,7 @@ async fn messages(
 }
 
 fn reply(call: &PromptCall) -> String {
-    SCRIPT[call.labels.step.as_iteration().unwrap_or(1) as usize - 1].to_owned()
+    SCRIPT[call.labels.as_ref().unwrap().step.as_iteration().unwrap_or(1) as usize - 1].to_owned()
 }
 
 /// Kind, text and flags of each message, pieces of one message joined.
@@ -107,7 +107,7 @@ async fn a_dead_model_ends_the_dialog_with_an_error() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_limit_still_gives_what_was_found() {
     let script = |call: &PromptCall| {
-        let n = call.labels.step.as_iteration().unwrap_or(0);
+        let n = call.labels.as_ref().unwrap().step.as_iteration().unwrap_or(0);
         Ok(format!("Thought: more\nAction: search\nArgs: {{\"question\": \"{n}\"}}"))
     };
     for streaming in [true, false] {

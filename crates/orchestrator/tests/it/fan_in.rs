@@ -111,7 +111,7 @@ async fn equal_goals_with_different_results_are_all_heard() {
     // The goals are the same to the letter: only the session tells whose reply it is.
     let script = |call: &PromptCall| match call.id.as_str() {
         "supervisor-decompose" => Ok(json!({"goals": ["same", "same", "same"]}).to_string()),
-        "agent-react" => Ok(format!("Final Answer: from {}", call.labels.session)),
+        "agent-react" => Ok(format!("Final Answer: from {}", call.labels.as_ref().unwrap().session)),
         _ => play::reply(call),
     };
     let bench = bench(script, &[]).await;

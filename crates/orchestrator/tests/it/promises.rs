@@ -491,7 +491,7 @@ async fn an_answer_that_breaks_off_is_not_mixed_with_the_one_that_takes_its_plac
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_was_cut_for_its_length_is_not_mixed_with_the_next_one() {
     let script = |call: &PromptCall| {
-        let first = call.labels.step == Name::iteration(1);
+        let first = call.labels.as_ref().unwrap().step == Name::iteration(1);
         Ok(format!("Final Answer: {}", if first { "x".repeat(300) } else { "short".to_owned() }))
     };
     let bench = slow(script, "").await;

@@ -1,0 +1,231 @@
+//! Models without an agent around them: `prompt` renders a template, `text-completion` takes a text as it stands.
+//!
+//! Nothing of this belongs to a run, so nothing is recorded; a caller that goes away ends its call.
+
+use crate::Gateway;
+use crate::bounds;
+use crate::call::Call;
+use crate::error::{Fault, Refusal};
+use crate::outbox::Outbox;
+use serde_json::{Map, Value, json};
+use std::ops::ControlFlow;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use trellis_orchestrator::ports::{
+    Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink,
+};
+
+/// The kind of all errors of a model.
+const MODEL_ERROR: &str = "llm-error";
+
+/// Which of the two services is asked; they differ in what they take and in how they name what they give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Prompt,
+    Completion,
+}
+
+/// What the model is sent.
+enum Order {
+    Prompt(PromptCall),
+    Completion(Completion),
+}
+
+impl Order {
+    async fn perform(self, prompter: &dyn Prompter, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
+        match self {
+            Self::Prompt(call) => prompter.ask(call, sink).await,
+            Self::Completion(call) => prompter.complete(call, sink).await,
+        }
+    }
+}
+
+impl Asked {
+    /// The whole reply.
+    pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+        if self.asks_for_models(&call)? {
+            return Ok(models(gateway));
+        }
+        let order = self.read(gateway, &call).await?;
+        let reply = within_limit(gateway, order, &mut Live::default()).await?;
+        self.whole(&reply)
+    }
+
+    /// The reply while it is written, if that is wished.
+    pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+        if self.asks_for_models(&call)? || !call.members().flag("streaming")? {
+            return Ok(outbox.last(&self.answer(gateway, call).await?).await?);
+        }
+        let order = self.read(gateway, &call).await?;
+        let live = Live::default();
+        let (text, mut sink) = (live.clone(), live);
+        let mut reply = pin!(within_limit(gateway, order, &mut sink));
+        let reply = loop {
+            tokio::select! {
+                biased;
+                () = text.news.notified() => self.send(&text, outbox).await?,
+                reply = &mut reply => break reply?,
+            }
+        };
+        self.send(&text, outbox).await?;
+        let mut last = self.piece("", true);
+        put_usage(&mut last, &reply);
+        Ok(outbox.last(&last).await?)
+    }
+
+    fn asks_for_models(self, call: &Call) -> Result<bool, Refusal> {
+        match (self, call.members().text("operation")?.unwrap_or_default()) {
+            (Self::Prompt, _) | (Self::Completion, "" | "completion") => Ok(false),
+            (Self::Completion, "list-models") => Ok(true),
+            (Self::Completion, _) => Err(Refusal::unknown_operation()),
+        }
+    }
+
+    async fn read(self, gateway: &Gateway, call: &Call) -> Result<Order, Refusal> {
+        let (members, scope) = (call.members(), call.scope());
+        let settings = gateway.orchestrator.ports.config.pin(&call.workspace).await?;
+        Ok(match self {
+            Self::Prompt => {
+                let id = members.required("id")?.to_owned();
+                let variables = variables(call)?;
+                Order::Prompt(PromptCall { scope, settings, id, variables, schema: None, labels: None })
+            }
+            Self::Completion => {
+                let schema = members.object("schema")?.map(|schema| json!(schema));
+                let json = members.text("response-format")?.is_some_and(|format| format == "json");
+                let system = members.text("system")?.unwrap_or_default().to_owned();
+                let prompt = members.required("prompt")?.to_owned();
+                Order::Completion(Completion { scope, settings, system, prompt, schema, json, labels: None })
+            }
+        })
+    }
+
+    /// Sends what was written since the last time.
+    async fn send(self, live: &Live, outbox: &Outbox) -> Result<(), Fault> {
+        let mut unsent = live.take()?;
+        while !unsent.is_empty() {
+            let rest = unsent.split_off(unsent.floor_char_boundary(bounds::PIECE));
+            outbox.more(&self.piece(&unsent, false)).await?;
+            unsent = rest;
+        }
+        Ok(())
+    }
+
+    /// Clients look for a prompt's text under either name.
+    fn piece(self, text: &str, last: bool) -> Value {
+        match self {
+            Self::Prompt => json!({"text": text, "response": text, "end_of_stream": last}),
+            Self::Completion => json!({"response": text, "end_of_stream": last}),
+        }
+    }
+
+    fn whole(self, reply: &PromptReply) -> Result<Value, Refusal> {
+        let mut whole = match (self, &reply.content) {
+            (_, ReplyContent::Wrong { reason }) => {
+                let message = format!("the reply is not what the prompt asks for: {reason}");
+                return Err(Refusal::new(MODEL_ERROR, message));
+            }
+            (Self::Prompt, ReplyContent::Object(object)) => object_reply(object.to_string()),
+            (Self::Prompt, ReplyContent::List(list)) => object_reply(json!(list).to_string()),
+            (Self::Completion, _) | (Self::Prompt, ReplyContent::Text) => self.piece(&reply.raw, true),
+        };
+        put_usage(&mut whole, reply);
+        Ok(whole)
+    }
+}
+
+/// JSON as text, under the names that the clients look at. There must be no `text` beside it.
+fn object_reply(text: String) -> Value {
+    json!({"object": text, "response": text, "end_of_stream": true})
+}
+
+/// What is not known is left out.
+fn put_usage(reply: &mut Value, from: &PromptReply) {
+    let counts =
+        [("in_token", json!(from.in_token)), ("out_token", json!(from.out_token)), ("model", json!(from.model))];
+    for (name, value) in counts.into_iter().filter(|(_, value)| !value.is_null()) {
+        reply[name] = value;
+    }
+}
+
+/// `variables` with any values, or `terms` with JSON texts.
+fn variables(call: &Call) -> Result<Map<String, Value>, Refusal> {
+    let members = call.members();
+    let mut variables = members.object("variables")?.cloned().unwrap_or_default();
+    for (name, term) in members.object("terms")?.into_iter().flatten() {
+        let text = term.as_str().ok_or_else(|| Refusal::request(format!("the term `{name}` must be a JSON text")))?;
+        let value = serde_json::from_str(text)
+            .map_err(|error| Refusal::request(format!("the term `{name}` is not JSON: {error}")))?;
+        variables.insert(name.clone(), value);
+    }
+    Ok(variables)
+}
+
+fn models(gateway: &Gateway) -> Value {
+    let model = |name: String| {
+        let owner = name.split_once('/').map_or("", |(provider, _)| provider).to_owned();
+        json!({"id": name, "name": name, "owned_by": owner})
+    };
+    let models: Vec<_> = gateway.orchestrator.ports.prompter.models().into_iter().map(model).collect();
+    json!({"response": "", "models": models, "end_of_stream": true})
+}
+
+/// A call that is nobody's turn has the operator's limit all the same.
+async fn within_limit(gateway: &Gateway, order: Order, sink: &mut Live) -> Result<PromptReply, Refusal> {
+    let limit = Duration::from_millis(gateway.orchestrator.options.limits.usual.model_timeout_ms);
+    let call = order.perform(&*gateway.orchestrator.ports.prompter, sink);
+    let reply = tokio::time::timeout(limit, call).await;
+    let reply = reply
+        .map_err(|_| Refusal::new(MODEL_ERROR, format!("the model did not answer within {} s", limit.as_secs())))?;
+    reply.map_err(|error| Refusal::new(MODEL_ERROR, error.to_string()))
+}
+
+/// Text on its way from the model to the socket. Whoever is slow gets larger pieces.
+#[derive(Debug, Clone, Default)]
+struct Live {
+    state: Arc<Mutex<Text>>,
+    news: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Text {
+    unsent: String,
+    sent: bool,
+    /// The model began anew when something was sent already, which cannot be taken back.
+    broken: bool,
+}
+
+impl Live {
+    fn state(&self) -> MutexGuard<'_, Text> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Result<String, Refusal> {
+        let mut state = self.state();
+        if state.broken {
+            return Err(Refusal::new(MODEL_ERROR, "the model broke off in the middle of its reply; ask again"));
+        }
+        let unsent = std::mem::take(&mut state.unsent);
+        state.sent |= !unsent.is_empty();
+        Ok(unsent)
+    }
+}
+
+impl ReplySink for Live {
+    fn text(&mut self, text: &str) -> ControlFlow<()> {
+        self.state().unsent.push_str(text);
+        self.news.notify_one();
+        ControlFlow::Continue(())
+    }
+
+    fn restart(&mut self) {
+        {
+            let mut state = self.state();
+            state.unsent.clear();
+            state.broken = state.sent;
+        }
+        self.news.notify_one();
+    }
+}
