@@ -2,8 +2,8 @@
 
 use super::server::{Api, Setup};
 use super::{agent, ask};
-use std::collections::BTreeSet;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use trellis_domain::Workspace;
 use trellis_domain::limits::Limits;
 use trellis_gateway::{Access, Identity, Token};
