@@ -26,7 +26,8 @@ with Api(url, timeout=60) as api:
         chunks = list(flow.agent(question, streaming=True, pattern="react"))
         said = "".join(chunk.content for chunk in chunks if isinstance(chunk, AgentAnswer))
         assert said == f"The script answers: {question}", (len(said), len(question))
-    said = list(flow.agent(questions[0], streaming=False, pattern="react"))[-1].content
+    whole = flow.agent(questions[0], streaming=False, pattern="react")
+    said = "".join(chunk.content for chunk in whole if isinstance(chunk, AgentAnswer))
     assert said == f"The script answers: {questions[0]}", len(said)
     assert rest.agent(questions[0]) == said
 
