@@ -128,6 +128,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<bool>)> {
     let gateway = Gateway {
         orchestrator: Arc::clone(&engine.orchestrator),
         library: Arc::clone(&engine.store.library) as _,
+        graph: Arc::clone(&engine.store.graph) as _,
         access: Access::Open,
         founder: Arc::new(Nobody),
         loopback_only: true,
@@ -151,6 +152,10 @@ impl Founder for Nobody {
 struct Ticking;
 
 impl Provider for Ticking {
+    fn name(&self) -> String {
+        "ticking".to_owned()
+    }
+
     fn complete<'a>(
         &'a self,
         _request: &'a ModelRequest,

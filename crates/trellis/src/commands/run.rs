@@ -14,7 +14,7 @@ use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{RunId, Timestamp};
 use trellis_models::{Models, Rehearsal};
 use trellis_orchestrator::Cancelling;
-use trellis_orchestrator::ports::Journal;
+use trellis_orchestrator::ports::{Graph, Journal};
 use trellis_orchestrator::summary::{end_of, put_missing, texts, traced};
 use trellis_patterns::router::OperatorLimits;
 use trellis_provenance::{Format, export as write, project, trace};
@@ -100,7 +100,7 @@ pub(crate) async fn cancel(app: &App, global: &Global, wish: &str) -> Result<Exi
 
 pub(crate) async fn export(app: &App, wish: &str, format: ExportFormat) -> Result<Exit, Failure> {
     let run = app.find_run(wish).await?;
-    let quads = app.store.graph.run(app.workspace(), &run)?;
+    let quads = app.store.graph.run(app.workspace(), &run).await?;
     let format = match format {
         ExportFormat::Turtle => Format::Turtle,
         ExportFormat::Nquads => Format::NQuads,
