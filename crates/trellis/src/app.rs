@@ -2,11 +2,11 @@
 
 use crate::cli::Global;
 use crate::failure::{Exit, Failure};
+use crate::model_settings;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 use trellis_domain::{RunId, Scope, Workspace};
-use trellis_models::{CallSettings, Choice, Models, Provider, Rehearsal, TemplatePrompter, choose};
+use trellis_models::{Choice, Connections, Models, TemplatePrompter, choose};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::ports::{Journal, RealWorld, RunFilter, World};
@@ -116,26 +116,19 @@ pub(crate) fn chosen_models(global: &Global) -> Result<Vec<Choice>, Failure> {
     choose(&global.model, &environment).map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Makes the chosen models ready. Nothing is sent to them yet.
-pub(crate) fn models(global: &Global) -> Result<Models, Failure> {
-    let ready = |choice: Choice| -> Result<Arc<dyn Provider>, Failure> {
-        match choice {
-            Choice::Rehearsal => Ok(Arc::new(rehearsal_delay()?.map_or_else(Rehearsal::default, Rehearsal::new))),
-            Choice::Remote(choice) => choice
-                .connect(CallSettings::default(), Arc::new(RealWorld))
-                .map_err(|error| Failure::usage(error.to_string())),
-        }
-    };
-    let mut chosen = chosen_models(global)?.into_iter().map(ready);
-    let first = chosen.next().ok_or_else(|| Failure::unexpected("no model was chosen"))??;
-    chosen.try_fold(Models::new(first), |models, next| Ok(models.or(next?)))
+/// Whether the operator named models, so that those of a workspace do not count.
+pub(crate) fn names_models(global: &Global) -> bool {
+    global.model.iter().any(|name| !name.trim().is_empty())
 }
 
-/// `TRELLIS_REHEARSAL_DELAY_MS`: the pause between two pieces of a rehearsed reply.
-fn rehearsal_delay() -> Result<Option<Duration>, Failure> {
-    const NAME: &str = "TRELLIS_REHEARSAL_DELAY_MS";
-    let Ok(value) = std::env::var(NAME) else { return Ok(None) };
-    let ms =
-        value.parse().map_err(|_| Failure::usage(format!("{NAME} is {value:?}; write milliseconds, such as 8")))?;
-    Ok(Some(Duration::from_millis(ms)))
+/// Makes the chosen models ready, and finds those that configuration names. Nothing is sent to them yet.
+pub(crate) fn models(global: &Global) -> Result<Models, Failure> {
+    let settings = model_settings::of_operator(global)?;
+    let connections = Arc::new(Connections::new(settings, |name| std::env::var(name).ok(), Arc::new(RealWorld)));
+    let ready = |choice| connections.connect(choice).map_err(|error| Failure::usage(error.to_string()));
+    let mut chosen = chosen_models(global)?.into_iter().map(ready);
+    let first = chosen.next().ok_or_else(|| Failure::unexpected("no model was chosen"))??;
+    let models = chosen.try_fold(Models::new(first), |models, next| Ok::<_, Failure>(models.or(next?)))?;
+    let models = if names_models(global) { models.named() } else { models };
+    Ok(models.connecting(connections))
 }

@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod failure;
 mod limits;
+mod model_settings;
 mod seeds;
 mod serving;
 mod show;
