@@ -75,7 +75,8 @@ with Api(url) as api:
     expect("zz", lambda: api.flow().get_blueprint("zz"))
 
     expect("404", lambda: Api(url, workspace="nowhere").config().all())
-    expect("workspace", lambda: Api(url, workspace="nowhere").socket().flow("default").agent("Who?"))
+    with Api(url, workspace="nowhere") as lost:
+        expect("workspace", lambda: lost.socket().flow("default").agent("Who?"))
 
     # One request that went wrong does not harm the next one on the same socket.
     assert "".join(chunk.content for chunk in socket.agent("Who was Ada?", streaming=True)).endswith("Ada?")

@@ -100,15 +100,10 @@ def documents(api):
     assert library.get_documents() == []
 
 
-def metrics(api):
-    assert isinstance(api.metrics().get(), str)
-
-
 with Api(url) as api:
     config(api)
     flows(api)
     collections(api)
     documents(api)
-    metrics(api)
 asyncio.run(asynchronous_flows())
 print("workspace: all well")

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) struct Trellis {
     pub(crate) url: String,
     log: Log,
-    _child: Child,
+    child: Child,
     _folder: TempDir,
 }
 
@@ -31,7 +31,7 @@ impl Trellis {
         let settings = folder.path().join("settings.toml");
         std::fs::write(&settings, "").expect("a temporary folder can be written to");
         let mut child = Command::new(program())
-            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--drain", "1"])
             .env("TRELLIS_DATA", folder.path().join("data"))
             .env("OPENAI_BASE_URL", model_url)
             .env("OPENAI_API_KEY", "sk-acceptance-0123456789")
@@ -58,7 +58,19 @@ impl Trellis {
         let told = tokio::time::timeout(PATIENCE, address.wait_for(Option::is_some)).await;
         let url = told.ok().and_then(Result::ok).and_then(|address| address.clone());
         let url = url.unwrap_or_else(|| panic!("`trellis serve` told no address:\n{}", text(&log)));
-        Self { url, log, _child: child, _folder: folder }
+        Self { url, log, child, _folder: folder }
+    }
+}
+
+impl Trellis {
+    /// Asks the program to stop, as a service manager does, and waits until it has.
+    pub(crate) async fn stop(&mut self) {
+        let id = self.child.id().expect("the program runs until it is stopped").to_string();
+        let asked = Command::new("kill").args(["-TERM", &id]).status().await;
+        assert!(asked.is_ok_and(|status| status.success()), "the program cannot be asked to stop");
+        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let ended = ended.unwrap_or_else(|_| panic!("`trellis serve` did not stop:\n{}", text(&self.log)));
+        assert!(ended.is_ok_and(|status| status.success()), "`trellis serve` stopped badly:\n{}", text(&self.log));
     }
 }
 

@@ -4,11 +4,12 @@ use crate::clients::{Clients, Output};
 use crate::model::{MODEL, ScriptedModel};
 use crate::server::Trellis;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A server of its own for one test, so that tests can run at the same time.
 #[derive(Debug)]
 pub struct Stage {
-    clients: Clients,
+    clients: Arc<Clients>,
     model: ScriptedModel,
     server: Trellis,
 }
@@ -25,7 +26,7 @@ impl Stage {
     }
 
     async fn with(environment: &[(&str, &str)]) -> Self {
-        let clients = Clients::installed();
+        let clients = Arc::new(Clients::installed());
         let model = ScriptedModel::start().await;
         let server = Trellis::start(MODEL, model.url(), environment).await;
         Self { clients, model, server }
@@ -40,9 +41,25 @@ impl Stage {
         &self.model
     }
 
+    /// Asks the server to stop, and waits until it has.
+    pub async fn stop(&mut self) {
+        self.server.stop().await;
+    }
+
     /// Runs one of the stock commands against the server.
     pub async fn tg(&self, command: &str, arguments: &[&str]) -> Output {
-        self.clients.run(command, arguments, &[("TRUSTGRAPH_URL", self.url())]).await
+        self.begin(command, arguments).await
+    }
+
+    /// The same, running beside whatever else is done with the stage.
+    pub fn begin(&self, command: &str, arguments: &[&str]) -> impl Future<Output = Output> + use<> {
+        let (clients, url) = (Arc::clone(&self.clients), self.url().to_owned());
+        let (command, arguments) =
+            (command.to_owned(), arguments.iter().copied().map(str::to_owned).collect::<Vec<_>>());
+        async move {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            clients.run(&command, &arguments, &[("TRUSTGRAPH_URL", &url)]).await
+        }
     }
 
     /// The same for somebody with a token.

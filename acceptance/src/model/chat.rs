@@ -4,8 +4,10 @@ use super::MODEL;
 use super::script::Reply;
 use serde_json::{Value, json};
 
-/// Letters per chunk of a stream.
+/// Letters per chunk of a stream, at least.
 const PIECE: usize = 12;
+/// Chunks of a stream, about at most: a long text must not take long.
+const PIECES: usize = 40;
 
 /// What a reply cost, counted roughly.
 pub(super) fn usage(asked: &str, reply: &Reply) -> Value {
@@ -80,5 +82,5 @@ fn finish(reply: &Reply) -> &'static str {
 
 fn pieces(text: &str) -> impl Iterator<Item = String> {
     let letters: Vec<char> = text.chars().collect();
-    letters.chunks(PIECE).map(String::from_iter).collect::<Vec<_>>().into_iter()
+    letters.chunks(PIECE.max(letters.len() / PIECES)).map(String::from_iter).collect::<Vec<_>>().into_iter()
 }

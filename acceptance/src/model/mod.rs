@@ -14,9 +14,10 @@ use axum::routing::{get, post};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// The name of the only model.
@@ -25,6 +26,9 @@ pub const MODEL: &str = "scripted-1";
 /// Slow enough for a reader to see the pieces arrive one by one.
 const PIECE_DELAY: Duration = Duration::from_millis(10);
 
+/// How long the model stays silent if it is asked to: longer than any test takes.
+const PATIENCE: Duration = Duration::from_mins(10);
+
 /// Which of our prompts is asked.
 const PROMPT_HEADER: &str = "x-trellis-prompt";
 
@@ -32,23 +36,23 @@ const PROMPT_HEADER: &str = "x-trellis-prompt";
 #[derive(Debug)]
 pub struct ScriptedModel {
     url: String,
-    asked: Asked,
+    asked: watch::Receiver<Vec<String>>,
     serving: JoinHandle<()>,
 }
 
-/// The ids of the prompts that arrived, in order; empty for a request without one.
-type Asked = Arc<Mutex<Vec<String>>>;
+/// Takes the ids of the prompts that arrive, in order; empty for a request without one.
+type Asked = Arc<watch::Sender<Vec<String>>>;
 
 impl ScriptedModel {
     /// Listens on a free port.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("this machine has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
-        let asked = Asked::default();
+        let (tell, asked) = watch::channel(Vec::new());
         let routes = Router::new()
             .route("/v1/models", get(models))
             .route("/v1/chat/completions", post(complete))
-            .with_state(Arc::clone(&asked));
+            .with_state(Arc::new(tell));
         let serving = tokio::spawn(async move {
             axum::serve(listener, routes).await.expect("a bound socket can be served");
         });
@@ -62,7 +66,13 @@ impl ScriptedModel {
 
     /// The ids of the prompts that arrived, in order.
     pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked.borrow().clone()
+    }
+
+    /// Waits until so many prompts have arrived.
+    pub async fn was_asked(&self, times: usize) {
+        let mut asked = self.asked.clone();
+        asked.wait_for(|asked| asked.len() >= times).await.expect("the server runs as long as this");
     }
 }
 
@@ -81,12 +91,15 @@ async fn models() -> Json<Value> {
 
 async fn complete(State(asked): State<Asked>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
     let prompt = headers.get(PROMPT_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    asked.lock().unwrap_or_else(PoisonError::into_inner).push(prompt.to_owned());
+    asked.send_modify(|asked| asked.push(prompt.to_owned()));
     let scene = seen::Scene::new(prompt, &request);
     let Some(reply) = script::reply(&scene) else {
         let error = json!({ "message": "the script refuses this question", "type": "invalid_request_error" });
         return (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response();
     };
+    if scene.text.contains(script::SILENCE) {
+        tokio::time::sleep(PATIENCE).await;
+    }
     let usage = chat::usage(scene.text, &reply);
     if request["stream"] == true {
         let counted = request["stream_options"]["include_usage"] == true;

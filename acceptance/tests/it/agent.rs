@@ -149,3 +149,20 @@ async fn an_empty_question_is_told_in_words() {
     let stage = Stage::open().await;
     stage.tg("tg-invoke-agent", &["-q", ""]).await.refused("question");
 }
+
+/// A client of which the server takes leave without a word would wait for ever.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the stock clients: run `cargo xtask test`"]
+async fn whoever_waits_when_the_server_stops_is_told_in_words() {
+    let mut stage = Stage::open().await;
+    let questions = [&["--no-streaming"][..], &["-x"], &["-p", "plan-then-execute"], &["-p", "supervisor"]];
+    let waiting = questions.map(|more| {
+        let arguments = [&["-q", "Please keep me waiting."], more].concat();
+        tokio::spawn(stage.begin("tg-invoke-agent", &arguments))
+    });
+    stage.model().was_asked(questions.len()).await;
+    stage.stop().await;
+    for client in waiting {
+        client.await.unwrap().refused("stop");
+    }
+}

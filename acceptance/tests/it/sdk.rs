@@ -29,3 +29,10 @@ async fn the_sdk_raises_errors_that_can_be_read() {
     let stage = Stage::open().await;
     stage.python("sdk_errors.py").await.ok().says(&["errors: all well"]);
 }
+
+#[tokio::test]
+#[ignore = "needs the stock clients: run `cargo xtask test`"]
+async fn the_sdk_never_waits_in_vain_for_something_large() {
+    let stage = Stage::open().await;
+    stage.python("sdk_large.py").await.ok().says(&["large: all well"]);
+}
