@@ -156,7 +156,7 @@ pub(crate) enum State {
 /// A page of the list of runs.
 #[derive(Debug, ToSchema)]
 pub(crate) struct Runs {
-    runs: Vec<Run>,
+    runs: Vec<ListedRun>,
     /// The cursor of the next page; null on the last one
     #[schema(required)]
     next: Option<String>,
@@ -164,7 +164,7 @@ pub(crate) struct Runs {
 
 /// A run in the list.
 #[derive(Debug, ToSchema)]
-pub(crate) struct Run {
+pub(crate) struct ListedRun {
     run_id: String,
     state: State,
     /// At most 300 characters of it
