@@ -22,5 +22,5 @@ pub mod view;
 pub use config::EmbeddedConfig;
 pub use folder::{FORMAT, Holder, OpenError};
 pub use graph::{Graph, GraphError};
-pub use journal::{Audit, EmbeddedJournal};
+pub use journal::EmbeddedJournal;
 pub use store::Store;
