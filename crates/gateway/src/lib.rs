@@ -8,6 +8,7 @@
 mod access;
 mod bounds;
 mod call;
+mod configuration;
 mod docs;
 mod error;
 mod health;

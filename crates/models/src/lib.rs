@@ -19,6 +19,8 @@ pub use prompter::{Models, TemplatePrompter};
 pub use provider::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
 pub use rehearsal::{NOTE, Rehearsal};
 pub use remote::{CallSettings, EndpointError};
+/// Plain HTTP, for whoever else has a server to talk to.
+pub use remote::{address, cause, client};
 pub use secret::Secret;
 pub use template::check_template;
 

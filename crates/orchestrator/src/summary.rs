@@ -1,6 +1,6 @@
-//! Runs as JSON: the same objects for the command line and for programs that ask over HTTP.
+//! Runs and changes of the configuration as JSON: the same objects for the command line and for programs that ask over HTTP.
 
-use crate::ports::{Journal, JournalError};
+use crate::ports::{HistoryEntry, Journal, JournalError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -130,5 +130,21 @@ pub fn put_missing(object: &mut Value, ended: Option<&Ended>) {
     let missing = ended.map(|ended| ended.missing.as_slice()).unwrap_or_default();
     if !missing.is_empty() {
         object["missing"] = json!(missing);
+    }
+}
+
+/// One change of one configuration item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub version: u64,
+    pub time: String,
+    pub deleted: bool,
+    pub value: Option<String>,
+}
+
+impl From<HistoryEntry> for Change {
+    fn from(entry: HistoryEntry) -> Self {
+        let HistoryEntry { version, time, value } = entry;
+        Self { version, time: time.to_string(), deleted: value.is_none(), value }
     }
 }

@@ -49,6 +49,15 @@ impl Fault {
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
     }
 
+    pub(crate) fn no_item(kind: &str, key: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", format!("there is no configuration item {kind}/{key}"))
+    }
+
+    /// A configuration item is not what its type must be.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-configuration", message)
+    }
+
     pub(crate) fn not_acceptable(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_ACCEPTABLE, "not-acceptable", message)
     }

@@ -104,7 +104,7 @@ impl Endpoint {
             always.insert(HeaderName::from_static(header), value);
             secrets.push(secret);
         }
-        let client = client(&url, always, &settings)?;
+        let client = client(&url, always, settings.connect_timeout)?;
         let permits = Semaphore::new(settings.concurrency.clamp(1, Semaphore::MAX_PERMITS));
         Ok(Self { name, client, url, shown, secrets, settings, permits, world })
     }

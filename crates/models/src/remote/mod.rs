@@ -7,6 +7,7 @@ mod failure;
 mod lines;
 mod memory;
 
+pub use connection::{address, cause, client};
 pub use endpoint::{CallSettings, EndpointError};
 pub(crate) use endpoint::{Door, Endpoint, Key};
 pub(crate) use failure::{Fault, Refusal};
