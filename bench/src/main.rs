@@ -1,10 +1,11 @@
 //! Figures, not tests: what a session costs, how many wait in how little memory, how soon `ask` speaks, what plans and
-//! teams gain and cost.
+//! teams gain and cost, what the gateway adds.
 //!
 //! `cargo xtask bench` runs all; each measurement is a process of its own, so that none sees another's memory.
 #![allow(clippy::print_stdout, clippy::cast_precision_loss, reason = "figures for people")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 
+mod gateway;
 mod machine;
 mod setup;
 mod teams;
@@ -15,7 +16,19 @@ mod warm_start;
 use anyhow::{Result, bail};
 use std::process::Command;
 
-const ALL: [&str; 8] = ["engine", "sessions", "waiting", "warm-start", "plan", "supervisor", "siblings", "fan-in"];
+const ALL: [&str; 11] = [
+    "engine",
+    "sessions",
+    "waiting",
+    "warm-start",
+    "plan",
+    "supervisor",
+    "siblings",
+    "fan-in",
+    "sockets",
+    "streams",
+    "idle",
+];
 
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
@@ -36,6 +49,10 @@ fn main() -> Result<()> {
         Some("supervisor") => setup::runtime()?.block_on(teams::supervisor()),
         Some("siblings") => setup::runtime()?.block_on(teams::siblings()),
         Some("fan-in") => setup::runtime()?.block_on(teams::fan_in()),
+        Some("sockets") => setup::runtime()?.block_on(gateway::sockets()),
+        Some("streams") => setup::runtime()?.block_on(gateway::streams()),
+        Some("idle") => setup::runtime()?.block_on(gateway::idle()),
+        Some("client") => setup::runtime()?.block_on(gateway::be_client(std::env::args().skip(2).collect())),
         Some(other) => bail!("there is no measurement `{other}`; choose from {}", ALL.join(", ")),
     }
 }

@@ -1,7 +1,7 @@
 //! Why a request was not served.
 
 use serde_json::{Value, json};
-use trellis_orchestrator::ports::{ConfigError, JournalError};
+use trellis_orchestrator::ports::{ConfigError, JournalError, LibraryError};
 
 /// A request that is refused. The kinds are those that the stock client has exceptions for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,6 +62,30 @@ impl From<ConfigError> for Refusal {
 impl From<JournalError> for Refusal {
     fn from(error: JournalError) -> Self {
         Self::gateway(error.to_string())
+    }
+}
+
+impl From<LibraryError> for Refusal {
+    fn from(error: LibraryError) -> Self {
+        let message = error.to_string();
+        match error {
+            // The original's kind for these two.
+            LibraryError::Exists(_) | LibraryError::ProcessingExists(_) => Self::new("unexpected-error", message),
+            LibraryError::Store(_) => Self::gateway(message),
+            LibraryError::NotFound(_)
+            | LibraryError::Recorded(_)
+            | LibraryError::NoKind
+            | LibraryError::TooLarge { .. }
+            | LibraryError::BadId { .. }
+            | LibraryError::TooManyUploads(_)
+            | LibraryError::NoUpload(_)
+            | LibraryError::NoSuchPiece { .. }
+            | LibraryError::PieceLength { .. }
+            | LibraryError::Incomplete(_)
+            | LibraryError::WrongContent { .. }
+            | LibraryError::PieceMeanwhile
+            | LibraryError::NoProcessing(_) => Self::request(message),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod bounds;
 mod call;
 mod configuration;
 mod docs;
+mod documents;
 mod error;
 mod health;
 mod members;

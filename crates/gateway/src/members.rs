@@ -47,6 +47,16 @@ impl<'a> Members<'a> {
         Ok(list.transpose()?.map_or(&[], Vec::as_slice))
     }
 
+    /// A list of texts, if there is one.
+    pub(crate) fn texts(self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
+        if self.value(name).is_none() {
+            return Ok(None);
+        }
+        let text =
+            |value: &Value| value.as_str().map(str::to_owned).ok_or_else(|| wrong(name, "a list of texts", value));
+        self.list(name)?.iter().map(text).collect::<Result<_, _>>().map(Some)
+    }
+
     /// A list of objects.
     pub(crate) fn objects(self, name: &str) -> Result<Vec<Members<'a>>, Refusal> {
         let object =

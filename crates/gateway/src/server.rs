@@ -2,7 +2,7 @@
 
 use crate::rest::Denied;
 use crate::runs::{self, Fault};
-use crate::{Gateway, bounds, configuration, docs, health, rest, socket};
+use crate::{Gateway, bounds, configuration, docs, documents, health, rest, socket};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -18,6 +18,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub fn router(gateway: Arc<Gateway>) -> Router {
     Router::new()
         .route("/api/v1/socket", get(socket::upgrade))
+        .route("/api/v1/document-stream", get(documents::stream))
         .route("/api/v1/{kind}", post(rest::workspace_service))
         .route("/api/v1/flow/{flow}/service/{kind}", post(rest::flow_service))
         .route("/api/v1/auth/{what}", post(rest::auth))

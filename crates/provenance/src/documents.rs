@@ -6,7 +6,7 @@ use crate::session::Session;
 use std::borrow::Borrow;
 use trellis_domain::document::Payload;
 use trellis_domain::record::Record;
-use trellis_domain::{ConversationId, Hash, SessionId};
+use trellis_domain::{ConversationId, Hash, SessionId, Timestamp};
 
 /// One stored text with the id that the graph has for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct DocumentRef {
     pub title: String,
     pub sha256: Hash,
     pub text: Payload,
+    /// When it was recorded.
+    pub time: Timestamp,
     pub session: SessionId,
     pub conversation: Option<ConversationId>,
 }
@@ -31,12 +33,13 @@ pub fn documents<R: Borrow<Record>>(records: &[R]) -> Vec<DocumentRef> {
 }
 
 impl DocumentRef {
-    pub(crate) fn new(session: &Session, StoredText { id, title, document }: StoredText) -> Self {
+    pub(crate) fn new(session: &Session, time: Timestamp, StoredText { id, title, document }: StoredText) -> Self {
         Self {
             id,
             title,
             sha256: document.sha256,
             text: document.text,
+            time,
             session: session.id.clone(),
             conversation: session.conversation().cloned(),
         }

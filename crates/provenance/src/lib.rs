@@ -13,6 +13,8 @@ pub mod export;
 mod graph;
 pub mod iri;
 mod node;
+#[cfg(any(test, feature = "testing"))]
+pub mod ontology;
 pub mod project;
 mod session;
 pub mod trace;
@@ -24,10 +26,18 @@ pub use export::{ExportError, Format, export, to_oxrdf};
 pub use project::{Event, Projector, events, project};
 pub use trace::{SessionTrace, Step, Trace, trace};
 
+/// The vocabulary as OWL in Turtle, for people and tools: every class and property that the graph uses, what it says,
+/// of what, and when it is written. Tests hold [`vocabulary`] and the projection against it.
+pub const ONTOLOGY: &str = include_str!("../../../ontology/trellis.ttl");
+
 #[cfg(test)]
 mod check_promises_tests;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod ontology_tests;
+#[cfg(test)]
+mod ontology_traces_tests;
 #[cfg(test)]
 mod planned_tests;
 #[cfg(test)]

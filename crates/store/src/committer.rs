@@ -7,36 +7,17 @@ use crate::cache::Cache;
 use crate::chain::{Link, Table};
 use crate::folder::{HighWater, Mark};
 use crate::keys::{self, prefix};
+use crate::request::{ConfigWrite, LibraryWrite, Reply, Request};
 use crate::state::{Shared, Turn};
 use crate::tables::{Tables, blob_key};
 use fjall::PersistMode;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use tokio::sync::oneshot;
 use trellis_domain::run::RunSummary;
-use trellis_domain::{Hash, RunId, SessionId, Workspace};
+use trellis_domain::{RunId, SessionId, Workspace};
 use trellis_orchestrator::ledger::{Prepared, SessionHead, Stored, prepare};
 use trellis_orchestrator::ports::{Commit, Committed, JournalError, OpenTurn, Outcome, TurnKey};
-
-/// What the thread is asked to write.
-pub(crate) enum Request {
-    Commit(Box<Commit>, Reply<Outcome>),
-    /// A turn recovered from disk is begun (or given back): the count is durable.
-    Count(TurnKey, u32, Reply<()>),
-    Config(Vec<ConfigWrite>, Reply<()>),
-    Snapshot(Workspace, Hash, Vec<u8>, Reply<()>),
-    Stop,
-}
-
-pub(crate) type Reply<T> = oneshot::Sender<Result<T, JournalError>>;
-
-/// One change in the configuration's table. Chained ones are never written again.
-pub(crate) struct ConfigWrite {
-    pub(crate) key: Vec<u8>,
-    pub(crate) value: Option<Vec<u8>>,
-    pub(crate) chained: bool,
-}
 
 /// At most this many requests share a flush.
 const GROUP: usize = 256;
@@ -131,6 +112,10 @@ impl Committer {
                     batch.insert(&self.tables.blobs, blob_key(&workspace, hash), bytes);
                     answers.push(Answer::Done(reply));
                 }
+                Request::Library(writes, reply) => {
+                    self.file(writes, &mut batch);
+                    answers.push(Answer::Done(reply));
+                }
                 Request::Stop => stop = true,
             }
         }
@@ -204,8 +189,8 @@ impl Committer {
                 head.add(record);
             }
         }
-        self.mark = link.after(self.mark);
-        batch.insert(index, keys::numbered(prefix::CHAIN, self.mark.number), link.entry(self.mark));
+        self.link(&link, batch);
+        let index = &self.tables.index;
         let row = serde_json::to_vec(&summary).expect("a summary is always JSON");
         batch.insert(index, keys::run(workspace, &summary.run), row);
         if began {
@@ -258,6 +243,24 @@ impl Committer {
                 None => batch.remove(&self.tables.config, key),
             }
         }
+        self.link(&link, batch);
+    }
+
+    /// Documents come and go, so the chain counts what happens to them and does not name them: content that changes
+    /// is found by its own hash.
+    fn file(&mut self, writes: Vec<LibraryWrite>, batch: &mut fjall::OwnedWriteBatch) {
+        for LibraryWrite { table, key, value } in writes {
+            let table = self.tables.table(&table);
+            match value {
+                Some(value) => batch.insert(table, key, value),
+                None => batch.remove(table, key),
+            }
+        }
+        self.link(&Link::default(), batch);
+    }
+
+    /// Adds a link to the chain.
+    fn link(&mut self, link: &Link, batch: &mut fjall::OwnedWriteBatch) {
         self.mark = link.after(self.mark);
         batch.insert(&self.tables.index, keys::numbered(prefix::CHAIN, self.mark.number), link.entry(self.mark));
     }

@@ -1,8 +1,8 @@
 //! Embedded configuration: current values, a version per workspace, history, snapshots.
 
 use crate::cache::Cache;
-use crate::committer::{ConfigWrite, Request};
 use crate::journal::{EmbeddedJournal, off_the_runtime};
+use crate::request::{ConfigWrite, Request};
 use crate::tables::{Reader, Tables, read_failed};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;

@@ -1,7 +1,7 @@
 //! The embedded journal.
 
-use crate::committer::{Reply, Request};
 use crate::keys;
+use crate::request::{Reply, Request};
 use crate::state::Shared;
 use crate::tables::{Tables, read_failed};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The embedded engine: journal, configuration and graph in one folder, owned by one process.
+//! The embedded engine: journal, configuration, library and graph in one folder, owned by one process.
 //!
 //! The journal keeps the commit contract on fjall; see [`committer`](self) for how commits are grouped.
 //! The graph is a view in a database of its own: deletable and rebuildable at any time.
@@ -12,6 +12,8 @@ mod folder;
 mod graph;
 mod journal;
 mod keys;
+mod library;
+mod request;
 mod rescue;
 mod state;
 mod store;
@@ -23,4 +25,5 @@ pub use config::EmbeddedConfig;
 pub use folder::{FORMAT, Holder, OpenError};
 pub use graph::{Graph, GraphError};
 pub use journal::EmbeddedJournal;
+pub use library::EmbeddedLibrary;
 pub use store::Store;

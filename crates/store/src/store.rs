@@ -1,12 +1,14 @@
 //! Opening and closing a data folder.
 
 use crate::chain;
-use crate::committer::{Committer, Request};
+use crate::committer::Committer;
 use crate::config::EmbeddedConfig;
 use crate::folder::{Folder, HighWater, Holder, Mark, OpenError};
 use crate::graph::Graph;
 use crate::journal::EmbeddedJournal;
 use crate::keys::{self, prefix};
+use crate::library::EmbeddedLibrary;
+use crate::request::Request;
 use crate::rescue::{Rescue, sync_folder};
 use crate::state::{Shared, Turn};
 use crate::tables::{Refusal, Tables, catching_panics, read_failed};
@@ -21,6 +23,7 @@ use trellis_orchestrator::ports::{JournalError, TurnKey, World};
 pub struct Store {
     pub journal: Arc<EmbeddedJournal>,
     pub config: Arc<EmbeddedConfig>,
+    pub library: Arc<EmbeddedLibrary>,
     pub graph: Arc<Graph>,
     committer: Option<JoinHandle<()>>,
     /// Dropped last: until then the folder is ours.
@@ -35,7 +38,8 @@ impl Store {
         let rescue = Rescue::copy(path, &folder.journal()).map_err(|error| folder.unusable(error))?;
         let (tables, mark) = open_rescued(&folder, known, rescue)?;
         let damaged = |error: JournalError| folder.damaged(error.to_string(), None);
-        crate::upgrade::list_conversations(&tables).map_err(|error| match error {
+        let prepared = crate::upgrade::list_conversations(&tables);
+        prepared.and_then(|()| crate::library::drop_abandoned(&tables, world.now())).map_err(|error| match error {
             JournalError::Write(reason) => folder.unusable(reason),
             error @ (JournalError::Read(_) | JournalError::Damaged(_) | JournalError::Closed) => damaged(error),
         })?;
@@ -48,7 +52,8 @@ impl Store {
         let journal = EmbeddedJournal { tables, shared, requests };
         let graph = open_graph(&folder, &journal)?;
         Ok(Self {
-            config: Arc::new(EmbeddedConfig::new(journal.clone(), world)),
+            config: Arc::new(EmbeddedConfig::new(journal.clone(), Arc::clone(&world))),
+            library: Arc::new(EmbeddedLibrary::new(journal.clone(), world)),
             journal: Arc::new(journal),
             graph: Arc::new(graph),
             committer: Some(committer),

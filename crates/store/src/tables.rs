@@ -1,8 +1,9 @@
 //! The journal's database: its tables and what is read from them.
 
 use crate::keys;
+use crate::request::LibraryTable;
 use fjall::config::PartitioningPolicy;
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable, Snapshot};
 use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +22,10 @@ pub(crate) struct Tables {
     /// Large texts and configuration snapshots, by workspace and hash.
     pub(crate) blobs: Keyspace,
     pub(crate) config: Keyspace,
+    /// What is known of documents and uploads.
+    pub(crate) library: Keyspace,
+    /// The content of documents, in pieces.
+    pub(crate) content: Keyspace,
 }
 
 impl std::fmt::Debug for Tables {
@@ -71,8 +76,21 @@ impl Tables {
             index: table("index", 12 * MB)?,
             blobs: table("blobs", 8 * MB)?,
             config: table("config", 2 * MB)?,
+            library: table("library", 2 * MB)?,
+            // Large values lie in files of their own: they are never written again to make room for others.
+            content: database.keyspace("content", || {
+                let apart = KvSeparationOptions::default();
+                KeyspaceCreateOptions::default().max_memtable_size(16 * MB).with_kv_separation(Some(apart))
+            })?,
             database,
         })
+    }
+
+    pub(crate) fn table(&self, table: &LibraryTable) -> &Keyspace {
+        match table {
+            LibraryTable::Library => &self.library,
+            LibraryTable::Content => &self.content,
+        }
     }
 
     pub(crate) fn persist(&self) -> Result<(), fjall::Error> {
@@ -113,6 +131,22 @@ impl Reader<'_> {
 
     pub(crate) fn config_prefix(&self, prefix: &[u8]) -> fjall::Iter {
         self.snapshot.prefix(&self.tables.config, prefix)
+    }
+
+    pub(crate) fn library(&self, key: &[u8]) -> Result<Value, JournalError> {
+        self.snapshot.get(&self.tables.library, key).map_err(read_failed)
+    }
+
+    pub(crate) fn library_prefix(&self, prefix: &[u8]) -> fjall::Iter {
+        self.snapshot.prefix(&self.tables.library, prefix)
+    }
+
+    pub(crate) fn content(&self, key: &[u8]) -> Result<Value, JournalError> {
+        self.snapshot.get(&self.tables.content, key).map_err(read_failed)
+    }
+
+    pub(crate) fn content_prefix(&self, prefix: &[u8]) -> fjall::Iter {
+        self.snapshot.prefix(&self.tables.content, prefix)
     }
 
     pub(crate) fn record(&self, key: &[u8]) -> Result<Value, JournalError> {

@@ -30,8 +30,8 @@ use utoipa_axum::router::OpenApiRouter;
         (name = "health", description = "For whoever keeps the server running."),
     ),
     paths(
-        crate::rest::workspace_service, crate::rest::flow_service, crate::socket::upgrade, crate::health::live,
-        crate::health::ready,
+        crate::rest::workspace_service, crate::rest::flow_service, crate::socket::upgrade, crate::documents::stream,
+        crate::health::live, crate::health::ready,
     ),
     components(schemas(runs::Fault)),
     security((), ("bearer" = [])),

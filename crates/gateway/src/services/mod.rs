@@ -4,9 +4,11 @@
 //! on a socket have a `stream` as well.
 
 mod agent;
+mod collections;
 mod config;
 mod flow;
 mod iam;
+mod librarian;
 mod model;
 
 use crate::Gateway;
@@ -24,6 +26,8 @@ pub(crate) enum Service {
     Flow,
     Iam,
     Model(Asked),
+    Librarian,
+    Collections,
     /// Known to clients, and not offered by this server.
     Missing(&'static str),
 }
@@ -65,6 +69,8 @@ impl Service {
     /// A service of a workspace.
     pub(crate) fn of_workspace(name: &str) -> Option<Self> {
         match name {
+            "librarian" => Some(Self::Librarian),
+            "collection-management" => Some(Self::Collections),
             "config" => Some(Self::Config),
             "flow" => Some(Self::Flow),
             "iam" => Some(Self::Iam),
@@ -77,6 +83,8 @@ impl Service {
         check_flow(gateway, &call).await?;
         match self {
             Self::Agent => agent::answer(gateway, call).await,
+            Self::Librarian => librarian::answer(gateway, call).await,
+            Self::Collections => collections::answer(gateway, call).await,
             Self::Config => config::answer(gateway, call).await,
             Self::Flow => flow::answer(gateway, call).await,
             Self::Iam => iam::answer(gateway, call).await,
@@ -92,8 +100,9 @@ impl Service {
         check_flow(gateway, &call).await?;
         match self {
             Self::Agent => agent::stream(gateway, call, outbox).await,
+            Self::Librarian => librarian::stream(gateway, call, outbox).await,
             Self::Model(asked) => asked.stream(gateway, call, outbox).await,
-            Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
+            Self::Collections | Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
                 Ok(outbox.last(&self.answer(gateway, call).await?).await?)
             }
         }

@@ -12,8 +12,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::Workspace;
 use trellis_gateway::{Access, Founder, Gateway, Server};
 use trellis_orchestrator::contract::runs::Bench;
-use trellis_orchestrator::library::RecordLibrary;
-use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal};
+use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal, MemoryLibrary};
 use trellis_orchestrator::ports::{BoxFuture, ConfigError, RealWorld};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
@@ -51,7 +50,7 @@ impl House {
         let (close, closing) = watch::channel(false);
         let gateway = Gateway {
             orchestrator: Arc::clone(&bench.orchestrator),
-            library: Arc::new(RecordLibrary::new(journal)),
+            library: Arc::new(MemoryLibrary::new(journal, world)),
             access,
             founder: Arc::new(Bare(config)),
             loopback_only: true,
@@ -78,6 +77,15 @@ impl House {
 
     /// One request on a connection of its own. Headers end with a line break each.
     pub(crate) async fn http(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> (u16, Value) {
+        let reply = self.raw(method, path, headers, body).await;
+        let reply = String::from_utf8_lossy(&reply).into_owned();
+        let status = reply.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        let body = reply.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        (status, serde_json::from_str(body).unwrap_or_else(|_| json!(body)))
+    }
+
+    /// The reply as it comes over the wire.
+    pub(crate) async fn raw(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(&self.address).await.unwrap();
         let (host, length) = (&self.address, body.len());
         let host = if headers.to_lowercase().contains("host:") { String::new() } else { format!("Host: {host}\r\n") };
@@ -88,10 +96,7 @@ impl House {
         drop(stream.write_all(body).await);
         let mut reply = Vec::new();
         drop(stream.read_to_end(&mut reply).await);
-        let reply = String::from_utf8_lossy(&reply).into_owned();
-        let status = reply.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        let body = reply.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-        (status, serde_json::from_str(body).unwrap_or_else(|_| json!(body)))
+        reply
     }
 }
 

@@ -1,8 +1,12 @@
 //! The gateway as clients meet it: real sockets, a scripted model, everything else in memory.
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+mod api;
 mod bad_input;
+mod collections;
 mod dialogs;
+mod documents;
 mod doors;
 mod house;
+mod models;
 mod services;

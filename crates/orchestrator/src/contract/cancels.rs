@@ -2,7 +2,7 @@
 
 use super::runs::{Bench, Store};
 use super::teams::{Played, agent, question, silent};
-use super::trouble::{self, live_for};
+use super::trouble::live_for;
 use crate::cancel::Cancelling;
 use crate::hub::Item;
 use crate::ports::{OpenTurn, RealWorld, World};
@@ -17,19 +17,14 @@ use trellis_domain::run::{RunState, Termination};
 use trellis_domain::{RunId, Workspace};
 
 pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
-    for (scene, pattern) in scenes() {
-        a_run_left_open_after_any_commit_can_be_cancelled(&fresh, &scene, pattern).await;
-        a_run_at_work_can_be_cancelled_after_any_record(&fresh, &scene, pattern).await;
-    }
     a_call_that_hangs_is_let_go_at_once(fresh().await).await;
     a_run_is_cancelled_once_and_only_if_it_has_not_ended(fresh().await).await;
 }
 
-/// All patterns, alone and below one another, and a question whose pattern a model has to choose.
-fn scenes() -> Vec<(Value, &'static str)> {
-    let mut scenes = trouble::scenes();
-    scenes.push((json!({"tools": 3, "answer": "a"}), "react"));
-    scenes
+/// Cancels a run at every moment there is: when it was left open, and while it is at work.
+pub async fn at_any_moment<F: Future<Output = Store>>(fresh: impl Fn() -> F, scene: &Value, pattern: &str) {
+    a_run_left_open_after_any_commit_can_be_cancelled(&fresh, scene, pattern).await;
+    a_run_at_work_can_be_cancelled_after_any_record(&fresh, scene, pattern).await;
 }
 
 async fn open_turns(bench: &Bench) -> Vec<OpenTurn> {

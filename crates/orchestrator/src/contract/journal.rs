@@ -27,7 +27,7 @@ pub async fn suite<F: Future<Output = Arc<dyn Journal>>>(fresh: impl Fn() -> F) 
     a_turn_that_is_given_back_does_not_count_as_begun(&*fresh().await).await;
 }
 
-async fn committed(journal: &dyn Journal, commit: Commit) -> Committed {
+pub(super) async fn committed(journal: &dyn Journal, commit: Commit) -> Committed {
     match journal.commit(commit).await.expect("the store works") {
         Outcome::Committed(committed) => committed,
         Outcome::Conflict => panic!("unexpected conflict"),
@@ -38,7 +38,7 @@ async fn conflicts(journal: &dyn Journal, commit: Commit) -> bool {
     matches!(journal.commit(commit).await.expect("the store works"), Outcome::Conflict)
 }
 
-fn first(run: &str) -> Commit {
+pub(super) fn first(run: &str) -> Commit {
     Commit {
         records: vec![
             record(run, Name::session(), &[], accepted("why?")),
@@ -58,7 +58,7 @@ fn outcome(run: &str, seen: u64, name: &str) -> Commit {
     Commit { records, ..commit("default", run, run, seen) }
 }
 
-fn end(run: &str, seen: u64) -> Commit {
+pub(super) fn end(run: &str, seen: u64) -> Commit {
     let records = vec![record(run, Name::end(), &[], ended(Termination::FinalAnswer))];
     Commit { records, close: vec![Name::iteration(1)], ..commit("default", run, run, seen) }
 }

@@ -5,6 +5,7 @@ pub mod config;
 pub mod disorder;
 mod dying;
 pub mod journal;
+pub mod library;
 pub mod play;
 pub mod prompter;
 pub mod queue;

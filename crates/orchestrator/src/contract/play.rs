@@ -30,6 +30,7 @@ pub fn say(prompt: &str, variables: &Map<String, Value>) -> Result<String, Strin
     }
     let said = match prompt {
         "question" => return Ok("a fact".to_owned()),
+        "text-completion" => return Ok("a completion".to_owned()),
         "agent-react" => return Ok(react(&scene, &variable("history"))),
         "task-type-classify" => json!({"task_type": scene["task_type"], "rationale": "it says so"}),
         "pattern-select" => {

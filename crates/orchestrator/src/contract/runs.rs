@@ -5,9 +5,9 @@ use crate::accept::{AcceptError, Question, UnknownNames};
 use crate::driver::{Options, Orchestrator, Ports};
 use crate::hub::{Hub, Item};
 use crate::ledger::summary_of;
-use crate::library::RecordLibrary;
+use crate::library::RunDocuments;
 use crate::memory::scripted::{ScriptedPrompter, ScriptedTools};
-use crate::ports::{Config, Journal, Library, OpenTurn, RealWorld, World};
+use crate::ports::{Config, Journal, OpenTurn, RealWorld, World};
 use crate::queue::FairQueue;
 use crate::workers::{Stop, WorkerOptions, Workers};
 use std::sync::Arc;
@@ -190,17 +190,19 @@ async fn every_text_of_a_run_is_a_document(store: Store) {
     let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
     let run = bench.ask(1, SomeLimits::default()).await;
     bench.finish(std::slice::from_ref(&run), 1).await;
-    let library = RecordLibrary::new(Arc::clone(&bench.orchestrator.ports.journal));
+    let library = RunDocuments::new(Arc::clone(&bench.orchestrator.ports.journal));
     let document = async |workspace: &Workspace, name: &str| {
         let id = format!("urn:trustgraph:agent:{run}/{name}");
-        library.document(workspace, &id).await.expect("the store works")
+        library.find(workspace, &id).await.expect("the store works")
     };
     let workspace = Workspace::default();
     for (name, text) in [("i1/thought", "first"), ("i2/observation", "a fact"), ("answer", "It is so.")] {
         let found = document(&workspace, name).await.unwrap_or_else(|| panic!("{name} is a document"));
-        assert_eq!((found.text.as_str(), found.sha256), (text, trellis_domain::Hash::of(text)));
+        assert_eq!((found.size, found.sha256), (text.len() as u64, trellis_domain::Hash::of(text)));
+        let read = library.read(&workspace, &found, 1..u64::MAX).await.expect("the store works");
+        assert_eq!(read, text.as_bytes()[1..]);
     }
-    let title = document(&workspace, "answer").await.map(|found| found.title);
+    let title = document(&workspace, "answer").await.map(|found| found.metadata.title);
     assert_eq!(title.as_deref(), Some("Agent Answer: question 1..."));
     assert!(document(&workspace, "nothing").await.is_none());
     let other = Workspace::new("other").expect("a valid name");

@@ -15,7 +15,8 @@ use trellis_domain::record::{Ended, Name, Record};
 use trellis_domain::run::{RunState, Termination};
 use trellis_domain::usage::Usage;
 use trellis_domain::{RunId, Workspace};
-use trellis_provenance::{check, documents, project};
+use trellis_provenance::ontology::Ontology;
+use trellis_provenance::{ONTOLOGY, check, documents, project};
 
 /// A question that is played by the pattern it is made for.
 pub fn question(scene: &Value, pattern: &str) -> AgentRequest {
@@ -94,8 +95,11 @@ impl Played {
         assert!(sequence.iter().copied().eq(1..=sequence.len() as u64), "no gap: {sequence:?}");
         let texts: BTreeMap<_, _> =
             documents(&self.records).into_iter().map(|found| (found.id, found.text.text().to_owned())).collect();
-        let faults = check(&project(&self.records), &|id| texts.get(id).cloned());
+        let quads = project(&self.records);
+        let faults = check(&quads, &|id| texts.get(id).cloned());
         assert!(faults.is_empty(), "{}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+        let problems = Ontology::parse(ONTOLOGY).expect("the published vocabulary can be read").problems(&quads);
+        assert!(problems.is_empty(), "{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
     }
 }
 

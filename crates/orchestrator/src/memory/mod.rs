@@ -2,7 +2,9 @@
 
 mod config;
 mod journal;
+mod library;
 pub mod scripted;
 
 pub use config::{MemoryConfig, check_items};
 pub use journal::MemoryJournal;
+pub use library::MemoryLibrary;

@@ -2,15 +2,16 @@
 
 use crate::memory;
 use crate::promises::Serving;
+use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::Cancelling;
-use trellis_orchestrator::contract::cancels;
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{Played, agent, question};
+use trellis_orchestrator::contract::{cancels, trouble};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplySink};
 use trellis_orchestrator::workers::{Stop, WorkerOptions};
@@ -18,6 +19,15 @@ use trellis_orchestrator::workers::{Stop, WorkerOptions};
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelled_runs_in_memory_keep_the_promises() {
     cancels::suite(async || memory()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_any_shape_can_be_cancelled_at_any_moment() {
+    let mut scenes = trouble::scenes();
+    scenes.push((json!({"tools": 3, "answer": "a"}), "react"));
+    for (scene, pattern) in scenes {
+        cancels::at_any_moment(async || memory(), &scene, pattern).await;
+    }
 }
 
 /// A model that never answers and knows how many still wait for it.

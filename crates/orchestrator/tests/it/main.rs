@@ -6,6 +6,7 @@ mod cancel;
 mod dialog;
 mod events;
 mod fan_in;
+mod library;
 mod limits;
 mod pinned;
 mod precedence;

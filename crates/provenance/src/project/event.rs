@@ -49,7 +49,7 @@ pub(super) fn draft(session: &Session, header: &Header, explain_id: String, mut 
             .texts(trellis::CONVERSATION_ID, conversation.filter(|_| is_new))
             .into_parts();
         quads.extend(said);
-        documents.extend(texts.into_iter().map(|text| DocumentRef::new(session, text)));
+        documents.extend(texts.into_iter().map(|text| DocumentRef::new(session, header.time, text)));
     }
     let inline = quads.iter().filter(|quad| !misleads(quad, &explain_id)).cloned().collect();
     let event = Event { seq: header.seq, session: header.session.clone(), explain_id, quads, inline };

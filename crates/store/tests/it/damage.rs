@@ -32,13 +32,13 @@ async fn fill(path: &Path, sessions: usize) -> Vec<RunId> {
     runs
 }
 
-fn log(path: &Path) -> PathBuf {
+pub(crate) fn log(path: &Path) -> PathBuf {
     let entries = fs::read_dir(path.join("journal")).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.extension().is_some_and(|extension| extension == "jnl")).max().unwrap()
 }
 
 /// The length of the log without the space allocated ahead.
-fn used(log: &Path) -> usize {
+pub(crate) fn used(log: &Path) -> usize {
     fs::read(log).unwrap().iter().rposition(|byte| *byte != 0).unwrap() + 1
 }
 

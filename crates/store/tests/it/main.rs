@@ -3,6 +3,7 @@
 
 mod damage;
 mod graph;
+mod library;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -60,12 +61,15 @@ async fn teams_on_the_embedded_engine_keep_the_promises() {
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_on_the_embedded_engine_can_be_cancelled_at_any_moment() {
     let stores = Stores::default();
-    cancels::suite(async || {
+    let fresh = async || {
         // One at a time: the run before is over.
         stores.0.lock().unwrap().clear();
         stores.fresh()
-    })
-    .await;
+    };
+    cancels::suite(fresh).await;
+    // A plan; the other scenes are cancelled in memory, where it costs less.
+    let (scene, pattern) = trouble::scenes().pop().unwrap();
+    cancels::at_any_moment(fresh, &scene, pattern).await;
 }
 
 /// A folder that is opened anew by every process.

@@ -12,7 +12,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
 use trellis_gateway::{Access, Founder, Gateway, Identity, Server, Token};
-use trellis_orchestrator::library::RecordLibrary;
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Journal};
 
 pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure> {
@@ -20,6 +19,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let models = app::models(global)?;
     let access = access(serve)?;
     let mut interrupt = Interrupt::new()?;
+    allow_many_connections();
     // Before the folder is opened: its lock names the address.
     let server = Server::bind(&serve.listen).await.map_err(|error| cannot_listen(serve, &error))?;
     let loopback_only = server.address().ip().is_loopback();
@@ -36,7 +36,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let (close, closing) = watch::channel(false);
     let gateway = Arc::new(Gateway {
         orchestrator: Arc::clone(&orchestrator),
-        library: Arc::new(RecordLibrary::new(Arc::clone(&app.store.journal) as _)),
+        library: Arc::clone(&app.store.library) as _,
         access,
         founder: Arc::new(Seeds(Arc::clone(&app.store.config) as _)),
         loopback_only: loopback_only && !serve.no_auth,
@@ -63,6 +63,19 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let open = app.store.journal.open_runs();
     tracing::info!(open_runs = open, "stopped");
     stopped.map(|()| Exit::Ok)
+}
+
+/// Each connection is an open file, and the usual limit is meant for programs that have few.
+fn allow_many_connections() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        let raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+        if let Err(error) = raised {
+            tracing::warn!(%error, "the limit of open files stays as it is");
+        }
+    }
 }
 
 /// How long clients may take to read their last replies.

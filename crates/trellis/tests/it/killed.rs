@@ -44,13 +44,13 @@ fn logged(data: &Path, arguments: &[&str], delay_ms: &str) -> Child {
 }
 
 /// One agent alone.
-fn alone(data: &Path, session: &str, delay_ms: &str) -> Child {
+pub(crate) fn alone(data: &Path, session: &str, delay_ms: &str) -> Child {
     logged(data, &["--pattern", "react", "--session", session], delay_ms)
 }
 
 /// Kills the process once the event with this number was printed, which happens after its commit. Gives the names
 /// of what was recorded until then.
-fn kill_after(mut child: Child, seq: u64) -> BTreeSet<String> {
+pub(crate) fn kill_after(mut child: Child, seq: u64) -> BTreeSet<String> {
     let (mut seen, mut reached) = (BTreeSet::new(), false);
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
         let event: Value = serde_json::from_str(&line.unwrap()).unwrap();

@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail loudly")]
 
 mod bad_input;
+mod cancelled;
 mod configuration;
 mod conversation;
 mod everyday;
 mod killed;
 mod limits;
 mod models;
+mod restarted;
 mod scenarios;
 
 use serde_json::Value;

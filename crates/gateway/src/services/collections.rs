@@ -1,0 +1,110 @@
+//! The collections of a workspace. They are configuration items of the type `collection`.
+
+use crate::Gateway;
+use crate::call::Call;
+use crate::error::Refusal;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use trellis_domain::config::StoredItem;
+use trellis_domain::{Collection, Workspace};
+
+const KIND: &str = "collection";
+
+/// What is said about a collection, as it is stored and shown.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Described {
+    #[serde(default)]
+    collection: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    tags: Vec<String>,
+}
+
+impl Described {
+    /// A collection of which nothing is said yet.
+    fn new(collection: &Collection) -> Self {
+        let name = collection.to_string();
+        Self { collection: name.clone(), name, description: String::new(), tags: Vec::new() }
+    }
+
+    /// An item that somebody wrote by hand counts by its name, whatever else it says.
+    fn read(item: &StoredItem) -> Option<Self> {
+        let fallback = Self::new(&Collection::new(&item.key).ok()?);
+        let read = serde_json::from_str::<Self>(&item.value).unwrap_or_else(|_| fallback.clone());
+        let name = if read.name.is_empty() { fallback.name } else { read.name };
+        Some(Self { collection: fallback.collection, name, ..read })
+    }
+}
+
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+    match call.members().operation()? {
+        "list-collections" => list(gateway, &call).await,
+        "update-collection" => update(gateway, &call).await,
+        "delete-collection" => delete(gateway, &call).await,
+        _ => Err(Refusal::unknown_operation()),
+    }
+}
+
+async fn list(gateway: &Gateway, call: &Call) -> Result<Value, Refusal> {
+    let wanted = call.members().texts("tag-filter")?.unwrap_or_default();
+    let limit = call.members().count("limit")?.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
+    let mut collections = all(gateway, &call.workspace).await?;
+    collections.retain(|found| wanted.is_empty() || found.tags.iter().any(|tag| wanted.contains(tag)));
+    collections.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(reply(&collections))
+}
+
+/// Makes a collection, or changes what is said about it; what is not mentioned stays.
+async fn update(gateway: &Gateway, call: &Call) -> Result<Value, Refusal> {
+    let (members, collection) = (call.members(), named(call)?);
+    let known = all(gateway, &call.workspace).await?.into_iter().find(|known| known.collection == collection.as_str());
+    let mut described = known.unwrap_or_else(|| Described::new(&collection));
+    if let Some(name) = members.text("name")?.filter(|name| !name.is_empty()) {
+        name.clone_into(&mut described.name);
+    }
+    if let Some(description) = members.text("description")? {
+        description.clone_into(&mut described.description);
+    }
+    if let Some(tags) = members.texts("tags")? {
+        described.tags = tags;
+    }
+    let value = serde_json::to_string(&described).expect("a description is always JSON");
+    let item = StoredItem { kind: KIND.to_owned(), key: collection.to_string(), value };
+    gateway.orchestrator.ports.config.put(&call.workspace, vec![item]).await?;
+    Ok(reply(&[described]))
+}
+
+async fn delete(gateway: &Gateway, call: &Call) -> Result<Value, Refusal> {
+    let collection = named(call)?;
+    if collection == Collection::default() {
+        return Err(Refusal::request("the collection `default` is always there and cannot be deleted"));
+    }
+    match gateway.orchestrator.ports.config.delete(&call.workspace, KIND, collection.as_str()).await? {
+        Some(_) => Ok(reply(&[])),
+        None => Err(Refusal::request(format!("Collection not found: {collection}"))),
+    }
+}
+
+/// All collections by name; `default` is among them.
+async fn all(gateway: &Gateway, workspace: &Workspace) -> Result<Vec<Described>, Refusal> {
+    let (_, items) = gateway.orchestrator.ports.config.all(workspace).await?;
+    let stored = items.iter().filter(|item| item.kind == KIND);
+    let mut collections: Vec<_> = stored.filter_map(Described::read).collect();
+    let usual = Described::new(&Collection::default());
+    if collections.iter().all(|found| found.collection != usual.collection) {
+        collections.push(usual);
+    }
+    collections.sort_by(|a, b| a.collection.cmp(&b.collection));
+    Ok(collections)
+}
+
+fn named(call: &Call) -> Result<Collection, Refusal> {
+    Collection::new(call.members().required("collection")?).map_err(|error| Refusal::request(error.to_string()))
+}
+
+fn reply(collections: &[Described]) -> Value {
+    json!({"timestamp": "", "collections": collections})
+}

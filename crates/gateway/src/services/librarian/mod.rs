@@ -1,0 +1,171 @@
+//! Documents, as the stock clients add, look at and remove them.
+
+mod content;
+mod metadata;
+mod uploads;
+
+use crate::Gateway;
+use crate::call::Call;
+use crate::error::{Fault, Refusal};
+use crate::outbox::Outbox;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use metadata::{changes, processing, read_document, read_processing, written};
+use serde_json::{Map, Value, json};
+use trellis_domain::Workspace;
+use trellis_orchestrator::library::add;
+use trellis_orchestrator::ports::{Library, LibraryError, Listing, StoredDocument};
+
+/// What an operation works on.
+struct Desk<'a> {
+    gateway: &'a Gateway,
+    call: &'a Call,
+}
+
+/// One reply, whole.
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+    Desk { gateway, call: &call }.answer().await
+}
+
+/// A document piece by piece if it is asked for so; else one reply.
+pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+    let desk = Desk { gateway, call: &call };
+    if call.members().operation()? == "stream-document" {
+        return desk.stream_content(outbox).await;
+    }
+    Ok(outbox.last(&desk.answer().await?).await?)
+}
+
+impl Desk<'_> {
+    fn library(&self) -> &dyn Library {
+        &*self.gateway.library
+    }
+
+    fn workspace(&self) -> &Workspace {
+        &self.call.workspace
+    }
+
+    async fn answer(&self) -> Result<Value, Refusal> {
+        match self.call.members().operation()? {
+            "add-document" => self.add().await,
+            "add-child-document" => self.add_child().await,
+            "update-document" => self.update().await,
+            "remove-document" => self.remove().await,
+            "get-document" | "get-document-metadata" => self.describe().await,
+            "get-document-content" => self.whole_content().await,
+            "stream-document" => self.one_chunk().await,
+            "list-documents" => self.list().await,
+            "list-children" => self.list_children().await,
+            "begin-upload" => self.begin_upload().await,
+            "upload-chunk" => self.upload_chunk().await,
+            "complete-upload" => self.complete_upload().await,
+            "abort-upload" => self.abort_upload().await,
+            "get-upload-status" => self.upload_status().await,
+            "list-uploads" => self.list_uploads().await,
+            "add-processing" => self.add_processing().await,
+            "remove-processing" => self.remove_processing().await,
+            "list-processing" => self.list_processing().await,
+            _ => Err(Refusal::unknown_operation()),
+        }
+    }
+
+    async fn add(&self) -> Result<Value, Refusal> {
+        let document = read_document(self.call.members(), self.now())?;
+        add(self.library(), self.workspace(), document, &self.content()?).await?;
+        Ok(reply([]))
+    }
+
+    async fn add_child(&self) -> Result<Value, Refusal> {
+        let mut document = read_document(self.call.members(), self.now())?;
+        if document.parent.is_none() {
+            return Err(Refusal::request("the member `parent-id` is missing; a child needs the id of its parent"));
+        }
+        if document.document_type == metadata::SOURCE {
+            document.document_type = "extracted".to_owned();
+        }
+        let added = add(self.library(), self.workspace(), document, &self.content()?).await?;
+        Ok(reply([("document-id", json!(added.metadata.id))]))
+    }
+
+    async fn update(&self) -> Result<Value, Refusal> {
+        let (id, changes) = changes(self.call.members())?;
+        let document = self.library().update(self.workspace(), id, changes).await?;
+        Ok(reply([("document-metadata", written(&document))]))
+    }
+
+    async fn remove(&self) -> Result<Value, Refusal> {
+        self.library().remove(self.workspace(), self.document_id()?).await?;
+        Ok(reply([]))
+    }
+
+    async fn describe(&self) -> Result<Value, Refusal> {
+        Ok(reply([("document-metadata", written(&self.document().await?))]))
+    }
+
+    async fn list(&self) -> Result<Value, Refusal> {
+        let members = self.call.members();
+        if !members.list("criteria")?.is_empty() {
+            return Err(Refusal::request("documents cannot be searched by `criteria`; list them all and choose"));
+        }
+        let listing = if members.flag("include-children")? { Listing::All } else { Listing::TopLevel };
+        self.listed(&listing).await
+    }
+
+    async fn list_children(&self) -> Result<Value, Refusal> {
+        self.listed(&Listing::ChildrenOf(self.document_id()?.to_owned())).await
+    }
+
+    async fn listed(&self, listing: &Listing) -> Result<Value, Refusal> {
+        let documents = self.library().list(self.workspace(), listing).await?;
+        Ok(reply([("document-metadatas", documents.iter().map(written).collect())]))
+    }
+
+    async fn add_processing(&self) -> Result<Value, Refusal> {
+        let processing = read_processing(self.call.members(), self.now())?;
+        self.library().add_processing(self.workspace(), processing).await?;
+        Ok(reply([]))
+    }
+
+    async fn remove_processing(&self) -> Result<Value, Refusal> {
+        let id = self.call.members().required("processing-id")?;
+        self.library().remove_processing(self.workspace(), id).await?;
+        Ok(reply([]))
+    }
+
+    async fn list_processing(&self) -> Result<Value, Refusal> {
+        let all = self.library().processings(self.workspace()).await?;
+        Ok(reply([("processing-metadatas", all.iter().map(processing).collect())]))
+    }
+
+    fn document_id(&self) -> Result<&str, Refusal> {
+        self.call.members().required("document-id")
+    }
+
+    /// The document that is asked for.
+    async fn document(&self) -> Result<StoredDocument, Refusal> {
+        let id = self.document_id()?;
+        let found = self.library().find(self.workspace(), id).await?;
+        Ok(found.ok_or_else(|| LibraryError::NotFound(id.to_owned()))?)
+    }
+
+    /// The bytes that came with the request.
+    fn content(&self) -> Result<Vec<u8>, Refusal> {
+        let text = self.call.members().text("content")?;
+        let text = text.ok_or_else(|| Refusal::request("the member `content` is missing; it must be a base64 text"))?;
+        STANDARD.decode(text).map_err(|error| Refusal::request(format!("the member `content` is not base64: {error}")))
+    }
+
+    fn now(&self) -> trellis_domain::Timestamp {
+        self.gateway.orchestrator.ports.world.now()
+    }
+}
+
+/// A reply with these members. The two lists are always there, as in the original.
+fn reply<const N: usize>(members: [(&str, Value); N]) -> Value {
+    let mut reply = Map::new();
+    for name in ["document-metadatas", "processing-metadatas"] {
+        reply.insert(name.to_owned(), json!([]));
+    }
+    reply.extend(members.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    Value::Object(reply)
+}

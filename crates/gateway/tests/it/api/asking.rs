@@ -1,0 +1,194 @@
+//! `POST /api/v1/runs`.
+
+use super::server::{Api, Setup};
+use super::{agent, ask};
+use serde_json::{Value, json};
+use trellis_domain::Workspace;
+use trellis_domain::limits::Limits;
+use trellis_gateway::{Access, Identity, Token};
+use trellis_orchestrator::driver::Options;
+
+fn waiting() -> Setup {
+    Setup { at_work: false, ..Setup::default() }
+}
+
+#[tokio::test]
+async fn a_question_is_accepted_and_its_links_lead_on() {
+    let api = Api::open().await;
+    let reply = api.post("/api/v1/runs", "", &agent("so")).await;
+    assert_eq!(reply.status, 202);
+    let begun = reply.json();
+    let run = begun["run_id"].as_str().unwrap();
+    assert_eq!((reply.header("location"), &begun["attached"]), (begun["links"]["self"].as_str(), &json!(false)));
+    let events = begun["links"]["events"].as_str().unwrap();
+    let last = api.events(events, "").await.rest().await.pop().unwrap();
+    assert_eq!((last.event.as_str(), &last.data["answer"]), ("run.completed", &json!("so")));
+    for link in ["self", "records", "trace", "graph"] {
+        let reply = api.get(begun["links"][link].as_str().unwrap()).await;
+        assert_eq!(reply.status, 200, "{link}");
+        assert!(reply.body.contains(run), "{link}");
+    }
+    let ended = api.post(begun["links"]["cancel"].as_str().unwrap(), "", &json!({})).await;
+    assert_eq!(ended.status, 409);
+}
+
+#[tokio::test]
+async fn every_member_of_a_request_is_recorded() {
+    let api = Api::with(waiting()).await;
+    let body = json!({
+        "question": "why?", "pattern": "react", "task_type": "general", "group": ["default"], "state": "s",
+        "collection": "c", "conversation_id": "v", "session_id": "mine", "framing": "briefly", "streaming": false,
+        "history": [{"thought": "t", "action": "a", "arguments": {"x": "1"}, "observation": "o", "step_type": "react"}],
+        "limits": {"max-iterations": 3, "run-timeout-ms": 18_446_744_073_709_551_615_u64},
+    });
+    let run = api.begin(&body).await;
+    let records = api.get(&format!("/api/v1/runs/{run}/records")).await.json();
+    let accepted = &records["records"][0]["body"];
+    assert_eq!((run.as_str(), &accepted["question"]), ("mine", &json!("why?")));
+    for name in ["pattern", "task_type", "group", "state", "collection", "framing", "streaming", "limits"] {
+        assert_eq!(accepted[name], body[name], "{name}");
+    }
+    assert_eq!(accepted["conversation"], "v");
+    for name in ["thought", "action", "arguments", "observation", "step_type"] {
+        assert_eq!(accepted["history"][0][name], body["history"][0][name], "{name}");
+    }
+    let plain = api.begin(&json!({"question": "why?", "group": null, "limits": null})).await;
+    let records = api.get(&format!("/api/v1/runs/{plain}/records")).await.json();
+    let accepted = &records["records"][0]["body"];
+    assert_eq!((&accepted["streaming"], &accepted["group"]), (&json!(true), &Value::Null));
+}
+
+#[tokio::test]
+async fn a_wrong_request_is_told_what_is_wrong_with_it() {
+    let api = Api::with(waiting()).await;
+    let with = |name: &str, value: Value| {
+        let mut body = json!({"question": "why?"});
+        body[name] = value;
+        body
+    };
+    let wrong = [
+        (json!({}), "`question` is missing"),
+        (json!([1]), "body must be an object"),
+        (with("question", json!(" \n")), "the question is empty"),
+        (with("question", json!("")), "`question` is missing"),
+        (with("question", json!(7)), "`question` must be a text, found a number"),
+        (with("pattern", json!([])), "`pattern` must be a text, found a list"),
+        (with("pattern", json!("freestyle")), "freestyle"),
+        (with("task_type", json!(true)), "`task_type` must be a text"),
+        (with("task_type", json!("nonsense")), "nonsense"),
+        (with("group", json!("default")), "`group` must be a list"),
+        (with("group", json!([1])), "`group` must be a list of texts"),
+        (with("group", json!(["nobody"])), "nobody"),
+        (with("state", json!({})), "`state` must be a text"),
+        (with("collection", json!(1)), "`collection` must be a text"),
+        (with("collection", json!("a/b")), "the collection"),
+        (with("conversation_id", json!("a b")), "the conversation id"),
+        (with("conversation_id", json!(1)), "`conversation_id` must be a text"),
+        (with("session_id", json!("a/b")), "the session id"),
+        (with("session_id", json!([])), "`session_id` must be a text"),
+        (with("framing", json!(0)), "`framing` must be a text"),
+        (with("streaming", json!("yes")), "`streaming` must be true or false"),
+        (with("history", json!({})), "`history` must be a list"),
+        (with("history", json!(["x"])), "`history` must be a list of objects"),
+        (with("history", json!([{"thought": 1}])), "`thought` must be a text"),
+        (with("history", json!([{"mood": "x"}])), "no member `mood`"),
+        (with("history", json!([{"arguments": {"n": 1}}])), "the argument `n`"),
+        (with("limits", json!([])), "`limits` must be an object"),
+        (with("limits", json!({"max-iterations": "3"})), "the limit `max-iterations`"),
+        (with("limits", json!({"max-iterations": -1})), "the limit `max-iterations`"),
+        (with("limits", json!({"max-iterations": 4_294_967_296_u64})), "the limit `max-iterations`"),
+        (with("limits", json!({"patience": 3})), "unknown field `patience`"),
+        (with("patern", json!("react")), "no member `patern`; it may have question, pattern"),
+    ];
+    for (body, expected) in wrong {
+        let reply = api.post("/api/v1/runs", "", &body).await;
+        let (status, message) = reply.refusal();
+        assert_eq!((status, message.contains(expected)), (400, true), "{body}: {message}");
+    }
+    let (status, message) = api.call("POST", "/api/v1/runs", "", "{").await.refusal();
+    assert_eq!((status, message.as_str()), (400, "invalid json"));
+    let (status, message) = api.post("/api/v1/runs?workspce=x", "", &agent("a")).await.refusal();
+    assert_eq!((status, message.contains("unknown field `workspce`")), (400, true), "{message}");
+    let long = ask(&json!("x".repeat(1 << 20)), "");
+    let (status, message) = api.post("/api/v1/runs", "", &long).await.refusal();
+    assert_eq!((status, message.contains("at most 1048576")), (413, true), "{message}");
+    assert_eq!(api.get("/api/v1/runs").await.json()["runs"], json!([]), "nothing of it was begun");
+}
+
+#[tokio::test]
+async fn the_limits_in_the_document_are_those_that_exist() {
+    let api = Api::with(waiting()).await;
+    let told = api.document()["components"]["schemas"]["RunLimits"]["properties"].as_object().unwrap();
+    let limits = serde_json::to_value(Limits::default()).unwrap();
+    assert_eq!(told.keys().collect::<Vec<_>>(), limits.as_object().unwrap().keys().collect::<Vec<_>>());
+    let run = api.begin(&json!({"question": "why?", "limits": limits})).await;
+    let records = api.get(&format!("/api/v1/runs/{run}/records")).await.json();
+    assert_eq!(records["records"][0]["body"]["limits"], limits);
+}
+
+#[tokio::test]
+async fn a_request_that_is_sent_again_gets_its_run() {
+    let api = Api::with(waiting()).await;
+    let key = "Idempotency-Key: once-1\r\n";
+    let first = api.post("/api/v1/runs", key, &agent("a")).await;
+    let again = api.post("/api/v1/runs", "Idempotency-Key: \"once-1\"\r\n", &agent("a")).await;
+    assert_eq!((first.status, again.status), (202, 200));
+    assert_eq!((&again.json()["run_id"], &again.json()["attached"]), (&first.json()["run_id"], &json!(true)));
+    let mut limited = agent("a");
+    limited["limits"] = json!({"max-rounds": 1});
+    for other in [agent("b"), limited] {
+        let (status, message) = api.post("/api/v1/runs", key, &other).await.refusal();
+        assert_eq!((status, message.contains(first.json()["run_id"].as_str().unwrap())), (409, true), "{message}");
+    }
+    let keyless = api.post("/api/v1/runs", "", &agent("a")).await;
+    assert_eq!(keyless.status, 202, "without a key, each request is a run of its own");
+    assert_ne!(keyless.json()["run_id"], first.json()["run_id"]);
+    let mut named = agent("a");
+    named["session_id"] = json!("mine");
+    for (header, body) in [(key, &named), ("Idempotency-Key: a/b\r\n", &agent("a")), ("Idempotency-Key: \r\n", &named)]
+    {
+        assert_eq!(api.post("/api/v1/runs", header, body).await.status, 400, "{header}");
+    }
+    let named_first = api.post("/api/v1/runs", "", &named).await;
+    let named_again = api.post("/api/v1/runs", "", &named).await;
+    assert_eq!((named_first.status, named_again.status), (202, 200));
+    assert_eq!(api.get("/api/v1/runs").await.json()["runs"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn the_same_request_sent_many_times_at_once_is_one_run() {
+    let api = Api::with(waiting()).await;
+    let body = agent("a");
+    let replies =
+        futures_util::future::join_all((0..8).map(|_| api.post("/api/v1/runs", "Idempotency-Key: k\r\n", &body)));
+    let replies = replies.await;
+    let runs: std::collections::BTreeSet<_> = replies.iter().map(|reply| reply.json()["run_id"].to_string()).collect();
+    let new = replies.iter().filter(|reply| reply.status == 202).count();
+    assert_eq!((runs.len(), new), (1, 1));
+}
+
+#[tokio::test]
+async fn too_many_open_runs_are_refused() {
+    let options = Options { max_open_runs: 1, ..Options::default() };
+    let api = Api::with(Setup { options, ..waiting() }).await;
+    api.begin(&agent("a")).await;
+    let full = api.post("/api/v1/runs", "", &agent("b")).await;
+    assert_eq!((full.status, &full.json()["error"]["type"]), (429, &json!("too-many-runs")));
+}
+
+#[tokio::test]
+async fn whoever_has_no_token_or_comes_from_elsewhere_stays_outside() {
+    let alice = Identity { user: "alice".to_owned(), workspace: Workspace::default() };
+    let access = Access::Tokens(vec![(Token::new("s3cret"), alice)]);
+    let api = Api::with(Setup { access, ..waiting() }).await;
+    for headers in ["", "Authorization: Bearer wrong\r\n", "Authorization: s3cret\r\n"] {
+        let reply = api.call("GET", "/api/v1/runs", headers, "").await;
+        assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some("Bearer")));
+    }
+    let token = "Authorization: Bearer s3cret\r\n";
+    assert_eq!(api.call("GET", "/api/v1/runs", token, "").await.status, 200);
+    let nowhere = api.call("GET", "/api/v1/runs?workspace=nowhere", token, "").await;
+    assert_eq!((nowhere.status, &nowhere.json()["error"]["type"]), (404, &json!("not-found")));
+    let evil = api.call("GET", "/api/v1/runs", &format!("{token}Origin: https://evil.example\r\n"), "").await;
+    assert_eq!((evil.status, &evil.json()["error"]["type"]), (403, &json!("forbidden")));
+}

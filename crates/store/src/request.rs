@@ -1,0 +1,37 @@
+//! What the committer is asked to write.
+
+use tokio::sync::oneshot;
+use trellis_domain::{Hash, Workspace};
+use trellis_orchestrator::ports::{Commit, JournalError, Outcome, TurnKey};
+
+/// One request, with where its answer goes once it is on disk.
+pub(crate) enum Request {
+    Commit(Box<Commit>, Reply<Outcome>),
+    /// A turn recovered from disk is begun (or given back): the count is durable.
+    Count(TurnKey, u32, Reply<()>),
+    Config(Vec<ConfigWrite>, Reply<()>),
+    Snapshot(Workspace, Hash, Vec<u8>, Reply<()>),
+    Library(Vec<LibraryWrite>, Reply<()>),
+    Stop,
+}
+
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, JournalError>>;
+
+/// One change in the configuration's table. Chained ones are never written again.
+pub(crate) struct ConfigWrite {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Option<Vec<u8>>,
+    pub(crate) chained: bool,
+}
+
+/// One change in a table of the library; without a value, the key is removed.
+pub(crate) struct LibraryWrite {
+    pub(crate) table: LibraryTable,
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Option<Vec<u8>>,
+}
+
+pub(crate) enum LibraryTable {
+    Library,
+    Content,
+}
