@@ -128,6 +128,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<bool>)> {
     let gateway = Gateway {
         orchestrator: Arc::clone(&engine.orchestrator),
         library: Arc::clone(&engine.store.library) as _,
+        graph: Arc::clone(&engine.store.graph) as _,
         access: Access::Open,
         founder: Arc::new(Nobody),
         loopback_only: true,
@@ -151,6 +152,10 @@ impl Founder for Nobody {
 struct Ticking;
 
 impl Provider for Ticking {
+    fn name(&self) -> String {
+        "ticking".to_owned()
+    }
+
     fn complete<'a>(
         &'a self,
         _request: &'a ModelRequest,
@@ -158,12 +163,15 @@ impl Provider for Ticking {
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
         Box::pin(async move {
             let mut text = "Thought: it ticks\nFinal Answer: begin".to_owned();
-            drop(on_text(&text));
+            let mut stopped = on_text(&text).is_break();
             for _ in 0..PIECES {
+                if stopped {
+                    break;
+                }
                 tokio::time::sleep(PAUSE).await;
                 let piece = format!(" {}", micros());
                 text.push_str(&piece);
-                drop(on_text(&piece));
+                stopped = on_text(&piece).is_break();
             }
             Ok(ModelReply { text, model: "ticking".to_owned(), ..ModelReply::default() })
         })

@@ -1,6 +1,8 @@
 //! Chores. `cargo xtask test` is everything that must pass.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore tells what it does")]
 
+mod clients;
+
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,11 +13,15 @@ const CARGO_DENY: &str = "0.20.2";
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("test") => test(),
+        Some("acceptance") => acceptance(),
         Some("bench") => {
             run("cargo", &["build", "--release", "--package", "trellis", "--package", "bench"])?;
             run("cargo", &["run", "--release", "--quiet", "--package", "bench"])
         }
-        _ => bail!("choose a chore: `cargo xtask test` checks everything, `cargo xtask bench` measures"),
+        _ => bail!(
+            "choose a chore: `cargo xtask test` checks everything, `cargo xtask acceptance` only what stock clients see, \
+             `cargo xtask bench` measures"
+        ),
     }
 }
 
@@ -23,9 +29,17 @@ fn test() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
     run("cargo", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"])?;
     run("cargo", &["test", "--workspace", "--all-features"])?;
+    acceptance()?;
     deny()?;
     println!("all checks passed");
     Ok(())
+}
+
+/// The program as it is used, asked by clients that nobody here wrote.
+fn acceptance() -> Result<()> {
+    clients::install()?;
+    run("cargo", &["build", "--package", "trellis"])?;
+    run("cargo", &["test", "--package", "acceptance", "--", "--include-ignored"])
 }
 
 /// Licences, bans and sources of the dependencies; none of these needs the network.

@@ -117,3 +117,35 @@ fn a_prompt_is_missed_only_where_a_run_can_come_to_it() {
     let supervises = ["supervisor-decompose", "supervisor-review", "supervisor-synthesise"];
     assert_eq!(missing(&[supervisor]), [&["agent-react"][..], &supervises].concat());
 }
+
+#[test]
+fn models_are_named_by_one_text_or_a_list() {
+    let items = [
+        item("agent", "model", "openai/gpt-4.1"),
+        item("prompt", "template.q", r#"{"prompt": "x", "model": ["ollama/llama3.2", " openai/gpt-4.1 "]}"#),
+        item("agent-task-type", "t", r#"{"model": "anthropic/claude-sonnet-4-6"}"#),
+    ];
+    let settings = Settings::take(1, items).0;
+    assert_eq!(settings.problems, []);
+    assert_eq!(settings.models, ["openai/gpt-4.1"], "a name without quotes is one");
+    assert_eq!(settings.prompts["q"].models, ["ollama/llama3.2", "openai/gpt-4.1"]);
+    assert_eq!(settings.task_types["t"].models, ["anthropic/claude-sonnet-4-6"]);
+    let quoted = Settings::take(1, [item("agent", "model", r#"["openai/a", "openai/b"]"#)]).0;
+    assert_eq!(quoted.models, ["openai/a", "openai/b"]);
+}
+
+#[test]
+fn what_is_no_name_of_a_model_is_refused() {
+    let problem = |kind: &str, key: &str, value: &str| validate(kind, key, value).expect_err(value).to_string();
+    let mend = r#"write "provider/name" such as "openai/gpt-4.1-mini", or a list of such names"#;
+    let number = problem("prompt", "template.q", r#"{"prompt": "x", "model": 3}"#);
+    let expected = "prompt/template.q: field `model`: expected the name of a model, found a number";
+    assert_eq!(number, format!("{expected}; {mend}"));
+    let of_workspace = problem("agent", "model", "3");
+    assert!(of_workspace.starts_with("agent/model: field `value`: expected the name of a model"), "{of_workspace}");
+    assert!(problem("agent", "model", r#""""#).contains("is empty"));
+    assert!(problem("agent", "model", "my own model").contains("`my own model` is not the name of a model"));
+    let list = problem("agent-task-type", "t", r#"{"model": []}"#);
+    assert!(list.starts_with("agent-task-type/t: field `model`: the list of models is empty"), "{list}");
+    assert!(problem("agent-task-type", "t", r#"{"model": ["a/b", {}]}"#).contains("found an object"));
+}

@@ -66,11 +66,11 @@ pub struct Excluded {
 }
 
 macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),* $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$meaning:meta])* $variant:ident = $word:literal),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum $name {
-            $(#[serde(rename = $word)] $variant),*
+            $($(#[$meaning])* #[serde(rename = $word)] $variant),*
         }
 
         impl $name {

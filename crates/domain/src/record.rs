@@ -3,7 +3,7 @@
 //! A record is written as two lines of JSON, header and body. The header's content hash is taken over
 //! the body's bytes as stored, so that it can be checked without knowing what they mean.
 
-use crate::decision::Decision;
+use crate::decision::{Decision, words};
 use crate::document::{Document, INLINE_BYTES, Payload};
 use crate::fan_out::{FannedOut, Joined, Parent};
 use crate::limits::{Limits, SomeLimits};
@@ -13,6 +13,7 @@ use crate::run::Termination;
 use crate::usage::Usage;
 use crate::{Collection, ConversationId, Flow, Hash, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 pub use crate::name::{Name, TurnKind};
@@ -175,6 +176,7 @@ impl Body {
                 let mut all: Vec<_> = decisions(replied.decision.as_mut_slice()).collect();
                 all.push(&mut replied.raw);
                 all.extend(text(&mut replied.thought));
+                all.extend(text(&mut replied.prompt.request));
                 match &mut replied.reading {
                     Reading::Answer { answer } | Reading::Step { answer: Some(answer), .. } => all.push(answer),
                     Reading::Step { answer: None, .. }
@@ -277,19 +279,47 @@ pub struct Replied {
     /// Attempts of the same call that failed before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailedAttempt>,
+    /// What had to be put right before the reply could be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mended: Vec<String>,
 }
 
-/// What is needed to reconstruct a model call.
+/// What is needed to reconstruct a model call, together with its reply.
+///
+/// The variables are not here because they follow from what is: a pattern is a pure function, so the records of the
+/// session up to this one and the configuration it is pinned to give the same prompt again, with the same variables,
+/// schema and tools. The template is in that configuration under its hash, and whether functions were offered is the
+/// format. What all of it is rendered to must have the hash of what was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptUse {
     pub id: String,
     /// Hash of the template that was rendered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Hash>,
-    /// Hash of what was sent to the model.
+    /// Hash of the bytes that were sent to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<Hash>,
+    /// How the model was asked to write, where there is more than one way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<ReplyFormat>,
+    /// What was sent besides the texts: the model, where it is, how it draws its words. Large members, which follow
+    /// from configuration, are there by their hash.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub parameters: Map<String, Value>,
+    /// The bytes that were sent, without keys; only if the operator wants them kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Document>,
 }
+
+words!(
+    /// How a model says which tool it wants. Whichever it is, the reply is kept in the text grammar.
+    ReplyFormat {
+        /// It calls a function of its provider.
+        NativeTools = "native-tools",
+        /// It writes the grammar itself.
+        Text = "text",
+    }
+);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedAttempt {

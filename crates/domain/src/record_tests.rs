@@ -34,6 +34,7 @@ fn records_of_every_format_load_and_are_written_the_same_way() {
         "plan/1",
         "fanout/1/join",
         "review/1",
+        "i2",
     ];
     assert_eq!(names(&read(FORMAT_2)), newer);
     for text in [FORMAT_1, FORMAT_2].into_iter().flat_map(|sample| sample.split("\n\n")) {

@@ -1,7 +1,7 @@
 //! Why a request was not served.
 
 use serde_json::{Value, json};
-use trellis_orchestrator::ports::{ConfigError, JournalError, LibraryError};
+use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LibraryError};
 
 /// A request that is refused. The kinds are those that the stock client has exceptions for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,6 +62,18 @@ impl From<ConfigError> for Refusal {
 impl From<JournalError> for Refusal {
     fn from(error: JournalError) -> Self {
         Self::gateway(error.to_string())
+    }
+}
+
+impl From<GraphError> for Refusal {
+    fn from(error: GraphError) -> Self {
+        let message = error.to_string();
+        match error {
+            GraphError::Query(_) | GraphError::TooLarge(_) => Self::request(message),
+            GraphError::TimedOut(_) | GraphError::Index(_) | GraphError::NoSparql | GraphError::Store(_) => {
+                Self::gateway(message)
+            }
+        }
     }
 }
 

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
 use trellis_orchestrator::Orchestrator;
-use trellis_orchestrator::ports::{BoxFuture, ConfigError, Library};
+use trellis_orchestrator::ports::{BoxFuture, ConfigError, Graph, Library};
 
 /// Gives a new workspace what it starts with.
 pub trait Founder: Send + Sync + std::fmt::Debug {
@@ -40,6 +40,7 @@ pub trait Founder: Send + Sync + std::fmt::Debug {
 pub struct Gateway {
     pub orchestrator: Arc<Orchestrator>,
     pub library: Arc<dyn Library>,
+    pub graph: Arc<dyn Graph>,
     pub access: Access,
     pub founder: Arc<dyn Founder>,
     /// Nobody but this machine can reach the server: other names for it are a trick.

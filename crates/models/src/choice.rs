@@ -5,13 +5,13 @@ use crate::provider::Provider;
 use crate::remote::{CallSettings, Door, Endpoint, EndpointError, Key, Remote};
 use crate::secret::Secret;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 use trellis_orchestrator::ports::World;
 
 const OPENAI: &str = "https://api.openai.com/v1";
 const OPENAI_MODEL: &str = "gpt-4.1-mini";
 const ANTHROPIC: &str = "https://api.anthropic.com";
 const ANTHROPIC_MODEL: &str = "claude-sonnet-4-6";
-const ANTHROPIC_TOKENS: u32 = 8192;
 const OLLAMA: &str = "http://127.0.0.1:11434";
 const OLLAMA_MODEL: &str = "llama3.2";
 const OLLAMA_PORT: u16 = 11434;
@@ -31,7 +31,7 @@ pub struct RemoteChoice {
     model: String,
     base: String,
     key: Option<Secret>,
-    max_tokens: u32,
+    max_tokens: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Environment<'_> {
             None => OPENAI_MODEL.to_owned(),
         };
         let base = self.get("OPENAI_BASE_URL", OPENAI);
-        Ok(Choice::Remote(RemoteChoice { provider: ProviderKind::OpenAi, model, base, key, max_tokens: 0 }))
+        Ok(Choice::Remote(RemoteChoice { provider: ProviderKind::OpenAi, model, base, key, max_tokens: None }))
     }
 
     fn anthropic(&self, model: Option<&str>) -> Result<Choice, ChoiceError> {
@@ -131,7 +131,7 @@ impl Environment<'_> {
         let base = self.get("ANTHROPIC_BASE_URL", ANTHROPIC);
         let base = base.trim_end_matches('/').trim_end_matches("/v1").to_owned();
         let tokens = self.get("ANTHROPIC_MAX_TOKENS", "");
-        let max_tokens = if tokens.is_empty() { Ok(ANTHROPIC_TOKENS) } else { tokens.parse() };
+        let max_tokens = if tokens.is_empty() { Ok(None) } else { tokens.parse().map(Some) };
         let max_tokens = max_tokens.map_err(|_| ChoiceError::NotANumber(tokens))?;
         Ok(Choice::Remote(RemoteChoice { provider: ProviderKind::Anthropic, model, base, key, max_tokens }))
     }
@@ -140,7 +140,7 @@ impl Environment<'_> {
         let model = model.map_or_else(|| self.get("OLLAMA_MODEL", OLLAMA_MODEL), str::to_owned);
         let base = ollama_address(&self.get("OLLAMA_HOST", OLLAMA));
         let key = self.secret("OLLAMA_API_KEY");
-        Choice::Remote(RemoteChoice { provider: ProviderKind::Ollama, model, base, key, max_tokens: 0 })
+        Choice::Remote(RemoteChoice { provider: ProviderKind::Ollama, model, base, key, max_tokens: None })
     }
 }
 
@@ -165,6 +165,11 @@ fn ollama_address(host: &str) -> String {
         (port, _) => port.to_owned(),
     };
     format!("{scheme}://{name}{port}{path}")
+}
+
+/// Room for as many calls as may be made at a time.
+pub(crate) fn room(settings: &CallSettings) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(settings.concurrency.clamp(1, Semaphore::MAX_PERMITS)))
 }
 
 impl ProviderKind {
@@ -198,8 +203,28 @@ impl std::fmt::Display for RemoteChoice {
 }
 
 impl RemoteChoice {
+    /// `provider/model`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.provider.name(), self.model)
+    }
+
+    /// Whose model it is: models of the same provider share its room for calls.
+    pub(crate) fn provider(&self) -> &'static str {
+        self.provider.name()
+    }
+
     /// Makes the provider ready. Nothing is sent yet.
     pub fn connect(self, settings: CallSettings, world: Arc<dyn World>) -> Result<Arc<dyn Provider>, EndpointError> {
+        let room = room(&settings);
+        self.connect_sharing(room, settings, world)
+    }
+
+    pub(crate) fn connect_sharing(
+        self,
+        room: Arc<Semaphore>,
+        settings: CallSettings,
+        world: Arc<dyn World>,
+    ) -> Result<Arc<dyn Provider>, EndpointError> {
         let Self { provider, model, base, key, max_tokens } = self;
         let bearer = |secret| Key { header: "authorization", scheme: "Bearer ", secret };
         let name = provider.name();
@@ -216,9 +241,9 @@ impl RemoteChoice {
         let openai = OpenAi::at(&door.base);
         let endpoint = Endpoint::new(door, settings, world)?;
         Ok(match provider {
-            ProviderKind::OpenAi => Arc::new(Remote::new(openai, endpoint, model)),
-            ProviderKind::Anthropic => Arc::new(Remote::new(Anthropic { max_tokens }, endpoint, model)),
-            ProviderKind::Ollama => Arc::new(Remote::new(Ollama, endpoint, model)),
+            ProviderKind::OpenAi => Arc::new(Remote::new(openai, endpoint, model, room)),
+            ProviderKind::Anthropic => Arc::new(Remote::new(Anthropic { max_tokens }, endpoint, model, room)),
+            ProviderKind::Ollama => Arc::new(Remote::new(Ollama, endpoint, model, room)),
         })
     }
 }

@@ -3,8 +3,12 @@
 //! Owns templates, retries, the reading of replies, and the providers. Does not know what a prompt is for: the one
 //! exception is [`Rehearsal`], which plays a script where no model is configured, and says so.
 
+mod asking;
 mod choice;
+mod connections;
 mod dialect;
+mod functions;
+mod models;
 mod prompter;
 mod provider;
 mod rehearsal;
@@ -15,10 +19,12 @@ mod strict;
 mod template;
 
 pub use choice::{Choice, ChoiceError, RemoteChoice, choose};
-pub use prompter::{Models, TemplatePrompter};
-pub use provider::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
+pub use connections::{Connections, ModelSettings};
+pub use models::Models;
+pub use prompter::TemplatePrompter;
+pub use provider::{ModelReply, ModelRequest, OnText, Permit, Provider, ProviderError, Sent};
 pub use rehearsal::{NOTE, Rehearsal};
-pub use remote::{CallSettings, EndpointError};
+pub use remote::{CallSettings, EndpointError, Sampling};
 /// Plain HTTP, for whoever else has a server to talk to.
 pub use remote::{address, cause, client};
 pub use secret::Secret;

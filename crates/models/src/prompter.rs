@@ -1,15 +1,15 @@
 //! Renders a prompt, asks a model, reads the reply. A transient failure is tried again, a few times; a model that does
 //! not answer is followed by the next one, if there is one.
 
-use crate::provider::{ModelReply, ModelRequest, Provider, ProviderError};
-use crate::reply::{self, ReplyReader};
+use crate::asking::Asking;
+use crate::models::{Candidate, Models};
+use crate::provider::{ModelReply, Provider, ProviderError};
+use crate::reply::ReplyReader;
 use crate::template::Templates;
-use serde_json::Map;
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_domain::Hash;
-use trellis_domain::config::PromptReply as Expected;
-use trellis_domain::record::{FailedAttempt, PromptUse};
+use trellis_domain::Timestamp;
+use trellis_domain::record::FailedAttempt;
 use trellis_orchestrator::ports::{
     BoxFuture, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink, World,
 };
@@ -24,36 +24,49 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A model that failed this slowly is not asked again if another one is there: the call has a limit.
 const SLOW_MS: u64 = 15_000;
 
-/// Models in the order in which they are asked.
-#[derive(Debug, Clone)]
-pub struct Models {
-    first: Arc<dyn Provider>,
-    others: Vec<Arc<dyn Provider>>,
-}
-
-impl Models {
-    pub fn new(first: Arc<dyn Provider>) -> Self {
-        Self { first, others: Vec::new() }
-    }
-
-    /// One more, which is asked if none of those before it answers.
-    #[must_use]
-    pub fn or(mut self, next: Arc<dyn Provider>) -> Self {
-        self.others.push(next);
-        self
-    }
-
-    fn in_order(&self) -> impl Iterator<Item = &dyn Provider> {
-        std::iter::once(&self.first).chain(&self.others).map(|provider| &**provider)
-    }
-}
-
 /// Prompts from the session's settings, answered by the first model that can.
 #[derive(Debug)]
 pub struct TemplatePrompter {
     models: Models,
     world: Arc<dyn World>,
     templates: Templates,
+}
+
+/// A call while it is made.
+struct Attempts<'c> {
+    asking: Asking,
+    sink: &'c mut dyn ReplySink,
+    failures: Vec<FailedAttempt>,
+    began: Timestamp,
+    /// For how long it only waited for its turn.
+    waited_ms: u64,
+}
+
+/// Why a model did not answer in the end.
+enum GaveUp {
+    /// The next model may answer.
+    Model(String),
+    /// Nobody can any more.
+    Call(PromptError),
+}
+
+impl Attempts<'_> {
+    fn fail(&mut self, reason: String, ms: u64) {
+        let attempt = FailedAttempt { reason, ms };
+        self.sink.failed(&attempt);
+        self.failures.push(attempt);
+    }
+
+    /// What is left of the call's own time; none if it may take as long as it takes.
+    fn time_left(&self, now: Timestamp) -> Option<Duration> {
+        let spent = now.ms_since(self.began).saturating_sub(self.waited_ms);
+        Some(self.asking.patience?.saturating_sub(Duration::from_millis(spent)))
+    }
+
+    fn out_of_time(&mut self) -> GaveUp {
+        let failures = std::mem::take(&mut self.failures);
+        GaveUp::Call(PromptError::took_too_long(self.asking.patience.unwrap_or_default(), failures))
+    }
 }
 
 impl TemplatePrompter {
@@ -66,105 +79,115 @@ impl TemplatePrompter {
     }
 
     async fn answer(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
-        let (request, prompt) = self.request(call)?;
-        self.send(request, prompt, sink).await
+        self.send(Asking::of_prompt(&self.templates, call)?, sink).await
     }
 
-    async fn send(
-        &self,
-        request: ModelRequest,
-        prompt: PromptUse,
-        sink: &mut dyn ReplySink,
-    ) -> Result<PromptReply, PromptError> {
+    async fn send(&self, mut asking: Asking, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
         // Before the call, so that a broken schema is found before anything is paid for.
-        let reader = ReplyReader::new(&request.prompt, &request.expected)?;
-        let (reply, ms, failures) = self.ask_in_order(&request, sink).await?;
-        let ModelReply { text: raw, model, in_token, out_token, enforced, cut_short } = reply;
+        let reader = ReplyReader::new(&asking.request.prompt, &asking.request.expected)?;
+        let candidates = self.models.candidates(&asking.wishes());
+        let are_read = candidates.iter().any(Candidate::reads_variables);
+        let may_take_tools = candidates.iter().any(|candidate| candidate.may_take_tools(&asking.request.prompt));
+        asking.forget_variables(are_read, may_take_tools);
+        let began = self.world.now();
+        let mut attempts = Attempts { asking, sink, failures: Vec::new(), began, waited_ms: 0 };
+        let (mut reply, ms) = self.ask_in_order(&candidates, &mut attempts).await?;
+        let Attempts { asking, failures, .. } = attempts;
+        let prompt = asking.record(&mut reply);
+        let ModelReply { text: raw, model, in_token, out_token, enforced, cut_short, sent: _, mended } = reply;
         let content = reader.read(&raw);
         // A server may say yes to a schema and overlook it: the reply is the proof.
         let enforced = enforced && !matches!(content, ReplyContent::Wrong { .. });
         let model = Some(model);
-        Ok(PromptReply { raw, content, prompt, model, in_token, out_token, enforced, cut_short, ms, failures })
-    }
-
-    fn request(&self, call: PromptCall) -> Result<(ModelRequest, PromptUse), PromptError> {
-        let PromptCall { scope: _, settings, id, variables, schema, labels } = call;
-        let Some(template) = settings.prompts.get(&id) else { return Err(PromptError::UnknownPrompt { id }) };
-        let wrong = |reason| PromptError::Template { id: id.clone(), reason };
-        let user = self.templates.render(&template.text, &variables).map_err(wrong)?;
-        let system = self.templates.render(&settings.system_prompt, &variables);
-        let system = system.map_err(|reason| wrong(format!("prompt/system, which stands in front of it: {reason}")))?;
-        let sent = Hash::of_parts([system.as_bytes(), user.as_bytes()]);
-        let prompt = PromptUse { id: id.clone(), template: Some(template.hash), sent: Some(sent) };
-        let expected = reply::expected(&template.reply, schema);
-        // Real providers see only the text, and calls may wait long: what they do not read is dropped.
-        let variables = if self.models.in_order().any(Provider::reads_variables) { variables } else { Map::new() };
-        let request = ModelRequest { system, user, prompt: id, variables, expected, labels };
-        Ok((request, prompt))
+        Ok(PromptReply { raw, content, prompt, model, in_token, out_token, enforced, cut_short, ms, failures, mended })
     }
 
     /// Asks the models in their order until one answers.
     async fn ask_in_order(
         &self,
-        request: &ModelRequest,
-        sink: &mut dyn ReplySink,
-    ) -> Result<(ModelReply, u64, Vec<FailedAttempt>), PromptError> {
-        let mut failures = Vec::new();
+        candidates: &[Candidate],
+        attempts: &mut Attempts<'_>,
+    ) -> Result<(ModelReply, u64), PromptError> {
         let mut reasons: Vec<String> = Vec::new();
-        let mut models = self.models.in_order().peekable();
-        while let Some(model) = models.next() {
+        let mut candidates = candidates.iter().peekable();
+        while let Some(candidate) = candidates.next() {
             if let Some(reason) = reasons.last() {
-                tracing::warn!(prompt = request.prompt, %reason, "the model did not answer; the next one is asked");
-                sink.restart();
+                let prompt = &attempts.asking.request.prompt;
+                tracing::warn!(prompt, %reason, "the model did not answer; the next one is asked");
+                attempts.sink.restart();
             }
-            match self.insist(model, models.peek().is_some(), request, sink, &mut failures).await {
-                Ok((reply, ms)) => return Ok((reply, ms, failures)),
-                Err(reason) => reasons.push(reason),
+            let model = match self.models.ready(candidate) {
+                Ok(model) => model,
+                Err(reason) => {
+                    attempts.fail(reason.clone(), 0);
+                    reasons.push(reason);
+                    continue;
+                }
+            };
+            match self.insist(&*model, candidates.peek().is_some(), attempts).await {
+                Ok(reply) => return Ok(reply),
+                Err(GaveUp::Model(reason)) => reasons.push(reason),
+                Err(GaveUp::Call(error)) => return Err(error),
             }
         }
+        let failures = std::mem::take(&mut attempts.failures);
         Err(PromptError::Provider { reason: reasons.join("; then "), failures })
     }
 
-    /// Asks one model, a few times if that may help. The error is why it did not answer in the end.
+    /// Asks one model, a few times if that may help.
     async fn insist(
         &self,
         model: &dyn Provider,
         is_followed: bool,
-        request: &ModelRequest,
-        sink: &mut dyn ReplySink,
-        failures: &mut Vec<FailedAttempt>,
-    ) -> Result<(ModelReply, u64), String> {
+        attempts: &mut Attempts<'_>,
+    ) -> Result<(ModelReply, u64), GaveUp> {
+        let mut native = attempts.asking.offers_tools() && model.takes_tools(&attempts.asking.request.prompt);
         let mut failed = 0;
         loop {
+            attempts.asking.offer_tools(&self.templates, native).map_err(GaveUp::Call)?;
+            let asked = self.world.now();
+            let permit = model.admit().await;
             let started = self.world.now();
-            let result = model.complete(request, &mut |text| sink.text(text)).await;
+            attempts.waited_ms += started.ms_since(asked);
+            let left = attempts.time_left(started);
+            let Attempts { asking, sink, .. } = attempts;
+            let result = self.within(left, model.complete(&asking.request, &mut |text| sink.text(text))).await;
+            drop(permit);
             let ms = self.world.now().ms_since(started);
             let error = match result {
-                Ok(reply) => return Ok((reply, ms)),
-                Err(error) => error,
+                Some(Ok(reply)) => return Ok((reply, ms)),
+                Some(Err(error)) => error,
+                None => return Err(attempts.out_of_time()),
             };
+            attempts.fail(error.to_string(), ms);
+            let prompt = &attempts.asking.request.prompt;
+            if native && matches!(error, ProviderError::ToolsRefused { .. }) {
+                tracing::warn!(prompt, %error, "the model takes no tools; it is asked in text");
+                native = false;
+                continue;
+            }
             failed += 1;
-            failures.push(FailedAttempt { reason: error.to_string(), ms });
             let too_slow = is_followed && ms > SLOW_MS;
             let Some(pause) = pause_before_retry(&error, failed).filter(|_| !too_slow) else {
-                return Err(last_reason(&error, failed));
+                return Err(GaveUp::Model(last_reason(&error, failed)));
             };
-            tracing::warn!(prompt = request.prompt, %error, ?pause, "the model did not answer; it is asked again");
-            self.world.sleep(pause).await;
-            sink.restart();
+            tracing::warn!(prompt, %error, ?pause, "the model did not answer; it is asked again");
+            let left = attempts.time_left(self.world.now());
+            if self.within(left, self.world.sleep(pause)).await.is_none() {
+                return Err(attempts.out_of_time());
+            }
+            attempts.sink.restart();
         }
     }
-}
 
-/// A text that needs no template.
-fn as_it_stands(call: Completion) -> (ModelRequest, PromptUse) {
-    let Completion { scope: _, settings: _, system, prompt: user, schema, json, labels } = call;
-    let expected = if json || schema.is_some() { Expected::Json { schema } } else { Expected::Text };
-    let sent = Hash::of_parts([system.as_bytes(), user.as_bytes()]);
-    let prompt = PromptUse { id: Completion::ID.to_owned(), template: None, sent: Some(sent) };
-    let request =
-        ModelRequest { system, user, prompt: Completion::ID.to_owned(), variables: Map::new(), expected, labels };
-    (request, prompt)
+    async fn within<T>(&self, patience: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+        let Some(patience) = patience else { return Some(work.await) };
+        tokio::select! {
+            biased;
+            result = work => Some(result),
+            () = self.world.sleep(patience) => None,
+        }
+    }
 }
 
 /// None if asking again makes no sense, or not within a reasonable time.
@@ -175,7 +198,7 @@ fn pause_before_retry(error: &ProviderError, failed: usize) -> Option<Duration> 
             let pause = retry_after.unwrap_or(FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(doublings)));
             (pause <= LONGEST_PAUSE).then_some(pause)
         }
-        ProviderError::Transient { .. } | ProviderError::Permanent { .. } => None,
+        ProviderError::Transient { .. } | ProviderError::Permanent { .. } | ProviderError::ToolsRefused { .. } => None,
     }
 }
 
@@ -197,12 +220,11 @@ impl Prompter for TemplatePrompter {
         call: Completion,
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
-        let (request, prompt) = as_it_stands(call);
-        Box::pin(self.send(request, prompt, sink))
+        Box::pin(self.send(Asking::of_text(call), sink))
     }
 
     fn models(&self) -> Vec<String> {
-        self.models.in_order().map(Provider::name).collect()
+        self.models.of_operator().map(|model| model.name()).collect()
     }
 }
 

@@ -1,14 +1,14 @@
 use super::*;
-use crate::provider::OnText;
+use crate::provider::{ModelRequest, OnText};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 use trellis_domain::config::{PromptReply as Expected, Settings, StoredItem};
-use trellis_domain::record::Name;
-use trellis_domain::{SessionId, Timestamp};
-use trellis_orchestrator::ports::{CallLabels, ReplyContent};
+use trellis_domain::record::PromptUse;
+use trellis_domain::{Hash, Timestamp};
+use trellis_orchestrator::ports::ReplyContent;
 
 /// A world in which only sleeping and answering take time.
 #[derive(Debug, Default)]
@@ -96,14 +96,13 @@ impl Bench {
     }
 
     async fn ask(&mut self, id: &str, schema: Option<Value>) -> Result<PromptReply, PromptError> {
-        let session = SessionId::new("s").unwrap();
         let call = PromptCall {
             scope: trellis_domain::Scope::default(),
             settings: settings(),
             id: id.to_owned(),
             variables: json!({ "name": "Ada" }).as_object().cloned().unwrap(),
             schema,
-            labels: Some(CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 }),
+            ..PromptCall::default()
         };
         self.prompter.ask(call, &mut self.heard).await
     }
@@ -147,7 +146,10 @@ async fn a_prompt_is_rendered_sent_streamed_and_accounted_for() {
     assert_eq!((reply.model.as_deref(), reply.in_token, reply.out_token), (Some("m"), Some(3), None));
     let sent = Hash::of_parts([b"Be kind to Ada.".as_slice(), b"Greet Ada."]);
     let template = settings().prompts["greet"].hash;
-    assert_eq!(reply.prompt, PromptUse { id: "greet".to_owned(), template: Some(template), sent: Some(sent) });
+    assert_eq!(
+        reply.prompt,
+        PromptUse { id: "greet".to_owned(), template: Some(template), sent: Some(sent), ..PromptUse::default() }
+    );
 }
 
 #[tokio::test]

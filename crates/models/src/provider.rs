@@ -2,8 +2,11 @@
 
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
-use trellis_domain::config::PromptReply;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use trellis_domain::Hash;
+use trellis_domain::config::{OfferedTool, PromptReply};
 use trellis_orchestrator::ports::{BoxFuture, CallLabels};
 
 /// One request to a model, fully rendered.
@@ -18,6 +21,8 @@ pub struct ModelRequest {
     pub variables: Map<String, Value>,
     /// A provider that can enforce a JSON schema while decoding should; the reply is validated in any case.
     pub expected: PromptReply,
+    /// What the model may call, if it is to call something; only providers that take tools are given any.
+    pub tools: Option<Vec<OfferedTool>>,
     /// For the headers that attribute a call to its place in a run; none outside of any.
     pub labels: Option<CallLabels>,
 }
@@ -33,6 +38,21 @@ pub struct ModelReply {
     pub enforced: bool,
     /// The model stopped at its limit of tokens and not where it wanted to end.
     pub cut_short: bool,
+    /// None if nothing left this process.
+    pub sent: Option<Sent>,
+    /// What had to be put right before the reply could be read.
+    pub mended: Vec<String>,
+}
+
+/// What went to the provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// Of the request's body, byte by byte.
+    pub hash: Hash,
+    /// What was sent besides the texts.
+    pub parameters: Map<String, Value>,
+    /// The body without keys, if it is to be kept.
+    pub body: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +67,22 @@ pub enum ProviderError {
     /// Asking again would fail the same way: a wrong key, an unknown model, a request that is too long.
     #[error("{reason}")]
     Permanent { reason: String },
+    /// The model cannot be offered tools. It will not be again; in text it may answer.
+    #[error("{reason}")]
+    ToolsRefused { reason: String },
+}
+
+/// Room for one call. It is taken as long as this is there.
+#[derive(Debug, Default)]
+pub struct Permit {
+    _taken: Option<OwnedSemaphorePermit>,
+}
+
+impl Permit {
+    pub(crate) async fn of(room: Arc<Semaphore>) -> Self {
+        // Nobody closes it.
+        Self { _taken: room.acquire_owned().await.ok() }
+    }
 }
 
 /// Takes text while it is written. Break stops the call: what came so far is the reply.
@@ -60,6 +96,16 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
     /// Whether it looks at a prompt's variables besides its text.
     fn reads_variables(&self) -> bool {
         false
+    }
+
+    /// Whether tools are to be offered with this prompt, as far as is known by now.
+    fn takes_tools(&self, _prompt: &str) -> bool {
+        false
+    }
+
+    /// Waits until there is room for one more call.
+    fn admit(&self) -> BoxFuture<'_, Permit> {
+        Box::pin(std::future::ready(Permit::default()))
     }
 
     fn complete<'a>(

@@ -3,13 +3,9 @@ use crate::TemplatePrompter;
 use serde_json::{Map, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use trellis_domain::SessionId;
 use trellis_domain::config::{Settings, StoredItem, ToolItem};
-use trellis_domain::record::Name;
 use trellis_domain::reply::ReactReply;
-use trellis_orchestrator::ports::{
-    CallLabels, PromptCall, PromptError, PromptReply as Reply, Prompter, RealWorld, ReplySink,
-};
+use trellis_orchestrator::ports::{PromptCall, PromptError, PromptReply as Reply, Prompter, RealWorld, ReplySink};
 use trellis_patterns::react::parser;
 
 pub(super) const PARTNER: &str = "Assess the risk profile of Company X as a potential partner";
@@ -81,14 +77,12 @@ pub(super) async fn ask(settings: &Arc<Settings>, id: &str, variables: Value) ->
 }
 
 pub(super) async fn try_ask(settings: &Arc<Settings>, id: &str, variables: Value) -> Result<Reply, PromptError> {
-    let session = SessionId::new("s").unwrap();
     let call = PromptCall {
         scope: trellis_domain::Scope::default(),
         settings: Arc::clone(settings),
         id: id.to_owned(),
         variables: variables.as_object().cloned().unwrap(),
-        schema: None,
-        labels: Some(CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 }),
+        ..PromptCall::default()
     };
     let mut pieces = Pieces::default();
     let prompter = TemplatePrompter::new(Arc::new(Rehearsal::instant()), Arc::new(RealWorld));
@@ -298,14 +292,14 @@ fn minimal_values_are_valid_for_simple_schemas() {
 }
 
 pub(super) fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
-    let session = SessionId::new("s").unwrap();
     ModelRequest {
         system: "é".repeat(5),
         user: "four".to_owned(),
         prompt: prompt.to_owned(),
         variables: serde_json::Map::default(),
         expected,
-        labels: Some(CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 }),
+        tools: None,
+        labels: None,
     }
 }
 

@@ -93,6 +93,20 @@ Observation: Error: no keyword"#;
     assert_eq!(rendered(&tools, &json!("Be botanical."), &history), format!("{expected}{END}"));
 }
 
+/// What a model that is offered functions is told: nothing of the grammar that others write.
+#[test]
+fn with_functions_the_grammar_is_not_asked_for() {
+    let tools = json!([{ "name": "search", "description": "Searches", "arguments": [] }]);
+    let variables = json!({ "question": "Why?", "tools": tools, "tool_names": "search", "native_tools": true });
+    let text = render(TEMPLATE, &variables);
+    for word in ["Thought:", "Action:", "Args:", "Final Answer:", "Observation:"] {
+        assert!(!text.contains(word), "{word} in {text}");
+    }
+    assert!(text.contains("- search: Searches\n"), "{text}");
+    assert!(text.contains("`final_answer`") && text.ends_with("Call one function now."), "{text}");
+    assert_eq!(render(TEMPLATE, &json!({ "native_tools": false })), render(TEMPLATE, &json!({})));
+}
+
 #[test]
 fn with_nothing_but_a_question() {
     let expected = "There are no tools. Give the final answer from what you know.\n\n# Question\n\nWhy is moss green?";

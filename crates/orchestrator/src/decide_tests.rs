@@ -93,6 +93,7 @@ fn answered() -> Session {
         ms: 1,
         citations: Vec::new(),
         failures: Vec::new(),
+        mended: Vec::new(),
     };
     session.apply(record(Name::iteration(1), Body::Replied(replied)));
     session

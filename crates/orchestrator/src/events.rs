@@ -137,9 +137,12 @@ fn reply(header: &Header, replied: &Replied) -> Value {
         "message_id": thought_id(&header.session, &header.name, header.attempt),
         "ms": replied.ms, "in_token": replied.in_token, "out_token": replied.out_token, "model": replied.model,
         "attempt": header.attempt, "option_sets": (!sets.is_empty()).then_some(sets),
+        "format": replied.prompt.format,
     });
     let said = match &replied.reading {
-        Reading::Action { tool, arguments } => json!({"kind": "analysis", "tool": tool, "arguments": arguments}),
+        Reading::Action { tool, arguments } => {
+            json!({"kind": "analysis", "tool": tool, "arguments": arguments, "mended": replied.mended})
+        }
         Reading::Unreadable { reason } => json!({"kind": "analysis", "error": reason}),
         Reading::Failed { reason } => json!({"kind": "error", "error": reason}),
         Reading::Chosen { name } => json!({"kind": "choice", "chosen": name}),

@@ -103,6 +103,7 @@ fn replied() -> Body {
         ms: 0,
         citations: Vec::new(),
         failures: Vec::new(),
+        mended: Vec::new(),
     })
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
-use trellis_domain::record::{Body, Header, Name, Observed, PromptUse, Reading, Record, Replied};
+use trellis_domain::record::{Body, FailedAttempt, Header, Name, Observed, PromptUse, Reading, Record, Replied};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp};
 use trellis_patterns::react::parser::{Channel, Fragment, ReplyParser};
@@ -24,7 +24,7 @@ impl Orchestrator {
         let started = world.now();
         tracing::debug!(session = %handling.key.session, step = %name, attempt = handling.attempt, "asking the model");
         let limits = handling.session.limits();
-        let PromptOrder { id, variables, schema, reader, offered } = *order;
+        let PromptOrder { id, variables, schema, reader, offered, tools } = *order;
         let mut sink = LiveReply::new(self, handling, name, &reader, limits.max_reply_bytes);
         let call = PromptCall {
             scope: handling.key.scope.clone(),
@@ -32,11 +32,14 @@ impl Orchestrator {
             id: id.to_owned(),
             variables,
             schema,
+            tools,
+            patience: Some(Duration::from_millis(limits.model_timeout_ms)),
             labels: Some(labels(handling, name)),
         };
-        let patience = remaining(handling, started, limits.model_timeout_ms);
+        // The call's own limit is the prompter's business, which knows when the call had to wait for its turn.
+        let patience = remaining(handling, started, u64::MAX);
         let result = within(world, patience, self.ports.prompter.ask(call, &mut sink)).await;
-        let result = result.unwrap_or_else(|| Err(timed_out("the model", patience)));
+        let result = result.unwrap_or_else(|| Err(PromptError::took_too_long(patience, sink.failures.clone())));
         let ms = world.now().ms_since(started);
         let attempt = sink.attempt;
         let body = match result {
@@ -128,6 +131,7 @@ fn labels(handling: &Handling, name: &Name) -> CallLabels {
         session: handling.key.session.clone(),
         step: name.clone(),
         attempt: handling.attempt,
+        task_type: handling.session.routed().map(|routed| routed.task_type.clone()).unwrap_or_default(),
     }
 }
 
@@ -154,10 +158,6 @@ fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f32())
 }
 
-fn timed_out(who: &str, patience: Duration) -> PromptError {
-    PromptError::Provider { reason: format!("{who} took longer than {}", seconds(patience)), failures: Vec::new() }
-}
-
 /// Nobody chose, but what could have been chosen is known.
 fn failed_call(id: &str, error: PromptError, ms: u64, offered: Vec<Decision>) -> Body {
     let reason = error.to_string();
@@ -177,6 +177,7 @@ fn failed_call(id: &str, error: PromptError, ms: u64, offered: Vec<Decision>) ->
         ms,
         citations: Vec::new(),
         failures,
+        mended: Vec::new(),
     })
 }
 
@@ -232,6 +233,8 @@ struct LiveReply<'a> {
     room: u64,
     limit: u64,
     cut: bool,
+    /// For a call that is stopped before it can tell of them.
+    failures: Vec<FailedAttempt>,
 }
 
 impl<'a> LiveReply<'a> {
@@ -257,6 +260,7 @@ impl<'a> LiveReply<'a> {
             room: limit,
             limit,
             cut: false,
+            failures: Vec::new(),
         }
     }
 
@@ -303,6 +307,7 @@ impl<'a> LiveReply<'a> {
             ms,
             citations: read.citations,
             failures: reply.failures,
+            mended: reply.mended,
         }
     }
 }
@@ -335,5 +340,9 @@ impl ReplySink for LiveReply<'_> {
         self.answer = answer_id(self.session, self.name, self.attempt).into();
         self.shown = Shown::of(self.reader);
         (self.room, self.cut) = (self.limit, false);
+    }
+
+    fn failed(&mut self, attempt: &FailedAttempt) {
+        self.failures.push(attempt.clone());
     }
 }

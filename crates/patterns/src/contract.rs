@@ -7,6 +7,7 @@ use crate::session::Session;
 use crate::supervisor::Supervisor;
 use serde_json::{Map, Value};
 use trellis_domain::Timestamp;
+use trellis_domain::config::OfferedTool;
 use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::FannedOut;
@@ -83,6 +84,9 @@ pub struct PromptOrder {
     pub reader: Reader,
     /// The decisions as they stand before the reply: options, no choice yet.
     pub offered: Vec<Decision>,
+    /// Tools that the model may call through its provider instead of writing which it wants. None if the reply is no
+    /// choice of a tool; empty if it is one and there are none.
+    pub tools: Option<Vec<OfferedTool>>,
 }
 
 /// How a session ends.

@@ -181,5 +181,6 @@ fn replied(text: &str, reading: Reading) -> Replied {
         ms: 7,
         citations: Vec::new(),
         failures: Vec::new(),
+        mended: Vec::new(),
     }
 }

@@ -192,6 +192,7 @@ namespace! {
         RATIONALE = "rationale",
         REJECTED_REPLY = "rejectedReply",
         REPLAN_REASON = "replanReason",
+        REPLY_FORMAT = "replyFormat",
         REVIEW = "review",
         REVIEWED_FINDING = "reviewedFinding",
         RUN = "run",

@@ -51,6 +51,8 @@ struct Effects {
     closed: Vec<TurnKey>,
     began: bool,
     ended: bool,
+    /// There are records for the graph to read.
+    finished: bool,
 }
 
 impl Committer {
@@ -147,8 +149,11 @@ impl Committer {
             (Answer::Conflict(reply), Ok(())) => drop(reply.send(Ok(Outcome::Conflict))),
             (Answer::Done(reply), Ok(())) => drop(reply.send(Ok(()))),
             (Answer::Commit(reply, effects), Ok(())) => {
-                let Effects { workspace, committed, sizes, closed, began, ended } = *effects;
+                let Effects { workspace, committed, sizes, closed, began, ended, finished } = *effects;
                 self.shared.publish(&workspace, &committed, &sizes, &closed, began, ended);
+                if finished {
+                    self.shared.finished.notify_one();
+                }
                 drop(reply.send(Ok(Outcome::Committed(committed))));
             }
         }
@@ -206,9 +211,10 @@ impl Committer {
             record.header.session == summary.run && record.header.name == trellis_domain::record::Name::end()
         };
         let ended = written.iter().any(root_end);
-        if summary.state.is_end() && !written.is_empty() {
-            let finished = keys::finished(workspace, &summary.run);
-            batch.insert(index, keys::numbered(prefix::FINISHED, self.mark.number), finished);
+        let finished = summary.state.is_end() && !written.is_empty();
+        if finished {
+            let run = keys::finished(workspace, &summary.run);
+            batch.insert(index, keys::numbered(prefix::FINISHED, self.mark.number), run);
         }
         for turn in &closed {
             batch.remove(index, keys::turn(turn));
@@ -220,7 +226,7 @@ impl Committer {
         }
         self.runs.put((workspace.clone(), summary.run.clone()), summary, 1);
         let committed = Committed { version, records: written, opened };
-        Effects { workspace: workspace.clone(), committed, sizes, closed, began, ended }
+        Effects { workspace: workspace.clone(), committed, sizes, closed, began, ended, finished }
     }
 
     fn count(&mut self, key: &TurnKey, begun: u32, batch: &mut fjall::OwnedWriteBatch) {

@@ -37,6 +37,20 @@ pub(crate) fn record(workspace: &Workspace, of: &SessionId, version: u64, place:
     key
 }
 
+/// The records that a session began with.
+pub(crate) fn first_commit(workspace: &Workspace, of: &SessionId) -> Vec<u8> {
+    let mut key = session(workspace, of);
+    key.extend_from_slice(&1_u64.to_be_bytes());
+    key
+}
+
+/// The session that a record's key names.
+pub(crate) fn session_of_record(key: &[u8], workspace: &Workspace) -> Option<SessionId> {
+    let rest = key.strip_prefix(workspace.as_str().as_bytes())?.strip_prefix(&[0])?;
+    let session = rest.split(|byte| *byte == 0).next()?;
+    SessionId::new(std::str::from_utf8(session).ok()?).ok()
+}
+
 /// All events of a run, in order.
 pub(crate) fn events(workspace: &Workspace, run: &RunId) -> Vec<u8> {
     joined(Some(prefix::EVENT), &[workspace.as_str(), run.as_str()])
@@ -132,6 +146,16 @@ mod tests {
             name: Name::new("step/4"),
         };
         assert_eq!(read_turn(&turn(&turn_key)), Some(turn_key));
+    }
+
+    #[test]
+    fn a_record_key_names_its_session() {
+        let (workspace, id) = (Workspace::default(), SessionId::new("s").unwrap());
+        let key = record(&workspace, &id, 1, 3);
+        assert_eq!(session_of_record(&key, &workspace), Some(id.clone()));
+        assert_eq!(session_of_record(&key, &Workspace::new("other").unwrap()), None);
+        assert!(key.starts_with(&first_commit(&workspace, &id)));
+        assert!(!record(&workspace, &id, 2, 0).starts_with(&first_commit(&workspace, &id)));
     }
 
     #[test]

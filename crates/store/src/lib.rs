@@ -23,7 +23,7 @@ pub mod view;
 
 pub use config::EmbeddedConfig;
 pub use folder::{FORMAT, Holder, OpenError};
-pub use graph::{Graph, GraphError};
+pub use graph::EmbeddedGraph;
 pub use journal::EmbeddedJournal;
 pub use library::EmbeddedLibrary;
 pub use store::Store;

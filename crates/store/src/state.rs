@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 use trellis_domain::record::Record;
 use trellis_domain::{SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ports::{Committed, OpenTurn, SessionLog, TurnKey};
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     turns: Mutex<HashMap<TurnKey, Turn>>,
     sessions: Mutex<Sessions>,
     open_runs: AtomicUsize,
+    /// Told whenever a run that has ended is to be read, be it again.
+    pub(crate) finished: Notify,
 }
 
 type Sessions = Cache<(Workspace, SessionId), SessionLog>;
@@ -61,6 +64,7 @@ impl Shared {
             turns: Mutex::new(turns),
             sessions: Mutex::new(Cache::new(CACHED_RECORDS)),
             open_runs: AtomicUsize::new(open_runs),
+            finished: Notify::new(),
         }
     }
 

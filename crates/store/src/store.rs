@@ -4,7 +4,7 @@ use crate::chain;
 use crate::committer::Committer;
 use crate::config::EmbeddedConfig;
 use crate::folder::{Folder, HighWater, Holder, Mark, OpenError};
-use crate::graph::Graph;
+use crate::graph::EmbeddedGraph;
 use crate::journal::EmbeddedJournal;
 use crate::keys::{self, prefix};
 use crate::library::EmbeddedLibrary;
@@ -24,7 +24,7 @@ pub struct Store {
     pub journal: Arc<EmbeddedJournal>,
     pub config: Arc<EmbeddedConfig>,
     pub library: Arc<EmbeddedLibrary>,
-    pub graph: Arc<Graph>,
+    pub graph: Arc<EmbeddedGraph>,
     committer: Option<JoinHandle<()>>,
     /// Dropped last: until then the folder is ours.
     folder: Folder,
@@ -92,8 +92,8 @@ enum Fault {
 }
 
 /// Opens the graph's view. It is derived, so a damaged one is removed and derived anew.
-fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<Graph, OpenError> {
-    let reason = match catching_panics(|| Graph::open(&folder.view(), journal.clone())) {
+fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<EmbeddedGraph, OpenError> {
+    let reason = match catching_panics(|| EmbeddedGraph::open(&folder.view(), journal.clone())) {
         Some(Ok(graph)) => return Ok(graph),
         Some(Err(error)) => error.to_string(),
         None => Refusal::Panicked.to_string(),
@@ -102,7 +102,7 @@ fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<Graph, OpenE
     let view = folder.view();
     let removed = if view.is_dir() { std::fs::remove_dir_all(&view) } else { std::fs::remove_file(&view) };
     removed.map_err(|error| folder.unusable(error))?;
-    Graph::open(&folder.view(), journal.clone()).map_err(|error| folder.unusable(error))
+    EmbeddedGraph::open(&folder.view(), journal.clone()).map_err(|error| folder.unusable(error))
 }
 
 /// Creates the journal beside its place and moves it there whole: a process that dies in between leaves

@@ -163,6 +163,27 @@ impl Reader<'_> {
         rows.map(|row| self.read_record(workspace, &row.value().map_err(read_failed)?)).collect()
     }
 
+    /// The records of a session's first commit, with their texts.
+    pub(crate) fn first_records(
+        &self,
+        workspace: &Workspace,
+        session: &SessionId,
+    ) -> Result<Vec<Arc<Record>>, JournalError> {
+        let rows = self.snapshot.prefix(&self.tables.records, keys::first_commit(workspace, session));
+        rows.map(|row| self.read_record(workspace, &row.value().map_err(read_failed)?)).collect()
+    }
+
+    /// The run that a session belongs to.
+    pub(crate) fn run_of(&self, workspace: &Workspace, session: &SessionId) -> Result<Option<RunId>, JournalError> {
+        if self.index(&keys::run(workspace, session))?.is_some() {
+            return Ok(Some(session.clone()));
+        }
+        let mut rows = self.snapshot.prefix(&self.tables.records, keys::session(workspace, session));
+        let Some(row) = rows.next() else { return Ok(None) };
+        let record = Record::from_bytes(&row.value().map_err(read_failed)?).map_err(unreadable)?;
+        Ok(Some(record.header.run))
+    }
+
     fn read_record(&self, workspace: &Workspace, bytes: &[u8]) -> Result<Arc<Record>, JournalError> {
         let mut record = Record::from_bytes(bytes).map_err(unreadable)?;
         for payload in record.body.payloads_mut() {

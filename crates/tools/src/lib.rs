@@ -51,10 +51,12 @@ impl Tools {
     }
 
     async fn prompt(&self, id: String, variables: Map<String, Value>, call: ToolCall) -> Result<ToolOutput, ToolError> {
-        let call =
-            PromptCall { scope: call.scope, settings: call.settings, id, variables, schema: None, labels: call.labels };
-        let reply = self.prompter.ask(call, &mut Unheard::default()).await;
-        reply.map_err(|error| ToolError(error.to_string())).and_then(output)
+        let ToolCall { scope, settings, labels, .. } = call;
+        let call = PromptCall { scope, settings, id, variables, labels, ..PromptCall::default() };
+        let mut unheard = Unheard::default();
+        let reply = self.prompter.ask(call, &mut unheard).await.map_err(|error| ToolError(error.to_string()))?;
+        let cut = unheard.bytes > LONGEST_REPLY || reply.cut_short;
+        output(reply, cut)
     }
 }
 
@@ -99,8 +101,16 @@ fn plain_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn output(reply: PromptReply) -> Result<ToolOutput, ToolError> {
+/// Stands behind a text that is not whole, so that nobody takes it for whole.
+const CUT: &str = "[cut off: the reply was longer than its model may write]";
+
+fn output(reply: PromptReply, cut: bool) -> Result<ToolOutput, ToolError> {
     let text = match reply.content {
+        ReplyContent::Text if cut => format!("{}\n{CUT}", reply.raw.trim_end()),
+        // Lines that were lost leave no trace in the others.
+        ReplyContent::Object(_) | ReplyContent::List(_) | ReplyContent::Wrong { .. } if cut => {
+            return Err(ToolError("the reply was cut off, because it was longer than its model may write".to_owned()));
+        }
         ReplyContent::Text => reply.raw,
         ReplyContent::Object(value) => plain_text(&value),
         ReplyContent::List(values) => Value::Array(values).to_string(),

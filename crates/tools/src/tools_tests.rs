@@ -1,9 +1,8 @@
 use super::*;
 use trellis_domain::config::{Item, Settings, validate};
-use trellis_domain::record::Name;
-use trellis_domain::{Collection, Scope, SessionId};
+use trellis_domain::{Collection, Scope};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::ports::{CallLabels, PromptError};
+use trellis_orchestrator::ports::PromptError;
 
 fn tool(value: &str) -> ToolItem {
     match validate("tool", "t", value) {
@@ -13,7 +12,6 @@ fn tool(value: &str) -> ToolItem {
 }
 
 fn call(tool: ToolItem, arguments: &Value) -> ToolCall {
-    let session = SessionId::new("s").unwrap();
     ToolCall {
         scope: Scope::default(),
         collection: Collection::default(),
@@ -21,7 +19,7 @@ fn call(tool: ToolItem, arguments: &Value) -> ToolCall {
         tool,
         arguments: arguments.as_object().cloned().unwrap(),
         idempotency_key: "k".to_owned(),
-        labels: Some(CallLabels { run: session.clone(), session, step: Name::observation(1), attempt: 1 }),
+        labels: None,
     }
 }
 
@@ -85,7 +83,10 @@ async fn a_models_failure_becomes_the_tools_error() {
 
 /// A prompter that knows no prompt, or replies with JSON.
 #[derive(Debug)]
-struct Fixed(Option<ReplyContent>);
+struct Fixed {
+    content: Option<ReplyContent>,
+    cut_short: bool,
+}
 
 impl Prompter for Fixed {
     fn ask<'a>(
@@ -102,17 +103,22 @@ impl Prompter for Fixed {
             in_token: None,
             out_token: None,
             enforced: false,
-            cut_short: false,
+            cut_short: self.cut_short,
             failures: Vec::new(),
+            mended: Vec::new(),
         };
-        let result = self.0.clone().map(reply).ok_or(PromptError::UnknownPrompt { id: call.id });
+        let result = self.content.clone().map(reply).ok_or(PromptError::UnknownPrompt { id: call.id });
         Box::pin(std::future::ready(result))
     }
 }
 
 async fn fixed(content: Option<ReplyContent>) -> Result<ToolOutput, ToolError> {
+    perhaps_cut(content, false).await
+}
+
+async fn perhaps_cut(content: Option<ReplyContent>, cut_short: bool) -> Result<ToolOutput, ToolError> {
     let arguments = json!({ "company": "X", "year": 1 });
-    Tools::new(Arc::new(Fixed(content))).call(call(tool(LOOKUP), &arguments)).await
+    Tools::new(Arc::new(Fixed { content, cut_short })).call(call(tool(LOOKUP), &arguments)).await
 }
 
 #[tokio::test]
@@ -128,4 +134,14 @@ async fn structured_replies_are_returned_as_json() {
 async fn a_missing_template_is_named() {
     let error = fixed(None).await.unwrap_err().0;
     assert_eq!(error, "there is no prompt `find`; add the configuration item prompt/template.find");
+}
+
+#[tokio::test]
+async fn a_reply_that_was_cut_off_says_so() {
+    let output = perhaps_cut(Some(ReplyContent::Text), true).await.unwrap();
+    assert_eq!(output.text, "as written\n[cut off: the reply was longer than its model may write]");
+    for content in [ReplyContent::List(vec![json!(1)]), ReplyContent::Wrong { reason: "half".to_owned() }] {
+        let error = perhaps_cut(Some(content), true).await.unwrap_err().0;
+        assert_eq!(error, "the reply was cut off, because it was longer than its model may write");
+    }
 }

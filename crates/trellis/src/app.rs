@@ -2,11 +2,11 @@
 
 use crate::cli::Global;
 use crate::failure::{Exit, Failure};
+use crate::model_settings;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 use trellis_domain::{Scope, Workspace};
-use trellis_models::{CallSettings, Choice, Models, Provider, Rehearsal, TemplatePrompter, choose};
+use trellis_models::{Choice, Connections, Models, TemplatePrompter, choose};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::ports::{RealWorld, World};
@@ -130,35 +130,33 @@ fn data_folder(global: &Global) -> Result<PathBuf, Failure> {
     Ok(strategy.data_dir().join("trellis"))
 }
 
+/// `--model`, else `TRELLIS_MODEL`.
+fn named_models(global: &Global) -> Vec<String> {
+    let known = std::env::var("TRELLIS_MODEL").unwrap_or_default();
+    let known = known.split(',').map(str::to_owned);
+    let named = if global.model.is_empty() { known.collect() } else { global.model.clone() };
+    named.into_iter().filter(|name| !name.trim().is_empty()).collect()
+}
+
 /// The models that were named or that the environment knows; see [`choose`].
 pub(crate) fn chosen_models(global: &Global) -> Result<Vec<Choice>, Failure> {
     let environment = |name: &str| std::env::var(name).ok();
-    let known = environment("TRELLIS_MODEL").unwrap_or_default();
-    let known: Vec<_> = known.split(',').filter(|model| !model.is_empty()).map(str::to_owned).collect();
-    choose(if global.model.is_empty() { &known } else { &global.model }, &environment)
-        .map_err(|error| Failure::usage(error.to_string()))
+    choose(&named_models(global), &environment).map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Makes the chosen models ready. Nothing is sent to them yet.
+/// Whether the operator named models, so that those of a workspace do not count.
+pub(crate) fn names_models(global: &Global) -> bool {
+    !named_models(global).is_empty()
+}
+
+/// Makes the chosen models ready, and finds those that configuration names. Nothing is sent to them yet.
 pub(crate) fn models(global: &Global) -> Result<Models, Failure> {
-    let ready = |choice: Choice| -> Result<Arc<dyn Provider>, Failure> {
-        match choice {
-            Choice::Rehearsal => Ok(Arc::new(rehearsal_delay()?.map_or_else(Rehearsal::default, Rehearsal::new))),
-            Choice::Remote(choice) => choice
-                .connect(CallSettings::default(), Arc::new(RealWorld))
-                .map_err(|error| Failure::usage(error.to_string())),
-        }
-    };
+    let settings = model_settings::of_operator(global)?;
+    let connections = Arc::new(Connections::new(settings, |name| std::env::var(name).ok(), Arc::new(RealWorld)));
+    let ready = |choice| connections.connect(choice).map_err(|error| Failure::usage(error.to_string()));
     let mut chosen = chosen_models(global)?.into_iter().map(ready);
     let first = chosen.next().ok_or_else(|| Failure::unexpected("no model was chosen"))??;
-    chosen.try_fold(Models::new(first), |models, next| Ok(models.or(next?)))
-}
-
-/// `TRELLIS_REHEARSAL_DELAY_MS`: the pause between two pieces of a rehearsed reply.
-fn rehearsal_delay() -> Result<Option<Duration>, Failure> {
-    const NAME: &str = "TRELLIS_REHEARSAL_DELAY_MS";
-    let Ok(value) = std::env::var(NAME) else { return Ok(None) };
-    let ms =
-        value.parse().map_err(|_| Failure::usage(format!("{NAME} is {value:?}; write milliseconds, such as 8")))?;
-    Ok(Some(Duration::from_millis(ms)))
+    let models = chosen.try_fold(Models::new(first), |models, next| Ok::<_, Failure>(models.or(next?)))?;
+    let models = if names_models(global) { models.named() } else { models };
+    Ok(models.connecting(connections))
 }

@@ -4,9 +4,8 @@ use std::process::ExitCode;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
 use trellis_orchestrator::driver::TurnError;
-use trellis_orchestrator::ports::{ConfigError, JournalError};
-use trellis_store::view::QueryError;
-use trellis_store::{GraphError, OpenError};
+use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError};
+use trellis_store::OpenError;
 
 /// The exit codes of all commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,14 +125,12 @@ impl From<AcceptError> for Failure {
 impl From<GraphError> for Failure {
     fn from(error: GraphError) -> Self {
         match error {
-            GraphError::Query(QueryError::OverlayTooLarge { .. } | QueryError::GraphTooLarge { .. }) => {
-                Self::new(Exit::Limit, error.to_string())
-            }
-            GraphError::Query(QueryError::View(error)) | GraphError::View(error) => {
+            GraphError::TooLarge(_) | GraphError::TimedOut(_) => Self::new(Exit::Limit, error.to_string()),
+            GraphError::Index(_) => {
                 Self::new(Exit::DataFolder, format!("{error}; `trellis graph rebuild` derives it anew"))
             }
-            GraphError::Query(error) => Self::usage(error.to_string()),
-            GraphError::Journal(error) => error.into(),
+            GraphError::Query(_) | GraphError::NoSparql => Self::usage(error.to_string()),
+            GraphError::Store(error) => error.into(),
         }
     }
 }

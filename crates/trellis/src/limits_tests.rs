@@ -1,5 +1,8 @@
-use super::file::parse;
 use super::*;
+
+fn parse(text: &str) -> Result<Source, String> {
+    super::file::parse(text).map(|file| file.limits)
+}
 
 fn limit(text: &str) -> Limit {
     text.parse().unwrap()
@@ -39,7 +42,7 @@ fn wrong_names_and_values_are_told_with_their_place() {
     assert_eq!(negative, "line 2, limits.max-rounds: the limit max-rounds is \"-3\"; write a whole number");
     assert!(problem("[limits]\nmax-rounds = \"three\"").contains("the limit max-rounds is \"string\""));
     assert!(problem("[limits]\nmax-depth = 99999999999").contains("is too large"));
-    assert_eq!(problem("a = 1\n[limits]"), "line 1: there is no setting `a`; the file may hold [limits]");
+    assert_eq!(problem("a = 1\n[limits]"), "line 1: there is no setting `a`; the file may hold [limits] and [models]");
     assert_eq!(problem("limits = 3"), "line 1: `limits` is not a table; write [limits]");
     assert!(problem("[limits]\nmax-depth = = 3").starts_with("line 2: "));
 

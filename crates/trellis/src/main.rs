@@ -7,6 +7,7 @@ mod commands;
 mod desk;
 mod failure;
 mod limits;
+mod model_settings;
 mod seeds;
 mod serving;
 mod show;

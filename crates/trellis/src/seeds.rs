@@ -11,7 +11,7 @@ use trellis_domain::{Hash, Workspace};
 use trellis_orchestrator::ports::{Config, ConfigError};
 
 /// Counts up with every change of a seed; without that, a change does not reach existing workspaces.
-pub(crate) const VERSION: u64 = 2;
+pub(crate) const VERSION: u64 = 3;
 
 /// Where the memory of what was seeded is kept.
 const MEMORY: (&str, &str) = ("trellis", "seeds");

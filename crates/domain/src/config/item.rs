@@ -14,6 +14,8 @@ pub enum Item {
     Prompt(PromptItem),
     /// Text added to the context of every agent prompt.
     AdditionalContext(String),
+    /// The models that the workspace's prompts go to, in their order.
+    Models(Vec<String>),
     Pattern(PatternItem),
     TaskType(TaskTypeItem),
     /// Stored for others; the agent does not read it.
@@ -45,6 +47,8 @@ pub enum PromptItem {
         id: String,
         prompt: String,
         reply: PromptReply,
+        /// The models that it goes to, in their order; empty if it names none.
+        models: Vec<String>,
     },
     /// The list of ids that older prompt services need.
     Index,
@@ -83,6 +87,8 @@ pub struct TaskTypeItem {
     pub when_to_use: String,
     pub termination: String,
     pub limits: SomeLimits,
+    /// The models that prompts of this kind of problem go to, in their order; empty if it names none.
+    pub models: Vec<String>,
 }
 
 /// Reads one item, or says what is wrong with it.
@@ -91,7 +97,16 @@ pub fn validate(kind: &str, key: &str, value: &str) -> Result<Item, Problem> {
         return Ok(Item::Other);
     }
     if kind == "agent" {
-        return Ok(if key == "additional-context" { Item::AdditionalContext(plain_text(value)) } else { Item::Other });
+        return match key {
+            "additional-context" => Ok(Item::AdditionalContext(plain_text(value))),
+            "model" => {
+                // A name without quotes is meant as one.
+                let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value.trim()));
+                let map = [("value".to_owned(), value)].into_iter().collect();
+                Members { kind, key, map: &map }.models("value").map(Item::Models)
+            }
+            _ => Ok(Item::Other),
+        };
     }
     let problem = |what: String, mend: &str| Problem {
         kind: kind.to_owned(),
@@ -184,7 +199,7 @@ fn read_prompt(members: &Members<'_>) -> Result<Item, Problem> {
         }
     };
     let prompt = members.required_text("prompt", "give the template's text")?;
-    Ok(Item::Prompt(PromptItem::Template { id: id.to_owned(), prompt, reply }))
+    Ok(Item::Prompt(PromptItem::Template { id: id.to_owned(), prompt, reply, models: members.models("model")? }))
 }
 
 fn read_pattern(members: &Members<'_>) -> Result<Item, Problem> {
@@ -205,5 +220,6 @@ fn read_task_type(members: &Members<'_>) -> Result<Item, Problem> {
         when_to_use: members.text(&["when_to_use", "when-to-use"])?.unwrap_or_default(),
         termination: members.text(&["termination"])?.unwrap_or_default(),
         limits: members.limits()?,
+        models: members.models("model")?,
     }))
 }

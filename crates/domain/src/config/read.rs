@@ -57,6 +57,27 @@ impl Members<'_> {
         members.iter().map(text).collect::<Result<_, _>>().map(Some)
     }
 
+    /// One model or several in their order, as `provider/name`.
+    pub(super) fn models(&self, name: &str) -> Result<Vec<String>, Problem> {
+        const MEND: &str = r#"write "provider/name" such as "openai/gpt-4.1-mini", or a list of such names"#;
+        let named = |value: &Value| match value.as_str().map(str::trim) {
+            Some("") => Err(self.problem(name, "the name of a model is empty", MEND)),
+            Some(model) if model.contains(char::is_whitespace) => {
+                Err(self.problem(name, format!("`{model}` is not the name of a model"), MEND))
+            }
+            Some(model) => Ok(model.to_owned()),
+            None => Err(self.problem(name, format!("expected the name of a model, found {}", kind_of(value)), MEND)),
+        };
+        match self.first(&[name]) {
+            None => Ok(Vec::new()),
+            Some((Value::Array(models), _)) if models.is_empty() => {
+                Err(self.problem(name, "the list of models is empty", MEND))
+            }
+            Some((Value::Array(models), _)) => models.iter().map(named).collect(),
+            Some((model, _)) => named(model).map(|model| vec![model]),
+        }
+    }
+
     pub(super) fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
         match self.first(&[name]) {
             None => Ok(None),

@@ -32,6 +32,8 @@ pub struct Settings {
     pub system_prompt: String,
     pub prompts: BTreeMap<String, Prompt>,
     pub additional_context: String,
+    /// The models that prompts go to where nothing more specific names others; empty if none are named.
+    pub models: Vec<String>,
     pub patterns: BTreeMap<String, PatternItem>,
     pub task_types: BTreeMap<String, TaskTypeItem>,
     pub problems: Vec<Problem>,
@@ -43,6 +45,8 @@ pub struct Prompt {
     pub text: String,
     pub reply: PromptReply,
     pub hash: Hash,
+    /// The models that it goes to, in their order; empty if it names none.
+    pub models: Vec<String>,
 }
 
 /// A snapshot as it is stored: the agent's items in order, under their content hash.
@@ -162,11 +166,12 @@ impl Settings {
                 self.mcp.insert(key.to_owned(), mcp);
             }
             Item::Prompt(PromptItem::System(text)) => self.system_prompt = text,
-            Item::Prompt(PromptItem::Template { id, prompt, reply }) => {
+            Item::Prompt(PromptItem::Template { id, prompt, reply, models }) => {
                 let hash = Hash::of(prompt.as_bytes());
-                self.prompts.insert(id, Prompt { text: prompt, reply, hash });
+                self.prompts.insert(id, Prompt { text: prompt, reply, hash, models });
             }
             Item::AdditionalContext(text) => self.additional_context = text,
+            Item::Models(models) => self.models = models,
             Item::Pattern(pattern) => {
                 self.patterns.insert(key.to_owned(), pattern);
             }
@@ -196,6 +201,7 @@ impl Settings {
                         when_to_use: empty(),
                         termination: empty(),
                         limits: SomeLimits::default(),
+                        models: Vec::new(),
                     };
                     self.task_types.insert(item.key.clone(), task_type);
                 }

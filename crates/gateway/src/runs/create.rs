@@ -33,7 +33,7 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
         Place,
         ("Idempotency-Key" = Option<String>, Header,
             description = "Any id of the caller's own, such as a UUID. Not together with `session_id`",
-            min_length = 1, max_length = 200, pattern = "^[A-Za-z0-9._~:@+=,-]+$"),
+            nullable = false, min_length = 1, max_length = 200, pattern = "^[A-Za-z0-9._~:@+=,-]+$"),
     ),
     request_body(content = NewRun, content_type = "application/json"),
     responses(

@@ -5,6 +5,7 @@
 //! event that completes a message brings it whole. Nothing is lost and nothing durable comes twice, whatever happens
 //! to the connection or to the server. A reader that is slow gets more text at once; nobody waits for it.
 
+use super::shapes::EventFrame;
 use super::{Fault, Id, Parameters, Usual, enter, find, number, read};
 use crate::Gateway;
 use axum::extract::State;
@@ -68,10 +69,10 @@ enum Shape {
     params(
         ("id" = String, Path, description = "The whole id of a run"),
         Wanted,
-        ("Last-Event-ID" = Option<u64>, Header, description = "The last durable event that was seen"),
+        ("Last-Event-ID" = Option<u64>, Header, nullable = false, description = "The last durable event that was seen"),
     ),
     responses(
-        (status = 200, description = "The events", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "The events", body = EventFrame, content_type = "text/event-stream"),
         (status = 204, description = "The run has ended, and its end was seen"),
         Usual,
     ),

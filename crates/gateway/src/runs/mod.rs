@@ -88,8 +88,10 @@ async fn find(gateway: &Gateway, workspace: &Workspace, id: &str) -> Result<RunS
 
 /// A whole number in a parameter or header.
 fn number(name: &str, text: &str) -> Result<u64, Fault> {
+    // Not more than what other languages read as a whole number.
+    const MOST: u64 = i64::MAX as u64;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = digits.then(|| text.parse().ok()).flatten();
+    let number = text.parse().ok().filter(|number| digits && *number <= MOST);
     number
         .ok_or_else(|| Fault::request(format!("`{name}` must be a whole number that is not negative, found {text:?}")))
 }

@@ -225,6 +225,18 @@ pub(crate) struct WholeRun {
     out_token: Option<u64>,
 }
 
+/// One server-sent event, as its fields say.
+#[derive(Debug, ToSchema)]
+pub(crate) struct EventFrame {
+    /// The number of a durable event; text that is still being written has none
+    #[schema(nullable = false)]
+    id: Option<String>,
+    /// Such as `step.completed`, `chunk` or, with `format=records`, `record`
+    event: String,
+    /// One JSON object: the event, with its `type` and `session_id`, or the record
+    data: String,
+}
+
 /// Records of a run, in order.
 #[derive(Debug, ToSchema)]
 pub(crate) struct Records {

@@ -35,7 +35,7 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
 
 /// Sends a message, in several frames if it is long.
 async fn send(mut message: AgentResponse, outbox: &Outbox) -> Result<(), Gone> {
-    while message.content.len() > bounds::PIECE {
+    while is_too_long(&message) {
         let cut = message.content.floor_char_boundary(bounds::PIECE);
         let rest = message.content.split_off(cut);
         let piece = AgentResponse { end_of_message: false, end_of_dialog: false, error: None, ..message.clone() };
@@ -74,6 +74,12 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
             }
         }
     }
+}
+
+/// Whether a message does not fit into a frame. The envelope around it is small.
+fn is_too_long(message: &AgentResponse) -> bool {
+    const ENVELOPE: usize = 1 << 10;
+    message.content.len() > bounds::PIECE && dialect::response(message).to_string().len() + ENVELOPE > bounds::FRAME
 }
 
 /// A run that somebody follows.

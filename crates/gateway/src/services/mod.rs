@@ -4,12 +4,16 @@
 //! on a socket have a `stream` as well.
 
 mod agent;
+mod batches;
 mod collections;
 mod config;
 mod flow;
 mod iam;
 mod librarian;
 mod model;
+mod sparql;
+mod terms;
+mod triples;
 
 use crate::Gateway;
 use crate::call::Call;
@@ -28,6 +32,8 @@ pub(crate) enum Service {
     Model(Asked),
     Librarian,
     Collections,
+    Triples,
+    Sparql,
     /// Known to clients, and not offered by this server.
     Missing(&'static str),
 }
@@ -62,6 +68,8 @@ impl Service {
             "agent" => Some(Self::Agent),
             "prompt" => Some(Self::Model(Asked::Prompt)),
             "text-completion" => Some(Self::Model(Asked::Completion)),
+            "triples" => Some(Self::Triples),
+            "sparql" => Some(Self::Sparql),
             _ => missing(MISSING_IN_FLOWS, name),
         }
     }
@@ -89,6 +97,8 @@ impl Service {
             Self::Flow => flow::answer(gateway, call).await,
             Self::Iam => iam::answer(gateway, call).await,
             Self::Model(asked) => asked.answer(gateway, call).await,
+            Self::Triples => triples::answer(gateway, call).await,
+            Self::Sparql => sparql::answer(gateway, call).await,
             Self::Missing(name) => {
                 Err(Refusal::gateway(format!("the service `{name}` is not available on this server")))
             }
@@ -102,6 +112,8 @@ impl Service {
             Self::Agent => agent::stream(gateway, call, outbox).await,
             Self::Librarian => librarian::stream(gateway, call, outbox).await,
             Self::Model(asked) => asked.stream(gateway, call, outbox).await,
+            Self::Triples => triples::stream(gateway, call, outbox).await,
+            Self::Sparql => sparql::stream(gateway, call, outbox).await,
             Self::Collections | Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
                 Ok(outbox.last(&self.answer(gateway, call).await?).await?)
             }

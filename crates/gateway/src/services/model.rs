@@ -90,7 +90,7 @@ impl Asked {
             Self::Prompt => {
                 let id = members.required("id")?.to_owned();
                 let variables = variables(call)?;
-                Order::Prompt(PromptCall { scope, settings, id, variables, schema: None, labels: None })
+                Order::Prompt(PromptCall { scope, settings, id, variables, ..PromptCall::default() })
             }
             Self::Completion => {
                 let schema = members.object("schema")?.map(|schema| json!(schema));

@@ -140,9 +140,9 @@ async fn a_large_document_goes_up_in_chunks_and_comes_down_in_chunks() {
     about.as_object_mut().unwrap().remove("metadata");
     let begin = json!({"operation": "begin-upload", "workspace": "default", "document-metadata": about,
         "total-size": content.len(), "chunk-size": 3_145_728});
-    let begun = ask(&house, begin).await;
-    assert_eq!((&begun["chunk-size"], &begun["total-chunks"]), (&json!(3_145_728), &json!(3)));
-    let upload = begun["upload-id"].as_str().unwrap();
+    let upload = ask(&house, begin).await;
+    assert_eq!((&upload["chunk-size"], &upload["total-chunks"]), (&json!(3_145_728), &json!(3)));
+    let upload = upload["upload-id"].as_str().unwrap();
     for (index, chunk) in content.chunks(3_145_728).enumerate().skip(1) {
         let request = json!({"operation": "upload-chunk", "upload-id": upload, "chunk-index": index,
             "content": STANDARD.encode(chunk)});

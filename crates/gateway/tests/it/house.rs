@@ -12,8 +12,8 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::Workspace;
 use trellis_gateway::{Access, Founder, Gateway, Server};
 use trellis_orchestrator::contract::runs::Bench;
-use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal, MemoryLibrary};
-use trellis_orchestrator::ports::{BoxFuture, ConfigError, RealWorld};
+use trellis_orchestrator::memory::{MemoryConfig, MemoryGraph, MemoryJournal, MemoryLibrary};
+use trellis_orchestrator::ports::{BoxFuture, ConfigError, Graph, RealWorld};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
 pub(crate) struct House {
@@ -41,6 +41,15 @@ impl House {
     }
 
     pub(crate) async fn with(access: Access) -> Self {
+        Self::built(access, None).await
+    }
+
+    /// A server whose graph says what a test wants it to say.
+    pub(crate) async fn with_graph(graph: Arc<dyn Graph>) -> Self {
+        Self::built(Access::Open, Some(graph)).await
+    }
+
+    async fn built(access: Access, graph: Option<Arc<dyn Graph>>) -> Self {
         let world = Arc::new(RealWorld);
         let config = Arc::new(MemoryConfig::new(Arc::clone(&world) as _));
         let journal = Arc::new(MemoryJournal::default());
@@ -50,6 +59,7 @@ impl House {
         let (close, closing) = watch::channel(false);
         let gateway = Gateway {
             orchestrator: Arc::clone(&bench.orchestrator),
+            graph: graph.unwrap_or_else(|| Arc::new(MemoryGraph::new(Arc::clone(&journal) as _))),
             library: Arc::new(MemoryLibrary::new(journal, world)),
             access,
             founder: Arc::new(Bare(config)),

@@ -7,6 +7,7 @@ mod collections;
 mod dialogs;
 mod documents;
 mod doors;
+mod graph;
 mod house;
 mod models;
 mod services;

@@ -1,8 +1,9 @@
 //! Anthropic's messages. A schema becomes the input of a tool that the model must call; its input is the reply.
 
-use super::{json_of, wonder_at, words};
+use super::{arguments, json_of, wonder_at, words};
+use crate::functions::{CallPiece, Function};
 use crate::provider::ModelRequest;
-use crate::remote::{Dialect, Fault, Framing, Hold, Stop, Understood};
+use crate::remote::{Dialect, Fault, Framing, Hold, Said, Sampling, Stop, Understood};
 use serde_json::{Value, json};
 
 /// The tool that takes the reply.
@@ -10,9 +11,12 @@ const TOOL: &str = "reply";
 
 #[derive(Debug)]
 pub(crate) struct Anthropic {
-    /// The longest reply; this provider insists on one.
-    pub(crate) max_tokens: u32,
+    /// The longest reply, if it was set for this provider alone.
+    pub(crate) max_tokens: Option<u32>,
 }
+
+/// This provider insists on a limit.
+const USUAL_TOKENS: u32 = 8192;
 
 impl Dialect for Anthropic {
     const NAME: &'static str = "anthropic";
@@ -20,60 +24,70 @@ impl Dialect for Anthropic {
 
     fn body(&self, model: &str, request: &ModelRequest, hold: &Hold<'_>) -> Value {
         let messages = [json!({ "role": "user", "content": request.user })];
-        let mut body = json!({ "model": model, "max_tokens": self.max_tokens, "messages": messages, "stream": true });
+        let mut body = json!({ "model": model, "max_tokens": USUAL_TOKENS, "messages": messages, "stream": true });
         if !request.system.is_empty() {
             body["system"] = json!(request.system);
         }
         let description = "Takes the reply. Call it with the whole reply.";
-        let mut tool = match hold {
+        let reply = json!({ "type": "tool", "name": TOOL });
+        let (tools, choice) = match hold {
             Hold::Free => return body,
-            Hold::Guided(schema) => json!({ "name": TOOL, "description": description, "input_schema": schema }),
-            Hold::Strict(schema) => json!({ "name": TOOL, "description": description, "input_schema": schema }),
+            Hold::Guided(schema) => (vec![tool(TOOL, description, schema, false)], reply),
+            Hold::Strict(schema) => (vec![tool(TOOL, description, schema, true)], reply),
+            Hold::Functions { functions, strict } => {
+                let offered = |function: &Function| {
+                    let held = function.strict.as_ref().filter(|_| *strict);
+                    tool(&function.name, &function.description, held.unwrap_or(&function.schema), held.is_some())
+                };
+                let any = json!({ "type": "any", "disable_parallel_tool_use": true });
+                (functions.iter().map(offered).collect(), any)
+            }
         };
-        if let Hold::Strict(_) = hold {
-            tool["strict"] = json!(true);
-        }
-        body["tools"] = json!([tool]);
-        body["tool_choice"] = json!({ "type": "tool", "name": TOOL });
+        body["tools"] = json!(tools);
+        body["tool_choice"] = choice;
         body
+    }
+
+    fn sample(&self, body: &mut Value, sampling: &Sampling) {
+        let max_tokens = self.max_tokens.or(sampling.max_tokens);
+        super::sample(body, &Sampling { max_tokens, ..*sampling }, "max_tokens");
     }
 
     fn can_show(&self, schema: &Value) -> bool {
         schema["type"] == "object"
     }
 
-    fn read(&self, message: &str, understood: &mut Understood) -> Result<Option<String>, Fault> {
+    fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault> {
         let value = json_of(message)?;
         match value["type"].as_str().unwrap_or_default() {
             "message_start" => {
                 about(&value["message"], understood);
-                Ok(None)
+                Ok(Vec::new())
             }
-            "content_block_start" => Ok(block(&value["content_block"], understood)),
-            "content_block_delta" => Ok(piece(&value["delta"], understood)),
+            "content_block_start" => Ok(block(place(&value), &value["content_block"], understood)),
+            "content_block_delta" => Ok(piece(place(&value), &value["delta"], understood)),
             "message_delta" => {
                 count(&value["usage"], understood);
                 understood.stop = stop(&value["delta"]["stop_reason"]).or(understood.stop);
-                Ok(None)
+                Ok(Vec::new())
             }
             "message_stop" => {
                 understood.over = true;
-                Ok(None)
+                Ok(Vec::new())
             }
             "message" => {
                 about(&value, understood);
                 understood.stop = stop(&value["stop_reason"]);
                 understood.over = true;
-                let blocks = value["content"].as_array().into_iter().flatten();
-                let text: String = blocks.filter_map(|content| block(content, understood)).collect();
-                Ok((!text.is_empty()).then_some(text))
+                let blocks = value["content"].as_array().into_iter().flatten().zip(0..);
+                Ok(blocks.flat_map(|(content, place)| block(place, content, understood)).collect())
             }
             "error" => Err(Fault::reported(&value["error"])),
-            "ping" | "content_block_stop" => Ok(None),
+            "ping" | "content_block_stop" => Ok(Vec::new()),
             // New kinds of events may be added at any time.
             _ => {
                 wonder_at(&value, understood);
-                Ok(None)
+                Ok(Vec::new())
             }
         }
     }
@@ -93,29 +107,47 @@ fn count(usage: &Value, understood: &mut Understood) {
     understood.out_token = usage["output_tokens"].as_u64().or(understood.out_token);
 }
 
+/// Which block an event is about.
+fn place(event: &Value) -> u64 {
+    event["index"].as_u64().unwrap_or(0)
+}
+
+fn tool(name: &str, description: &str, schema: &Value, strict: bool) -> Value {
+    let mut tool = json!({ "name": name, "description": description, "input_schema": schema });
+    if strict {
+        tool["strict"] = json!(true);
+    }
+    tool
+}
+
 /// A whole block, or what is known of one at its start.
-fn block(block: &Value, understood: &mut Understood) -> Option<String> {
+fn block(place: u64, block: &Value, understood: &mut Understood) -> Vec<Said> {
     match block["type"].as_str().unwrap_or_default() {
         "text" => unheld(words(&block["text"]), understood),
         "tool_use" => {
-            block["input"].as_object().filter(|input| !input.is_empty()).map(|input| json!(input).to_string())
+            let input = block["input"].as_object().filter(|input| !input.is_empty());
+            let arguments = input.map(|_| arguments(&block["input"])).unwrap_or_default();
+            vec![Said::Call(CallPiece { place, id: None, name: words(&block["name"]), arguments })]
         }
         // Thoughts are not the reply.
-        _ => None,
+        _ => Vec::new(),
     }
 }
 
-fn piece(delta: &Value, understood: &mut Understood) -> Option<String> {
+fn piece(place: u64, delta: &Value, understood: &mut Understood) -> Vec<Said> {
     match delta["type"].as_str().unwrap_or_default() {
         "text_delta" => unheld(words(&delta["text"]), understood),
-        "input_json_delta" => words(&delta["partial_json"]),
-        _ => None,
+        "input_json_delta" => {
+            let arguments = words(&delta["partial_json"]).unwrap_or_default();
+            vec![Said::Call(CallPiece { place, arguments, ..CallPiece::default() })]
+        }
+        _ => Vec::new(),
     }
 }
 
-fn unheld(text: Option<String>, understood: &mut Understood) -> Option<String> {
+fn unheld(text: Option<String>, understood: &mut Understood) -> Vec<Said> {
     understood.unheld |= text.is_some();
-    text
+    text.map(Said::Text).into_iter().collect()
 }
 
 fn stop(reason: &Value) -> Option<Stop> {

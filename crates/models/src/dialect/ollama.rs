@@ -1,8 +1,9 @@
 //! Ollama's own chat: one JSON object per line.
 
-use super::{chat, json_of, wonder_at, words};
+use super::{arguments, chat, json_of, wonder_at, words};
+use crate::functions::CallPiece;
 use crate::provider::ModelRequest;
-use crate::remote::{Dialect, Fault, Framing, Hold, Stop, Understood};
+use crate::remote::{Dialect, Fault, Framing, Hold, Said, Sampling, Stop, Understood};
 use serde_json::{Value, json};
 
 #[derive(Debug)]
@@ -18,11 +19,25 @@ impl Dialect for Ollama {
             Hold::Free => {}
             Hold::Guided(schema) => body["format"] = (*schema).clone(),
             Hold::Strict(schema) => body["format"] = schema.clone(),
+            Hold::Functions { functions, strict } => body["tools"] = super::functions(functions, *strict),
         }
         body
     }
 
-    fn read(&self, message: &str, understood: &mut Understood) -> Result<Option<String>, Fault> {
+    /// It offers functions, and the model may still write what it likes.
+    fn holds_functions(&self) -> bool {
+        false
+    }
+
+    fn sample(&self, body: &mut Value, sampling: &Sampling) {
+        let mut options = json!({});
+        super::sample(&mut options, sampling, "num_predict");
+        if options.as_object().is_some_and(|options| !options.is_empty()) {
+            body["options"] = options;
+        }
+    }
+
+    fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault> {
         let value = json_of(message)?;
         if !value["error"].is_null() {
             return Err(Fault::reported(&value["error"]));
@@ -38,6 +53,13 @@ impl Dialect for Ollama {
             let length = value["done_reason"] == "length";
             understood.stop = Some(if length { Stop::Length } else { Stop::Finished });
         }
-        Ok(words(&value["message"]["content"]))
+        let message = &value["message"];
+        let calls = message["tool_calls"].as_array().into_iter().flatten().map(|call| {
+            understood.calls += 1;
+            let function = &call["function"];
+            let (name, arguments) = (words(&function["name"]), arguments(&function["arguments"]));
+            Said::Call(CallPiece { place: understood.calls, id: None, name, arguments })
+        });
+        Ok(words(&message["content"]).map(Said::Text).into_iter().chain(calls).collect())
     }
 }

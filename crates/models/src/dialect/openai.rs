@@ -1,9 +1,10 @@
 //! Chat completions as OpenAI defines them and many servers speak them. Fields that some of them leave out are not
 //! relied on, and a server that does not stream is understood as well.
 
-use super::{chat, json_of, wonder_at, words};
+use super::{arguments, chat, json_of, wonder_at, words};
+use crate::functions::{CallPiece, Functions};
 use crate::provider::ModelRequest;
-use crate::remote::{Dialect, Fault, Framing, Hold, Refusal, Stop, Understood};
+use crate::remote::{Dialect, Fault, Framing, Hold, Refusal, Said, Sampling, Stop, Understood};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,11 +14,27 @@ pub(crate) struct OpenAi {
     pub(crate) routed: bool,
     /// The server does not know how to count tokens of a stream.
     uncounted: AtomicBool,
+    /// The server does not know how to make sure that something is called, or only one thing at a time.
+    unforced: AtomicBool,
+    together: AtomicBool,
+    /// The server is OpenAI's own, which calls the limit of tokens by another name.
+    original: bool,
 }
 
 impl OpenAi {
     pub(crate) fn at(base: &str) -> Self {
-        Self { routed: base.contains("openrouter.ai"), ..Self::default() }
+        let (routed, original) = (base.contains("openrouter.ai"), base.contains("api.openai.com"));
+        Self { routed, original, ..Self::default() }
+    }
+
+    fn offer(&self, functions: &Functions, strict: bool, body: &mut Value) {
+        body["tools"] = super::functions(functions, strict);
+        if !self.unforced.load(Ordering::Relaxed) {
+            body["tool_choice"] = json!("required");
+        }
+        if !self.together.load(Ordering::Relaxed) {
+            body["parallel_tool_calls"] = json!(false);
+        }
     }
 }
 
@@ -30,23 +47,30 @@ impl Dialect for OpenAi {
         if !self.uncounted.load(Ordering::Relaxed) {
             body["stream_options"] = json!({ "include_usage": true });
         }
-        let (schema, strict) = match hold {
-            Hold::Free => return body,
-            Hold::Guided(schema) => (*schema, false),
-            Hold::Strict(schema) => (schema, true),
+        let format = |schema: &Value, strict: bool| {
+            let format = json!({ "name": name_of(&request.prompt), "schema": schema, "strict": strict });
+            json!({ "type": "json_schema", "json_schema": format })
         };
-        let format = json!({ "name": name_of(&request.prompt), "schema": schema, "strict": strict });
-        body["response_format"] = json!({ "type": "json_schema", "json_schema": format });
+        match hold {
+            Hold::Free => return body,
+            Hold::Guided(schema) => body["response_format"] = format(schema, false),
+            Hold::Strict(schema) => body["response_format"] = format(schema, true),
+            Hold::Functions { functions, strict } => self.offer(functions, *strict, &mut body),
+        }
         if self.routed {
             body["provider"] = json!({ "require_parameters": true });
         }
         body
     }
 
-    fn read(&self, message: &str, understood: &mut Understood) -> Result<Option<String>, Fault> {
+    fn sample(&self, body: &mut Value, sampling: &Sampling) {
+        super::sample(body, sampling, if self.original { "max_completion_tokens" } else { "max_tokens" });
+    }
+
+    fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault> {
         if message.trim() == "[DONE]" {
             understood.over = true;
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let value = json_of(message)?;
         if !value["error"].is_null() {
@@ -63,7 +87,7 @@ impl Dialect for OpenAi {
         understood.out_token = value["usage"]["completion_tokens"].as_u64().or(understood.out_token);
         let choices = value["choices"].as_array().map(Vec::as_slice).unwrap_or_default();
         let Some(choice) = choices.iter().find(|choice| choice["index"].as_u64().unwrap_or(0) == 0) else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
         understood.stop = stop(choice)?.or(understood.stop);
         let whole = &choice["message"];
@@ -71,14 +95,31 @@ impl Dialect for OpenAi {
         let said = if whole.is_object() { whole } else { &choice["delta"] };
         let refused = words(&said["refusal"]);
         understood.unheld |= refused.is_some();
-        let text = [content(&said["content"]), refused].into_iter().flatten().collect::<String>();
-        Ok((!text.is_empty()).then_some(text))
+        let texts = [content(&said["content"]), refused].into_iter().flatten().map(Said::Text);
+        Ok(texts.chain(calls(&said["tool_calls"]).map(Said::Call)).collect())
     }
 
     fn leave_out(&self, refusal: &Refusal) -> bool {
-        let counted = refusal.words.contains("stream_options") || refusal.words.contains("include_usage");
-        counted && !self.uncounted.swap(true, Ordering::Relaxed)
+        let news = |words: &[&str], known: &AtomicBool| {
+            words.iter().any(|word| refusal.words.contains(word)) && !known.swap(true, Ordering::Relaxed)
+        };
+        news(&["stream_options", "include_usage"], &self.uncounted)
+            || news(&["parallel_tool_calls"], &self.together)
+            || news(&["tool_choice"], &self.unforced)
     }
+}
+
+/// Pieces of calls, or whole ones.
+fn calls(calls: &Value) -> impl Iterator<Item = CallPiece> {
+    calls.as_array().into_iter().flatten().enumerate().map(|(place, call)| {
+        let function = &call["function"];
+        CallPiece {
+            place: call["index"].as_u64().unwrap_or(place as u64),
+            id: words(&call["id"]),
+            name: words(&function["name"]),
+            arguments: arguments(&function["arguments"]),
+        }
+    })
 }
 
 /// A text, or a list of parts that hold one.

@@ -1,20 +1,18 @@
 use super::*;
-use crate::remote::{Dialect, Hold, Refusal, Stop};
+use crate::functions::CallPiece;
+use crate::remote::{Dialect, Hold, Refusal, Said, Stop};
 use serde_json::Map;
-use trellis_domain::SessionId;
-use trellis_domain::config::PromptReply;
-use trellis_domain::record::Name;
-use trellis_orchestrator::ports::CallLabels;
+use trellis_domain::config::{ArgumentItem, OfferedTool, PromptReply};
 
 fn request(system: &str) -> ModelRequest {
-    let session = SessionId::new("s").unwrap();
     ModelRequest {
         system: system.to_owned(),
         user: "Why?".to_owned(),
         prompt: "my prompt".to_owned(),
         variables: Map::new(),
         expected: PromptReply::Text,
-        labels: Some(CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 }),
+        tools: None,
+        labels: None,
     }
 }
 
@@ -23,9 +21,13 @@ fn read(dialect: &impl Dialect, messages: &[Value]) -> (String, Understood) {
     let mut understood = Understood::default();
     let texts = messages.iter().map(|message| {
         let message = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
-        dialect.read(&message, &mut understood).unwrap().unwrap_or_default()
+        let said = dialect.read(&message, &mut understood).unwrap();
+        said.into_iter().map(|said| match said {
+            Said::Text(text) => text,
+            Said::Call(piece) => piece.arguments,
+        })
     });
-    let text = texts.collect();
+    let text = texts.flatten().collect();
     (text, understood)
 }
 
@@ -116,10 +118,13 @@ fn openai_errors_are_read() {
 
 #[test]
 fn anthropic_is_asked_in_its_words() {
-    let dialect = Anthropic { max_tokens: 77 };
+    let dialect = Anthropic { max_tokens: None };
     let schema = json!({ "type": "object" });
     let body = dialect.body("m", &request("Be kind."), &Hold::Strict(schema.clone()));
-    assert_eq!((&body["system"], &body["max_tokens"], &body["stream"]), (&json!("Be kind."), &json!(77), &json!(true)));
+    assert_eq!(
+        (&body["system"], &body["max_tokens"], &body["stream"]),
+        (&json!("Be kind."), &json!(8192), &json!(true))
+    );
     assert_eq!(body["tool_choice"], json!({ "type": "tool", "name": "reply" }));
     assert_eq!((&body["tools"][0]["input_schema"], &body["tools"][0]["strict"]), (&schema, &json!(true)));
     let body = dialect.body("m", &request(""), &Hold::Guided(&schema));
@@ -149,7 +154,8 @@ fn anthropic_streams_are_read() {
         delta(json!({ "type": "input_json_delta", "partial_json": "{\"a\":" })),
         delta(json!({ "type": "input_json_delta", "partial_json": "1}" })),
     ];
-    let (text, understood) = read(&Anthropic { max_tokens: 1 }, &[vec![start], tool.to_vec(), end.to_vec()].concat());
+    let (text, understood) =
+        read(&Anthropic { max_tokens: None }, &[vec![start], tool.to_vec(), end.to_vec()].concat());
     let expected = Understood {
         model: Some("claude-1".to_owned()),
         in_token: Some(13),
@@ -163,7 +169,7 @@ fn anthropic_streams_are_read() {
         delta(json!({ "type": "thinking_delta", "thinking": "hm" })),
         delta(json!({ "type": "text_delta", "text": "Moss" })),
     ];
-    let (text, understood) = read(&Anthropic { max_tokens: 1 }, &words);
+    let (text, understood) = read(&Anthropic { max_tokens: None }, &words);
     assert_eq!((text.as_str(), understood.unheld), ("Moss", true));
 }
 
@@ -173,10 +179,10 @@ fn anthropic_replies_and_errors_are_read() {
         "type": "message", "model": "c", "stop_reason": "max_tokens", "usage": { "input_tokens": 1, "output_tokens": 2 },
         "content": [{ "type": "thinking", "thinking": "hm" }, { "type": "tool_use", "input": { "a": 1 } }],
     });
-    let (text, understood) = read(&Anthropic { max_tokens: 1 }, &[whole]);
+    let (text, understood) = read(&Anthropic { max_tokens: None }, &[whole]);
     assert_eq!((text.as_str(), understood.stop, understood.unheld), ("{\"a\":1}", Some(Stop::Length), false));
     let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } });
-    assert_eq!(fault(&Anthropic { max_tokens: 1 }, &error.to_string()).words, "Overloaded");
+    assert_eq!(fault(&Anthropic { max_tokens: None }, &error.to_string()).words, "Overloaded");
 }
 
 #[test]
@@ -203,4 +209,121 @@ fn ollama_is_asked_and_read() {
     };
     assert_eq!((text.as_str(), understood), ("Moss", expected));
     assert_eq!(fault(&Ollama, r#"{"error": "out of memory"}"#).words, "out of memory");
+}
+
+fn two_functions() -> Functions {
+    let argument = |name: &str, kind: &str| ArgumentItem {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        description: String::new(),
+    };
+    let tool = |name: &str, arguments| OfferedTool { name: name.to_owned(), description: "d".to_owned(), arguments };
+    Functions::of(&[tool("web search", vec![argument("q", "string")]), tool("open", vec![argument("x", "object")])])
+}
+
+#[test]
+fn functions_are_offered_in_each_providers_words() {
+    let functions = two_functions();
+    let (strict, loose) = (
+        Hold::Functions { functions: &functions, strict: true },
+        Hold::Functions { functions: &functions, strict: false },
+    );
+    let openai = OpenAi::at("http://localhost/v1");
+    let body = openai.body("m", &request(""), &strict);
+    let [search, open, answer] = body["tools"].as_array().unwrap().as_slice() else { panic!("{body}") };
+    assert_eq!((&search["type"], &search["function"]["name"]), (&json!("function"), &json!("web_search")));
+    assert_eq!(search["function"]["parameters"]["required"], json!(["thought", "q"]));
+    assert_eq!((&search["function"]["strict"], &open["function"]["strict"]), (&json!(true), &Value::Null));
+    assert_eq!(answer["function"]["name"], "final_answer");
+    assert_eq!((&body["tool_choice"], &body["parallel_tool_calls"]), (&json!("required"), &json!(false)));
+    assert!(openai.body("m", &request(""), &loose)["tools"][0]["function"]["strict"].is_null());
+    let anthropic = Anthropic { max_tokens: None };
+    let body = anthropic.body("m", &request(""), &strict);
+    let [search, open, _] = body["tools"].as_array().unwrap().as_slice() else { panic!("{body}") };
+    assert_eq!(
+        (&search["name"], &search["strict"], &open["strict"]),
+        (&json!("web_search"), &json!(true), &Value::Null)
+    );
+    assert_eq!(search["input_schema"]["properties"]["q"]["type"], "string");
+    assert_eq!(body["tool_choice"], json!({ "type": "any", "disable_parallel_tool_use": true }));
+    let body = Ollama.body("m", &request(""), &loose);
+    assert_eq!(body["tools"][0]["function"]["name"], "web_search");
+    assert!(!Ollama.holds_functions() && openai.holds_functions() && anthropic.holds_functions());
+}
+
+#[test]
+fn what_forces_a_call_is_left_out_once_it_is_refused() {
+    let (dialect, functions) = (OpenAi::default(), two_functions());
+    let refusal = |words: &str| Refusal { status: Some(400), words: words.to_owned() };
+    assert!(dialect.leave_out(&refusal("Unsupported parameter: parallel_tool_calls")));
+    assert!(dialect.leave_out(&refusal("tool_choice must be auto")));
+    assert!(!dialect.leave_out(&refusal("tool_choice must be auto")));
+    let body = dialect.body("m", &request(""), &Hold::Functions { functions: &functions, strict: false });
+    assert!(body["tool_choice"].is_null() && body["parallel_tool_calls"].is_null() && body["tools"].is_array());
+}
+
+#[test]
+fn only_what_is_set_is_said_about_how_words_are_drawn() {
+    let set = Sampling { temperature: Some(0.5), top_p: Some(0.9), max_tokens: Some(300) };
+    let sampled = |dialect: &dyn Fn(&mut Value, &Sampling), sampling: &Sampling| {
+        let mut body = json!({});
+        dialect(&mut body, sampling);
+        body
+    };
+    let original = OpenAi::at("https://api.openai.com/v1");
+    let other = OpenAi::at("http://localhost/v1");
+    let anthropic = Anthropic { max_tokens: Some(77) };
+    let nothing = Sampling::default();
+    assert_eq!(sampled(&|body, set| original.sample(body, set), &nothing), json!({}));
+    assert_eq!(sampled(&|body, set| Ollama.sample(body, set), &nothing), json!({}));
+    let limit = |name: &str, most: u32| json!({ "temperature": 0.5, "top_p": 0.9, name: most });
+    assert_eq!(sampled(&|body, set| original.sample(body, set), &set), limit("max_completion_tokens", 300));
+    assert_eq!(sampled(&|body, set| other.sample(body, set), &set), limit("max_tokens", 300));
+    assert_eq!(sampled(&|body, set| anthropic.sample(body, set), &set), limit("max_tokens", 77));
+    assert_eq!(sampled(&|body, set| Ollama.sample(body, set), &set), json!({ "options": limit("num_predict", 300) }));
+}
+
+/// The pieces of calls that a message brings.
+fn pieces(dialect: &impl Dialect, message: &Value) -> Vec<CallPiece> {
+    let said = dialect.read(&message.to_string(), &mut Understood::default()).unwrap();
+    said.into_iter()
+        .map(|said| match said {
+            Said::Call(piece) => piece,
+            Said::Text(text) => panic!("{text}"),
+        })
+        .collect()
+}
+
+#[test]
+fn calls_are_read_in_each_providers_words() {
+    let piece = |place, id: Option<&str>, name: Option<&str>, arguments: &str| CallPiece {
+        place,
+        id: id.map(str::to_owned),
+        name: name.map(str::to_owned),
+        arguments: arguments.to_owned(),
+    };
+    let openai = OpenAi::default();
+    let calls = json!([
+        { "index": 0, "id": "a", "function": { "name": "f", "arguments": "{\"q" } },
+        { "index": 1, "id": "b", "function": { "name": "g", "arguments": "" } },
+    ]);
+    let delta = json!({ "id": "c", "choices": [{ "index": 0, "delta": { "content": null, "tool_calls": calls } }] });
+    let expected = [piece(0, Some("a"), Some("f"), "{\"q"), piece(1, Some("b"), Some("g"), "")];
+    assert_eq!(pieces(&openai, &delta), expected);
+    let message = json!({ "tool_calls": [{ "id": "a", "function": { "name": "f", "arguments": "{}" } }] });
+    let whole = json!({ "id": "c", "choices": [{ "message": message, "finish_reason": "tool_calls" }] });
+    assert_eq!(pieces(&openai, &whole), [piece(0, Some("a"), Some("f"), "{}")]);
+    let anthropic = Anthropic { max_tokens: None };
+    let block = json!({ "type": "tool_use", "id": "t", "name": "f", "input": {} });
+    let start = json!({ "type": "content_block_start", "index": 1, "content_block": block });
+    assert_eq!(pieces(&anthropic, &start), [piece(1, None, Some("f"), "")]);
+    let delta = json!({ "type": "input_json_delta", "partial_json": "{\"q" });
+    let delta = json!({ "type": "content_block_delta", "index": 1, "delta": delta });
+    assert_eq!(pieces(&anthropic, &delta), [piece(1, None, None, "{\"q")]);
+    let call = json!({ "function": { "name": "f", "arguments": { "q": 1 } } });
+    let line = json!({ "message": { "content": "", "tool_calls": [call, call] }, "done": false });
+    assert_eq!(
+        pieces(&Ollama, &line),
+        [piece(1, None, Some("f"), "{\"q\":1}"), piece(2, None, Some("f"), "{\"q\":1}")]
+    );
 }

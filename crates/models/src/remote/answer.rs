@@ -5,7 +5,6 @@ use super::lines::{Brought, Framing, LONGEST_LINE, LineError, Lines, Messages};
 use crate::provider::ProviderError;
 use reqwest::Response;
 use std::time::Duration;
-use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
 /// An answer that arrives.
@@ -14,20 +13,12 @@ pub(crate) struct Answer<'e> {
     response: Response,
     lines: Lines,
     ended: bool,
-    /// Held until everything is read, or nobody wants to read on.
-    _permit: SemaphorePermit<'e>,
 }
 
 impl<'e> Answer<'e> {
     /// What has come so far is in the lines.
-    pub(super) fn new(
-        endpoint: &'e Endpoint,
-        response: Response,
-        lines: Lines,
-        ended: bool,
-        permit: SemaphorePermit<'e>,
-    ) -> Self {
-        Self { endpoint, response, lines, ended, _permit: permit }
+    pub(super) fn new(endpoint: &'e Endpoint, response: Response, lines: Lines, ended: bool) -> Self {
+        Self { endpoint, response, lines, ended }
     }
 
     pub(crate) fn messages(self, framing: Framing) -> AnswerMessages<'e> {

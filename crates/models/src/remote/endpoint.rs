@@ -8,26 +8,41 @@ use crate::provider::{ModelRequest, ProviderError};
 use crate::secret::Secret;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
-use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use trellis_orchestrator::ports::World;
 
 /// How much of an error's body is read.
 const LONGEST_ERROR: usize = 64 << 10;
 
-/// How long a provider is waited for, and how many calls it gets at a time. A call as a whole is bounded by whoever
-/// makes it: dropping its future ends it.
-#[derive(Debug, Clone)]
+/// How providers are called: how long they are waited for, how many calls they get at a time, what they are told
+/// besides the texts, and what is kept of it. Dropping a call's future ends it at once.
+#[derive(Debug, Clone, PartialEq)]
 pub struct CallSettings {
     pub connect_timeout: Duration,
     /// From the request to the first sign of a reply.
     pub first_token_timeout: Duration,
     /// Silence in the middle of a reply. A keep-alive counts as a sign of life.
     pub between_tokens_timeout: Duration,
+    /// From the request to the end of the reply.
+    pub total_timeout: Duration,
+    /// Calls at a time, of all models of a provider together.
     pub concurrency: usize,
+    pub sampling: Sampling,
+    /// Keeps what was sent, without keys, with the record of each call.
+    pub keep_requests: bool,
+    /// Offers tools as functions. A model that refuses them is asked in text.
+    pub native_tools: bool,
+}
+
+/// How a model draws its words. What is not set is left to the provider.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Sampling {
+    pub temperature: Option<f64>,
+    pub top_p: Option<f64>,
+    /// The longest reply.
+    pub max_tokens: Option<u32>,
 }
 
 impl Default for CallSettings {
@@ -36,7 +51,11 @@ impl Default for CallSettings {
             connect_timeout: Duration::from_secs(10),
             first_token_timeout: Duration::from_mins(1),
             between_tokens_timeout: Duration::from_mins(1),
+            total_timeout: Duration::from_mins(10),
             concurrency: 64,
+            sampling: Sampling::default(),
+            keep_requests: false,
+            native_tools: true,
         }
     }
 }
@@ -78,7 +97,6 @@ pub(crate) struct Endpoint {
     shown: String,
     secrets: Vec<Secret>,
     pub(super) settings: CallSettings,
-    permits: Semaphore,
     world: Arc<dyn World>,
 }
 
@@ -105,14 +123,12 @@ impl Endpoint {
             secrets.push(secret);
         }
         let client = client(&url, always, settings.connect_timeout)?;
-        let permits = Semaphore::new(settings.concurrency.clamp(1, Semaphore::MAX_PERMITS));
-        Ok(Self { name, client, url, shown, secrets, settings, permits, world })
+        Ok(Self { name, client, url, shown, secrets, settings, world })
     }
 
     /// Sends a request and waits for the beginning of its answer.
-    pub(crate) async fn post(&self, request: &ModelRequest, body: &Value) -> Result<Answer<'_>, Failure> {
-        let permit = self.permits.acquire().await.map_err(|error| self.transient(&error.to_string()))?;
-        let send = self.client.post(self.url.clone()).headers(labels(request)).body(body.to_string()).send();
+    pub(crate) async fn post(&self, request: &ModelRequest, body: String) -> Result<Answer<'_>, Failure> {
+        let send = self.client.post(self.url.clone()).headers(labels(request)).body(body).send();
         let opened = async {
             let mut response = send.await.map_err(|error| self.lost(error))?;
             if !response.status().is_success() {
@@ -127,13 +143,22 @@ impl Endpoint {
         let patience = self.settings.first_token_timeout;
         let opened = timeout(patience, opened).await;
         let (response, lines, ended) = opened.map_err(|_| self.silent(patience))??;
-        Ok(Answer::new(self, response, lines, ended, permit))
+        Ok(Answer::new(self, response, lines, ended))
+    }
+
+    /// Where requests go, without anything that is nobody's business.
+    pub(crate) fn address(&self) -> &str {
+        &self.shown
+    }
+
+    /// The text without keys.
+    pub(crate) fn redacted(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
     /// Words about this provider, on one line and without its key.
     pub(crate) fn words(&self, text: &str) -> String {
-        let text = self.secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text));
-        failure::tidy(&text)
+        failure::tidy(&self.redacted(text))
     }
 
     pub(crate) fn transient(&self, what: &str) -> ProviderError {

@@ -37,7 +37,7 @@ fn what_passes_is_asked_again() {
             assert_eq!(retry_after, Some(Duration::from_secs(3)));
             true
         }
-        ProviderError::Permanent { .. } => false,
+        ProviderError::Permanent { .. } | ProviderError::ToolsRefused { .. } => false,
     };
     for status in [408, 409, 425, 429, 500, 502, 503, 504, 520, 529] {
         assert!(passes(status, ""), "{status}");

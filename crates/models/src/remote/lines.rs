@@ -4,14 +4,14 @@
 pub(super) const LONGEST_LINE: usize = 8 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LineError {
+pub(crate) enum LineError {
     TooLong,
     NotUtf8,
 }
 
 /// Cuts a stream of bytes into lines. Characters may be split anywhere between the pieces.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     buffer: Vec<u8>,
     /// Where the first line that is not yet given begins.
     start: usize,
@@ -20,7 +20,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.start > 0 {
             self.buffer.drain(..self.start);
             self.searched -= self.start;
@@ -30,7 +30,7 @@ impl Lines {
     }
 
     /// The next whole line without its end.
-    pub(super) fn next(&mut self) -> Option<Result<String, LineError>> {
+    pub(crate) fn next(&mut self) -> Option<Result<String, LineError>> {
         let Some(place) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') else {
             self.searched = self.buffer.len();
             return (self.waiting() > LONGEST_LINE).then_some(Err(LineError::TooLong));
@@ -43,14 +43,14 @@ impl Lines {
     }
 
     /// What is left when the stream has ended: everything that was not given as a line.
-    pub(super) fn rest(&mut self) -> Option<Result<String, LineError>> {
+    pub(crate) fn rest(&mut self) -> Option<Result<String, LineError>> {
         let rest = self.buffer.split_off(self.start);
         *self = Self::default();
         (!rest.is_empty()).then(|| text(&rest))
     }
 
     /// How many bytes are held that were not given yet.
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.buffer.len() - self.start
     }
 }
@@ -74,7 +74,7 @@ pub(crate) enum Framing {
 
 /// What a line brings.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Brought {
+pub(crate) enum Brought {
     Nothing,
     Message(String),
     /// The stream is one JSON document, which begins with this line: the server does not stream.
@@ -83,7 +83,7 @@ pub(super) enum Brought {
 
 /// Puts messages together from lines.
 #[derive(Debug)]
-pub(super) struct Messages {
+pub(crate) struct Messages {
     framing: Framing,
     begun: bool,
     data: String,
@@ -92,11 +92,11 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    pub(super) fn new(framing: Framing) -> Self {
+    pub(crate) fn new(framing: Framing) -> Self {
         Self { framing, begun: false, data: String::new(), strange: None }
     }
 
-    pub(super) fn line(&mut self, line: String) -> Result<Brought, LineError> {
+    pub(crate) fn line(&mut self, line: String) -> Result<Brought, LineError> {
         let line = if self.begun { line } else { line.trim_start_matches('\u{feff}').to_owned() };
         let blank = line.trim().is_empty();
         let first = !self.begun;
@@ -113,7 +113,7 @@ impl Messages {
     }
 
     /// What is left when the stream has ended.
-    pub(super) fn end(&mut self) -> Brought {
+    pub(crate) fn end(&mut self) -> Brought {
         self.take()
     }
 

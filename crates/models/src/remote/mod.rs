@@ -4,30 +4,36 @@ mod answer;
 mod connection;
 mod endpoint;
 mod failure;
+mod heard;
 mod lines;
 mod memory;
+mod sent;
 
 pub use connection::{address, cause, client};
-pub use endpoint::{CallSettings, EndpointError};
+pub use endpoint::{CallSettings, EndpointError, Sampling};
 pub(crate) use endpoint::{Door, Endpoint, Key};
 pub(crate) use failure::{Fault, Refusal};
 pub(crate) use lines::Framing;
+#[cfg(test)]
+pub(crate) use lines::{Brought, Lines, Messages};
 
-use crate::provider::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
+use crate::functions::{CallPiece, Functions};
+use crate::provider::{ModelReply, ModelRequest, OnText, Permit, Provider, ProviderError};
 use crate::strict::strict;
 use answer::AnswerMessages;
 use failure::{Failure, is_about_the_schema};
+use heard::Heard;
 use memory::Memory;
 use serde_json::Value;
-use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use trellis_domain::config::PromptReply;
 use trellis_orchestrator::ports::BoxFuture;
 
 /// How long a server that has said why the model stopped is waited for: counts of tokens come last.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// The largest piece that a listener gets at once, so that what it stops is not much longer than it wanted.
-const LARGEST_PIECE: usize = 4 << 10;
 
 /// How a reply is held to its schema.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +44,8 @@ pub(crate) enum Hold<'s> {
     Guided(&'s Value),
     /// The provider can write nothing else. This is the strict form of the schema.
     Strict(Value),
+    /// The model has to call one of these; if strict, nothing but what their schemas allow.
+    Functions { functions: &'s Functions, strict: bool },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,8 +59,8 @@ impl Hold<'_> {
     fn strength(&self) -> Strength {
         match self {
             Self::Free => Strength::Free,
-            Self::Guided(_) => Strength::Guided,
-            Self::Strict(_) => Strength::Strict,
+            Self::Guided(_) | Self::Functions { strict: false, .. } => Strength::Guided,
+            Self::Strict(_) | Self::Functions { strict: true, .. } => Strength::Strict,
         }
     }
 }
@@ -65,6 +73,13 @@ pub(crate) enum Stop {
     Length,
     /// Somebody thought that this must not be said.
     Withheld,
+}
+
+/// What a message brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Said {
+    Text(String),
+    Call(CallPiece),
 }
 
 /// What a dialect has understood so far, besides the text.
@@ -80,6 +95,8 @@ pub(crate) struct Understood {
     pub(crate) unheld: bool,
     /// The first message that is none of those the dialect knows.
     pub(crate) strange: Option<String>,
+    /// Calls that came whole, for providers that do not number them.
+    pub(crate) calls: u64,
 }
 
 /// How a provider wants to be asked, and how its replies are to be understood. Without IO.
@@ -89,8 +106,16 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
 
     fn body(&self, model: &str, request: &ModelRequest, hold: &Hold<'_>) -> Value;
 
-    /// The text that a message brings, if any.
-    fn read(&self, message: &str, understood: &mut Understood) -> Result<Option<String>, Fault>;
+    /// Says how words are to be drawn, where that is set.
+    fn sample(&self, body: &mut Value, sampling: &Sampling);
+
+    /// What a message brings, in its order.
+    fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault>;
+
+    /// Whether functions can be enforced, and not only offered.
+    fn holds_functions(&self) -> bool {
+        true
+    }
 
     /// Whether a schema can be shown to the provider at all.
     fn can_show(&self, _schema: &Value) -> bool {
@@ -109,23 +134,30 @@ pub(crate) struct Remote<D> {
     dialect: D,
     endpoint: Endpoint,
     model: String,
-    memory: Memory,
+    room: Arc<Semaphore>,
+    /// Forms of schemas that it takes, and forms of functions.
+    schemas: Memory,
+    functions: Memory,
 }
 
 impl<D: Dialect> Remote<D> {
-    pub(crate) fn new(dialect: D, endpoint: Endpoint, model: String) -> Self {
-        Self { dialect, endpoint, model, memory: Memory::default() }
+    /// At most so many calls are made at a time as there is room for.
+    pub(crate) fn new(dialect: D, endpoint: Endpoint, model: String, room: Arc<Semaphore>) -> Self {
+        let (schemas, functions) = (Memory::default(), Memory::default());
+        Self { dialect, endpoint, model, room, schemas, functions }
     }
 
     /// Asks under the strongest hold that the provider takes. Being refused costs nothing but time, so it is not an
     /// attempt: only the form that is taken is.
     async fn ask(&self, request: &ModelRequest, on_text: &mut OnText<'_>) -> Result<ModelReply, ProviderError> {
-        let mut hold = self.hold(request, self.memory.strongest(&request.prompt));
+        let functions = request.tools.as_deref().map(Functions::of);
+        let memory = if functions.is_some() { &self.functions } else { &self.schemas };
+        let mut hold = self.hold(request, functions.as_ref(), memory.strongest(&request.prompt));
         let mut refused = None;
         loop {
             let failure = match self.attempt(request, &hold, on_text).await {
                 Ok(reply) => {
-                    self.memory.learn(&request.prompt, refused, hold.strength());
+                    memory.learn(&request.prompt, refused, hold.strength());
                     return Ok(reply);
                 }
                 Err(failure) => failure,
@@ -135,10 +167,16 @@ impl<D: Dialect> Remote<D> {
                 Some(refusal) if is_about_the_schema(refusal) && hold != Hold::Free => {
                     let words = self.endpoint.words(&refusal.words);
                     tracing::warn!(provider = D::NAME, model = self.model, prompt = request.prompt, %words,
-                        "the provider does not take the schema of a reply in this form");
-                    refused.get_or_insert(hold.strength());
+                        "the provider does not take a schema or a function in this form");
+                    let first = *refused.get_or_insert(hold.strength());
                     hold = match hold {
-                        Hold::Strict(_) => self.hold(request, Strength::Guided),
+                        Hold::Functions { strict: false, .. } => {
+                            memory.learn(&request.prompt, Some(first), Strength::Free);
+                            return Err(ProviderError::ToolsRefused { reason: failure.error.to_string() });
+                        }
+                        Hold::Strict(_) | Hold::Functions { strict: true, .. } => {
+                            self.hold(request, functions.as_ref(), Strength::Guided)
+                        }
                         Hold::Guided(_) | Hold::Free => Hold::Free,
                     };
                 }
@@ -147,7 +185,11 @@ impl<D: Dialect> Remote<D> {
         }
     }
 
-    fn hold<'r>(&self, request: &'r ModelRequest, strongest: Strength) -> Hold<'r> {
+    fn hold<'r>(&self, request: &'r ModelRequest, functions: Option<&'r Functions>, strongest: Strength) -> Hold<'r> {
+        if let Some(functions) = functions {
+            let strict = strongest == Strength::Strict && self.dialect.holds_functions();
+            return Hold::Functions { functions, strict };
+        }
         let schema = match &request.expected {
             PromptReply::Json { schema } => schema.as_ref(),
             // A schema holds each line and not the whole.
@@ -167,10 +209,14 @@ impl<D: Dialect> Remote<D> {
         hold: &Hold<'_>,
         on_text: &mut OnText<'_>,
     ) -> Result<ModelReply, Failure> {
-        let body = self.dialect.body(&self.model, request, hold);
-        let mut messages = self.endpoint.post(request, &body).await?.messages(D::FRAMING);
-        let mut heard = Heard { text: String::new(), on_text, enough: false };
+        let mut body = self.dialect.body(&self.model, request, hold);
+        self.dialect.sample(&mut body, &self.endpoint.settings.sampling);
+        let (bytes, sent) = sent::sealed(&body, &self.endpoint);
+        drop(body);
+        let mut messages = self.endpoint.post(request, bytes).await?.messages(D::FRAMING);
+        let mut heard = Heard::new(on_text, hold);
         let understood = self.listen(&mut messages, &mut heard).await?;
+        let told = heard.finish();
         let Heard { text, enough, .. } = heard;
         if !enough {
             self.check(&text, &understood, &messages)?;
@@ -178,20 +224,27 @@ impl<D: Dialect> Remote<D> {
         let model = understood.model.filter(|model| !model.trim().is_empty());
         let model = model.map_or_else(|| self.model.clone(), |model| self.endpoint.words(&model));
         let finished = understood.stop.is_none_or(|stop| stop == Stop::Finished);
+        let held = match hold {
+            Hold::Functions { functions, strict } => *strict && functions.can_be_held() && told.kept,
+            Hold::Strict(_) => !understood.unheld,
+            Hold::Guided(_) | Hold::Free => false,
+        };
         Ok(ModelReply {
             text,
             model: format!("{}/{model}", D::NAME),
             in_token: understood.in_token,
             out_token: understood.out_token,
-            enforced: hold.strength() == Strength::Strict && finished && !enough && !understood.unheld,
+            enforced: held && finished && !enough,
             cut_short: understood.stop == Some(Stop::Length),
+            sent: Some(sent),
+            mended: told.mended,
         })
     }
 
     async fn listen(
         &self,
         messages: &mut AnswerMessages<'_>,
-        heard: &mut Heard<'_, '_>,
+        heard: &mut Heard<'_, '_, '_>,
     ) -> Result<Understood, Failure> {
         let mut understood = Understood::default();
         while !understood.over {
@@ -203,10 +256,15 @@ impl<D: Dialect> Remote<D> {
                 Err(error) => return Err(error.into()),
             };
             let Some(message) = message else { break };
-            let text = self.dialect.read(&message, &mut understood);
-            let text = text.map_err(|fault| self.failure(fault, heard.text.is_empty()))?;
-            if text.is_some_and(|text| heard.hear(&text).is_break()) {
-                break;
+            let said = self.dialect.read(&message, &mut understood);
+            let said = said.map_err(|fault| self.failure(fault, heard.has_heard_nothing()))?;
+            for said in said {
+                if heard.take(said).is_break() {
+                    return Ok(understood);
+                }
+            }
+            if heard.goes_on_and_on() {
+                return Err(self.endpoint.permanent("made a call that does not end").into());
             }
         }
         Ok(understood)
@@ -241,34 +299,26 @@ impl<D: Dialect> Provider for Remote<D> {
         format!("{}/{}", D::NAME, self.model)
     }
 
+    fn takes_tools(&self, prompt: &str) -> bool {
+        self.endpoint.settings.native_tools && self.functions.strongest(prompt) > Strength::Free
+    }
+
+    fn admit(&self) -> BoxFuture<'_, Permit> {
+        Box::pin(Permit::of(Arc::clone(&self.room)))
+    }
+
     fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,
         on_text: &'a mut OnText<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
-        Box::pin(self.ask(request, on_text))
-    }
-}
-
-/// The text so far, and who listens to it.
-struct Heard<'a, 's> {
-    text: String,
-    on_text: &'a mut OnText<'s>,
-    enough: bool,
-}
-
-impl Heard<'_, '_> {
-    fn hear(&mut self, text: &str) -> ControlFlow<()> {
-        let mut rest = text;
-        while !rest.is_empty() {
-            let (piece, after) = rest.split_at(rest.floor_char_boundary(LARGEST_PIECE));
-            rest = after;
-            self.text.push_str(piece);
-            if (self.on_text)(piece).is_break() {
-                self.enough = true;
-                return ControlFlow::Break(());
-            }
-        }
-        ControlFlow::Continue(())
+        Box::pin(async move {
+            let patience = self.endpoint.settings.total_timeout;
+            let late = |_| {
+                let what = format!("was not done after {} s", patience.as_secs_f32());
+                Err(self.endpoint.permanent(&what))
+            };
+            timeout(patience, self.ask(request, on_text)).await.unwrap_or_else(late)
+        })
     }
 }

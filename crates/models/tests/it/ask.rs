@@ -54,11 +54,13 @@ pub(crate) fn request(expected: PromptReply) -> ModelRequest {
         prompt: "pattern-select".to_owned(),
         variables: Map::new(),
         expected,
+        tools: None,
         labels: Some(CallLabels {
             run: SessionId::new("run-1").unwrap(),
             session: SessionId::new("session-2").unwrap(),
             step: Name::iteration(3),
             attempt: 1,
+            task_type: String::new(),
         }),
     }
 }
@@ -81,6 +83,7 @@ pub(crate) async fn ask(
     request: &ModelRequest,
 ) -> (Result<ModelReply, ProviderError>, Vec<String>) {
     let mut pieces = Vec::new();
+    let _permit = provider.admit().await;
     let result = provider
         .complete(request, &mut |text| {
             pieces.push(text.to_owned());

@@ -6,13 +6,12 @@ use crate::stub::{Act, Script, Stub, answer, stream};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use trellis_domain::Scope;
 use trellis_domain::config::{Settings, StoredItem};
-use trellis_domain::record::Name;
-use trellis_domain::{Scope, SessionId};
 use trellis_models::{Models, Rehearsal, TemplatePrompter};
 use trellis_orchestrator::contract::prompter;
 use trellis_orchestrator::ports::{
-    CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, RealWorld, ReplyContent, ReplySink,
+    Completion, PromptCall, PromptError, PromptReply, Prompter, RealWorld, ReplyContent, ReplySink,
 };
 
 fn settings() -> Arc<Settings> {
@@ -43,14 +42,12 @@ impl ReplySink for Heard {
 }
 
 async fn ask(prompter: &TemplatePrompter) -> (Result<PromptReply, PromptError>, Heard) {
-    let session = SessionId::new("s").unwrap();
     let call = PromptCall {
         scope: Scope::default(),
         settings: settings(),
         id: "question".to_owned(),
         variables: json!({ "question": "Why is moss green?" }).as_object().cloned().unwrap(),
-        schema: None,
-        labels: Some(CallLabels { run: session.clone(), session, step: Name::iteration(1), attempt: 1 }),
+        ..PromptCall::default()
     };
     let mut heard = Heard::default();
     (prompter.ask(call, &mut heard).await, heard)

@@ -2,11 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod ask;
+mod chosen;
 mod contract;
 mod fallback;
+mod kept;
+mod patience;
 mod replies;
 mod run;
 mod schemas;
 mod speech;
 mod stub;
+mod tools;
 mod trouble;

@@ -23,9 +23,9 @@ async fn a_reply_arrives_in_pieces_and_is_counted() {
             model: format!("{name}/m-2026"),
             in_token: Some(11),
             out_token: Some(4),
-            enforced: false,
-            cut_short: false,
+            ..ModelReply::default()
         };
+        let reply = reply.map(|reply| ModelReply { sent: None, ..reply });
         assert_eq!(reply, Ok(expected));
     }
 }

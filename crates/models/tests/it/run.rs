@@ -10,9 +10,9 @@ use trellis_domain::config::StoredItem;
 use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::record::{Body, Name, Reading, Record};
+use trellis_domain::record::{Body, Name, Reading, Record, ReplyFormat};
 use trellis_domain::{RequestId, Scope, Workspace};
-use trellis_models::TemplatePrompter;
+use trellis_models::{CallSettings, Provider, TemplatePrompter};
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::hub::{Hub, Item};
@@ -89,10 +89,13 @@ fn openai(seen: &Seen) -> Script {
 
 /// The records of a run under this pattern; the router chooses one if it is empty.
 async fn run(stub: &Stub, pattern: &str) -> Vec<Arc<Record>> {
+    run_with(provider("openai", &stub.base, patient()), pattern).await
+}
+
+async fn run_with(model: Arc<dyn Provider>, pattern: &str) -> Vec<Arc<Record>> {
     let world: Arc<dyn World> = Arc::new(RealWorld);
     let config = Arc::new(MemoryConfig::new(Arc::clone(&world)));
     config.put(&Workspace::default(), items()).await.unwrap();
-    let model = provider("openai", &stub.base, patient());
     let ports = Ports {
         journal: Arc::new(MemoryJournal::default()),
         queue: Arc::new(FairQueue::new(Arc::clone(&world))),
@@ -243,4 +246,90 @@ async fn a_reply_that_was_cut_off_is_not_acted_upon() {
     let reason = "the reply was cut off at the model's limit of tokens; be brief".to_owned();
     assert_eq!(replied.reading, Reading::Unreadable { reason });
     assert_eq!(answer_of(&records), "Because of chlorophyll.");
+}
+
+/// What a model decides, whichever way it says it.
+fn decided(seen: &Seen) -> Script {
+    let (function, arguments) = match seen.headers["x-trellis-step"].as_str() {
+        "i1" => ("search", json!({ "thought": "Look it up.\nNow.", "question": "moss" })),
+        "i2" => ("telepathy", json!({ "thought": "Or so.", "to": "moss" })),
+        "i3" => ("search", json!("moss")),
+        _ => ("final_answer", json!({ "thought": "Enough.", "answer": "Because of\n\nchlorophyll." })),
+    };
+    let thought = arguments["thought"].as_str().map(|thought| format!("Thought: {thought}\n")).unwrap_or_default();
+    if seen.body["tools"].is_array() {
+        let arguments = arguments.to_string();
+        let (first, second) = arguments.split_at(arguments.len() / 2);
+        return stream(speech::call("openai", function, &[first, second]));
+    }
+    let mut members = arguments.clone();
+    let rest = members.as_object_mut().map_or_else(
+        || arguments.to_string(),
+        |members| {
+            members.remove("thought");
+            json!(members).to_string()
+        },
+    );
+    let text = match arguments["answer"].as_str() {
+        Some(answer) => format!("{thought}Final Answer: {answer}"),
+        None => format!("{thought}Action: {function}\nArgs: {rest}"),
+    };
+    stream(speech::reply("openai", &[&text]))
+}
+
+/// What a run's records say, without what differs by nature: times, bytes sent, and how a choice was held.
+fn story(records: &[Arc<Record>]) -> Vec<String> {
+    let told = records.iter().map(|record| {
+        let body = match &record.body {
+            Body::Replied(replied) => {
+                let chosen: Vec<_> =
+                    replied.decision.iter().map(|decision| (&decision.options, &decision.chosen)).collect();
+                let thought = replied.thought.as_ref().map(|thought| thought.text().to_owned());
+                format!("{thought:?} {:?} {chosen:?}", replied.reading)
+            }
+            Body::Observed(observed) => format!("{:?} {:?}", observed.result, observed.error),
+            Body::Ended(ended) => format!("{:?} {:?}", ended.reason, ended.answer),
+            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) => String::new(),
+        };
+        format!("{} {body}", record.header.name)
+    });
+    told.collect()
+}
+
+fn formats(records: &[Arc<Record>]) -> Vec<Option<ReplyFormat>> {
+    records.iter().filter_map(|record| Some(record.body.as_replied()?.prompt.format)).collect()
+}
+
+#[tokio::test]
+async fn a_run_with_functions_and_one_in_text_tell_the_same_story() {
+    let stub = Stub::start(|_, seen| decided(seen)).await;
+    let native = run_with(provider("openai", &stub.base, patient()), "react").await;
+    let settings = CallSettings { native_tools: false, ..patient() };
+    let text = run_with(provider("openai", &stub.base, settings), "react").await;
+    assert_eq!(story(&native), story(&text));
+    assert_eq!(answer_of(&native), "Because of\n\nchlorophyll.");
+    assert_eq!(formats(&native), [Some(ReplyFormat::NativeTools); 4]);
+    assert_eq!(formats(&text), [Some(ReplyFormat::Text); 4]);
+    let readings: Vec<_> = native.iter().filter_map(|record| Some(&record.body.as_replied()?.reading)).collect();
+    let [Reading::Action { .. }, Reading::Action { tool, .. }, Reading::Unreadable { .. }, Reading::Answer { .. }] =
+        readings.as_slice()
+    else {
+        panic!("{readings:?}")
+    };
+    assert_eq!(tool, "telepathy", "an unknown function is an unknown tool");
+}
+
+/// Only what could not be written otherwise was enforced while it was written.
+#[tokio::test]
+async fn the_choice_of_a_function_is_enforced_where_functions_are_strict() {
+    let stub = Stub::start(|_, seen| decided(seen)).await;
+    let of_tool = |records: &[Arc<Record>]| choices(records).into_iter().map(|(_, name, held)| (name, held)).collect();
+    let native: Vec<_> = of_tool(&run_with(provider("openai", &stub.base, patient()), "react").await);
+    let search = |held| ("search".to_owned(), held);
+    let nothing = || (String::new(), Enforcement::Validated);
+    // The second names no function that was offered, the third is no JSON object: so the server did not enforce them.
+    assert_eq!(native, [search(Enforcement::Decoding), nothing(), nothing()]);
+    let settings = CallSettings { native_tools: false, ..patient() };
+    let text: Vec<_> = of_tool(&run_with(provider("openai", &stub.base, settings), "react").await);
+    assert_eq!(text, [search(Enforcement::Validated), nothing(), nothing()]);
 }

@@ -71,3 +71,38 @@ fn ollama(pieces: &[&str]) -> Vec<String> {
         "done_reason": "stop", "prompt_eval_count": 11, "eval_count": 4 })));
     messages
 }
+
+/// The messages of a call of this function, its arguments in these pieces.
+pub(crate) fn call(provider: &str, function: &str, pieces: &[&str]) -> Vec<String> {
+    match provider {
+        "openai" => openai_call(function, pieces),
+        "anthropic" => {
+            let named = format!("\"type\":\"tool_use\",\"name\":\"{function}\"");
+            let start = |message: String| message.replace("\"type\":\"tool_use\"", &named);
+            anthropic(pieces, "tool_use").into_iter().map(start).collect()
+        }
+        "ollama" => {
+            let arguments: Value = serde_json::from_str(&pieces.concat()).unwrap();
+            let call = json!({ "function": { "name": function, "arguments": arguments } });
+            let message = json!({ "role": "assistant", "content": "", "tool_calls": [call] });
+            let mut messages = ollama(&[]);
+            messages.insert(0, format!("{}\n", json!({ "model": "m-2026", "message": message, "done": false })));
+            messages
+        }
+        other => panic!("{other}"),
+    }
+}
+
+fn openai_call(function: &str, pieces: &[&str]) -> Vec<String> {
+    let mut messages = openai(&[]);
+    let delta = |call: Value| {
+        let delta = json!({ "tool_calls": [call] });
+        event(&json!({ "id": "c", "model": "m-2026", "choices": [{ "index": 0, "delta": delta }] }))
+    };
+    let begun = json!({ "index": 0, "id": "t", "type": "function", "function": { "name": function, "arguments": "" } });
+    let piece = |piece: &&str| delta(json!({ "index": 0, "function": { "arguments": piece } }));
+    let calls: Vec<_> = std::iter::once(delta(begun)).chain(pieces.iter().map(piece)).collect();
+    let end = messages.len() - 3;
+    messages.splice(end..end, calls);
+    messages
+}

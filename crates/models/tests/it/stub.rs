@@ -14,6 +14,8 @@ pub(crate) struct Seen {
     pub(crate) path: String,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Value,
+    /// As it came.
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// What the server does next. After the last of them it closes the connection.
@@ -130,7 +132,7 @@ async fn request(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
     let length = headers.get("content-length")?.parse().ok()?;
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
-    Some(Seen { path, headers, body: serde_json::from_slice(&body).ok()? })
+    Some(Seen { path, headers, body: serde_json::from_slice(&body).ok()?, bytes: body })
 }
 
 /// An answer whose body ends with the connection.

@@ -4,6 +4,7 @@ pub mod cancels;
 pub mod config;
 pub mod disorder;
 mod dying;
+pub mod graph;
 pub mod journal;
 pub mod library;
 pub mod play;

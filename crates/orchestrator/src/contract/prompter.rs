@@ -33,8 +33,14 @@ pub async fn suite(prompter: &dyn Prompter, settings: Arc<Settings>, prompt: &st
         settings: Arc::clone(&settings),
         id: prompt.to_owned(),
         variables: variables.clone(),
-        schema: None,
-        labels: Some(CallLabels { run: id("r"), session: id("r"), step: Name::iteration(1), attempt: 1 }),
+        labels: Some(CallLabels {
+            run: id("r"),
+            session: id("r"),
+            step: Name::iteration(1),
+            attempt: 1,
+            task_type: String::new(),
+        }),
+        ..PromptCall::default()
     };
     let mut all = Heard { text: String::new(), pieces: usize::MAX };
     let reply = prompter.ask(call(), &mut all).await.expect("the prompt is known");

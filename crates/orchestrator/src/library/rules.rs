@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_range_is_cut_off_at_the_end() {
-        for (range, found) in [(0..2, "ab"), (1..9, "bc"), (3..9, ""), (7..9, ""), (2..1, ""), (0..u64::MAX, "abc")] {
+        for (range, found) in [(0..2, "ab"), (1..9, "bc"), (3..9, ""), (7..9, ""), (0..u64::MAX, "abc")] {
             assert_eq!(cut(b"abc", &range), found.as_bytes());
         }
     }

@@ -71,9 +71,9 @@ impl MemoryLibrary {
     fn shelf<T>(&self, workspace: &Workspace, look: impl FnOnce(&mut Shelf) -> T) -> T {
         let now: Timestamp = self.world.now();
         let mut state: MutexGuard<'_, _> = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let shelf = state.entry(workspace.clone()).or_default();
-        shelf.uploads.retain(|_, (upload, _)| !upload.is_over(now));
-        look(shelf)
+        let found = state.entry(workspace.clone()).or_default();
+        found.uploads.retain(|_, (upload, _)| !upload.is_over(now));
+        look(found)
     }
 
     async fn must_be_there(&self, workspace: &Workspace, id: Option<&String>) -> Result<(), LibraryError> {
@@ -136,13 +136,12 @@ impl Library for MemoryLibrary {
         changes: MetadataChanges,
     ) -> BoxFuture<'a, Result<StoredDocument, LibraryError>> {
         Box::pin(async move {
-            let changed = self.shelf(workspace, |shelf| {
+            let updated = self.shelf(workspace, |shelf| {
                 let (document, _) = shelf.documents.get_mut(id)?;
-                let changed = changes.apply(document.clone());
-                Some(changed.inspect(|changed| *document = changed.clone()))
+                Some(changes.apply(document.clone()).inspect(|updated| *document = updated.clone()))
             });
-            match changed {
-                Some(changed) => changed,
+            match updated {
+                Some(updated) => updated,
                 None => Err(self.runs.instead(workspace, id).await),
             }
         })
@@ -235,9 +234,12 @@ impl Library for MemoryLibrary {
         Box::pin(async move {
             processing.check()?;
             self.must_be_there(workspace, Some(&processing.document)).await?;
-            self.shelf(workspace, |shelf| match shelf.processings.get(&processing.id) {
-                Some(_) => Err(LibraryError::ProcessingExists(processing.id)),
-                None => Ok(drop(shelf.processings.insert(processing.id.clone(), processing))),
+            self.shelf(workspace, |shelf| {
+                if shelf.processings.contains_key(&processing.id) {
+                    return Err(LibraryError::ProcessingExists(processing.id));
+                }
+                shelf.processings.insert(processing.id.clone(), processing);
+                Ok(())
             })
         })
     }

@@ -1,10 +1,12 @@
 //! In-memory twins of the ports: the same contracts, nothing on disk.
 
 mod config;
+mod graph;
 mod journal;
 mod library;
 pub mod scripted;
 
 pub use config::{MemoryConfig, check_items};
+pub use graph::MemoryGraph;
 pub use journal::MemoryJournal;
 pub use library::MemoryLibrary;

@@ -67,6 +67,12 @@ impl ScriptedPrompter {
         })
     }
 
+    async fn reply_in_time(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
+        let Some(patience) = call.patience else { return self.reply(call, sink).await };
+        let late = |_| Err(PromptError::took_too_long(patience, Vec::new()));
+        tokio::time::timeout(patience, self.reply(call, sink)).await.unwrap_or_else(late)
+    }
+
     async fn reply(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
         self.calls.count(CallLabels::place(call.labels.as_ref()));
         if !self.delay.is_zero() {
@@ -88,12 +94,13 @@ impl ScriptedPrompter {
             in_token: Some(7),
             out_token: tokens(&raw),
             content: ReplyContent::Text,
-            prompt: PromptUse { id: call.id, template: None, sent: Some(Hash::of(&raw)) },
+            prompt: PromptUse { id: call.id, sent: Some(Hash::of(&raw)), ..PromptUse::default() },
             model: Some(MODEL.to_owned()),
             enforced: false,
             cut_short: false,
             ms: 0,
             failures: Vec::new(),
+            mended: Vec::new(),
             raw,
         })
     }
@@ -105,7 +112,7 @@ impl Prompter for ScriptedPrompter {
         call: PromptCall,
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
-        Box::pin(self.reply(call, sink))
+        Box::pin(self.reply_in_time(call, sink))
     }
 
     /// The script is shown the texts as the variables `system` and `prompt`.
@@ -117,7 +124,8 @@ impl Prompter for ScriptedPrompter {
         let Completion { scope, settings, system, prompt, schema, json: _, labels } = call;
         let variables = [("system", system), ("prompt", prompt)].map(|(name, text)| (name.to_owned(), text.into()));
         let (id, variables) = (Completion::ID.to_owned(), variables.into_iter().collect());
-        Box::pin(self.reply(PromptCall { scope, settings, id, variables, schema, labels }, sink))
+        let call = PromptCall { scope, settings, id, variables, schema, labels, ..PromptCall::default() };
+        Box::pin(self.reply(call, sink))
     }
 
     fn models(&self) -> Vec<String> {

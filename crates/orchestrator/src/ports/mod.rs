@@ -1,6 +1,7 @@
 //! What the loop needs from the world. Chosen at run time, so futures are boxed.
 
 mod config;
+mod graph;
 mod journal;
 mod library;
 mod prompter;
@@ -9,6 +10,7 @@ mod tool_runner;
 mod world;
 
 pub use config::{Config, ConfigError, HistoryEntry};
+pub use graph::{Answer, Graph, GraphError, QuadPattern, QueryLimits};
 pub use journal::{
     Commit, Committed, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, SessionLog,
     TurnKey,

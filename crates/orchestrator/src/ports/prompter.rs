@@ -4,12 +4,13 @@ use super::BoxFuture;
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use trellis_domain::config::Settings;
+use std::time::Duration;
+use trellis_domain::config::{OfferedTool, Settings};
 use trellis_domain::record::{FailedAttempt, Name, PromptUse};
 use trellis_domain::{RunId, Scope, SessionId};
 
 /// One prompt to send.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct PromptCall {
     pub scope: Scope,
     pub settings: Arc<Settings>,
@@ -17,12 +18,18 @@ pub struct PromptCall {
     pub variables: Map<String, Value>,
     /// Replaces the schema of the template, if any.
     pub schema: Option<Value>,
+    /// The tools that the reply chooses from, if it does. A model that can is offered them as functions; what it calls
+    /// is given as the text that another model would write.
+    pub tools: Option<Vec<OfferedTool>>,
+    /// How long the models may take altogether, without the time that the call waits for its turn. None for as long as
+    /// they take.
+    pub patience: Option<Duration>,
     /// None for a call outside of any run.
     pub labels: Option<CallLabels>,
 }
 
 /// One text to complete as it stands, without a template.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Completion {
     pub scope: Scope,
     pub settings: Arc<Settings>,
@@ -49,6 +56,8 @@ pub struct CallLabels {
     pub session: SessionId,
     pub step: Name,
     pub attempt: u32,
+    /// The kind of problem, which may name models of its own; empty before it is known.
+    pub task_type: String,
 }
 
 impl CallLabels {
@@ -74,6 +83,8 @@ pub struct PromptReply {
     /// How long the attempt took that succeeded.
     pub ms: u64,
     pub failures: Vec<FailedAttempt>,
+    /// What had to be put right before the reply could be read.
+    pub mended: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -97,6 +108,14 @@ pub enum PromptError {
     Provider { reason: String, failures: Vec<FailedAttempt> },
 }
 
+impl PromptError {
+    /// No model answered within this time.
+    pub fn took_too_long(patience: Duration, failures: Vec<FailedAttempt>) -> Self {
+        let reason = format!("the model took longer than {} s", patience.as_secs_f32());
+        Self::Provider { reason, failures }
+    }
+}
+
 /// Receives a reply while it is written.
 pub trait ReplySink: Send {
     /// More text. Break stops the call: what came so far is the reply.
@@ -104,6 +123,9 @@ pub trait ReplySink: Send {
 
     /// The call is made again from the start: forget what came so far.
     fn restart(&mut self);
+
+    /// An attempt failed. Whoever may stop the call before it ends learns here what it would have told.
+    fn failed(&mut self, _attempt: &FailedAttempt) {}
 }
 
 pub trait Prompter: Send + Sync + std::fmt::Debug {

@@ -16,9 +16,9 @@ mod trouble;
 mod wrong_replies;
 
 use std::sync::Arc;
-use trellis_orchestrator::contract::{config, journal, prompter, queue, runs, teams};
+use trellis_orchestrator::contract::{config, graph, journal, prompter, queue, runs, teams};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal};
+use trellis_orchestrator::memory::{MemoryConfig, MemoryGraph, MemoryJournal};
 use trellis_orchestrator::ports::{Config, Journal, RealWorld};
 use trellis_orchestrator::queue::FairQueue;
 
@@ -34,6 +34,16 @@ async fn the_journal_in_memory_keeps_the_commit_contract() {
 #[tokio::test]
 async fn configuration_in_memory_keeps_its_contract() {
     config::suite(async || Arc::new(MemoryConfig::new(Arc::new(RealWorld))) as Arc<dyn Config>).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_graph_in_memory_keeps_its_contract() {
+    graph::suite(async || {
+        let store = memory();
+        let graph = Arc::new(MemoryGraph::new(Arc::clone(&store.0)));
+        (store, graph as _)
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,6 +23,7 @@ pub(super) fn create(session: &Session, problem: Option<&str>) -> PromptOrder {
         schema: Some(schema::plan(most)),
         reader: Reader::Plan(PlanRules { first: 0, finished: Vec::new(), most }),
         offered: Vec::new(),
+        tools: None,
     }
 }
 
@@ -50,6 +51,7 @@ pub(super) fn step<'s>(
         schema: Some(schema::step(&choice.options)),
         reader: Reader::Step { about: format!("Step {}: {}", step.number, step.goal) },
         offered: vec![choice],
+        tools: None,
     }
 }
 
@@ -86,6 +88,7 @@ pub(super) fn revise(session: &Session, state: &PlanState<'_>, problem: Option<&
         schema: Some(schema::revision(rules.most)),
         reader: Reader::Revision(rules),
         offered: vec![tools::review(session, problem.is_some())],
+        tools: None,
     }
 }
 
@@ -117,6 +120,7 @@ pub(super) fn synthesise(session: &Session, state: &PlanState<'_>, problem: Opti
         schema: None,
         reader: Reader::Synthesis { known: told.iter().map(|step| step.number).collect() },
         offered: Vec::new(),
+        tools: None,
     }
 }
 

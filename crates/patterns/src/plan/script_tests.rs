@@ -117,6 +117,7 @@ fn replied(order: &PromptOrder, said: &Said) -> Body {
         ms: 0,
         citations: read.citations,
         failures: Vec::new(),
+        mended: Vec::new(),
     })
 }
 

@@ -6,6 +6,7 @@ use crate::reader::Reader;
 use crate::session::Session;
 use crate::toolset;
 use serde_json::{Map, Value, json};
+use trellis_domain::config::OfferedTool;
 use trellis_domain::document::Document;
 use trellis_domain::record::{Observed, Reading, Replied};
 
@@ -23,7 +24,8 @@ pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
     ];
     let variables: Map<String, Value> = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let offered = vec![offered_tools(session)];
-    PromptOrder { id: "agent-react", variables, schema: None, reader: Reader::React, offered }
+    let tools = Some(tools.into_iter().map(OfferedTool::from).collect());
+    PromptOrder { id: "agent-react", variables, schema: None, reader: Reader::React, offered, tools }
 }
 
 /// What the caller brought along, then the iterations before this one.

@@ -27,6 +27,7 @@ pub(super) fn decompose(session: &Session, problem: Option<&str>) -> PromptOrder
         })),
         reader: Reader::Goals(rules(session)),
         offered,
+        tools: None,
     }
 }
 
@@ -47,7 +48,7 @@ pub(super) fn review(session: &Session, round: u32, problem: Option<&str>) -> Pr
     });
     offered.insert(0, round_decision(session, DecidedBy::Model, Vec::new()));
     let reader = Reader::Review(rules(session));
-    PromptOrder { id: "supervisor-review", variables, schema: Some(schema), reader, offered }
+    PromptOrder { id: "supervisor-review", variables, schema: Some(schema), reader, offered, tools: None }
 }
 
 pub(super) fn synthesise(session: &Session, problem: Option<&str>) -> PromptOrder {
@@ -62,6 +63,7 @@ pub(super) fn synthesise(session: &Session, problem: Option<&str>) -> PromptOrde
         schema: None,
         reader: Reader::Synthesis { known },
         offered: round_without_model(session).into_iter().collect(),
+        tools: None,
     }
 }
 

@@ -33,7 +33,10 @@ pub(super) fn told_with_cost(
     cost: &Usage,
 ) -> Vec<Node> {
     let thoughts = thoughts(session, node.iri(), node.iri(), asking, about);
+    let counting = asking.and_then(Asking::counting);
     let main = node
+        .texts(trellis::REPLY_FORMAT, counting.and_then(|replied| replied.prompt.format))
+        .texts(trellis::MENDED, counting.into_iter().flat_map(|replied| &replied.mended))
         .links_to(tg::THOUGHT, &thoughts)
         .links(trellis::DECISION, decisions.iter().map(|placed| &placed.iri))
         .cost(cost);

@@ -5,6 +5,7 @@ use super::parts::{Cost, DocumentLink, Mark, Thought, all_links, cost, document,
 use crate::graph::{Graph, Subject};
 use crate::vocabulary::{tg, trellis};
 use serde::Serialize;
+use trellis_domain::record::ReplyFormat;
 use trellis_domain::run::Termination;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -17,6 +18,12 @@ pub struct Conclusion {
     pub criteria: Option<String>,
     pub decisions: Vec<Decision>,
     pub thought: Option<Thought>,
+    /// How the model said that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<Word<ReplyFormat>>,
+    /// What had to be put right in the last reply.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mended: Vec<String>,
     pub cost: Cost,
     pub mark: Mark,
 }
@@ -51,6 +58,8 @@ pub(super) fn conclusion(graph: &Graph<'_>, node: Subject<'_>) -> Conclusion {
         criteria: node.text(trellis::TERMINATION_CRITERIA),
         decisions: decisions(graph, node),
         thought: thought(graph, node),
+        format: word(node, trellis::REPLY_FORMAT, ReplyFormat::from_word),
+        mended: node.all_texts(trellis::MENDED),
         cost: cost(node),
         mark: mark(node),
     }

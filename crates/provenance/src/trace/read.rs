@@ -1,7 +1,7 @@
 //! Reading the steps of a session.
 
 use super::Step;
-use super::decision::{Decision, decisions};
+use super::decision::{Decision, Word, decisions, word};
 use super::end::{conclusion, synthesis};
 use super::order::{is_step, iteration};
 use super::parts::{Cost, DocumentLink, Mark, Thought, arguments, cost, document, mark, thought, thoughts};
@@ -12,6 +12,7 @@ use crate::iri;
 use crate::vocabulary::{tg, trellis};
 use serde::Serialize;
 use serde_json::Value;
+use trellis_domain::record::ReplyFormat;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Routing {
@@ -35,6 +36,12 @@ pub struct Analysis {
     pub candidates: Vec<String>,
     pub decisions: Vec<Decision>,
     pub thought: Option<Thought>,
+    /// How the model said what it wants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<Word<ReplyFormat>>,
+    /// What had to be put right in the reply.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mended: Vec<String>,
     pub cost: Cost,
     pub mark: Mark,
 }
@@ -135,6 +142,8 @@ fn analysis(graph: &Graph<'_>, node: Subject<'_>) -> Analysis {
         candidates: node.all_texts(tg::TOOL_CANDIDATE),
         decisions: decisions(graph, node),
         thought: thought(graph, node),
+        format: word(node, trellis::REPLY_FORMAT, ReplyFormat::from_word),
+        mended: node.all_texts(trellis::MENDED),
         cost: cost(node),
         mark: mark(node),
     }

@@ -30,6 +30,9 @@ pub(super) struct DocumentRow {
     pub(super) piece: u64,
 }
 
+/// The pieces of an upload that are there, by their hashes.
+pub(super) type Received = BTreeMap<u32, Hash>;
+
 /// An upload without its pieces: each of them has a row of its own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct UploadRow {
@@ -141,7 +144,7 @@ pub(super) fn find_upload(
     reader: &Reader<'_>,
     workspace: &Workspace,
     id: &str,
-) -> Result<Option<(Upload, BTreeMap<u32, Hash>)>, JournalError> {
+) -> Result<Option<(Upload, Received)>, JournalError> {
     let Some(row) = get::<UploadRow>(reader, &upload(workspace, id))? else { return Ok(None) };
     let UploadRow { document, size, piece, began } = row;
     let prefix = all_received(workspace, id);

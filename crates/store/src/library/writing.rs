@@ -1,12 +1,11 @@
 //! Where documents are taken in and given up: each change is checked and written before the next begins.
 
-use super::rows::{self, DocumentRow, STORED_PIECE};
+use super::rows::{self, DocumentRow, Received, STORED_PIECE};
 use super::{EmbeddedJournal, RunDocuments};
 use crate::journal::off_the_runtime;
 use crate::request::{LibraryTable, LibraryWrite, Request};
 use crate::tables::Tables;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use trellis_domain::{Hash, Workspace};
@@ -23,8 +22,6 @@ pub(super) struct Desk {
     /// One change at a time: what it depends on is read, then it is written. It also bounds what is in memory.
     writing: Semaphore,
 }
-
-type Received = BTreeMap<u32, Hash>;
 
 impl Desk {
     pub(super) fn new(journal: EmbeddedJournal, world: Arc<dyn World>) -> Self {

@@ -1,4 +1,4 @@
-//! What a query gives, and how it is written down.
+//! How the answer to a query is written down.
 
 use super::convert::{opaque_node, to_ox, to_ox_triple};
 use oxrdf::{BlankNode, Variable};
@@ -6,38 +6,27 @@ use sparesults::{QueryResultsFormat, QueryResultsSerializer};
 use std::fmt::Write;
 use std::io;
 use trellis_domain::rdf::{Term, Triple};
+use trellis_orchestrator::ports::Answer;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// Of `SELECT`. A row has one cell for each variable.
-    Rows { variables: Vec<String>, rows: Vec<Vec<Option<Term>>>, truncated: bool },
-    /// Of `ASK`.
-    Truth(bool),
-    /// Of `CONSTRUCT` and `DESCRIBE`.
-    Graph(Vec<Triple>),
+/// The W3C results format in JSON; a graph as N-Triples, because that format has none.
+pub fn to_json(answer: &Answer) -> String {
+    serialize(answer, QueryResultsFormat::Json)
 }
 
-impl Answer {
-    /// The W3C results format in JSON; a graph as N-Triples, because that format has none.
-    pub fn to_json(&self) -> String {
-        self.serialize(QueryResultsFormat::Json)
-    }
+/// The W3C results format in CSV; a graph as N-Triples, because that format has none.
+pub fn to_csv(answer: &Answer) -> String {
+    serialize(answer, QueryResultsFormat::Csv)
+}
 
-    /// The W3C results format in CSV; a graph as N-Triples, because that format has none.
-    pub fn to_csv(&self) -> String {
-        self.serialize(QueryResultsFormat::Csv)
-    }
-
-    fn serialize(&self, format: QueryResultsFormat) -> String {
-        let serializer = QueryResultsSerializer::from_format(format);
-        let bytes = match self {
-            Self::Graph(triples) => return to_ntriples(triples),
-            Self::Truth(truth) => serializer.serialize_boolean_to_writer(Vec::new(), *truth),
-            Self::Rows { variables, rows, .. } => serialize_rows(serializer, variables, rows),
-        };
-        let bytes = bytes.expect("writing into memory does not fail");
-        String::from_utf8(bytes).expect("the serializer writes UTF-8")
-    }
+fn serialize(answer: &Answer, format: QueryResultsFormat) -> String {
+    let serializer = QueryResultsSerializer::from_format(format);
+    let bytes = match answer {
+        Answer::Constructed(triples) | Answer::Described(triples) => return to_ntriples(triples),
+        Answer::Truth(truth) => serializer.serialize_boolean_to_writer(Vec::new(), *truth),
+        Answer::Rows { variables, rows, .. } => serialize_rows(serializer, variables, rows),
+    };
+    let bytes = bytes.expect("writing into memory does not fail");
+    String::from_utf8(bytes).expect("the serializer writes UTF-8")
 }
 
 fn serialize_rows(

@@ -9,9 +9,11 @@
 //! before it flushes a memtable, so no part of a batch can outlive the rest.
 
 mod additions;
-mod answer;
+pub mod answer;
 mod convert;
 mod dataset;
+mod held;
+mod matching;
 mod merge;
 mod order;
 mod overlay;
@@ -38,10 +40,8 @@ mod term_id_tests;
 #[cfg(test)]
 mod view_tests;
 
-pub use answer::Answer;
 pub use overlay::{NoOverlay, Overlay};
-pub use query::{Cancellation, QueryError, QueryLimits};
-pub use reader::Matches;
+pub use query::{Bounds, Cancellation, QueryError};
 pub use term_id::TermId;
 
 use additions::Additions;
@@ -53,7 +53,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use tables::{Tables, open_database};
 use term_id::WorkspaceId;
-use trellis_domain::rdf::{Quad, Term};
+use trellis_domain::rdf::Quad;
 
 /// Shorter than any index prefix, so that no scan takes it for a quad.
 const CURSOR_KEY: &[u8] = b"cursor";
@@ -64,15 +64,6 @@ const RECENT_TERMS: usize = 8_192;
 pub struct RunQuads {
     pub workspace: String,
     pub quads: Vec<Quad>,
-}
-
-/// Which quads to find; `None` matches anything. The graph `""` is the default graph.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct QuadPattern {
-    pub s: Option<Term>,
-    pub p: Option<Term>,
-    pub o: Option<Term>,
-    pub g: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -90,15 +81,16 @@ pub enum ViewError {
 /// The index. Readers and the one writer do not block each other.
 ///
 /// ```
-/// use trellis_domain::rdf::{Quad, Term};
-/// use trellis_store::view::{Answer, NoOverlay, QueryLimits, RunQuads, View};
+/// use trellis_domain::rdf::Quad;
+/// use trellis_orchestrator::ports::Answer;
+/// use trellis_store::view::{Bounds, NoOverlay, RunQuads, View};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let view = View::open(folder.path())?;
 /// let quad = Quad { s: Term::iri("urn:s"), p: Term::iri("urn:p"), o: Term::literal("o"), g: None };
 /// view.absorb(&[RunQuads { workspace: "w".into(), quads: vec![quad] }], 1)?;
 ///
-/// let known = view.query("w", "ASK { <urn:s> ?p \"o\" }", &NoOverlay, &QueryLimits::default())?;
+/// let known = view.query("w", "ASK { <urn:s> ?p \"o\" }", &NoOverlay, &Bounds::default())?;
 /// assert_eq!((known, view.cursor()?), (Answer::Truth(true), 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -148,11 +140,6 @@ impl View {
         *self.tables.write().expect("no holder of this lock panics") = renewed;
         recent_terms.forget_all();
         Ok(())
-    }
-
-    /// The quads of a workspace that match, without duplicates.
-    pub fn matching(&self, workspace: &str, pattern: &QuadPattern) -> Matches {
-        Matches::new(self.reader(workspace), pattern)
     }
 
     /// Index keys read since the view was opened: what a query costs, free of clock and cache.

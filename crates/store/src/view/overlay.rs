@@ -19,6 +19,9 @@ pub trait Overlay: Sync {
     /// The overlay run that the IRI `urn:trustgraph:agent:<session>[/...]` belongs to.
     fn run_of(&self, iri: &str) -> Option<String>;
 
+    /// The overlay runs that may say something with this IRI as object: its own, and those that follow on it.
+    fn runs_naming(&self, iri: &str) -> Vec<String>;
+
     /// The quads of a run as of now.
     fn project(&self, run: &str) -> Vec<Quad>;
 }
@@ -34,6 +37,10 @@ impl Overlay for NoOverlay {
 
     fn run_of(&self, _iri: &str) -> Option<String> {
         None
+    }
+
+    fn runs_naming(&self, _iri: &str) -> Vec<String> {
+        Vec::new()
     }
 
     fn project(&self, _run: &str) -> Vec<Quad> {

@@ -1,9 +1,10 @@
 use super::fixtures::{RETRIEVAL, correlation_id, iri, quad, session_id, session_iri, trace};
-use super::{Answer, NoOverlay, Overlay, QueryError, QueryLimits, RunQuads, View};
+use super::{Bounds, NoOverlay, Overlay, QueryError, RunQuads, View};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use tempfile::TempDir;
 use trellis_domain::rdf::{Quad, Term};
+use trellis_orchestrator::ports::Answer;
 
 const PREFIXES: &str = "PREFIX prov: <http://www.w3.org/ns/prov#> PREFIX tg: <https://trustgraph.ai/ns/>
     PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n";
@@ -35,10 +36,21 @@ impl Overlay for OpenRuns {
         self.runs.contains_key(session).then(|| session.to_owned())
     }
 
+    fn runs_naming(&self, iri: &str) -> Vec<String> {
+        let mut runs: Vec<_> = self.run_of(iri).into_iter().collect();
+        let follows = |quads: &[Quad]| quads.iter().any(|quad| quad.p == follows_on() && quad.o.as_iri() == Some(iri));
+        runs.extend(self.runs.iter().filter(|(_, quads)| follows(quads)).map(|(run, _)| run.clone()));
+        runs
+    }
+
     fn project(&self, run: &str) -> Vec<Quad> {
         self.projected.lock().unwrap().push(run.to_owned());
         self.runs[run].clone()
     }
+}
+
+fn follows_on() -> Term {
+    iri("urn:trellis:ns:earlierQuestion")
 }
 
 fn view_of(runs: impl IntoIterator<Item = usize>) -> (TempDir, View) {
@@ -50,7 +62,7 @@ fn view_of(runs: impl IntoIterator<Item = usize>) -> (TempDir, View) {
 }
 
 fn sorted_rows(view: &View, sparql: &str, overlay: &dyn Overlay) -> Vec<Vec<Option<Term>>> {
-    let answer = view.query("w", &format!("{PREFIXES}{sparql}"), overlay, &QueryLimits::default()).unwrap();
+    let answer = view.query("w", &format!("{PREFIXES}{sparql}"), overlay, &Bounds::default()).unwrap();
     let Answer::Rows { mut rows, truncated: false, .. } = answer else { panic!("no full rows: {answer:?}") };
     rows.sort();
     rows
@@ -122,7 +134,7 @@ fn only_runs_that_can_match_are_projected_and_each_once() {
         (format!("SELECT * {{ <{open}> ?p ?o . ?s ?q ?o }}"), (5..10).map(session_id).collect()),
     ];
     for (sparql, mut wanted) in cases {
-        view.query("w", &format!("{PREFIXES}{sparql}"), &overlay, &QueryLimits::default()).unwrap();
+        view.query("w", &format!("{PREFIXES}{sparql}"), &overlay, &Bounds::default()).unwrap();
         let mut projected = overlay.projected();
         projected.sort();
         wanted.sort();
@@ -130,10 +142,23 @@ fn only_runs_that_can_match_are_projected_and_each_once() {
     }
 }
 
+/// A question may follow on one of another run, in the view or not.
+#[test]
+fn links_between_runs_are_found_from_both_ends() {
+    let (_folder, view) = view_of(0..5);
+    let mut overlay = OpenRuns::of(5..8);
+    let link = |to: usize| quad(&session_iri(7), follows_on().text(), iri(&session_iri(to)), Some(RETRIEVAL));
+    overlay.runs.get_mut(&session_id(7)).unwrap().extend([link(1), link(6)]);
+    for earlier in [1, 6] {
+        let sparql = format!("SELECT ?s {{ ?s <urn:trellis:ns:earlierQuestion> <{}> }}", session_iri(earlier));
+        assert_eq!(sorted_rows(&view, &sparql, &overlay), [[Some(iri(&session_iri(7)))]], "{earlier}");
+    }
+}
+
 #[test]
 fn an_overlay_beyond_the_limit_is_refused() {
     let (_folder, view) = view_of(0..1);
-    let limits = QueryLimits { max_overlay_quads: 150, ..QueryLimits::default() };
+    let limits = Bounds { max_overlay_quads: 150, ..Bounds::default() };
     let everything = view.query("w", "ASK { ?s ?p ?o FILTER NOT EXISTS { ?o ?q ?s } }", &OpenRuns::of(1..4), &limits);
     assert!(matches!(everything, Err(QueryError::OverlayTooLarge { max: 150 })));
     let one_run = format!("ASK {{ <{}> ?p ?o }}", session_iri(2));

@@ -3,10 +3,11 @@
 use super::fixtures::{
     PROV, RDF_TYPE, RETRIEVAL, RUNS_PER_CORRELATION, TG, correlation_id, iri, quad, session_iri, trace,
 };
-use super::{Answer, NoOverlay, QuadPattern, QueryLimits, RunQuads, View};
+use super::{Bounds, NoOverlay, RunQuads, View};
 use std::sync::LazyLock;
 use tempfile::TempDir;
 use trellis_domain::rdf::Term;
+use trellis_orchestrator::ports::{Answer, QuadPattern};
 
 const RUNS: usize = 1_000;
 const RARE_GRAPH: &str = "urn:graph:rare";
@@ -45,13 +46,15 @@ fn visited<T>(work: impl FnOnce(&View) -> T) -> (T, u64) {
 }
 
 fn check_pattern(pattern: &QuadPattern, expected: usize) {
-    let (found, keys) = visited(|view| view.matching("w", pattern).count());
+    let (found, keys) = visited(|view| {
+        view.matching("w", pattern, &NoOverlay, &Bounds { max_rows: usize::MAX, ..Bounds::default() }).unwrap().len()
+    });
     assert_eq!(found, expected, "{pattern:?}");
     assert_eq!(keys, expected as u64, "{pattern:?}");
 }
 
 fn check_query(sparql: &str, expected_rows: usize, max_keys: u64) {
-    let (answer, keys) = visited(|view| view.query("w", sparql, &NoOverlay, &QueryLimits::default()).unwrap());
+    let (answer, keys) = visited(|view| view.query("w", sparql, &NoOverlay, &Bounds::default()).unwrap());
     let Answer::Rows { rows, .. } = answer else { panic!("no rows") };
     assert_eq!(rows.len(), expected_rows, "{sparql}");
     assert!(keys <= max_keys, "{keys} keys instead of {max_keys} for {sparql}");

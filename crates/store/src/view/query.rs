@@ -1,19 +1,19 @@
 //! SPARQL queries over the view and an overlay.
 
-use super::answer::Answer;
 use super::convert::{from_ox, from_ox_triple};
 use super::overlay::Overlay;
 use super::session::{DefaultGraph, Session};
 use super::survey::{MAX_DEPTH, Survey};
 use super::term_id::TermId;
-use super::{View, ViewError};
+use super::{View, ViewError, held};
 use oxrdf::GraphName;
 use spareval::{
     CancellationToken, QueryEvaluationError, QueryEvaluator, QueryResults, QuerySolutionIter, QueryTripleIter,
 };
 use spargebra::{Query, SparqlParser};
-use std::{fmt, io, panic, thread};
-use trellis_domain::rdf::Term;
+use std::{fmt, io, thread};
+use trellis_domain::rdf::{Term, Triple};
+use trellis_orchestrator::ports::{Answer, JournalError};
 use trellis_provenance::vocabulary::{PREFIXES, trellis};
 
 /// Nested collections take the parser time by the square: 3 s at this length, and it cannot be cancelled.
@@ -29,8 +29,9 @@ const MORE_PREFIXES: &[(&str, &str)] = &[("t", trellis::NS), ("xsd", "http://www
 /// How many characters before a mistake its message shows.
 const SHOWN: usize = 24;
 
+/// How much one reading of the view may take.
 #[derive(Debug, Clone)]
-pub struct QueryLimits {
+pub struct Bounds {
     /// Rows beyond this are cut off and the answer says so; a graph beyond it is an error.
     pub max_rows: usize,
     /// How many quads of runs outside the view a query may hold in memory, at about 300 bytes each.
@@ -39,7 +40,7 @@ pub struct QueryLimits {
     pub cancellation: Cancellation,
 }
 
-impl Default for QueryLimits {
+impl Default for Bounds {
     fn default() -> Self {
         Self { max_rows: 10_000, max_overlay_quads: 500_000, cancellation: Cancellation::default() }
     }
@@ -86,6 +87,8 @@ pub enum QueryError {
     GraphTooLarge { max: usize },
     #[error(transparent)]
     View(#[from] ViewError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     #[error("the query cannot be evaluated: {0}")]
     Evaluation(String),
     #[error("no thread for the query")]
@@ -97,22 +100,23 @@ impl View {
     ///
     /// The prefixes of exports, `t:` for `trellis:` and `xsd:` need no declaration; one of the query's own counts before
     /// them. The default graph is the union of all graphs of the workspace, unless the query says `FROM`.
-    /// Blocks until done; cancel it with [`QueryLimits::cancellation`].
+    /// Blocks until done; cancel it with [`Bounds::cancellation`].
     pub fn query(
         &self,
         workspace: &str,
         sparql: &str,
         overlay: &dyn Overlay,
-        limits: &QueryLimits,
+        bounds: &Bounds,
     ) -> Result<Answer, QueryError> {
         if sparql.len() > MAX_QUERY_BYTES {
             return Err(QueryError::TooLong { bytes: sparql.len(), max: MAX_QUERY_BYTES });
         }
         let stack = MAX_DEPTH * STACK_PER_LEVEL + sparql.len() * STACK_PER_QUERY_BYTE;
         on_stack(stack, || {
+            held::run_under(&bounds.cancellation);
             let query = parse(sparql)?;
             Survey::check(&query)?;
-            self.evaluate(workspace, &query, overlay, limits)
+            self.evaluate(workspace, &query, overlay, bounds)
         })
     }
 
@@ -121,16 +125,16 @@ impl View {
         workspace: &str,
         query: &Query,
         overlay: &dyn Overlay,
-        limits: &QueryLimits,
+        bounds: &Bounds,
     ) -> Result<Answer, QueryError> {
         let session = Session::new(
             self.reader(workspace),
             default_graph(query),
             overlay,
-            limits.max_overlay_quads,
-            limits.cancellation.clone(),
+            bounds.max_overlay_quads,
+            bounds.cancellation.clone(),
         );
-        let answer = run(query, &session, limits);
+        let answer = run(query, &session, bounds);
         match session.take_failure() {
             Some(failure) => Err(failure),
             None => answer,
@@ -142,7 +146,7 @@ fn on_stack<T: Send>(bytes: usize, work: impl FnOnce() -> Result<T, QueryError> 
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("sparql".to_owned()).stack_size(bytes);
         let worker = builder.spawn_scoped(scope, work).map_err(QueryError::NoThread)?;
-        worker.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
+        worker.join().unwrap_or_else(held::unwound)
     })
 }
 
@@ -187,8 +191,8 @@ fn default_graph(query: &Query) -> DefaultGraph {
     })
 }
 
-fn run(query: &Query, session: &Session<'_>, limits: &QueryLimits) -> Result<Answer, QueryError> {
-    let evaluator = QueryEvaluator::new().with_cancellation_token(limits.cancellation.0.clone());
+fn run(query: &Query, session: &Session<'_>, bounds: &Bounds) -> Result<Answer, QueryError> {
+    let evaluator = QueryEvaluator::new().with_cancellation_token(bounds.cancellation.0.clone());
     let mut prepared = evaluator.prepare(query);
     // The session itself makes the union of the default graph, without duplicates.
     prepared.dataset_mut().set_default_graph(vec![GraphName::DefaultGraph]);
@@ -198,8 +202,12 @@ fn run(query: &Query, session: &Session<'_>, limits: &QueryLimits) -> Result<Ans
     }
     match prepared.execute(session)? {
         QueryResults::Boolean(truth) => Ok(Answer::Truth(truth)),
-        QueryResults::Solutions(solutions) => rows(solutions, session, limits.max_rows),
-        QueryResults::Graph(triples) => graph(triples, session, limits.max_rows),
+        QueryResults::Solutions(solutions) => rows(solutions, session, bounds.max_rows),
+        QueryResults::Graph(triples) => {
+            let triples = graph(triples, session, bounds.max_rows)?;
+            let described = matches!(query, Query::Describe { .. });
+            Ok(if described { Answer::Described(triples) } else { Answer::Constructed(triples) })
+        }
     }
 }
 
@@ -219,7 +227,7 @@ fn rows(solutions: QuerySolutionIter<'_>, session: &Session<'_>, max_rows: usize
     Ok(Answer::Rows { variables, rows, truncated: false })
 }
 
-fn graph(triples: QueryTripleIter<'_>, session: &Session<'_>, max: usize) -> Result<Answer, QueryError> {
+fn graph(triples: QueryTripleIter<'_>, session: &Session<'_>, max: usize) -> Result<Vec<Triple>, QueryError> {
     let mut graph = Vec::new();
     for triple in triples {
         let triple = triple?;
@@ -231,7 +239,7 @@ fn graph(triples: QueryTripleIter<'_>, session: &Session<'_>, max: usize) -> Res
         }
         graph.push(from_ox_triple(triple));
     }
-    Ok(Answer::Graph(graph))
+    Ok(graph)
 }
 
 /// What the session did not cause itself.

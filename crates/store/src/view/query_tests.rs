@@ -1,7 +1,8 @@
 use super::fixtures::{PROV, TG, iri, quad, session_iri, trace};
-use super::{Answer, NoOverlay, QueryError, QueryLimits, RunQuads, View};
+use super::{Bounds, NoOverlay, QueryError, RunQuads, View, answer};
 use tempfile::TempDir;
 use trellis_domain::rdf::{Quad, Term, Triple};
+use trellis_orchestrator::ports::Answer;
 
 const PREFIXES: &str = "PREFIX prov: <http://www.w3.org/ns/prov#> PREFIX tg: <https://trustgraph.ai/ns/>
     PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> PREFIX x: <urn:x:>\n";
@@ -19,12 +20,12 @@ impl Asked {
         Self { _folder: folder, view }
     }
 
-    fn try_ask(&self, sparql: &str, limits: &QueryLimits) -> Result<Answer, QueryError> {
+    fn try_ask(&self, sparql: &str, limits: &Bounds) -> Result<Answer, QueryError> {
         self.view.query("w", &format!("{PREFIXES}{sparql}"), &NoOverlay, limits)
     }
 
     fn ask(&self, sparql: &str) -> Answer {
-        self.try_ask(sparql, &QueryLimits::default()).unwrap()
+        self.try_ask(sparql, &Bounds::default()).unwrap()
     }
 
     /// The texts of the cells, rows sorted; an unbound cell is `-`.
@@ -37,7 +38,7 @@ impl Asked {
     }
 
     fn error(&self, sparql: &str) -> String {
-        self.try_ask(sparql, &QueryLimits::default()).unwrap_err().to_string()
+        self.try_ask(sparql, &Bounds::default()).unwrap_err().to_string()
     }
 }
 
@@ -145,9 +146,9 @@ fn ask_construct_and_describe() {
     let known_by = Triple { s: iri("urn:x:cat"), p: iri("urn:x:knownBy"), o: iri("urn:x:bob") };
     assert_eq!(
         family.ask("CONSTRUCT { ?b x:knownBy ?a } { ?a x:knows ?b . ?a x:age \"7\" }"),
-        Answer::Graph(vec![known_by])
+        Answer::Constructed(vec![known_by])
     );
-    let Answer::Graph(described) = family.ask("DESCRIBE x:ann") else { panic!("no graph") };
+    let Answer::Described(described) = family.ask("DESCRIBE x:ann") else { panic!("no graph") };
     assert_eq!(described.len(), 2);
 }
 
@@ -193,7 +194,7 @@ fn quoted_triples_can_be_matched_and_taken_apart() {
 #[test]
 fn usual_prefixes_need_no_declaration_and_a_query_may_redefine_them() {
     let trace = Asked::of(trace(1));
-    let ask = |sparql: &str| trace.view.query("w", sparql, &NoOverlay, &QueryLimits::default());
+    let ask = |sparql: &str| trace.view.query("w", sparql, &NoOverlay, &Bounds::default());
     let truth = |sparql: &str| matches!(ask(sparql).unwrap(), Answer::Truth(true));
     assert!(truth("ASK { ?end prov:wasDerivedFrom ?step }"));
     assert!(!truth("PREFIX prov: <urn:other:> ASK { ?end prov:wasDerivedFrom ?step }"));
@@ -215,7 +216,7 @@ fn usual_prefixes_need_no_declaration_and_a_query_may_redefine_them() {
 
 #[test]
 fn rows_beyond_the_limit_are_cut_off_and_said_so() {
-    let limits = QueryLimits { max_rows: 2, ..QueryLimits::default() };
+    let limits = Bounds { max_rows: 2, ..Bounds::default() };
     let cut = family().try_ask("SELECT ?a { ?a x:knows ?b }", &limits).unwrap();
     assert!(matches!(cut, Answer::Rows { ref rows, truncated: true, .. } if rows.len() == 2));
     let whole = family().try_ask("SELECT ?a { ?a x:age ?n }", &limits).unwrap();
@@ -231,10 +232,28 @@ fn a_cancelled_query_says_so() {
         "ASK { ?s ?p ?o FILTER NOT EXISTS { ?o ?p ?s } }",
         "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }",
     ] {
-        let limits = QueryLimits::default();
+        let limits = Bounds::default();
         limits.cancellation.cancel();
         assert!(matches!(family().try_ask(sparql, &limits), Err(QueryError::Cancelled)), "{sparql}");
     }
+}
+
+/// Once its quads are read, it counts 94 to the fifth without reading more.
+#[test]
+fn a_product_of_patterns_ends_when_it_is_cancelled() {
+    let trace = Asked::of(trace(1));
+    let bounds = Bounds::default();
+    let product = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o }";
+    let ended = std::thread::scope(|scope| {
+        let counting = scope.spawn(|| trace.try_ask(product, &bounds));
+        while trace.view.keys_visited() < 4 * 94 {
+            assert!(!counting.is_finished(), "nobody counts so fast");
+            std::thread::yield_now();
+        }
+        bounds.cancellation.cancel();
+        counting.join().unwrap()
+    });
+    assert!(matches!(ended, Err(QueryError::Cancelled)), "{ended:?}");
 }
 
 #[test]
@@ -247,10 +266,7 @@ fn refusals_say_why() {
     let unfinished = family.error("SELECT * {\n ?s ?p");
     assert!(unfinished.contains("error at 4:"), "{unfinished}");
     assert!(
-        family
-            .view
-            .query("w", "", &NoOverlay, &QueryLimits::default())
-            .is_err_and(|e| matches!(e, QueryError::Syntax(_)))
+        family.view.query("w", "", &NoOverlay, &Bounds::default()).is_err_and(|e| matches!(e, QueryError::Syntax(_)))
     );
 }
 
@@ -272,7 +288,7 @@ fn monstrous_queries_are_refused_not_fatal() {
         format!("ASK {{}} #{}", " ".repeat(100_000)),
     ];
     for monster in monsters {
-        let answer = family.try_ask(&monster, &QueryLimits::default());
+        let answer = family.try_ask(&monster, &Bounds::default());
         let refused =
             matches!(answer, Err(QueryError::TooComplex { .. } | QueryError::TooLong { .. } | QueryError::Syntax(_)));
         let harmless = matches!(answer, Ok(Answer::Rows { ref rows, .. }) if rows.len() <= 5);
@@ -285,21 +301,21 @@ fn answers_are_written_in_the_w3c_formats() {
     let family = family();
     let ages = family.ask("SELECT ?a ?n ?missing { ?a x:age ?n } ORDER BY ?n");
     assert_eq!(
-        ages.to_json(),
+        answer::to_json(&ages),
         r#"{"head":{"vars":["a","n","missing"]},"results":{"bindings":[{"a":{"type":"uri","value":"urn:x:ann"},"n":{"type":"literal","value":"41"}},{"a":{"type":"uri","value":"urn:x:bob"},"n":{"type":"literal","value":"7"}}]}}"#
     );
-    assert_eq!(ages.to_csv(), "a,n,missing\r\nurn:x:ann,41,\r\nurn:x:bob,7,\r\n");
-    assert_eq!(Answer::Truth(true).to_json(), r#"{"head":{},"boolean":true}"#);
+    assert_eq!(answer::to_csv(&ages), "a,n,missing\r\nurn:x:ann,41,\r\nurn:x:bob,7,\r\n");
+    assert_eq!(answer::to_json(&Answer::Truth(true)), r#"{"head":{},"boolean":true}"#);
 }
 
 #[test]
 fn graphs_are_written_as_one_safe_line_per_triple() {
     let triple = |s: Term, o: Term| Triple { s, p: iri(&format!("{PROV}wasDerivedFrom")), o };
-    let graph = Answer::Graph(vec![
+    let graph = Answer::Constructed(vec![
         triple(iri(&format!("{TG}a")), Term::literal("two\nlines")),
         triple(iri("urn:bad> .\n<urn:b"), Term::Blank { id: "no good".into() }),
     ]);
-    let text = graph.to_json();
+    let text = answer::to_json(&graph);
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], r#"<https://trustgraph.ai/ns/a> <http://www.w3.org/ns/prov#wasDerivedFrom> "two\nlines" ."#);
     assert!(lines[1].starts_with(r"<urn:bad\u003E\u0020.\u000A\u003Curn:b> "), "{}", lines[1]);

@@ -1,15 +1,15 @@
 //! Reads one workspace as it was at one moment.
 
-use super::order::{EncodedQuad, Graphs, IdPattern, Order, key_prefix, read_quad_key};
+use super::ViewError;
+use super::order::{EncodedQuad, IdPattern, Order, key_prefix, read_quad_key};
 use super::query::Cancellation;
 use super::tables::Tables;
 use super::term_id::{TERM_ID_BYTES, TermId, WORKSPACE_ID_BYTES, WorkspaceId, read_term};
-use super::{QuadPattern, ViewError};
 use fjall::{Readable, Snapshot};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use trellis_domain::rdf::{Quad, Term};
+use trellis_domain::rdf::Term;
 
 pub(super) struct Reader {
     snapshot: Snapshot,
@@ -110,50 +110,6 @@ impl Iterator for Scan {
         }
         None
     }
-}
-
-/// What [`super::View::matching`] returns: quads with their terms.
-pub struct Matches {
-    reader: Reader,
-    scan: Scan,
-    terms: TermCache,
-}
-
-impl Matches {
-    pub(super) fn new(reader: Reader, pattern: &QuadPattern) -> Self {
-        let scan = reader.scan(encode_pattern(pattern), Cancellation::default());
-        Self { reader, scan, terms: TermCache::default() }
-    }
-
-    fn decode(&mut self, quad: EncodedQuad) -> Result<Quad, ViewError> {
-        let mut term = |id| self.terms.get_or_read(id, || self.reader.term(id));
-        let g = if quad.g == TermId::DEFAULT_GRAPH { None } else { Some(term(quad.g)?.text().to_owned()) };
-        Ok(Quad { s: term(quad.s)?, p: term(quad.p)?, o: term(quad.o)?, g })
-    }
-}
-
-impl Iterator for Matches {
-    type Item = Result<Quad, ViewError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let found = self.scan.next()?;
-        Some(found.and_then(|quad| self.decode(quad)))
-    }
-}
-
-impl std::fmt::Debug for Matches {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Matches").field("pattern", &self.scan.pattern).finish_non_exhaustive()
-    }
-}
-
-fn encode_pattern(pattern: &QuadPattern) -> IdPattern {
-    let id = |term: &Option<Term>| term.as_ref().map(TermId::of_term);
-    let g = match pattern.g.as_deref() {
-        None => Graphs::All,
-        Some(graph) => Graphs::One(TermId::of_graph(Some(graph))),
-    };
-    IdPattern { s: id(&pattern.s), p: id(&pattern.p), o: id(&pattern.o), g }
 }
 
 /// Terms read from the dictionary, at most [`CACHED_TERMS`] of them.

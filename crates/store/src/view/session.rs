@@ -141,21 +141,23 @@ impl<'q> Session<'q> {
     }
 
     /// Projects the overlay runs in which the pattern can match. Statements about a node of a run
-    /// are made by that run only, so a bound subject names it. A bound object names it as well:
-    /// links of provenance never cross runs, so nobody but its own run points at an agent's node.
+    /// are made by that run only, so a bound subject names it. A bound object leads to its own run and
+    /// to the few that follow on it.
     fn project_for(&self, pattern: &IdPattern) -> Result<(), Interrupted> {
         if self.unprojected.borrow().is_none() {
             return Ok(());
         }
-        for bound in [pattern.s, pattern.o].into_iter().flatten() {
-            if let Some(iri) = self.agent_iri(bound)? {
-                return self.overlay.run_of(&iri).map_or(Ok(()), |run| self.project(&run));
-            }
+        if let Some(subject) = self.agent_iri(pattern.s)? {
+            return self.overlay.run_of(&subject).map_or(Ok(()), |run| self.project(&run));
+        }
+        if let Some(object) = self.agent_iri(pattern.o)? {
+            return self.overlay.runs_naming(&object).iter().try_for_each(|run| self.project(run));
         }
         self.project_all()
     }
 
-    fn agent_iri(&self, id: TermId) -> Result<Option<String>, Interrupted> {
+    fn agent_iri(&self, id: Option<TermId>) -> Result<Option<String>, Interrupted> {
+        let Some(id) = id else { return Ok(None) };
         let term = self.term(id)?;
         Ok(term.as_iri().filter(|iri| iri.starts_with(AGENT_PREFIX)).map(str::to_owned))
     }

@@ -8,8 +8,8 @@ mod library;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
-use trellis_orchestrator::contract::{cancels, config, journal, runs, teams, trouble};
-use trellis_orchestrator::ports::{Config, Journal, RealWorld};
+use trellis_orchestrator::contract::{cancels, config, graph as graph_contract, journal, runs, teams, trouble};
+use trellis_orchestrator::ports::{Config, Graph, Journal, RealWorld};
 use trellis_store::{Holder, OpenError, Store};
 
 pub(crate) fn holder() -> Holder {
@@ -20,17 +20,25 @@ pub(crate) fn open(path: &Path) -> Result<Store, OpenError> {
     Store::open(path, &holder(), Arc::new(RealWorld))
 }
 
+pub(crate) fn ports(store: &Store) -> runs::Store {
+    (Arc::clone(&store.journal) as Arc<dyn Journal>, Arc::clone(&store.config) as Arc<dyn Config>)
+}
+
 /// Folders and stores that live as long as the test.
 #[derive(Default)]
 struct Stores(Mutex<Vec<(TempDir, Store)>>);
 
 impl Stores {
     fn fresh(&self) -> runs::Store {
+        self.with_graph().0
+    }
+
+    fn with_graph(&self) -> graph_contract::Place {
         let folder = TempDir::new().unwrap();
         let store = open(folder.path()).unwrap();
-        let ports = (Arc::clone(&store.journal) as Arc<dyn Journal>, Arc::clone(&store.config) as Arc<dyn Config>);
+        let place = (ports(&store), Arc::clone(&store.graph) as Arc<dyn Graph>);
         self.0.lock().unwrap().push((folder, store));
-        ports
+        place
     }
 }
 
@@ -44,6 +52,18 @@ async fn the_embedded_journal_keeps_the_commit_contract() {
 async fn embedded_configuration_keeps_its_contract() {
     let stores = Stores::default();
     config::suite(async || stores.fresh().1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_graph_keeps_its_contract() {
+    let stores = Stores::default();
+    graph_contract::suite(async || stores.with_graph()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_graph_answers_sparql() {
+    let stores = Stores::default();
+    graph_contract::sparql_suite(async || stores.with_graph()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,7 +103,7 @@ impl trouble::Place for Folder {
         // The process before has died: its store goes first, and the lock with it.
         drop(self.open.lock().unwrap().take());
         let store = open(self.path.path()).unwrap();
-        let ports = (Arc::clone(&store.journal) as Arc<dyn Journal>, Arc::clone(&store.config) as Arc<dyn Config>);
+        let ports = ports(&store);
         *self.open.lock().unwrap() = Some(store);
         ports
     }

@@ -7,8 +7,9 @@ use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::show::{clean, print_json, print_line};
 use serde_json::json;
+use trellis_domain::config::Settings;
 use trellis_domain::counted;
-use trellis_models::Choice;
+use trellis_models::{Choice, choose};
 use trellis_orchestrator::ports::{Config, Journal};
 
 /// One thing that was looked at.
@@ -23,6 +24,36 @@ fn listed(choices: &[Choice]) -> String {
     choices.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
+/// The models that configuration names, and where.
+struct NamedModels {
+    lines: Vec<String>,
+    good: bool,
+}
+
+impl NamedModels {
+    fn of(settings: &Settings, operator_names_some: bool) -> Self {
+        let mut named = Self { lines: Vec::new(), good: true };
+        let of_workspace = if operator_names_some { "agent/model (--model counts before it)" } else { "agent/model" };
+        named.add(of_workspace, &settings.models);
+        for (id, prompt) in &settings.prompts {
+            named.add(&format!("prompt/template.{id}"), &prompt.models);
+        }
+        for (key, task_type) in &settings.task_types {
+            named.add(&format!("agent-task-type/{key}"), &task_type.models);
+        }
+        named
+    }
+
+    fn add(&mut self, place: &str, models: &[String]) {
+        for model in models {
+            let chosen = choose(std::slice::from_ref(model), &|name| std::env::var(name).ok());
+            self.good &= chosen.is_ok();
+            let says = chosen.map_or_else(|error| format!("{model} cannot be asked: {error}"), |list| listed(&list));
+            self.lines.push(format!("{place}: {says}"));
+        }
+    }
+}
+
 pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let app = folder_alone(global, "doctor", "stop the server and look at its folder")?;
     let settings = app.store.config.pin(app.workspace()).await?;
@@ -30,9 +61,10 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let problems: Vec<_> = super::config::problems(&settings, &items).iter().map(ToString::to_string).collect();
     let chain = app.store.check();
     let limits = limits::of_operator(global, &[]);
-    let models = app::chosen_models(global);
+    let models = app::models(global).and_then(|_| app::chosen_models(global));
     let (open, lag) = (app.store.journal.open_runs(), app.store.graph.lag()?);
-    let findings = [
+    let named = NamedModels::of(&settings, app::names_models(global));
+    let mut findings = vec![
         Finding {
             what: "data folder",
             good: true,
@@ -78,6 +110,9 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             says: models.as_deref().map_or_else(|failure| failure.message.clone(), listed),
         },
     ];
+    if !named.lines.is_empty() {
+        findings.push(Finding { what: "named models", good: named.good, says: named.lines.join("\n") });
+    }
     if global.output == Output::Json {
         let list: Vec<_> = findings.iter().map(|f| json!({"what": f.what, "ok": f.good, "says": f.says})).collect();
         print_json(&json!({"ok": findings.iter().all(|f| f.good), "findings": list}).to_string())?;
@@ -91,7 +126,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             ))?;
         }
     }
-    Ok(match (chain.is_ok(), problems.is_empty() && limits.is_ok() && models.is_ok()) {
+    Ok(match (chain.is_ok(), problems.is_empty() && limits.is_ok() && models.is_ok() && named.good) {
         (true, true) => Exit::Ok,
         (false, _) => Exit::DataFolder,
         (true, false) => Exit::InvalidConfig,

@@ -37,11 +37,14 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let gateway = Arc::new(Gateway {
         orchestrator: Arc::clone(&orchestrator),
         library: Arc::clone(&app.store.library) as _,
+        graph: Arc::clone(&app.store.graph) as _,
         access,
         founder: Arc::new(Seeds(Arc::clone(&app.store.config) as _)),
         loopback_only: loopback_only && !serve.no_auth,
-        closing,
+        closing: closing.clone(),
     });
+    let graph = Arc::clone(&app.store.graph);
+    let indexing = tokio::spawn(async move { graph.keep_up(closing).await });
     let mut workers = Serving::start(&orchestrator);
     let open = app.store.journal.open_runs();
     tracing::info!(%url, data = %app.store.path().display(), open_runs = open, "serving");
@@ -60,6 +63,8 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
         () = tokio::time::sleep(PARTING) => http.abort(),
         () = interrupt.received() => http.abort(),
     }
+    // It works on the folder, so it goes before the folder is given back.
+    indexing.await.map_err(Failure::unexpected)?;
     let open = app.store.journal.open_runs();
     tracing::info!(open_runs = open, "stopped");
     stopped.map(|()| Exit::Ok)

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::counted;
 use trellis_domain::rdf::Term;
-use trellis_store::GraphError;
-use trellis_store::view::{Answer, QueryError, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Graph, GraphError, QueryLimits};
+use trellis_store::view::answer;
 
 pub(crate) async fn run(
     app: &App,
@@ -21,11 +21,13 @@ pub(crate) async fn run(
 ) -> Result<Exit, Failure> {
     let answer = ask(app, query, limit, patience).await?;
     match (global.output, &answer) {
-        (Output::Json, Answer::Graph(_)) => {
+        (Output::Json, Answer::Constructed(_) | Answer::Described(_)) => {
             return Err(Failure::usage("this query gives triples, not rows; leave --output out to get N-Triples"));
         }
-        (Output::Json, _) => print_json(&answer.to_json())?,
-        (Output::Csv, _) | (Output::Text | Output::Ndjson, Answer::Graph(_)) => print_line(&safe(&answer.to_csv()))?,
+        (Output::Json, _) => print_json(&answer::to_json(&answer))?,
+        (Output::Csv, _) | (Output::Text | Output::Ndjson, Answer::Constructed(_) | Answer::Described(_)) => {
+            print_line(&safe(&answer::to_csv(&answer)))?;
+        }
         (Output::Text | Output::Ndjson, Answer::Truth(truth)) => print_line(&truth.to_string())?,
         (Output::Text | Output::Ndjson, Answer::Rows { variables, rows, .. }) => {
             let text = |term: &Option<Term>| term.as_ref().map_or(String::new(), |term| term.text().to_owned());
@@ -40,27 +42,26 @@ pub(crate) async fn run(
 }
 
 async fn ask(app: &App, query: String, limit: usize, patience: Duration) -> Result<Answer, Failure> {
-    let limits = QueryLimits { max_rows: limit, ..QueryLimits::default() };
-    let cancellation = limits.cancellation.clone();
-    let (graph, workspace) = (Arc::clone(&app.store.graph), app.workspace().clone());
-    let work = tokio::task::spawn_blocking(move || {
+    let limits = QueryLimits { max_rows: limit, time: patience };
+    let answer = async {
+        let graph = Arc::clone(&app.store.graph);
         // Indexing what has finished is cheaper than projecting it for every query.
-        graph.catch_up()?;
-        graph.query(&workspace, &query, &limits)
-    });
-    let watch = tokio::spawn(async move {
-        tokio::time::sleep(patience).await;
-        cancellation.cancel();
-    });
-    let answer = work.await.map_err(Failure::unexpected)?;
-    watch.abort();
-    answer.map_err(|error| match error {
-        GraphError::Query(QueryError::Cancelled) => {
-            let seconds = patience.as_secs();
-            Failure::new(Exit::Limit, format!("the query took longer than {seconds} s; narrow it, or raise --timeout"))
-        }
-        GraphError::Query(_) | GraphError::View(_) | GraphError::Journal(_) => error.into(),
-    })
+        tokio::task::spawn_blocking(move || graph.catch_up()).await.map_err(Failure::unexpected)??;
+        app.store.graph.query(app.workspace(), &query, limits).await.map_err(|error| match error {
+            GraphError::TimedOut(_) => too_slow(patience),
+            GraphError::Query(_)
+            | GraphError::TooLarge(_)
+            | GraphError::Index(_)
+            | GraphError::NoSparql
+            | GraphError::Store(_) => error.into(),
+        })
+    };
+    tokio::time::timeout(patience, answer).await.unwrap_or_else(|_| Err(too_slow(patience)))
+}
+
+fn too_slow(patience: Duration) -> Failure {
+    let seconds = patience.as_secs();
+    Failure::new(Exit::Limit, format!("the query took longer than {seconds} s; narrow it, or raise --timeout"))
 }
 
 /// Data stays as it is; only a terminal is spared its controls.

@@ -1,48 +1,110 @@
-//! The settings file: TOML with `[limits]` and `[limits.maximum]`.
+//! The settings file: TOML with `[limits]`, `[limits.maximum]` and `[models]`.
 
 use super::{Limit, Source};
+use crate::model_settings;
+use std::borrow::Cow;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use trellis_models::ModelSettings;
 
-pub(super) fn read(path: &Path) -> Result<Source, String> {
+/// What the file says.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct SettingsFile {
+    pub(super) limits: Source,
+    pub(crate) models: ModelSettings,
+}
+
+pub(super) fn read(path: &Path) -> Result<SettingsFile, String> {
     let cannot = |error| format!("cannot read the settings file {}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(cannot)?;
     parse(&text).map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
 /// Every complaint names its line: whoever wrote the file has to find it.
-pub(super) fn parse(text: &str) -> Result<Source, String> {
+pub(crate) fn parse(text: &str) -> Result<SettingsFile, String> {
     let at = |place: usize| format!("line {}", text[..place.min(text.len())].matches('\n').count() + 1);
     let table = DeTable::parse(text).map_err(|error| {
         let place = error.span().map_or(0, |span| span.start);
         format!("{}: {}", at(place), error.message())
     })?;
-    let mut source = Source::default();
+    let mut file = SettingsFile::default();
     for (name, value) in table.get_ref() {
         let place = at(name.span().start);
         match (name.get_ref().as_ref(), value.get_ref()) {
-            ("limits", DeValue::Table(limits)) => {
-                for (name, value) in limits {
-                    match (name.get_ref().as_ref(), value.get_ref()) {
-                        ("maximum", DeValue::Table(maximum)) => {
-                            let limits = maximum.iter().map(|(name, value)| limit("limits.maximum", name, value, &at));
-                            source.maximum = limits.collect::<Result<_, _>>()?;
-                        }
-                        _ => source.usual.push(limit("limits", name, value, &at)?),
-                    }
-                }
+            ("limits", DeValue::Table(limits)) => file.limits = source(limits, &at)?,
+            ("models", DeValue::Table(models)) => file.models = of_models(models, &at)?,
+            (table @ ("limits" | "models"), _) => {
+                return Err(format!("{place}: `{table}` is not a table; write [{table}]"));
             }
-            ("limits", _) => return Err(format!("{place}: `limits` is not a table; write [limits]")),
-            (other, _) => return Err(format!("{place}: there is no setting `{other}`; the file may hold [limits]")),
+            (other, _) => {
+                return Err(format!("{place}: there is no setting `{other}`; the file may hold [limits] and [models]"));
+            }
+        }
+    }
+    Ok(file)
+}
+
+fn source(limits: &DeTable<'_>, at: &impl Fn(usize) -> String) -> Result<Source, String> {
+    let mut source = Source::default();
+    for (name, value) in limits {
+        match (name.get_ref().as_ref(), value.get_ref()) {
+            ("maximum", DeValue::Table(maximum)) => {
+                let limits = maximum.iter().map(|(name, value)| limit("limits.maximum", name, value, at));
+                source.maximum = limits.collect::<Result<_, _>>()?;
+            }
+            _ => source.usual.push(limit("limits", name, value, at)?),
         }
     }
     Ok(source)
 }
 
+/// Settings for all models, and in a table of its own for each that has some.
+fn of_models(models: &DeTable<'_>, at: &impl Fn(usize) -> String) -> Result<ModelSettings, String> {
+    let mut settings = ModelSettings::default();
+    for (name, value) in models {
+        let name = Named::new(name, at);
+        let DeValue::Table(of_one) = value.get_ref() else {
+            let set = model_settings::set(&mut settings, name.text, &written(value));
+            set.map_err(|problem| format!("{}, models.{}: {problem}", name.place, name.text))?;
+            continue;
+        };
+        for (setting, value) in of_one {
+            let setting = Named::new(setting, at);
+            let set = model_settings::set_of(&mut settings, name.text, setting.text, &written(value));
+            set.map_err(|problem| format!("{}, models.{}.{}: {problem}", setting.place, name.text, setting.text))?;
+        }
+    }
+    Ok(settings)
+}
+
+/// A name and where it stands.
+struct Named<'n> {
+    text: &'n str,
+    place: String,
+}
+
+impl<'n> Named<'n> {
+    fn new(name: &'n Spanned<Cow<'_, str>>, at: &impl Fn(usize) -> String) -> Self {
+        Self { text: name.get_ref(), place: at(name.span().start) }
+    }
+}
+
+/// A value as a person would write it, or else what kind of value it is.
+fn written(value: &Spanned<DeValue<'_>>) -> String {
+    match value.get_ref() {
+        DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
+        DeValue::Float(number) => number.as_str().to_owned(),
+        DeValue::Boolean(yes) => yes.to_string(),
+        DeValue::Integer(_) | DeValue::String(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
+            value.get_ref().type_str().to_owned()
+        }
+    }
+}
+
 fn limit(
     table: &str,
-    name: &Spanned<std::borrow::Cow<'_, str>>,
+    name: &Spanned<Cow<'_, str>>,
     value: &Spanned<DeValue<'_>>,
     at: &impl Fn(usize) -> String,
 ) -> Result<Limit, String> {

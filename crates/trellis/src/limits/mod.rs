@@ -2,6 +2,9 @@
 
 mod file;
 
+#[cfg(test)]
+pub(crate) use file::parse as parse_settings;
+
 use crate::cli::Global;
 use crate::failure::Failure;
 use serde_json::{Map, Value};
@@ -79,10 +82,7 @@ struct Source {
 
 /// The operator's limits, from everywhere.
 pub(crate) fn of_operator(global: &Global, flags: &[Limit]) -> Result<OperatorLimits, Failure> {
-    let file = match settings_file(global) {
-        Some(path) => file::read(&path).map_err(Failure::usage)?,
-        None => Source::default(),
-    };
+    let file = settings_of_file(global)?.limits;
     let environment = of_environment(std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok().filter(|name| name.starts_with(PREFIX))?;
         Some((name, value.to_string_lossy().into_owned()))
@@ -141,6 +141,14 @@ fn of_environment(variables: impl IntoIterator<Item = (String, String)>) -> Resu
         list.push(Limit::new(&name, &value).map_err(|problem| format!("{variable}: {problem}"))?);
     }
     Ok(source)
+}
+
+/// What the settings file says; nothing if there is none.
+pub(crate) fn settings_of_file(global: &Global) -> Result<file::SettingsFile, Failure> {
+    match settings_file(global) {
+        Some(path) => file::read(&path).map_err(Failure::usage),
+        None => Ok(file::SettingsFile::default()),
+    }
 }
 
 /// `--settings`, else `TRELLIS_SETTINGS`, else `trellis/trellis.toml` in the platform's configuration directory if it

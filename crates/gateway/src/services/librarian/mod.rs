@@ -81,7 +81,7 @@ impl Desk<'_> {
             return Err(Refusal::request("the member `parent-id` is missing; a child needs the id of its parent"));
         }
         if document.document_type == metadata::SOURCE {
-            document.document_type = "extracted".to_owned();
+            "extracted".clone_into(&mut document.document_type);
         }
         let added = add(self.library(), self.workspace(), document, &self.content()?).await?;
         Ok(reply([("document-id", json!(added.metadata.id))]))

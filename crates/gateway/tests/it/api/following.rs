@@ -113,7 +113,7 @@ impl Prompter for Halting {
             let mut half = Half { sink, kept: String::new() };
             let reply = self.model.ask(call, &mut half).await?;
             self.go_on.acquire().await.expect("the test goes on").forget();
-            drop(half.sink.text(&half.kept));
+            assert!(half.sink.text(&half.kept).is_continue());
             Ok(reply)
         })
     }

@@ -12,9 +12,8 @@ use trellis_gateway::{Access, Founder, Gateway, Server, router};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, Store};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
-use trellis_orchestrator::library::RecordLibrary;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal};
+use trellis_orchestrator::memory::{MemoryConfig, MemoryGraph, MemoryJournal, MemoryLibrary};
 use trellis_orchestrator::ports::{BoxFuture, ConfigError, Prompter, RealWorld};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
@@ -75,7 +74,8 @@ impl Api {
         let (close, closing) = watch::channel(false);
         let gateway = Gateway {
             orchestrator: Arc::clone(&bench.orchestrator),
-            library: Arc::new(RecordLibrary::new(setup.store.0)),
+            library: Arc::new(MemoryLibrary::new(Arc::clone(&setup.store.0), Arc::new(RealWorld))),
+            graph: Arc::new(MemoryGraph::new(setup.store.0)),
             access: setup.access,
             founder: Arc::new(Nobody),
             loopback_only: true,

@@ -70,7 +70,7 @@ impl Follow {
         self.mended(&who, mended);
     }
 
-    fn mended(&self, who: &Label, mended: &[String]) {
+    pub(super) fn mended(&self, who: &Label, mended: &[String]) {
         for problem in mended {
             self.screen.under(who, &format!("put right: {problem}"));
         }

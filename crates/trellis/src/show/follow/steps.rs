@@ -29,7 +29,8 @@ impl Follow {
         match &replied.reading {
             Reading::Action { tool, arguments } => {
                 self.thought(&who, session, replied);
-                self.call(who, tool, arguments, cost);
+                self.call(who.clone(), tool, arguments, cost);
+                self.mended(&who, &replied.mended);
             }
             Reading::Unreadable { reason } => {
                 self.thought(&who, session, replied);

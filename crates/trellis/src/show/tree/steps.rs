@@ -63,7 +63,10 @@ impl Tree<'_> {
     fn call(&self, analysis: &Analysis) -> Node {
         let call = self.cut(&call(&analysis.tool, &analysis.arguments));
         let title = format!("{} {call}{}{}", analysis.n, behind(&analysis.cost), marked(&analysis.mark));
-        Node::new(title).with(self.thoughts(analysis.thought.as_ref())).with(self.choices(&analysis.decisions))
+        let mut node =
+            Node::new(title).with(self.thoughts(analysis.thought.as_ref())).with(self.choices(&analysis.decisions));
+        node.details.extend(analysis.mended.iter().map(|what| labelled("put right", &self.cut(what))));
+        node
     }
 
     fn observation(&self, observation: &Observation) -> Vec<String> {

@@ -1,0 +1,135 @@
+//! The stock clients, as programs that are started and listened to.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+/// No client may take longer: one that waits for ever is a failure of the server.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The environment that `cargo xtask test` makes.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    programs: PathBuf,
+    /// Where they may leave things lying about.
+    room: TempDir,
+}
+
+/// What a client said and how it ended.
+#[derive(Debug)]
+pub struct Output {
+    /// The command line, for messages.
+    pub command: String,
+    pub stdout: String,
+    pub stderr: String,
+    pub succeeded: bool,
+}
+
+impl Clients {
+    /// The environment, which must be there and belong to today's list of packages.
+    pub(crate) fn installed() -> Self {
+        let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folder = project.join("../target/clients");
+        let read = |path: PathBuf| std::fs::read_to_string(path).ok();
+        let (made_from, wanted) = (read(folder.join("requirements.txt")), read(project.join("requirements.txt")));
+        assert!(
+            made_from.is_some() && made_from == wanted,
+            "the stock clients are not installed in target/clients, or are others than acceptance/requirements.txt \
+             names: run `cargo xtask test`"
+        );
+        let room = TempDir::new().expect("a temporary folder can be made");
+        Self { programs: folder.join("bin"), room }
+    }
+
+    /// Runs one of the installed programs to its end.
+    pub(crate) async fn run(&self, program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+        let shown = [&[program], arguments].concat().join(" ");
+        let running = Command::new(self.programs.join(program))
+            .args(arguments)
+            .current_dir(self.room.path())
+            .env("PYTHONUTF8", "1")
+            .env("NO_PROXY", "*")
+            .env_remove("TRUSTGRAPH_TOKEN")
+            .env_remove("TRUSTGRAPH_WORKSPACE")
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        let ended = tokio::time::timeout(PATIENCE, running).await;
+        let ended = ended.unwrap_or_else(|_| panic!("`{shown}` did not end within {PATIENCE:?}"));
+        let output = ended.unwrap_or_else(|error| panic!("`{shown}` cannot be started: {error}"));
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Output {
+            command: shown,
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+            succeeded: output.status.success(),
+        }
+    }
+}
+
+impl Output {
+    fn tells_an_error(&self) -> bool {
+        let words = ["Exception:", "Traceback (most recent call last)", "Error:"];
+        self.stdout.lines().chain(self.stderr.lines()).any(|line| words.iter().any(|word| line.starts_with(word)))
+    }
+
+    /// That the client got what it wanted: it ended well and speaks of no exception, which most of them only print.
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        assert!(self.succeeded && !self.tells_an_error(), "`{}` failed:\n{self}", self.command);
+        self
+    }
+
+    /// That the client tells its user of an error in words, and does not stumble over the reply itself.
+    #[track_caller]
+    pub fn refused(self, words: &str) -> Self {
+        let said = format!("{}{}", self.stdout, self.stderr);
+        let stumbled = ["Traceback", "TypeError", "KeyError", "object is not", "indices must be", "NoneType"];
+        let stumbled = stumbled.iter().find(|word| said.contains(**word));
+        assert!(stumbled.is_none(), "`{}` stumbled over the reply:\n{self}", self.command);
+        assert!(self.tells_an_error(), "`{}` told no error:\n{self}", self.command);
+        assert!(said.contains(words), "`{}` did not say {words:?}:\n{self}", self.command);
+        self
+    }
+
+    /// That all of these stand in what the client printed.
+    #[track_caller]
+    pub fn says(self, wanted: &[&str]) -> Self {
+        for words in wanted {
+            assert!(self.stdout.contains(words), "`{}` did not print {words:?}:\n{self}", self.command);
+        }
+        self
+    }
+
+    /// That all of these stand in what the client printed about its work.
+    #[track_caller]
+    pub fn notes(self, wanted: &[&str]) -> Self {
+        for words in wanted {
+            assert!(self.stderr.contains(words), "`{}` did not note {words:?}:\n{self}", self.command);
+        }
+        self
+    }
+
+    /// That this does not stand in what the client printed.
+    #[track_caller]
+    pub fn never_says(self, words: &str) -> Self {
+        assert!(!self.stdout.contains(words), "`{}` printed {words:?}:\n{self}", self.command);
+        self
+    }
+
+    /// What the client printed, which is JSON.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        let read = serde_json::from_str(&self.stdout);
+        read.unwrap_or_else(|error| panic!("`{}` printed no JSON ({error}):\n{self}", self.command))
+    }
+}
+
+impl std::fmt::Display for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr)
+    }
+}

@@ -1,0 +1,115 @@
+//! A scripted model server that speaks the OpenAI dialect, so that everything around the model runs for real.
+
+mod chat;
+mod script;
+mod seen;
+
+use axum::Json;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// The name of the only model.
+pub const MODEL: &str = "scripted-1";
+
+/// Slow enough for a reader to see the pieces arrive one by one.
+const PIECE_DELAY: Duration = Duration::from_millis(10);
+
+/// How long the model stays silent if it is asked to: longer than any test takes.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// Which of our prompts is asked.
+const PROMPT_HEADER: &str = "x-trellis-prompt";
+
+/// A running model server; it stops when this is dropped.
+#[derive(Debug)]
+pub struct ScriptedModel {
+    url: String,
+    asked: watch::Receiver<Vec<String>>,
+    serving: JoinHandle<()>,
+}
+
+/// Takes the ids of the prompts that arrive, in order; empty for a request without one.
+type Asked = Arc<watch::Sender<Vec<String>>>;
+
+impl ScriptedModel {
+    /// Listens on a free port.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("this machine has a free port");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let (tell, asked) = watch::channel(Vec::new());
+        let routes = Router::new()
+            .route("/v1/models", get(models))
+            .route("/v1/chat/completions", post(complete))
+            .with_state(Arc::new(tell));
+        let serving = tokio::spawn(async move {
+            axum::serve(listener, routes).await.expect("a bound socket can be served");
+        });
+        Self { url: format!("http://{address}/v1"), asked, serving }
+    }
+
+    /// What `OPENAI_BASE_URL` has to be.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The ids of the prompts that arrived, in order.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.borrow().clone()
+    }
+
+    /// Waits until so many prompts have arrived.
+    pub async fn was_asked(&self, times: usize) {
+        let mut asked = self.asked.clone();
+        asked.wait_for(|asked| asked.len() >= times).await.expect("the server runs as long as this");
+    }
+}
+
+impl Drop for ScriptedModel {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn models() -> Json<Value> {
+    Json(json!({
+        "object": "list",
+        "data": [{ "id": MODEL, "object": "model", "created": 0, "owned_by": "acceptance" }],
+    }))
+}
+
+async fn complete(State(asked): State<Asked>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
+    let prompt = headers.get(PROMPT_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    asked.send_modify(|asked| asked.push(prompt.to_owned()));
+    let scene = seen::Scene::new(prompt, &request);
+    let Some(reply) = script::reply(&scene) else {
+        let error = json!({ "message": "the script refuses this question", "type": "invalid_request_error" });
+        return (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response();
+    };
+    if scene.text.contains(script::SILENCE) {
+        tokio::time::sleep(PATIENCE).await;
+    }
+    let usage = chat::usage(scene.text, &reply);
+    if request["stream"] == true {
+        let counted = request["stream_options"]["include_usage"] == true;
+        let frames = chat::chunks(&reply, counted.then_some(usage));
+        let events = stream::iter(frames).then(async |frame| {
+            tokio::time::sleep(PIECE_DELAY).await;
+            Ok::<_, Infallible>(Event::default().data(frame))
+        });
+        Sse::new(events).into_response()
+    } else {
+        Json(chat::whole(&reply, usage)).into_response()
+    }
+}

@@ -1,0 +1,145 @@
+//! What the scripted model says. It is a pure function of the request.
+//!
+//! The words of a question direct the play: one that speaks of a team is given to a supervisor, one that speaks of a
+//! plan is planned, everything else is worked on step by step. A tool whose name stands in the question is used;
+//! `refuse` in it makes the server answer with an error, and one that wants to be kept waiting is.
+
+use super::seen::{Scene, Tool};
+use serde_json::{Map, Value, json};
+
+/// A question with these words is not answered for a long time.
+pub(super) const SILENCE: &str = "keep me waiting";
+
+/// The tool that is used when the question names none.
+const USUAL_TOOL: &str = "search-notes";
+/// The function that ends a dialog, where tools are functions.
+const FINAL_ANSWER: &str = "final_answer";
+/// The argument in which a function asks for the reason of its call.
+const THOUGHT: &str = "thought";
+
+/// What the model says.
+#[derive(Debug)]
+pub(super) enum Reply {
+    Text(String),
+    Call { tool: String, arguments: Value },
+}
+
+/// None if the question asks to be refused.
+pub(super) fn reply(scene: &Scene<'_>) -> Option<Reply> {
+    let question = scene.question();
+    if question.contains("refuse") {
+        return None;
+    }
+    let json = |value: Value| Reply::Text(value.to_string());
+    Some(match scene.prompt {
+        "task-type-classify" => {
+            json(json!({ "task_type": "general", "rationale": "The script takes the general one." }))
+        }
+        "pattern-select" => json(pattern(question)),
+        "agent-react" => step(scene),
+        "plan-create" => json(json!({ "steps": [
+            { "goal": format!("Search the notes for: {question}"), "tool_hint": USUAL_TOOL, "depends_on": [] },
+            { "goal": "Weigh what the notes say", "tool_hint": "", "depends_on": [0] },
+        ] })),
+        "plan-step-execute" => json(plan_step(scene)),
+        "plan-revise" => json(json!({ "decision": "keep", "reason": "The script keeps plans.", "steps": [] })),
+        "supervisor-decompose" => {
+            json(json!({ "goals": [goal("the first half", question), goal("the second half", question)] }))
+        }
+        "supervisor-review" => json(json!({ "decision": "answer", "reason": "Both halves are there.", "goals": [] })),
+        "plan-synthesise" => Reply::Text(format!("The plan answers \"{question}\" [step 0], weighed [step 1].")),
+        "supervisor-synthesise" => Reply::Text(format!(
+            "Both halves answer \"{question}\" [finding 0] [finding 1].\n\n## Confidence\n\n\
+             - [finding 0] confidence: high (scripted)\n- [finding 1] confidence: medium (scripted)"
+        )),
+        _ => match scene.schema() {
+            Some(schema) => json(smallest(schema)),
+            None => Reply::Text(format!("Scripted reply to: {}", scene.text.trim())),
+        },
+    })
+}
+
+fn pattern(question: &str) -> Value {
+    let (name, parts) = if question.contains("team") {
+        ("supervisor", 2)
+    } else if question.contains("plan") {
+        ("plan-then-execute", 1)
+    } else {
+        ("react", 1)
+    };
+    let signals = json!({ "complexity": "low", "independent_dimensions": parts, "urgency": "normal" });
+    json!({ "pattern": name, "signals": signals, "rationale": format!("The words of the question lead to {name}.") })
+}
+
+fn goal(part: &str, question: &str) -> Value {
+    // The word that would split the goal again is left out.
+    let question = question.replace("team", "group");
+    json!({ "goal": format!("Find {part} of: {question}"), "pattern": "react", "group": null, "context": "scripted" })
+}
+
+/// A tool once, then the answer: as calls where tools are functions, else in words.
+fn step(scene: &Scene<'_>) -> Reply {
+    let question = scene.question();
+    if let Some(tool) = chosen(scene).filter(|_| !scene.has_observation()) {
+        let thought = format!("I look it up with {} first.", tool.name);
+        if scene.calls_functions() {
+            return tool.call(&thought, question);
+        }
+        let arguments = tool.filled(question);
+        return Reply::Text(format!("Thought: {thought}\nAction: {}\nArgs: {arguments}", tool.name));
+    }
+    let (thought, answer) = ("What I saw is enough.", format!("The script answers: {question}"));
+    let end = scene.tools().into_iter().find(|tool| tool.name == FINAL_ANSWER);
+    end.map_or_else(
+        || Reply::Text(format!("Thought: {thought}\nFinal Answer: {answer}")),
+        |function| function.call(thought, &answer),
+    )
+}
+
+impl Tool {
+    /// A call of the function; it may ask for a thought besides.
+    fn call(&self, thought: &str, words: &str) -> Reply {
+        let mut arguments = self.filled(words);
+        if let Some(member) = arguments.get_mut(THOUGHT) {
+            *member = json!(thought);
+        }
+        Reply::Call { tool: self.name.clone(), arguments }
+    }
+}
+
+/// The offered tool that the question names, else the usual one.
+fn chosen(scene: &Scene<'_>) -> Option<Tool> {
+    let offered = scene.tools();
+    let named = offered.iter().find(|tool| scene.question().contains(&tool.name));
+    named.or_else(|| offered.iter().find(|tool| tool.name == USUAL_TOOL)).cloned()
+}
+
+fn plan_step(scene: &Scene<'_>) -> Value {
+    let tool = chosen(scene).filter(|_| scene.goal().starts_with("Search"));
+    match tool {
+        Some(tool) => {
+            let arguments = tool.filled(scene.goal());
+            json!({ "tool": tool.name, "arguments": arguments, "answer": null, "surprising": false })
+        }
+        None => {
+            json!({ "tool": "none", "arguments": {}, "answer": "The notes of step 0 suffice.", "surprising": false })
+        }
+    }
+}
+
+/// The smallest value that a schema allows, as far as schemas of prompts go.
+fn smallest(schema: &Value) -> Value {
+    if let Some(first) = schema["enum"].as_array().and_then(|options| options.first()) {
+        return first.clone();
+    }
+    match schema["type"].as_str() {
+        Some("object") => {
+            let members = schema["properties"].as_object().into_iter().flatten();
+            members.map(|(name, member)| (name.clone(), smallest(member))).collect::<Map<_, _>>().into()
+        }
+        Some("array") => json!([smallest(&schema["items"])]),
+        Some("integer" | "number") => json!(1),
+        Some("boolean") => json!(true),
+        _ => json!("scripted"),
+    }
+}

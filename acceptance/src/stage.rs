@@ -1,0 +1,90 @@
+//! Everything one test needs: the model, the program, the clients.
+
+use crate::clients::{Clients, Output};
+use crate::model::{MODEL, ScriptedModel};
+use crate::server::Trellis;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A server of its own for one test, so that tests can run at the same time.
+#[derive(Debug)]
+pub struct Stage {
+    clients: Arc<Clients>,
+    model: ScriptedModel,
+    server: Trellis,
+}
+
+impl Stage {
+    /// A server that asks for no token.
+    pub async fn open() -> Self {
+        Self::with(&[]).await
+    }
+
+    /// A server that asks for this token.
+    pub async fn behind(token: &str) -> Self {
+        Self::with(&[("TRELLIS_TOKEN", token)]).await
+    }
+
+    async fn with(environment: &[(&str, &str)]) -> Self {
+        let clients = Arc::new(Clients::installed());
+        let model = ScriptedModel::start().await;
+        let server = Trellis::start(MODEL, model.url(), environment).await;
+        Self { clients, model, server }
+    }
+
+    /// Where the server listens, with a slash at the end.
+    pub fn url(&self) -> &str {
+        &self.server.url
+    }
+
+    pub fn model(&self) -> &ScriptedModel {
+        &self.model
+    }
+
+    /// Asks the server to stop, and waits until it has.
+    pub async fn stop(&mut self) {
+        self.server.stop().await;
+    }
+
+    /// Runs one of the stock commands against the server.
+    pub async fn tg(&self, command: &str, arguments: &[&str]) -> Output {
+        self.begin(command, arguments).await
+    }
+
+    /// The same, running beside whatever else is done with the stage.
+    pub fn begin(&self, command: &str, arguments: &[&str]) -> impl Future<Output = Output> + use<> {
+        let (clients, url) = (Arc::clone(&self.clients), self.url().to_owned());
+        let (command, arguments) =
+            (command.to_owned(), arguments.iter().copied().map(str::to_owned).collect::<Vec<_>>());
+        async move {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            clients.run(&command, &arguments, &[("TRUSTGRAPH_URL", &url)]).await
+        }
+    }
+
+    /// The same for somebody with a token.
+    pub async fn tg_as(&self, token: &str, command: &str, arguments: &[&str]) -> Output {
+        self.clients.run(command, arguments, &[("TRUSTGRAPH_URL", self.url()), ("TRUSTGRAPH_TOKEN", token)]).await
+    }
+
+    /// Runs any installed program.
+    pub async fn program(&self, program: &str, arguments: &[&str]) -> Output {
+        self.clients.run(program, arguments, &[]).await
+    }
+
+    /// Runs one of the Python programs of this crate; its argument is the address of the server.
+    pub async fn python(&self, script: &str) -> Output {
+        python(&self.clients, script, self.url()).await
+    }
+}
+
+/// Runs one of the Python programs of this crate against any address.
+pub async fn run_python(script: &str, address: &str) -> Output {
+    python(&Clients::installed(), script, address).await
+}
+
+async fn python(clients: &Clients, script: &str, address: &str) -> Output {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("python").join(script);
+    let path = path.to_str().expect("the project lies in a folder with a plain name");
+    clients.run("python", &[path, address], &[]).await
+}

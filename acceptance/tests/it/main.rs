@@ -1,0 +1,16 @@
+//! One module per group of stock clients. What needs the Python environment is ignored by plain `cargo test`.
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod access;
+mod agent;
+mod collections;
+mod config;
+mod description;
+mod explain;
+mod flows;
+mod graph;
+mod library;
+mod model;
+mod prompts;
+mod sdk;
+mod tools;

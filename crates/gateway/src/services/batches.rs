@@ -1,0 +1,150 @@
+//! Long lists: how much of them is asked for, and how they travel.
+
+use crate::bounds;
+use crate::error::{Fault, Refusal};
+use crate::members::Members;
+use crate::outbox::Outbox;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Most items that one request may ask for: they are in memory until they are sent.
+const MOST: u64 = 100_000;
+const USUAL: u64 = 10_000;
+/// Most items of one reply in a stream. Larger wishes get smaller batches: nothing is lost by it.
+const LARGEST_BATCH: u64 = 1_000;
+const USUAL_BATCH: u64 = 20;
+/// Bytes after which a batch ends. One item more fits in a frame, or in none.
+const FULL: usize = bounds::FRAME / 4;
+
+/// How much of a list is wanted, and in which portions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Portions {
+    pub(crate) limit: usize,
+    pub(crate) streaming: bool,
+    batch: usize,
+}
+
+impl Portions {
+    pub(crate) fn read(members: Members<'_>) -> Result<Self, Refusal> {
+        let limit = members.count("limit")?.unwrap_or(USUAL);
+        if limit > MOST {
+            return Err(Refusal::request(format!("the member `limit` is {limit}; at most {MOST} can be asked for")));
+        }
+        let batch = members.count("batch-size")?.unwrap_or(USUAL_BATCH);
+        if batch == 0 {
+            return Err(Refusal::request("the member `batch-size` is 0; it must be at least 1"));
+        }
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let (limit, batch) = (count(limit), count(batch.min(LARGEST_BATCH)));
+        Ok(Self { limit, streaming: members.flag("streaming")?, batch })
+    }
+
+    /// Sends a list as one stream of replies, at least one. The last is marked as such.
+    pub(crate) async fn send(
+        self,
+        items: &[impl Serialize],
+        reply: impl Fn(Vec<Value>, Place) -> Value,
+        outbox: &Outbox,
+    ) -> Result<(), Fault> {
+        let mut batch = Batch::default();
+        for item in items {
+            if batch.is_full(self.batch) {
+                outbox.more(&reply(batch.take(), Place::Before)).await?;
+            }
+            batch.push(item);
+        }
+        Ok(outbox.last(&reply(batch.take(), Place::Last)).await?)
+    }
+}
+
+/// Where in the stream a reply stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Before,
+    Last,
+}
+
+#[derive(Debug, Default)]
+struct Batch {
+    items: Vec<Value>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn is_full(&self, most: usize) -> bool {
+        self.items.len() >= most || self.bytes >= FULL
+    }
+
+    fn push(&mut self, item: &impl Serialize) {
+        let item = serde_json::to_value(item).expect("terms are always JSON");
+        self.bytes += item.to_string().len();
+        self.items.push(item);
+    }
+
+    fn take(&mut self) -> Vec<Value> {
+        std::mem::take(self).items
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use tokio::sync::mpsc;
+
+    fn read(request: &Value) -> Result<Portions, Refusal> {
+        Portions::read(Members::new(request.as_object().unwrap()))
+    }
+
+    async fn sent(portions: Portions, items: &[Value]) -> Vec<Value> {
+        let (to, mut replies) = mpsc::channel(1_000);
+        let outbox = Outbox::new(Some(json!("1")), to);
+        portions.send(items, |items, _| json!(items), &outbox).await.unwrap();
+        let mut frames = Vec::new();
+        while let Ok(text) = replies.try_recv() {
+            assert!(text.len() <= bounds::FRAME);
+            frames.push(serde_json::from_str(&text).unwrap());
+        }
+        frames
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_usual_and_what_is_wrong_is_named() {
+        assert_eq!(read(&json!({})).unwrap(), Portions { limit: 10_000, streaming: false, batch: 20 });
+        let all = json!({"limit": 0, "streaming": true, "batch-size": 5_000_000});
+        assert_eq!(read(&all).unwrap(), Portions { limit: 0, streaming: true, batch: 1_000 });
+        for (name, wrong) in [
+            ("limit", json!(100_001)),
+            ("limit", json!(-1)),
+            ("limit", json!(1.5)),
+            ("limit", json!("10")),
+            ("batch-size", json!(0)),
+            ("batch-size", json!([20])),
+            ("streaming", json!("yes")),
+        ] {
+            let refused = read(&json!({name: wrong})).unwrap_err();
+            assert!(refused.message.contains(&format!("`{name}`")), "{wrong}: {refused}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_list_travels_in_batches_and_only_the_last_is_complete() {
+        let portions = Portions { limit: 0, streaming: true, batch: 2 };
+        for (count, sizes) in [(0, vec![0]), (1, vec![1]), (2, vec![2]), (3, vec![2, 1]), (4, vec![2, 2])] {
+            let frames = sent(portions, &vec![json!("x"); count]).await;
+            let found: Vec<_> = frames.iter().map(|frame| frame["response"].as_array().unwrap().len()).collect();
+            assert_eq!(found, sizes);
+            let complete: Vec<_> = frames.iter().map(|frame| frame["complete"] == true).collect();
+            assert_eq!(complete.iter().filter(|complete| **complete).count(), 1);
+            assert_eq!(complete.last(), Some(&true));
+        }
+    }
+
+    #[tokio::test]
+    async fn no_frame_is_larger_than_the_stock_client_takes() {
+        let portions = Portions { limit: 0, streaming: true, batch: 1_000 };
+        let frames = sent(portions, &vec![json!("x".repeat(60_000)); 100]).await;
+        assert!(frames.len() > 5);
+        assert_eq!(frames.iter().map(|frame| frame["response"].as_array().unwrap().len()).sum::<usize>(), 100);
+    }
+}

@@ -1,0 +1,126 @@
+//! What a model is asked, in the form that this model takes.
+
+use crate::models::Wishes;
+use crate::provider::{ModelReply, ModelRequest};
+use crate::reply;
+use crate::template::Templates;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::Duration;
+use trellis_domain::Hash;
+use trellis_domain::config::{OfferedTool, PromptReply as Expected, Settings};
+use trellis_domain::document::Document;
+use trellis_domain::record::{PromptUse, ReplyFormat};
+use trellis_orchestrator::ports::{CallLabels, Completion, PromptCall, PromptError};
+
+/// The variable that tells a template that tools are offered as functions.
+const NATIVE_TOOLS: &str = "native_tools";
+
+/// One prompt, on its way to a model.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    pub(crate) request: ModelRequest,
+    pub(crate) patience: Option<Duration>,
+    settings: Arc<Settings>,
+    template: Option<Hash>,
+    /// What the model may call, as functions or in text.
+    tools: Option<Vec<OfferedTool>>,
+    /// What the text is made of, if another model may need another text.
+    variables: Option<Map<String, Value>>,
+}
+
+impl Asking {
+    /// A prompt, rendered in text form. What it was rendered with is only kept for models that read it.
+    pub(crate) fn of_prompt(templates: &Templates, call: PromptCall) -> Result<Self, PromptError> {
+        let PromptCall { scope: _, settings, id, variables, schema, tools, patience, labels } = call;
+        let Some(template) = settings.prompts.get(&id) else { return Err(PromptError::UnknownPrompt { id }) };
+        let expected = reply::expected(&template.reply, schema);
+        let (system, user) = render(templates, &settings, &id, &variables)?;
+        let template = Some(template.hash);
+        let request = ModelRequest { system, user, prompt: id, variables: Map::new(), expected, tools: None, labels };
+        Ok(Self { request, patience, settings, template, tools, variables: Some(variables) })
+    }
+
+    /// A text that needs no template.
+    pub(crate) fn of_text(call: Completion) -> Self {
+        let Completion { scope: _, settings, system, prompt: user, schema, json, labels } = call;
+        let expected = if json || schema.is_some() { Expected::Json { schema } } else { Expected::Text };
+        let (prompt, variables) = (Completion::ID.to_owned(), Map::new());
+        let request = ModelRequest { system, user, prompt, variables, expected, tools: None, labels };
+        Self { request, patience: None, settings, template: None, tools: None, variables: None }
+    }
+
+    /// What configuration says about the models of this prompt.
+    pub(crate) fn wishes(&self) -> Wishes<'_> {
+        let Settings { prompts, task_types, models, .. } = &*self.settings;
+        let task_type = self.request.labels.as_ref().map_or("", |labels: &CallLabels| labels.task_type.as_str());
+        Wishes {
+            prompt: prompts.get(&self.request.prompt).map_or(&[], |prompt| &prompt.models),
+            task_type: task_types.get(task_type).map_or(&[], |task_type| &task_type.models),
+            workspace: models,
+        }
+    }
+
+    /// Calls may wait long, and real models see only the text: what no model reads any more is dropped.
+    pub(crate) fn forget_variables(&mut self, are_read: bool, may_take_tools: bool) {
+        let differs = |text: &str| text.contains(NATIVE_TOOLS);
+        let prompt = self.settings.prompts.get(&self.request.prompt);
+        let differs = prompt.is_some_and(|prompt| differs(&prompt.text)) || differs(&self.settings.system_prompt);
+        let is_needed = may_take_tools && self.tools.is_some() && differs;
+        match (are_read, is_needed) {
+            (true, true) => self.request.variables = self.variables.clone().unwrap_or_default(),
+            (true, false) => self.request.variables = self.variables.take().unwrap_or_default(),
+            (false, true) => {}
+            (false, false) => self.variables = None,
+        }
+    }
+
+    /// Whether the reply chooses a tool.
+    pub(crate) fn offers_tools(&self) -> bool {
+        self.tools.is_some()
+    }
+
+    /// Makes the request fit a model that takes tools, or one that writes which one it wants.
+    pub(crate) fn offer_tools(&mut self, templates: &Templates, native: bool) -> Result<(), PromptError> {
+        if self.request.tools.is_some() == native {
+            return Ok(());
+        }
+        self.request.tools = self.tools.clone().filter(|_| native);
+        let Some(variables) = &mut self.variables else { return Ok(()) };
+        variables.insert(NATIVE_TOOLS.to_owned(), native.into());
+        let (system, user) = render(templates, &self.settings, &self.request.prompt, variables)?;
+        (self.request.system, self.request.user) = (system, user);
+        Ok(())
+    }
+
+    /// For the record of the call.
+    pub(crate) fn record(&self, reply: &mut ModelReply) -> PromptUse {
+        let format = if self.request.tools.is_some() { ReplyFormat::NativeTools } else { ReplyFormat::Text };
+        let usual = PromptUse {
+            id: self.request.prompt.clone(),
+            template: self.template,
+            format: self.tools.as_ref().map(|_| format),
+            ..PromptUse::default()
+        };
+        let Some(sent) = reply.sent.take() else {
+            let ModelRequest { system, user, .. } = &self.request;
+            return PromptUse { sent: Some(Hash::of_parts([system.as_bytes(), user.as_bytes()])), ..usual };
+        };
+        let request = sent.body.and_then(Document::stored);
+        PromptUse { sent: Some(sent.hash), parameters: sent.parameters, request, ..usual }
+    }
+}
+
+fn render(
+    templates: &Templates,
+    settings: &Settings,
+    id: &str,
+    variables: &Map<String, Value>,
+) -> Result<(String, String), PromptError> {
+    let wrong = |reason| PromptError::Template { id: id.to_owned(), reason };
+    let text = settings.prompts.get(id).map_or("", |prompt| &prompt.text);
+    let user = templates.render(text, variables).map_err(wrong)?;
+    let system = templates.render(&settings.system_prompt, variables);
+    let system = system.map_err(|reason| wrong(format!("prompt/system, which stands in front of it: {reason}")))?;
+    Ok((system, user))
+}

@@ -1,0 +1,114 @@
+//! How the view follows the journal.
+
+use super::{EmbeddedGraph, unusable};
+use crate::keys::{self, prefix};
+use crate::tables::read_failed;
+use crate::view::RunQuads;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tokio::sync::watch;
+use trellis_domain::{RunId, Workspace};
+use trellis_orchestrator::ports::{GraphError, JournalError};
+use trellis_provenance::project;
+
+/// Runs that are absorbed into the view in one batch.
+const BATCH: usize = 64;
+/// So long runs are left to finish together: one batch costs less than many.
+const GATHERING: Duration = Duration::from_millis(200);
+
+impl EmbeddedGraph {
+    /// Takes finished runs into the view. How many; blocks until the view has caught up.
+    pub fn catch_up(&self) -> Result<usize, GraphError> {
+        let mut absorbed = 0;
+        loop {
+            match self.absorb_next()? {
+                0 => return Ok(absorbed),
+                more => absorbed += more,
+            }
+        }
+    }
+
+    /// Takes runs into the view as they finish, until it is told to stop. It sleeps while there is nothing to do, and
+    /// a failure is tried again with the next run that finishes. Wait for its end before the store is closed.
+    pub async fn keep_up(&self, mut stop: watch::Receiver<bool>) {
+        let finished = &self.journal.shared.finished;
+        loop {
+            let graph = self.clone();
+            let absorbed = tokio::task::spawn_blocking(move || graph.absorb_next()).await;
+            let more = match absorbed {
+                Ok(Ok(absorbed)) => absorbed > 0,
+                Ok(Err(error)) => {
+                    tracing::error!(%error, "the graph view cannot follow the journal");
+                    false
+                }
+                Err(error) => {
+                    tracing::error!(%error, "the graph view cannot follow the journal");
+                    false
+                }
+            };
+            let next = async {
+                if !more {
+                    finished.notified().await;
+                    tokio::time::sleep(GATHERING).await;
+                }
+            };
+            tokio::select! {
+                // Whoever could say stop is gone: that is the same.
+                _ = stop.wait_for(|stop| *stop) => return,
+                () = next => {}
+            }
+        }
+    }
+
+    /// How many finished runs the view lacks.
+    pub fn lag(&self) -> Result<usize, GraphError> {
+        Ok(self.finished_after(self.view.cursor().map_err(unusable)?, usize::MAX)?.0.len())
+    }
+
+    /// Forgets the view and derives it anew.
+    pub fn rebuild(&self) -> Result<usize, GraphError> {
+        self.view.clear().map_err(unusable)?;
+        self.catch_up()
+    }
+
+    /// Absorbs one batch. How many runs; none if the view has caught up.
+    fn absorb_next(&self) -> Result<usize, GraphError> {
+        let _alone = self.absorbing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (runs, cursor) = self.finished_after(self.view.cursor().map_err(unusable)?, BATCH)?;
+        if runs.is_empty() {
+            return Ok(0);
+        }
+        let mut quads = Vec::with_capacity(runs.len());
+        for (workspace, run) in &runs {
+            // A run that cannot be read must not keep all others out of the graph.
+            match self.journal.tables.read().events(workspace, run, 0, usize::MAX) {
+                Ok(records) => {
+                    quads.push(RunQuads { workspace: workspace.as_str().to_owned(), quads: project(&records) });
+                }
+                Err(error) => tracing::error!(%error, %run, "a run could not be projected"),
+            }
+        }
+        self.view.absorb(&quads, cursor).map_err(unusable)?;
+        Ok(runs.len())
+    }
+
+    /// Finished runs behind a cursor, and the cursor behind them.
+    pub(super) fn finished_after(
+        &self,
+        cursor: u64,
+        limit: usize,
+    ) -> Result<(BTreeSet<(Workspace, RunId)>, u64), JournalError> {
+        let range = keys::numbered(prefix::FINISHED, cursor + 1)..=keys::numbered(prefix::FINISHED, u64::MAX);
+        let (mut runs, mut last) = (BTreeSet::new(), cursor);
+        let reader = self.journal.tables.read();
+        for row in reader.index_range(range) {
+            let (key, value) = row.into_inner().map_err(read_failed)?;
+            runs.extend(keys::read_finished(&value));
+            last = keys::number(&key).unwrap_or(last);
+            if runs.len() >= limit {
+                break;
+            }
+        }
+        Ok((runs, last))
+    }
+}
