@@ -126,7 +126,9 @@ pub(crate) async fn write(
 /// Delete an item
 #[utoipa::path(
     delete, path = "/api/v1/configuration/{type}/{key}", tag = "configuration", operation_id = "deleteItem",
-    params(("type" = String, Path), ("key" = String, Path), Place),
+    params(
+        ("type" = String, Path, description = "Such as `tool`"), ("key" = String, Path, description = "Its name"), Place,
+    ),
     responses((status = 200, description = "Deleted", body = Changed), Usual),
 )]
 pub(crate) async fn delete(
@@ -143,7 +145,9 @@ pub(crate) async fn delete(
 /// Read how an item came to be as it is
 #[utoipa::path(
     get, path = "/api/v1/configuration/{type}/{key}/history", tag = "configuration", operation_id = "getHistory",
-    params(("type" = String, Path), ("key" = String, Path), Place),
+    params(
+        ("type" = String, Path, description = "Such as `tool`"), ("key" = String, Path, description = "Its name"), Place,
+    ),
     responses((status = 200, description = "Its changes", body = History), Usual),
 )]
 pub(crate) async fn history(

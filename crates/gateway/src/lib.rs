@@ -20,6 +20,7 @@ mod runs;
 mod server;
 mod services;
 mod socket;
+mod sparql;
 
 pub use access::{Access, Identity, Token};
 pub use server::{Server, router};

@@ -2,7 +2,7 @@
 
 mod page;
 
-use crate::{Gateway, configuration, runs};
+use crate::{Gateway, configuration, runs, sparql};
 use axum::Router;
 use axum::http::header;
 use axum::response::{Html, IntoResponse};
@@ -55,7 +55,8 @@ pub(crate) struct Refused {
 }
 
 fn own_paths() -> OpenApiRouter<Arc<Gateway>> {
-    OpenApiRouter::with_openapi(Document::openapi()).merge(runs::router()).merge(configuration::router())
+    let document = OpenApiRouter::with_openapi(Document::openapi());
+    document.merge(runs::router()).merge(configuration::router()).merge(sparql::router())
 }
 
 /// Our own paths, and the document about all.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
 use trellis_orchestrator::driver::TurnError;
-use trellis_orchestrator::ports::{ConfigError, JournalError};
+use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError};
 use utoipa::ToSchema;
 
 /// A refusal.
@@ -132,6 +132,19 @@ impl From<ConfigError> for Fault {
         match error {
             ConfigError::Store(error) => error.into(),
             error @ (ConfigError::Invalid(_) | ConfigError::NoSnapshot(_)) => Self::internal(error),
+        }
+    }
+}
+
+impl From<GraphError> for Fault {
+    fn from(error: GraphError) -> Self {
+        let message = error.to_string();
+        match error {
+            GraphError::Query(_) | GraphError::NoSparql => Self::request(message),
+            GraphError::TooLarge(_) => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message),
+            GraphError::TimedOut(_) => Self::new(StatusCode::REQUEST_TIMEOUT, "timed-out", message),
+            GraphError::Index(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message),
+            GraphError::Store(error) => error.into(),
         }
     }
 }

@@ -11,7 +11,6 @@ mod sparql;
 mod verify;
 mod watch;
 
-use crate::app::App;
 use crate::cli::{Cli, Command, Global, GraphCommand, Output, RunCommand};
 use crate::desk::{Desk, folder_alone};
 use crate::failure::{Exit, Failure};
@@ -38,8 +37,8 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Verify { run } => verify::run(&Desk::look(global, "verify")?, global, run).await,
         Command::Sparql { query, limit, timeout } => {
             let query = if query == "-" { read_input("the query")? } else { query.clone() };
-            let app = App::open_existing(global, "sparql")?;
-            sparql::run(&app, global, query, *limit, Duration::from_secs(*timeout)).await
+            let desk = Desk::look(global, "sparql")?;
+            sparql::run(&desk, global, &query, *limit, Duration::from_secs(*timeout)).await
         }
         Command::Graph(GraphCommand::Rebuild) => {
             let app = folder_alone(global, "graph rebuild", "stop the server and rebuild the graph of its folder")?;

@@ -1,6 +1,7 @@
 //! Where commands do their work: on the data folder, or at a server that has one. The same questions, the same
 //! answers.
 
+mod graph;
 mod local;
 mod remote;
 mod server;

@@ -16,7 +16,7 @@ use trellis_store::Holder;
 const TOKEN: &str = "TRUSTGRAPH_TOKEN";
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a reply may take.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Why this server is asked, and so what to do if it cannot be.
 #[derive(Debug, Clone)]
@@ -133,10 +133,18 @@ impl Server {
 
     /// The reply as JSON.
     pub(super) async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Trouble> {
-        let response = self.send(request, PATIENCE).await?;
+        self.json_within(request, PATIENCE).await
+    }
+
+    pub(super) async fn json_within<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+        patience: Duration,
+    ) -> Result<T, Trouble> {
+        let response = self.send(request, patience).await?;
         let path = response.url().path().to_owned();
-        let silent = |_| Trouble::Lost(format!("the reply stopped for {} s", PATIENCE.as_secs()));
-        let bytes = timeout(PATIENCE, response.bytes()).await.map_err(silent)?.map_err(|error| lost(&error))?;
+        let silent = |_| Trouble::Lost(format!("the reply stopped for {} s", patience.as_secs()));
+        let bytes = timeout(patience, response.bytes()).await.map_err(silent)?.map_err(|error| lost(&error))?;
         serde_json::from_slice(&bytes).map_err(|error| {
             Trouble::Foreign(format!("its reply to {path} cannot be read: {error}; is it a Trellis server?"))
         })
