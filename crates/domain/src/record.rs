@@ -4,7 +4,7 @@
 //! the body's bytes as stored, so that it can be checked without knowing what they mean.
 
 use crate::decision::{Decision, words};
-use crate::document::{Document, Payload};
+use crate::document::{Document, INLINE_BYTES, Payload};
 use crate::fan_out::{FannedOut, Joined, Parent};
 use crate::limits::{Limits, SomeLimits};
 use crate::message::AgentStep;
@@ -14,6 +14,7 @@ use crate::usage::Usage;
 use crate::{Collection, ConversationId, Flow, Hash, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 pub use crate::name::{Name, TurnKind};
 pub use crate::reading::Reading;
@@ -150,6 +151,16 @@ as_kind!(
 );
 
 impl Body {
+    /// The stored form, and the large texts that lie beside it.
+    pub fn written(&mut self) -> (Vec<u8>, Vec<(Hash, Arc<str>)>) {
+        let large = self.payloads_mut().iter().any(|payload| payload.text().len() > INLINE_BYTES);
+        let mut small = large.then(|| self.clone());
+        let payloads = small.iter_mut().flat_map(Self::payloads_mut);
+        let blobs = payloads.filter_map(Payload::detach).collect();
+        let written = serde_json::to_vec(small.as_ref().unwrap_or(self)).expect("record bodies are always JSON");
+        (written, blobs)
+    }
+
     /// Every text that may be large.
     pub fn payloads_mut(&mut self) -> Vec<&mut Payload> {
         fn text(document: &mut Option<Document>) -> Option<&mut Payload> {

@@ -8,6 +8,7 @@
 mod access;
 mod bounds;
 mod call;
+mod configuration;
 mod docs;
 mod documents;
 mod error;
@@ -19,6 +20,7 @@ mod runs;
 mod server;
 mod services;
 mod socket;
+mod sparql;
 
 pub use access::{Access, Identity, Token};
 pub use server::{Server, router};

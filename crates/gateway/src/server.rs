@@ -2,7 +2,7 @@
 
 use crate::rest::Denied;
 use crate::runs::{self, Fault};
-use crate::{Gateway, bounds, docs, documents, health, rest, socket};
+use crate::{Gateway, bounds, configuration, docs, documents, health, rest, socket, sparql};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -41,7 +41,7 @@ async fn same_site(State(gateway): State<Arc<Gateway>>, request: Request, next: 
     if !is_foreign(&gateway, request.headers()) {
         return next.run(request).await;
     }
-    if request.uri().path().starts_with(runs::ROOT) {
+    if [runs::ROOT, configuration::ROOT, sparql::ROOT].iter().any(|root| request.uri().path().starts_with(root)) {
         return Fault::forbidden().into_response();
     }
     Denied::new(StatusCode::FORBIDDEN, "access denied").into_response()

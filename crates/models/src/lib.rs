@@ -25,6 +25,8 @@ pub use prompter::TemplatePrompter;
 pub use provider::{ModelReply, ModelRequest, OnText, Permit, Provider, ProviderError, Sent};
 pub use rehearsal::{NOTE, Rehearsal};
 pub use remote::{CallSettings, EndpointError, Sampling};
+/// Plain HTTP, for whoever else has a server to talk to.
+pub use remote::{address, cause, client};
 pub use secret::Secret;
 pub use template::check_template;
 

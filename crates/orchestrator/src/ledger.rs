@@ -4,12 +4,10 @@
 use crate::ports::{Commit, NewRecord, OpenTurn, TurnKey};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trellis_domain::Hash;
-use trellis_domain::document::Payload;
-use trellis_domain::record::{Body, FORMAT, Header, Name, Record};
+use trellis_domain::record::{Accepted, Body, FORMAT, Header, Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::usage::Usage;
-use trellis_domain::{SessionId, Timestamp};
+use trellis_domain::{Hash, RunId, SessionId, Timestamp, Workspace};
 
 /// What a committer must know of a session: its version, and the hash of each record by name.
 #[derive(Debug, Clone, Default)]
@@ -145,15 +143,8 @@ fn seal(
     seq: u64,
     late: bool,
 ) -> PreparedRecord {
-    let mut stored_body = None;
-    let mut blobs = Vec::new();
     let mut body = new.body;
-    if body.payloads_mut().iter().any(|payload| payload.text().len() > trellis_domain::document::INLINE_BYTES) {
-        let mut small = body.clone();
-        blobs.extend(small.payloads_mut().into_iter().filter_map(Payload::detach));
-        stored_body = Some(small);
-    }
-    let written = serde_json::to_vec(stored_body.as_ref().unwrap_or(&body)).expect("record bodies are always JSON");
+    let (written, blobs) = body.written();
     let header = Header {
         format: FORMAT,
         workspace: scope.workspace.clone(),
@@ -181,11 +172,14 @@ fn seal(
 /// A run begins with the commit that accepts its question.
 fn first_summary(commit: &Commit) -> Option<RunSummary> {
     let mut root = commit.records.iter().filter(|record| record.session == commit.run);
-    let (accepted, started): (_, Timestamp) =
-        root.find_map(|record| Some((record.body.as_accepted()?, record.time)))?;
-    Some(RunSummary {
-        workspace: commit.scope.workspace.clone(),
-        run: commit.run.clone(),
+    let (accepted, started) = root.find_map(|record| Some((record.body.as_accepted()?, record.time)))?;
+    Some(begun(&commit.scope.workspace, &commit.run, accepted, started))
+}
+
+fn begun(workspace: &Workspace, run: &RunId, accepted: &Accepted, started: Timestamp) -> RunSummary {
+    RunSummary {
+        workspace: workspace.clone(),
+        run: run.clone(),
         state: RunState::Queued,
         question: accepted.question.text().chars().take(RunSummary::QUESTION_CHARS).collect(),
         pattern: String::new(),
@@ -195,7 +189,19 @@ fn first_summary(commit: &Commit) -> Option<RunSummary> {
         ended: None,
         seq: 0,
         usage: Usage::default(),
-    })
+    }
+}
+
+/// The line of a run in the list of runs, from all its records: what the committer keeps up to date. None if these
+/// are not the records of a run from its beginning.
+pub fn summary_of(records: &[Arc<Record>]) -> Option<RunSummary> {
+    let Record { header, body } = &**records.first()?;
+    let mut summary = begun(&header.workspace, &header.run, body.as_accepted()?, header.time);
+    for record in records {
+        summary.seq = record.header.seq;
+        update(&mut summary, record);
+    }
+    Some(summary)
 }
 
 /// Keeps the run's line in the list of runs up to date.

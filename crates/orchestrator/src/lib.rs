@@ -4,6 +4,7 @@
 //! anything is stored, which model answers or what a tool does: adapters do, behind [`ports`].
 
 pub mod accept;
+pub mod audit;
 mod cancel;
 #[cfg(feature = "testing")]
 pub mod contract;

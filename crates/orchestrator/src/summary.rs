@@ -1,22 +1,57 @@
-//! Runs as JSON: the same objects for the command line and for programs that ask over HTTP.
+//! Runs and changes of the configuration as JSON: the same objects for the command line and for programs that ask over HTTP.
 
-use crate::ports::{Journal, JournalError};
+use crate::ports::{HistoryEntry, Journal, JournalError};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::document::Document;
 use trellis_domain::record::{Ended, Record};
-use trellis_domain::run::RunSummary;
+use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{ConversationId, RunId, Timestamp};
 use trellis_provenance::{documents, project, trace};
 
-/// One object of the list of runs. Reads a record only if its question may be longer than what the list holds.
-pub async fn listed(journal: &dyn Journal, run: &RunSummary, now: Timestamp) -> Result<Value, JournalError> {
-    let mut object = line(run, now);
-    if question(journal, run).await?.is_some_and(|whole| whole != run.question) {
-        object["question_truncated"] = json!(true);
+/// One run of the list of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    pub run_id: RunId,
+    pub state: RunState,
+    /// At most [`RunSummary::QUESTION_CHARS`] of it.
+    pub question: String,
+    pub pattern: String,
+    pub task_type: String,
+    pub conversation_id: Option<ConversationId>,
+    pub started: String,
+    /// Run time so far, or in all.
+    pub ms: u64,
+    pub in_token: Option<u64>,
+    pub out_token: Option<u64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub question_truncated: bool,
+}
+
+impl Listed {
+    fn new(run: &RunSummary, now: Timestamp) -> Self {
+        Self {
+            run_id: run.run.clone(),
+            state: run.state,
+            question: run.question.clone(),
+            pattern: run.pattern.clone(),
+            task_type: run.task_type.clone(),
+            conversation_id: run.conversation.clone(),
+            started: run.started.to_string(),
+            ms: run.ms(now),
+            in_token: run.usage.in_token,
+            out_token: run.usage.out_token,
+            question_truncated: false,
+        }
     }
-    Ok(object)
+}
+
+/// Reads a record only if its question may be longer than what the list holds.
+pub async fn listed(journal: &dyn Journal, run: &RunSummary, now: Timestamp) -> Result<Listed, JournalError> {
+    let question_truncated = question(journal, run).await?.is_some_and(|whole| whole != run.question);
+    Ok(Listed { question_truncated, ..Listed::new(run, now) })
 }
 
 /// The whole question of a run, if its summary may have only the beginning of it.
@@ -29,24 +64,9 @@ async fn question(journal: &dyn Journal, run: &RunSummary) -> Result<Option<Stri
     Ok(accepted.map(|accepted| accepted.question.text().to_owned()))
 }
 
-fn line(run: &RunSummary, now: Timestamp) -> Value {
-    json!({
-        "run_id": run.run.as_str(),
-        "state": run.state,
-        "question": run.question,
-        "pattern": run.pattern,
-        "task_type": run.task_type,
-        "conversation_id": run.conversation.as_ref().map(ConversationId::as_str),
-        "started": run.started.to_string(),
-        "ms": run.ms(now),
-        "in_token": run.usage.in_token,
-        "out_token": run.usage.out_token,
-    })
-}
-
 /// One run with its whole question and how it ended, as far as it has.
 pub async fn whole(journal: &dyn Journal, run: &RunSummary, now: Timestamp) -> Result<Value, JournalError> {
-    let mut object = line(run, now);
+    let mut object = json!(Listed::new(run, now));
     if let Some(whole) = question(journal, run).await? {
         object["question"] = json!(whole);
     }
@@ -110,5 +130,21 @@ pub fn put_missing(object: &mut Value, ended: Option<&Ended>) {
     let missing = ended.map(|ended| ended.missing.as_slice()).unwrap_or_default();
     if !missing.is_empty() {
         object["missing"] = json!(missing);
+    }
+}
+
+/// One change of one configuration item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub version: u64,
+    pub time: String,
+    pub deleted: bool,
+    pub value: Option<String>,
+}
+
+impl From<HistoryEntry> for Change {
+    fn from(entry: HistoryEntry) -> Self {
+        let HistoryEntry { version, time, value } = entry;
+        Self { version, time: time.to_string(), deleted: value.is_none(), value }
     }
 }

@@ -1,18 +1,16 @@
 //! Reading a run's record against its own hashes.
 
-use crate::journal::Audit;
 use crate::keys;
 use crate::tables::{Reader, Tables, read_failed};
-use std::collections::HashMap;
 use trellis_domain::document::Payload;
-use trellis_domain::record::{Name, Record};
-use trellis_domain::{Hash, RunId, SessionId, Workspace};
+use trellis_domain::record::Record;
+use trellis_domain::{Hash, RunId, Workspace};
+use trellis_orchestrator::audit::Audit;
 use trellis_orchestrator::ports::JournalError;
 
 pub(crate) fn audit(tables: &Tables, workspace: &Workspace, run: &RunId) -> Result<Audit, JournalError> {
     let reader = tables.read();
     let mut audit = Audit::default();
-    let mut contents: HashMap<(SessionId, Name), Hash> = HashMap::new();
     for row in reader.index_prefix(&keys::events(workspace, run)) {
         let place = row.value().map_err(read_failed)?;
         let Some(bytes) = reader.record(&place)? else {
@@ -23,28 +21,12 @@ pub(crate) fn audit(tables: &Tables, workspace: &Workspace, run: &RunId) -> Resu
         match Record::from_bytes_checked(&bytes) {
             Err(error) => audit.faults.push(error.to_string()),
             Ok(mut record) => {
-                check_record(&mut audit, &contents, &record);
+                audit.link(&record);
                 check_blobs(&reader, workspace, &mut audit, &mut record)?;
-                let header = record.header;
-                contents.insert((header.session, header.name), header.content);
             }
         }
     }
     Ok(audit)
-}
-
-fn check_record(audit: &mut Audit, contents: &HashMap<(SessionId, Name), Hash>, record: &Record) {
-    let header = &record.header;
-    let name = format!("{}/{}", header.session, header.name);
-    if header.seq != audit.records as u64 {
-        audit.faults.push(format!("record {name} has number {}, {} was expected", header.seq, audit.records));
-    }
-    for (cause, parent) in header.causes.iter().zip(&header.parents) {
-        let found = contents.get(&(header.session.clone(), cause.clone()));
-        if found != Some(parent) {
-            audit.faults.push(format!("record {name} follows from {cause}, which is not what it was"));
-        }
-    }
 }
 
 fn check_blobs(

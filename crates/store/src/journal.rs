@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, oneshot};
 use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
+use trellis_orchestrator::audit::Audit;
 use trellis_orchestrator::ports::{
     BoxFuture, Commit, Journal, JournalError, OpenTurn, Outcome, RunFilter, RunPage, SessionLog, TurnKey,
 };
@@ -227,13 +228,6 @@ impl Journal for EmbeddedJournal {
         let (tables, workspace, run) = (self.tables.clone(), workspace.clone(), run.clone());
         Box::pin(off_the_runtime(move || tables.read().events(&workspace, &run, after, limit)))
     }
-}
-
-/// What an audit of a run's stored bytes found.
-#[derive(Debug, Default)]
-pub struct Audit {
-    pub records: usize,
-    pub faults: Vec<String>,
 }
 
 impl EmbeddedJournal {

@@ -24,6 +24,6 @@ pub mod view;
 pub use config::EmbeddedConfig;
 pub use folder::{FORMAT, Holder, OpenError};
 pub use graph::EmbeddedGraph;
-pub use journal::{Audit, EmbeddedJournal};
+pub use journal::EmbeddedJournal;
 pub use library::EmbeddedLibrary;
 pub use store::Store;

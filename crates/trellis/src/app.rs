@@ -5,14 +5,14 @@ use crate::failure::{Exit, Failure};
 use crate::model_settings;
 use std::path::PathBuf;
 use std::sync::Arc;
-use trellis_domain::{RunId, Scope, Workspace};
+use trellis_domain::{Scope, Workspace};
 use trellis_models::{Choice, Connections, Models, TemplatePrompter, choose};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::hub::Hub;
-use trellis_orchestrator::ports::{Journal, RealWorld, RunFilter, World};
+use trellis_orchestrator::ports::{RealWorld, World};
 use trellis_orchestrator::queue::FairQueue;
 use trellis_patterns::router::OperatorLimits;
-use trellis_store::{Holder, Store};
+use trellis_store::{Holder, OpenError, Store};
 use trellis_tools::Tools;
 
 /// An open data folder.
@@ -23,11 +23,39 @@ pub(crate) struct App {
     pub(crate) world: Arc<dyn World>,
 }
 
+/// A data folder that could not be opened.
+#[derive(Debug)]
+pub(crate) enum Closed {
+    /// Somebody has it and can be asked.
+    Served {
+        url: String,
+        holder: Holder,
+        error: OpenError,
+    },
+    Failed(Failure),
+}
+
+impl From<Failure> for Closed {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// For commands that need the folder itself.
+impl From<Closed> for Failure {
+    fn from(closed: Closed) -> Self {
+        match closed {
+            Closed::Served { error, .. } => error.into(),
+            Closed::Failed(failure) => failure,
+        }
+    }
+}
+
 impl App {
     /// Opens or makes the folder and brings its configuration seeds up to date.
-    pub(crate) async fn open(global: &Global, command: &str) -> Result<Self, Failure> {
+    pub(crate) async fn open(global: &Global, command: &str) -> Result<Self, Closed> {
         let app = Self::open_as_it_is(global, command, None)?;
-        crate::seeds::apply(&*app.store.config, app.workspace()).await?;
+        crate::seeds::apply(&*app.store.config, app.workspace()).await.map_err(Failure::from)?;
         Ok(app)
     }
 
@@ -38,20 +66,28 @@ impl App {
         Ok(app)
     }
 
-    fn open_as_it_is(global: &Global, command: &str, url: Option<String>) -> Result<Self, Failure> {
-        let workspace = Workspace::new(&global.workspace).map_err(|error| Failure::usage(error.to_string()))?;
+    fn open_as_it_is(global: &Global, command: &str, url: Option<String>) -> Result<Self, Closed> {
+        let workspace = workspace(global)?.unwrap_or_default();
         let world: Arc<dyn World> = Arc::new(RealWorld);
         let holder = Holder { pid: std::process::id(), command: format!("trellis {command}"), url };
-        let store = Store::open(&data_folder(global)?, &holder, Arc::clone(&world))?;
+        let store = Store::open(&data_folder(global)?, &holder, Arc::clone(&world)).map_err(|error| match &error {
+            OpenError::InUse { holder: holder @ Holder { url: Some(url), .. }, .. } => {
+                Closed::Served { url: url.clone(), holder: holder.clone(), error }
+            }
+            OpenError::InUse { .. }
+            | OpenError::NewerFormat { .. }
+            | OpenError::Unusable { .. }
+            | OpenError::Damaged { .. } => Closed::Failed(error.into()),
+        })?;
         Ok(Self { store, scope: Scope { workspace, ..Scope::default() }, world })
     }
 
     /// Opens a folder that is there already: looking at something does not make it.
-    pub(crate) fn open_existing(global: &Global, command: &str) -> Result<Self, Failure> {
+    pub(crate) fn open_existing(global: &Global, command: &str) -> Result<Self, Closed> {
         let folder = data_folder(global)?;
         if !folder.join("format").exists() {
             let message = format!("there is no data in {}; `trellis ask` makes some", folder.display());
-            return Err(Failure::new(Exit::NotFound, message));
+            return Err(Closed::Failed(Failure::new(Exit::NotFound, message)));
         }
         Self::open_as_it_is(global, command, None)
     }
@@ -74,28 +110,12 @@ impl App {
         };
         Arc::new(Orchestrator::new(ports, Options { limits, ..Options::default() }))
     }
+}
 
-    /// The run that a person means: an id, a unique prefix, `last`, or `@2` for the second newest.
-    pub(crate) async fn find_run(&self, wish: &str) -> Result<RunId, Failure> {
-        let newest = if wish == "last" { Some(1) } else { wish.strip_prefix('@').and_then(|n| n.parse().ok()) };
-        if let Some(place) = newest.filter(|place| *place > 0) {
-            let page = self.store.journal.runs(self.workspace(), &RunFilter::default(), None, place).await?;
-            let found = page.runs.into_iter().nth(place - 1).map(|run| run.run);
-            return found
-                .ok_or_else(|| Failure::new(Exit::NotFound, "there are not so many runs; `trellis runs` lists them"));
-        }
-        let matching = self.store.journal.with_prefix(self.workspace(), wish, 6).await?;
-        match matching.as_slice() {
-            [run] => Ok(run.clone()),
-            [] => Err(Failure::new(Exit::NotFound, format!("there is no run `{wish}`; `trellis runs` lists them"))),
-            several => {
-                let exact = several.iter().find(|run| run.as_str() == wish).cloned();
-                let names: Vec<_> = several.iter().map(RunId::as_str).collect();
-                let message = format!("`{wish}` could be {}; write more of the id", names.join(", "));
-                exact.ok_or_else(|| Failure::usage(message))
-            }
-        }
-    }
+/// The workspace that was named, if one was.
+pub(crate) fn workspace(global: &Global) -> Result<Option<Workspace>, Failure> {
+    let named = global.workspace.as_deref().filter(|name| !name.is_empty()).map(Workspace::new).transpose();
+    named.map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// `--data`, else `TRELLIS_DATA`, else the platform's data directory.
@@ -110,15 +130,23 @@ fn data_folder(global: &Global) -> Result<PathBuf, Failure> {
     Ok(strategy.data_dir().join("trellis"))
 }
 
+/// `--model`, else `TRELLIS_MODEL`.
+fn named_models(global: &Global) -> Vec<String> {
+    let known = std::env::var("TRELLIS_MODEL").unwrap_or_default();
+    let known = known.split(',').map(str::to_owned);
+    let named = if global.model.is_empty() { known.collect() } else { global.model.clone() };
+    named.into_iter().filter(|name| !name.trim().is_empty()).collect()
+}
+
 /// The models that were named or that the environment knows; see [`choose`].
 pub(crate) fn chosen_models(global: &Global) -> Result<Vec<Choice>, Failure> {
     let environment = |name: &str| std::env::var(name).ok();
-    choose(&global.model, &environment).map_err(|error| Failure::usage(error.to_string()))
+    choose(&named_models(global), &environment).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// Whether the operator named models, so that those of a workspace do not count.
 pub(crate) fn names_models(global: &Global) -> bool {
-    global.model.iter().any(|name| !name.trim().is_empty())
+    !named_models(global).is_empty()
 }
 
 /// Makes the chosen models ready, and finds those that configuration names. Nothing is sent to them yet.

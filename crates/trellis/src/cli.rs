@@ -20,16 +20,20 @@ pub(crate) struct Global {
     /// Folder that holds everything; else `TRELLIS_DATA`, else the platform's data directory
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// Server to work with instead of a folder; else `TRUSTGRAPH_URL` if no folder is named with --data; else the
+    /// server that has the folder, if one has. Its token is taken from `TRUSTGRAPH_TOKEN`
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) url: Option<String>,
     /// Settings of this machine, in TOML; else `TRELLIS_SETTINGS`, else trellis/trellis.toml among the user's settings
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) settings: Option<PathBuf>,
     /// Model to ask, as openai/NAME, anthropic/NAME, ollama/NAME or rehearsal; more than one: each answers if those
-    /// before it cannot; else the one whose key or address is set
-    #[arg(long, global = true, value_name = "PROVIDER/NAME", env = "TRELLIS_MODEL", value_delimiter = ',')]
+    /// before it cannot; else `TRELLIS_MODEL`, else the one whose key or address is set
+    #[arg(long, global = true, value_name = "PROVIDER/NAME", value_delimiter = ',')]
     pub(crate) model: Vec<String>,
-    /// Workspace
-    #[arg(long, global = true, default_value = "default", env = "TRUSTGRAPH_WORKSPACE")]
-    pub(crate) workspace: String,
+    /// Workspace; else the one of the token, else `default`
+    #[arg(long, global = true, env = "TRUSTGRAPH_WORKSPACE")]
+    pub(crate) workspace: Option<String>,
     /// Shape of the output
     #[arg(long, global = true, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
@@ -50,7 +54,7 @@ pub(crate) enum Output {
     Text,
     /// One JSON object at the end
     Json,
-    /// One JSON event per line as it happens (`ask`)
+    /// One JSON event per line as it happens (`ask`, `run watch`)
     Ndjson,
     /// Comma-separated values (`sparql`)
     Csv,
@@ -205,6 +209,14 @@ pub(crate) enum RunCommand {
         /// Whole texts instead of their beginnings
         #[arg(long)]
         full: bool,
+    },
+    /// Follow a run from its beginning to its end, as `ask` does
+    Watch {
+        /// Run id, unique prefix, `last` or `@2`
+        run: String,
+        /// Exit with 11 if the answer rests on partial findings
+        #[arg(long)]
+        strict: bool,
     },
     /// Print only the answer of a run; the exit code tells its state, as that of `ask` does
     Answer {

@@ -13,6 +13,8 @@ pub(crate) enum Exit {
     Ok = 0,
     Unexpected = 1,
     Usage = 2,
+    Unreachable = 3,
+    NotAllowed = 4,
     NotFound = 5,
     InvalidConfig = 6,
     DataFolder = 7,

@@ -4,6 +4,7 @@
 mod app;
 mod cli;
 mod commands;
+mod desk;
 mod failure;
 mod limits;
 mod model_settings;

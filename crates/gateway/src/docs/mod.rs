@@ -2,7 +2,7 @@
 
 mod page;
 
-use crate::{Gateway, runs};
+use crate::{Gateway, configuration, runs, sparql};
 use axum::Router;
 use axum::http::header;
 use axum::response::{Html, IntoResponse};
@@ -25,6 +25,7 @@ use utoipa_axum::router::OpenApiRouter;
     ),
     tags(
         (name = "runs", description = "Questions, what they cause and what is known about it."),
+        (name = "configuration", description = "Patterns, task types, tools and prompts, with their versions."),
         (name = "compatible", description = "What stock TrustGraph clients use. They work unchanged."),
         (name = "health", description = "For whoever keeps the server running."),
     ),
@@ -53,9 +54,14 @@ pub(crate) struct Refused {
     error: String,
 }
 
+fn own_paths() -> OpenApiRouter<Arc<Gateway>> {
+    let document = OpenApiRouter::with_openapi(Document::openapi());
+    document.merge(runs::router()).merge(configuration::router()).merge(sparql::router())
+}
+
 /// Our own paths, and the document about all.
 pub(crate) fn routes() -> Router<Arc<Gateway>> {
-    let (own, document) = OpenApiRouter::with_openapi(Document::openapi()).merge(runs::router()).split_for_parts();
+    let (own, document) = own_paths().split_for_parts();
     let document = serde_json::to_value(document).expect("the document is always JSON");
     let page: Arc<str> = page::write(&document).into();
     let text: Arc<str> = document.to_string().into();

@@ -124,7 +124,8 @@ fn read_question(body: &Map<String, Value>) -> Result<(AgentRequest, SomeLimits)
     let text = |name: &str| members.text(name).map(|text| text.unwrap_or_default().to_owned());
     let usual = AgentRequest::default();
     let request = AgentRequest {
-        question: members.required("question")?.to_owned(),
+        // What an empty one lacks is said where it is accepted.
+        question: members.text("question")?.ok_or_else(no_question)?.to_owned(),
         pattern: text("pattern")?,
         task_type: text("task_type")?,
         group: members.value("group").map(|_| texts(members.list("group")?, "group")).transpose()?,
@@ -138,6 +139,10 @@ fn read_question(body: &Map<String, Value>) -> Result<(AgentRequest, SomeLimits)
         ..usual
     };
     Ok((request, limits(members)?))
+}
+
+fn no_question() -> Fault {
+    Fault::request("the member `question` is missing; it must be a text")
 }
 
 fn refuse_unknown(object: &Map<String, Value>, known: &[&str], of: &str) -> Result<(), Fault> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
 use trellis_orchestrator::driver::TurnError;
-use trellis_orchestrator::ports::{ConfigError, JournalError};
+use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError};
 use utoipa::ToSchema;
 
 /// A refusal.
@@ -47,6 +47,15 @@ impl Fault {
     pub(crate) fn no_run(id: &str) -> Self {
         let message = format!("there is no run `{id}`; GET /api/v1/runs lists them, and a path names the whole id");
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
+    }
+
+    pub(crate) fn no_item(kind: &str, key: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", format!("there is no configuration item {kind}/{key}"))
+    }
+
+    /// A configuration item is not what its type must be.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-configuration", message)
     }
 
     pub(crate) fn not_acceptable(message: impl Into<String>) -> Self {
@@ -123,6 +132,19 @@ impl From<ConfigError> for Fault {
         match error {
             ConfigError::Store(error) => error.into(),
             error @ (ConfigError::Invalid(_) | ConfigError::NoSnapshot(_)) => Self::internal(error),
+        }
+    }
+}
+
+impl From<GraphError> for Fault {
+    fn from(error: GraphError) -> Self {
+        let message = error.to_string();
+        match error {
+            GraphError::Query(_) | GraphError::NoSparql => Self::request(message),
+            GraphError::TooLarge(_) => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message),
+            GraphError::TimedOut(_) => Self::new(StatusCode::REQUEST_TIMEOUT, "timed-out", message),
+            GraphError::Index(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message),
+            GraphError::Store(error) => error.into(),
         }
     }
 }

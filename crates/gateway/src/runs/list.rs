@@ -97,7 +97,7 @@ async fn check_cursor(journal: &dyn Journal, workspace: &Workspace, cursor: Opti
         Ok(run) => journal.run(workspace, &run).await?.is_some(),
         Err(_) => false,
     };
-    let unknown = || Fault::request(format!("`{cursor}` is no cursor; use the `next` of an earlier page"));
+    let unknown = || Fault::request(format!("`{cursor}` is no cursor; use the `next` of an earlier list"));
     if known { Ok(()) } else { Err(unknown()) }
 }
 

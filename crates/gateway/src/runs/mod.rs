@@ -43,9 +43,9 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
 }
 
 /// Parameters as they came, or why they cannot be read.
-type Parameters<T> = Result<Query<T>, QueryRejection>;
+pub(crate) type Parameters<T> = Result<Query<T>, QueryRejection>;
 
-fn read<T>(parameters: Parameters<T>) -> Result<T, Fault> {
+pub(crate) fn read<T>(parameters: Parameters<T>) -> Result<T, Fault> {
     parameters.map(|Query(parameters)| parameters).map_err(|error| Fault::request(error.body_text()))
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Place {
 }
 
 /// Lets a caller in and finds the workspace.
-async fn enter(gateway: &Gateway, headers: &HeaderMap, workspace: Option<&str>) -> Result<Workspace, Fault> {
+pub(crate) async fn enter(gateway: &Gateway, headers: &HeaderMap, workspace: Option<&str>) -> Result<Workspace, Fault> {
     let identity = rest::identify(gateway, headers)?;
     let workspace = match workspace {
         None | Some("") => identity.workspace,

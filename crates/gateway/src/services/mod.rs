@@ -11,7 +11,7 @@ mod flow;
 mod iam;
 mod librarian;
 mod model;
-mod sparql;
+pub(crate) mod sparql;
 mod terms;
 mod triples;
 

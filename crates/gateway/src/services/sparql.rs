@@ -42,7 +42,7 @@ async fn ask(gateway: &Gateway, call: &Call, limit: usize) -> Result<Answer, Ref
     }
 }
 
-fn whole(answer: Answer) -> Value {
+pub(crate) fn whole(answer: Answer) -> Value {
     match answer {
         Answer::Rows { variables, rows, truncated } => selected(&variables, rows.iter().map(row).collect(), truncated),
         Answer::Truth(truth) => json!({"query-type": "ask", "ask-result": truth}),

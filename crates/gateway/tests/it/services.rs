@@ -129,3 +129,46 @@ async fn a_service_that_this_server_lacks_says_so_in_every_shape() {
     assert_eq!(told["error"]["message"], "the service `graph-rag` is not available on this server");
     assert_eq!(told["complete"], true);
 }
+
+#[tokio::test]
+async fn our_own_configuration_tells_versions_and_history() {
+    let house = House::open().await;
+    let root = "/api/v1/configuration";
+    let item = |value: &str| json!({"items": [{"type": "note", "key": "a/b", "value": value}]});
+    let (status, first) = house.post(root, &item("one")).await;
+    let (_, second) = house.post(root, &item("two")).await;
+    assert_eq!((status, second["version"].as_u64()), (200, first["version"].as_u64().map(|version| version + 1)));
+    let (_, all) = house.http("GET", root, "", b"").await;
+    assert_eq!(all["version"], second["version"]);
+    assert!(all["items"].as_array().unwrap().contains(&json!({"type": "note", "key": "a/b", "value": "two"})), "{all}");
+
+    let (status, deleted) = house.http("DELETE", &format!("{root}/note/a%2Fb"), "", b"").await;
+    assert_eq!(status, 200, "{deleted}");
+    let (_, history) = house.http("GET", &format!("{root}/note/a%2Fb/history"), "", b"").await;
+    let told: Vec<_> = history["versions"].as_array().unwrap().iter().map(|change| &change["value"]).collect();
+    assert_eq!(told, [&json!("one"), &json!("two"), &Value::Null]);
+    assert_eq!(history["versions"][2]["deleted"], true);
+}
+
+#[tokio::test]
+async fn our_own_configuration_refuses_what_is_wrong_and_writes_nothing() {
+    let house = House::open().await;
+    let root = "/api/v1/configuration";
+    let (_, before) = house.http("GET", root, "", b"").await;
+    let tool = json!({"type": "tool", "key": "t", "value": "{\"type\": \"telepathy\", \"name\": \"t\"}"});
+    let cases = [
+        (json!({"items": [{"type": "note", "key": "a", "value": "fine"}, tool]}), 422, "telepathy"),
+        (json!({"items": [{"type": "note", "key": "a"}]}), 400, "note/a"),
+        (json!({"items": []}), 400, "nothing to write"),
+    ];
+    for (body, expected, word) in cases {
+        let (status, reply) = house.post(root, &body).await;
+        assert_eq!(status, expected, "{reply}");
+        assert!(reply["error"]["message"].as_str().unwrap().contains(word), "{reply}");
+    }
+    for (method, path) in [("DELETE", "note/zz"), ("GET", "note/zz/history")] {
+        let (status, reply) = house.http(method, &format!("{root}/{path}"), "", b"").await;
+        assert_eq!((status, &reply["error"]["type"]), (404, &json!("not-found")), "{reply}");
+    }
+    assert_eq!(house.http("GET", root, "", b"").await.1, before);
+}

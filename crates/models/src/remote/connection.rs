@@ -1,14 +1,15 @@
 //! Addresses, clients and headers; and what lies behind the errors of a connection.
 
-use super::endpoint::{CallSettings, EndpointError};
+use super::endpoint::EndpointError;
 use crate::provider::ModelRequest;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 use std::error::Error as _;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 /// Where requests go, and how that is shown: without anything that is nobody's business.
-pub(super) fn address(base: &str, path: &str) -> Result<(Url, String), EndpointError> {
+pub fn address(base: &str, path: &str) -> Result<(Url, String), EndpointError> {
     // Whatever is wrong with it, it may hold a password.
     let shown = || base.rsplit('@').next().unwrap_or_default().to_owned();
     let wrong = || EndpointError::NotAnAddress(shown());
@@ -22,7 +23,7 @@ pub(super) fn address(base: &str, path: &str) -> Result<(Url, String), EndpointE
 }
 
 /// A client that trusts this system and carries the key nowhere else.
-pub(super) fn client(url: &Url, headers: HeaderMap, settings: &CallSettings) -> Result<Client, EndpointError> {
+pub fn client(url: &Url, headers: HeaderMap, connect_timeout: Duration) -> Result<Client, EndpointError> {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Somebody else may have been faster, which is as good.
         drop(rustls::crypto::ring::default_provider().install_default());
@@ -30,7 +31,7 @@ pub(super) fn client(url: &Url, headers: HeaderMap, settings: &CallSettings) -> 
     let mut builder = Client::builder()
         .user_agent(concat!("trellis/", env!("CARGO_PKG_VERSION")))
         .default_headers(headers)
-        .connect_timeout(settings.connect_timeout)
+        .connect_timeout(connect_timeout)
         // A key is not carried to where it was not meant for.
         .redirect(reqwest::redirect::Policy::none())
         .referer(false);
@@ -89,7 +90,7 @@ fn chain(error: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error
 }
 
 /// The innermost reason: the outer ones only say that something failed.
-pub(super) fn cause(error: &reqwest::Error) -> String {
+pub fn cause(error: &reqwest::Error) -> String {
     chain(error).last().map_or_else(|| error.to_string(), ToString::to_string)
 }
 

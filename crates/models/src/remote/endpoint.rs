@@ -122,7 +122,7 @@ impl Endpoint {
             always.insert(HeaderName::from_static(header), value);
             secrets.push(secret);
         }
-        let client = client(&url, always, &settings)?;
+        let client = client(&url, always, settings.connect_timeout)?;
         Ok(Self { name, client, url, shown, secrets, settings, world })
     }
 

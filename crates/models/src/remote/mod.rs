@@ -9,6 +9,7 @@ mod lines;
 mod memory;
 mod sent;
 
+pub use connection::{address, cause, client};
 pub use endpoint::{CallSettings, EndpointError, Sampling};
 pub(crate) use endpoint::{Door, Endpoint, Key};
 pub(crate) use failure::{Fault, Refusal};

@@ -4,6 +4,7 @@ use super::scope;
 use crate::accept::{AcceptError, Question, UnknownNames};
 use crate::driver::{Options, Orchestrator, Ports};
 use crate::hub::{Hub, Item};
+use crate::ledger::summary_of;
 use crate::library::RunDocuments;
 use crate::memory::scripted::{ScriptedPrompter, ScriptedTools};
 use crate::ports::{Config, Journal, OpenTurn, RealWorld, World};
@@ -145,7 +146,10 @@ impl Bench {
 
     pub async fn summary(&self, run: &RunId) -> RunSummary {
         let found = self.orchestrator.ports.journal.run(&Workspace::default(), run).await;
-        found.expect("the store works").expect("the run exists")
+        let summary = found.expect("the store works").expect("the run exists");
+        let told = summary_of(&self.records(run).await).filter(|told| told.seq == summary.seq);
+        assert!(told.is_none_or(|told| told == summary), "the records say what the list of runs says");
+        summary
     }
 }
 

@@ -1,50 +1,75 @@
-//! Asking a question: accept it, follow the run, show the answer.
+//! Asking a question: hand it in, follow the run, show the answer.
 
 use super::read_input;
+use super::watch::{LEAVES, Source, detached, finish, follow, goes_on};
 use crate::app::{self, App};
-use crate::cli::{Ask, Global, Output};
+use crate::cli::{Ask, Global};
+use crate::desk::{Desk, Server};
 use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::serving::{Interrupt, Serving};
 use crate::show::follow::Follow;
-use crate::show::{Marks, footer, note, short};
-use serde_json::json;
+use crate::show::note;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::record::{Body, Ended, Name};
-use trellis_domain::run::RunSummary;
 use trellis_domain::{RequestId, RunId};
-use trellis_orchestrator::Orchestrator;
+use trellis_models::Models;
 use trellis_orchestrator::accept::{Question, UnknownNames};
-use trellis_orchestrator::events::event;
-use trellis_orchestrator::hub::Item;
-use trellis_orchestrator::ports::{Journal, RunFilter};
-use trellis_orchestrator::summary::outcome;
+use trellis_orchestrator::ports::{Journal, RealWorld, RunFilter, World};
+use trellis_patterns::router::OperatorLimits;
 
 pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
     let question = if ask.question == "-" { read_input("the question")? } else { ask.question.clone() };
     check_session(ask)?;
-    let operator = limits::of_operator(global, &[])?;
-    let request = limits::of_request(&ask.limit)?;
-    limits::held(&request, &operator).iter().filter(|_| !global.quiet).for_each(|held| note(held));
-    let models = app::models(global)?;
+    let limits = limits::of_request(&ask.limit)?;
     let mut interrupt = Interrupt::new()?;
-    let app = App::open(global, "ask").await?;
-    let orchestrator = app.orchestrator(operator, models);
-    let conversation = conversation(&app, ask).await?;
-    let run =
-        orchestrator.accept(read_question(&app, ask, question.trim().to_owned(), conversation, request)?).await?.run;
-    if ask.session.as_deref().is_some_and(|session| session != run.as_str()) {
-        note(&format!("this session id belongs to another question; this run is {run}"));
+    let own = own_means(global);
+    let desk = match &own {
+        Ok(_) => Desk::work(global, "ask").await?,
+        // What is wrong with the settings here is no matter of a server's.
+        Err(_) => match Desk::look(global, "ask") {
+            Ok(remote @ Desk::Remote(_)) => remote,
+            Ok(Desk::Local(_)) | Err(_) => return own.map(|_| Exit::Ok),
+        },
+    };
+    let request = read_request(&desk, ask, question.trim()).await?;
+    match &desk {
+        Desk::Local(app) => here(app, global, ask, (request, limits), own?, &mut interrupt).await,
+        Desk::Remote(server) => there(server, global, ask, (request, limits), &mut interrupt).await,
     }
+}
+
+/// The limits and models of this machine, which only runs on its own folder need.
+fn own_means(global: &Global) -> Result<(OperatorLimits, Models), Failure> {
+    Ok((limits::of_operator(global, &[])?, app::models(global)?))
+}
+
+/// Answers with workers of its own.
+async fn here(
+    app: &App,
+    global: &Global,
+    ask: &Ask,
+    (request, limits): (AgentRequest, SomeLimits),
+    (operator, models): (OperatorLimits, Models),
+    interrupt: &mut Interrupt,
+) -> Result<Exit, Failure> {
+    limits::held(&limits, &operator).iter().filter(|_| !global.quiet).for_each(|held| note(held));
+    let orchestrator = app.orchestrator(operator, models);
+    let question =
+        Question { scope: app.scope.clone(), request_id: fresh_id()?, request, limits, names: UnknownNames::Refuse };
+    let run = orchestrator.accept(question).await?.run;
+    tell_of_other_id(ask, &run);
     let mut serving = Serving::start(&orchestrator);
+    let subscription = orchestrator.ports.hub.subscribe(app.workspace(), &run, 0);
+    let source = Source::Workers { subscription, journal: &*app.store.journal };
+    let screen = Follow::new(global, run.clone(), !ask.no_stream, "Ctrl-C stops, resume continues");
     let watched = tokio::select! {
-        ended = follow(&app, &orchestrator, global, ask, &run) => ended.map(Some),
+        records = follow(source, global, screen, &run) => records.map(Some),
         failure = serving.store_failure() => Err(failure),
         () = interrupt.received() => Ok(None),
     };
-    let ended = match watched {
-        Ok(Some(ended)) => ended,
+    let records = match watched {
+        Ok(Some(records)) => records,
         Err(failure) if failure.exit != Exit::Ok => {
             serving.abandon().await?;
             return Err(failure);
@@ -52,29 +77,59 @@ pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
         // Interrupted, or whoever read our output has gone away.
         Ok(None) | Err(_) => {
             serving.abandon().await?;
-            detached(global, &run);
+            let on =
+                format!("`trellis resume` continues run {run}, and so does the next `trellis ask`; it is not finished");
+            detached(global, &run, &on);
             return Ok(Exit::Interrupted);
         }
     };
-    let summary = app.store.journal.run(app.workspace(), &run).await?;
-    let summary = summary.ok_or_else(|| Failure::unexpected("the run has vanished"))?;
-    finish(&app, global, &summary, &ended)?;
-    serving.drain(&mut interrupt).await?;
+    let state = finish(global, &run, &records, "")?;
+    serving.drain(interrupt).await?;
     let others = app.store.journal.open_runs();
     if others > 0 && !global.quiet {
         note(&format!("other open runs: {others}; `trellis resume` finishes them"));
     }
-    Ok(Exit::of(summary.state, ask.strict))
+    Ok(Exit::of(state, ask.strict))
 }
 
-/// The run waits where its record ends: how to go on comes first, and a program gets a last event. Whoever has gone
-/// away reads neither, which is no failure.
-fn detached(global: &Global, run: &RunId) {
-    if global.output == Output::Ndjson {
-        let event = json!({"type": "run.detached", "run_id": run.as_str()});
-        drop(crate::show::print_json(&event.to_string()));
+/// Lets a server answer.
+async fn there(
+    server: &Server,
+    global: &Global,
+    ask: &Ask,
+    (request, limits): (AgentRequest, SomeLimits),
+    interrupt: &mut Interrupt,
+) -> Result<Exit, Failure> {
+    if !global.model.is_empty() {
+        let url = server.url();
+        return Err(Failure::usage(format!("{url} asks the models that it was started with; leave --model out")));
     }
-    note(&format!("\n`trellis resume` continues run {run}, and so does the next `trellis ask`; it is not finished"));
+    let run = server.accept(&request, &limits, &fresh_id()?).await?;
+    tell_of_other_id(ask, &run);
+    let source = Source::Server(Box::new(server.follow(&run, global.quiet)));
+    let screen = Follow::new(global, run.clone(), !ask.no_stream, LEAVES);
+    let watched = tokio::select! {
+        records = follow(source, global, screen, &run) => records.map(Some),
+        () = interrupt.received() => Ok(None),
+    };
+    match watched {
+        Ok(Some(records)) => Ok(Exit::of(finish(global, &run, &records, &server.flags())?, ask.strict)),
+        Err(failure) if failure.exit != Exit::Ok => Err(failure),
+        Ok(None) | Err(_) => {
+            detached(global, &run, &goes_on(&run, &server.flags()));
+            Ok(Exit::Interrupted)
+        }
+    }
+}
+
+fn fresh_id() -> Result<RequestId, Failure> {
+    RequestId::new(&RealWorld.fresh_id()).map_err(Failure::unexpected)
+}
+
+fn tell_of_other_id(ask: &Ask, run: &RunId) {
+    if ask.session.as_deref().is_some_and(|session| session != run.as_str()) {
+        note(&format!("this session id belongs to another question; this run is {run}"));
+    }
 }
 
 /// Names that mean something else where a run is named.
@@ -89,11 +144,11 @@ fn check_session(ask: &Ask) -> Result<(), Failure> {
 }
 
 /// The conversation by its id, or that of the newest run that has one.
-async fn conversation(app: &App, ask: &Ask) -> Result<String, Failure> {
+async fn conversation(desk: &Desk, ask: &Ask) -> Result<String, Failure> {
     match ask.conversation.as_deref() {
         Some("last") => {
-            let newest = app.store.journal.runs(app.workspace(), &RunFilter::default(), None, 1).await?;
-            let conversation = newest.runs.into_iter().find_map(|run| run.conversation);
+            let (newest, _) = desk.runs(&RunFilter::default(), None, 1).await?;
+            let conversation = newest.into_iter().find_map(|run| run.conversation_id);
             let none = || Failure::new(Exit::NotFound, "the newest run belongs to no conversation; give an id");
             conversation.map(|id| id.as_str().to_owned()).ok_or_else(none)
         }
@@ -101,77 +156,16 @@ async fn conversation(app: &App, ask: &Ask) -> Result<String, Failure> {
     }
 }
 
-fn read_question(
-    app: &App,
-    ask: &Ask,
-    question: String,
-    conversation_id: String,
-    limits: SomeLimits,
-) -> Result<Question, Failure> {
-    Ok(Question {
-        scope: app.scope.clone(),
-        request_id: RequestId::new(&app.world.fresh_id()).map_err(Failure::unexpected)?,
-        request: AgentRequest {
-            question,
-            group: (!ask.group.is_empty()).then(|| ask.group.clone()),
-            collection: ask.collection.clone(),
-            streaming: !ask.no_stream,
-            session_id: ask.session.clone().unwrap_or_default(),
-            conversation_id,
-            pattern: ask.pattern.clone().unwrap_or_default(),
-            task_type: ask.task_type.clone().unwrap_or_default(),
-            ..AgentRequest::default()
-        },
-        limits,
-        names: UnknownNames::Refuse,
+async fn read_request(desk: &Desk, ask: &Ask, question: &str) -> Result<AgentRequest, Failure> {
+    Ok(AgentRequest {
+        question: question.to_owned(),
+        group: (!ask.group.is_empty()).then(|| ask.group.clone()),
+        collection: ask.collection.clone(),
+        streaming: !ask.no_stream,
+        session_id: ask.session.clone().unwrap_or_default(),
+        conversation_id: conversation(desk, ask).await?,
+        pattern: ask.pattern.clone().unwrap_or_default(),
+        task_type: ask.task_type.clone().unwrap_or_default(),
+        ..AgentRequest::default()
     })
-}
-
-/// Shows the run as it happens, until its end.
-async fn follow(
-    app: &App,
-    orchestrator: &Orchestrator,
-    global: &Global,
-    ask: &Ask,
-    run: &RunId,
-) -> Result<Ended, Failure> {
-    let mut subscription = orchestrator.ports.hub.subscribe(app.workspace(), run, 0);
-    let mut screen = Follow::new(global, run.clone(), !ask.no_stream);
-    loop {
-        let item = subscription.next(&*app.store.journal).await?;
-        if global.output == Output::Ndjson {
-            crate::show::print_json(&event(run, &item).to_string())?;
-        } else {
-            screen.show(&item)?;
-        }
-        if let Item::Record(record) = &item
-            && let (Body::Ended(ended), true) = (&record.body, record.header.session == *run)
-        {
-            debug_assert_eq!(record.header.name, Name::end(), "an end has the name of an end");
-            screen.finish()?;
-            return Ok(ended.clone());
-        }
-    }
-}
-
-/// The answer on stdout, everything else on stderr.
-fn finish(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> Result<(), Failure> {
-    if global.output == Output::Json {
-        let object = outcome(summary, Some(ended), app.world.now());
-        return Ok(crate::show::print_json(&object.to_string())?);
-    }
-    match (global.output, global.quiet, &ended.error) {
-        (Output::Text, false, _) => {
-            note("");
-            for line in footer(summary, ended, app.world.now(), Marks::of(global.ascii)) {
-                note(&line);
-            }
-            let id = short(&summary.run);
-            note(&format!("see how: trellis run show {id}     check it: trellis verify {id}"));
-        }
-        // Quiet means no progress, not no reason.
-        (Output::Text, true, Some(error)) => note(&format!("run {}: {}", summary.run, crate::show::clean(error))),
-        (Output::Text, true, None) | (Output::Json | Output::Ndjson | Output::Csv, _, _) => {}
-    }
-    Ok(())
 }

@@ -1,7 +1,8 @@
 //! Is everything in order?
 
-use crate::app::{self, App};
+use crate::app;
 use crate::cli::{Global, Output};
+use crate::desk::folder_alone;
 use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::show::{clean, print_json, print_line};
@@ -54,7 +55,7 @@ impl NamedModels {
 }
 
 pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
-    let app = App::open_existing(global, "doctor")?;
+    let app = folder_alone(global, "doctor", "stop the server and look at its folder")?;
     let settings = app.store.config.pin(app.workspace()).await?;
     let (_, items) = app.store.config.all(app.workspace()).await?;
     let problems: Vec<_> = super::config::problems(&settings, &items).iter().map(ToString::to_string).collect();

@@ -9,9 +9,10 @@ mod runs;
 mod serve;
 mod sparql;
 mod verify;
+mod watch;
 
-use crate::app::App;
-use crate::cli::{Cli, Command, GraphCommand, Output, RunCommand};
+use crate::cli::{Cli, Command, Global, GraphCommand, Output, RunCommand};
+use crate::desk::{Desk, folder_alone};
 use crate::failure::{Exit, Failure};
 use serde_json::json;
 use std::io::Read;
@@ -22,29 +23,25 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
     check_output(&cli)?;
     match &cli.command {
         Command::Ask(ask) => ask::run(global, ask).await,
-        Command::Serve(serve) => serve::run(global, serve).await,
+        Command::Serve(serve) => {
+            if global.url.is_some() {
+                return Err(Failure::usage(
+                    "`trellis serve` is a server itself; --listen says where, --url is for others",
+                ));
+            }
+            serve::run(global, serve).await
+        }
         Command::Resume { limit } => resume::run(global, limit).await,
-        Command::Runs(runs) => runs::run(&App::open_existing(global, "runs")?, global, runs).await,
-        Command::Run(RunCommand::Show { run, full }) => {
-            run::show(&App::open_existing(global, "run show")?, global, run, *full).await
-        }
-        Command::Run(RunCommand::Answer { run, strict }) => {
-            run::answer(&App::open_existing(global, "run answer")?, global, run, *strict).await
-        }
-        Command::Run(RunCommand::Export { run, format }) => {
-            run::export(&App::open_existing(global, "run export")?, run, *format).await
-        }
-        Command::Run(RunCommand::Cancel { run }) => {
-            run::cancel(&App::open_existing(global, "run cancel")?, global, run).await
-        }
-        Command::Verify { run } => verify::run(&App::open_existing(global, "verify")?, global, run).await,
+        Command::Runs(runs) => runs::run(&Desk::look(global, "runs")?, global, runs).await,
+        Command::Run(command) => one_run(global, command).await,
+        Command::Verify { run } => verify::run(&Desk::look(global, "verify")?, global, run).await,
         Command::Sparql { query, limit, timeout } => {
             let query = if query == "-" { read_input("the query")? } else { query.clone() };
-            let app = App::open_existing(global, "sparql")?;
-            sparql::run(&app, global, query, *limit, Duration::from_secs(*timeout)).await
+            let desk = Desk::look(global, "sparql")?;
+            sparql::run(&desk, global, &query, *limit, Duration::from_secs(*timeout)).await
         }
         Command::Graph(GraphCommand::Rebuild) => {
-            let app = App::open_existing(global, "graph rebuild")?;
+            let app = folder_alone(global, "graph rebuild", "stop the server and rebuild the graph of its folder")?;
             let runs = app.store.graph.rebuild()?;
             let text = match global.output {
                 Output::Json => json!({"finished_runs": runs}).to_string(),
@@ -60,11 +57,24 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// Only `ask` has a stream of events, only `sparql` has a table of values.
+async fn one_run(global: &Global, command: &RunCommand) -> Result<Exit, Failure> {
+    match command {
+        RunCommand::Show { run, full } => run::show(&Desk::look(global, "run show")?, global, run, *full).await,
+        RunCommand::Watch { run, strict } => watch::run(&Desk::look(global, "run watch")?, global, run, *strict).await,
+        RunCommand::Answer { run, strict } => {
+            run::answer(&Desk::look(global, "run answer")?, global, run, *strict).await
+        }
+        RunCommand::Export { run, format } => run::export(&Desk::look(global, "run export")?, run, *format).await,
+        RunCommand::Cancel { run } => run::cancel(&Desk::look(global, "run cancel")?, global, run).await,
+    }
+}
+
+/// Only `ask` and `run watch` have a stream of events, only `sparql` has a table of values.
 fn check_output(cli: &Cli) -> Result<(), Failure> {
     match (cli.global.output, &cli.command) {
-        (Output::Ndjson, Command::Ask(_)) | (Output::Csv, Command::Sparql { .. }) => Ok(()),
-        (Output::Ndjson, _) => Err(Failure::usage("--output ndjson is for `ask`; use json")),
+        (Output::Ndjson, Command::Ask(_) | Command::Run(RunCommand::Watch { .. }))
+        | (Output::Csv, Command::Sparql { .. }) => Ok(()),
+        (Output::Ndjson, _) => Err(Failure::usage("--output ndjson is for `ask` and `run watch`; use json")),
         (Output::Csv, _) => Err(Failure::usage("--output csv is for `sparql`; use json")),
         (Output::Text | Output::Json, _) => Ok(()),
     }

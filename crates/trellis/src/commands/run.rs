@@ -1,33 +1,24 @@
 //! Looking at one run: as a tree, as its answer, or as RDF.
 
-use crate::app::App;
 use crate::cli::{ExportFormat, Global, Output};
+use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
 use crate::show::tree::{Tree, usual_width};
-use crate::show::{Marks, clean, note, print_json, print_line, seconds, tokens};
+use crate::show::{Marks, clean, note, print_json, print_line, seconds, short, tokens};
 use serde_json::json;
-use std::sync::Arc;
+use trellis_domain::Timestamp;
 use trellis_domain::document::Document;
-use trellis_domain::record::Record;
 use trellis_domain::run::{RunState, RunSummary};
-
-use trellis_domain::{RunId, Timestamp};
-use trellis_models::{Models, Rehearsal};
 use trellis_orchestrator::Cancelling;
-use trellis_orchestrator::ports::{Graph, Journal};
+use trellis_orchestrator::ledger::summary_of;
+use trellis_orchestrator::ports::{RealWorld, World};
 use trellis_orchestrator::summary::{end_of, put_missing, texts, traced};
-use trellis_patterns::router::OperatorLimits;
 use trellis_provenance::{Format, export as write, project, trace};
 
-pub(crate) async fn records(app: &App, run: &RunId) -> Result<Vec<Arc<Record>>, Failure> {
-    Ok(app.store.journal.events(app.workspace(), run, 0, usize::MAX).await?)
-}
-
-pub(crate) async fn show(app: &App, global: &Global, wish: &str, full: bool) -> Result<Exit, Failure> {
-    let run = app.find_run(wish).await?;
-    let summary = app.store.journal.run(app.workspace(), &run).await?;
-    let summary = summary.ok_or_else(|| Failure::unexpected("the run has vanished"))?;
-    let (records, now) = (records(app, &run).await?, app.world.now());
+pub(crate) async fn show(desk: &Desk, global: &Global, wish: &str, full: bool) -> Result<Exit, Failure> {
+    let run = desk.find_run(wish).await?;
+    let (records, now) = (desk.records(&run).await?, RealWorld.now());
+    let summary = summary_of(&records).ok_or_else(|| Failure::unexpected("the run has vanished"))?;
     if global.output == Output::Json {
         print_json(&traced(&summary, &records, now).to_string())?;
         return Ok(Exit::Ok);
@@ -40,11 +31,16 @@ pub(crate) async fn show(app: &App, global: &Global, wish: &str, full: bool) -> 
 }
 
 /// The answer alone on stdout, so that it can be piped; why there is none goes to stderr.
-pub(crate) async fn answer(app: &App, global: &Global, wish: &str, strict: bool) -> Result<Exit, Failure> {
-    let run = app.find_run(wish).await?;
-    let records = records(app, &run).await?;
+pub(crate) async fn answer(desk: &Desk, global: &Global, wish: &str, strict: bool) -> Result<Exit, Failure> {
+    let run = desk.find_run(wish).await?;
+    let records = desk.records(&run).await?;
     let Some(ended) = end_of(&records, &run) else {
-        let message = format!("run {run} is not finished; `trellis resume` continues it");
+        let message = match desk {
+            Desk::Local(_) => format!("run {run} is not finished; `trellis resume` continues it"),
+            Desk::Remote(server) => {
+                format!("run {run} is not finished; `trellis run watch {}{}` follows it", short(&run), server.flags())
+            }
+        };
         return Err(Failure::new(Exit::Interrupted, message));
     };
     let (state, text) = (ended.reason.run_state(), ended.answer.as_ref().map(Document::text));
@@ -79,11 +75,9 @@ fn heading(summary: &RunSummary, now: Timestamp) -> Vec<String> {
 }
 
 /// Ends a run that has not ended; nothing of what it has recorded is lost.
-pub(crate) async fn cancel(app: &App, global: &Global, wish: &str) -> Result<Exit, Failure> {
-    let run = app.find_run(wish).await?;
-    // No model is asked to cancel something.
-    let orchestrator = app.orchestrator(OperatorLimits::default(), Models::new(Arc::new(Rehearsal::default())));
-    match orchestrator.cancel(app.workspace(), &run).await? {
+pub(crate) async fn cancel(desk: &Desk, global: &Global, wish: &str) -> Result<Exit, Failure> {
+    let run = desk.find_run(wish).await?;
+    match desk.cancel(&run).await? {
         Cancelling::Cancelled => {}
         Cancelling::AlreadyEnded(RunState::Cancelled) => note("it was cancelled before"),
         Cancelling::AlreadyEnded(state) => {
@@ -98,9 +92,9 @@ pub(crate) async fn cancel(app: &App, global: &Global, wish: &str) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-pub(crate) async fn export(app: &App, wish: &str, format: ExportFormat) -> Result<Exit, Failure> {
-    let run = app.find_run(wish).await?;
-    let quads = app.store.graph.run(app.workspace(), &run).await?;
+pub(crate) async fn export(desk: &Desk, wish: &str, format: ExportFormat) -> Result<Exit, Failure> {
+    let run = desk.find_run(wish).await?;
+    let quads = project(&desk.records(&run).await?);
     let format = match format {
         ExportFormat::Turtle => Format::Turtle,
         ExportFormat::Nquads => Format::NQuads,

@@ -1,25 +1,24 @@
 //! Questions to the graph of all runs.
 
-use crate::app::App;
 use crate::cli::{Global, Output};
+use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
 use crate::show::{clean, note, print_json, print_line, table};
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::counted;
 use trellis_domain::rdf::Term;
-use trellis_orchestrator::ports::{Answer, Graph, GraphError, QueryLimits};
+use trellis_orchestrator::ports::Answer;
 use trellis_store::view::answer;
 
 pub(crate) async fn run(
-    app: &App,
+    desk: &Desk,
     global: &Global,
-    query: String,
+    query: &str,
     limit: usize,
     patience: Duration,
 ) -> Result<Exit, Failure> {
-    let answer = ask(app, query, limit, patience).await?;
+    let answer = desk.sparql(query, limit, patience).await?;
     match (global.output, &answer) {
         (Output::Json, Answer::Constructed(_) | Answer::Described(_)) => {
             return Err(Failure::usage("this query gives triples, not rows; leave --output out to get N-Triples"));
@@ -39,29 +38,6 @@ pub(crate) async fn run(
         note(&format!("only the first {}; raise --limit, or add LIMIT and OFFSET", counted(limit, "row")));
     }
     Ok(Exit::Ok)
-}
-
-async fn ask(app: &App, query: String, limit: usize, patience: Duration) -> Result<Answer, Failure> {
-    let limits = QueryLimits { max_rows: limit, time: patience };
-    let answer = async {
-        let graph = Arc::clone(&app.store.graph);
-        // Indexing what has finished is cheaper than projecting it for every query.
-        tokio::task::spawn_blocking(move || graph.catch_up()).await.map_err(Failure::unexpected)??;
-        app.store.graph.query(app.workspace(), &query, limits).await.map_err(|error| match error {
-            GraphError::TimedOut(_) => too_slow(patience),
-            GraphError::Query(_)
-            | GraphError::TooLarge(_)
-            | GraphError::Index(_)
-            | GraphError::NoSparql
-            | GraphError::Store(_) => error.into(),
-        })
-    };
-    tokio::time::timeout(patience, answer).await.unwrap_or_else(|_| Err(too_slow(patience)))
-}
-
-fn too_slow(patience: Duration) -> Failure {
-    let seconds = patience.as_secs();
-    Failure::new(Exit::Limit, format!("the query took longer than {seconds} s; narrow it, or raise --timeout"))
 }
 
 /// Data stays as it is; only a terminal is spared its controls.

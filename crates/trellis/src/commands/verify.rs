@@ -1,23 +1,26 @@
 //! Checking a run's record: every link, every choice, every document, every hash.
 
-use super::run::records;
-use crate::app::App;
 use crate::cli::{Global, Output};
+use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
-use crate::show::{clean, print_json, print_line};
+use crate::show::{clean, note, print_json, print_line};
 use serde_json::json;
 use trellis_domain::counted;
-use trellis_orchestrator::ports::Journal;
-use trellis_orchestrator::summary::texts;
+use trellis_orchestrator::summary::{end_of, texts};
 use trellis_provenance::{Fault, check, project};
 
-pub(crate) async fn run(app: &App, global: &Global, wish: &str) -> Result<Exit, Failure> {
-    let run = app.find_run(wish).await?;
-    let summary = app.store.journal.run(app.workspace(), &run).await?;
-    let ended = summary.as_ref().is_some_and(|summary| summary.state.is_end());
-    let records = records(app, &run).await?;
+pub(crate) async fn run(desk: &Desk, global: &Global, wish: &str) -> Result<Exit, Failure> {
+    let run = desk.find_run(wish).await?;
+    let records = desk.records(&run).await?;
+    let ended = end_of(&records, &run).is_some();
+    let audited = desk.audit(&run, &records).await?;
     let (quads, texts) = (project(&records), texts(&records));
-    let audited = app.store.journal.audit(app.workspace(), &run).await?;
+    if audited.unchecked > 0 {
+        let old = counted(audited.unchecked, "record");
+        note(&format!(
+            "{old} of an older format: only `trellis verify` on the data folder itself can check their hashes"
+        ));
+    }
     let mut faults: Vec<String> = audited.faults;
     // A run that is still open has no end yet: that is not a fault of its record.
     let open = |fault: &Fault| !ended && matches!(fault, Fault::NoEnd { .. });

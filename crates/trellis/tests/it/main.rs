@@ -9,8 +9,11 @@ mod everyday;
 mod killed;
 mod limits;
 mod models;
+mod remote;
+mod remote_trouble;
 mod restarted;
 mod scenarios;
+mod served;
 
 use serde_json::Value;
 use std::path::Path;
@@ -25,13 +28,23 @@ pub(crate) const COMPARE: &str = "Compare Company X and Company Y as potential p
 
 /// A command on this data folder, with a rehearsal that does not dawdle.
 pub(crate) fn trellis(data: &Path, arguments: &[&str]) -> Command {
+    let mut command = somewhere(data, arguments);
+    command.arg("--data").arg(data);
+    command
+}
+
+/// A command that is told nothing about where to work. What it might find by itself is below this folder.
+pub(crate) fn somewhere(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trellis"));
-    command.args(arguments).arg("--data").arg(data);
-    command.env_remove("RUST_LOG").env("TRELLIS_REHEARSAL_DELAY_MS", "0").env_remove("TRELLIS_DATA");
+    command.args(arguments).env_remove("RUST_LOG").env("TRELLIS_REHEARSAL_DELAY_MS", "0");
+    command.env_remove("TRELLIS_DATA").env("XDG_DATA_HOME", home.join("own-data"));
+    for name in ["TRUSTGRAPH_URL", "TRUSTGRAPH_TOKEN", "TRUSTGRAPH_WORKSPACE", "TRELLIS_TOKEN", "TRELLIS_TOKENS"] {
+        command.env_remove(name);
+    }
     // Nobody's own key is used here.
     command.env("TRELLIS_MODEL", "rehearsal");
     // Nobody's own settings count here.
-    command.env_remove("TRELLIS_SETTINGS").env("XDG_CONFIG_HOME", data.join("no-settings"));
+    command.env_remove("TRELLIS_SETTINGS").env("XDG_CONFIG_HOME", home.join("no-settings"));
     command
 }
 

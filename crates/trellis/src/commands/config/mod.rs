@@ -3,8 +3,8 @@
 mod history;
 
 use super::read_input;
-use crate::app::App;
 use crate::cli::{ConfigCommand, Global, Output};
+use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
 use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line};
 use serde::Deserialize;
@@ -13,7 +13,6 @@ use std::io::IsTerminal;
 use std::path::Path;
 use trellis_domain::config::{AGENT_TYPES, Item, Problem, PromptItem, Settings, StoredItem, validate};
 use trellis_models::check_template;
-use trellis_orchestrator::ports::Config;
 
 /// An exported file.
 #[derive(Debug, Deserialize)]
@@ -42,18 +41,18 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
         }
         return report(global, &problems);
     }
-    let app = App::open(global, "config").await?;
-    let config = &*app.store.config;
+    let desk = Desk::work(global, "config").await?;
     match command {
-        ConfigCommand::List { kind } => list(&app, global, kind.as_deref()).await,
-        ConfigCommand::Get { kind, key, at: None } => match config.get(app.workspace(), kind, key).await? {
-            Some(value) => print_value(value),
-            None => Err(missing(kind, key)),
-        },
-        ConfigCommand::Get { kind, key, at: Some(version) } => {
-            print_value(history::value_at(&app, kind, key, *version).await?)
+        ConfigCommand::List { kind } => list(&desk, global, kind.as_deref()).await,
+        ConfigCommand::Get { kind, key, at: None } => {
+            let (_, items) = desk.items().await?;
+            let found = items.into_iter().find(|item| item.kind == *kind && item.key == *key);
+            print_value(found.ok_or_else(|| missing(kind, key))?.value)
         }
-        ConfigCommand::History { kind, key } => history::list(&app, global, kind, key).await,
+        ConfigCommand::Get { kind, key, at: Some(version) } => {
+            print_value(history::value_at(&desk, kind, key, *version).await?)
+        }
+        ConfigCommand::History { kind, key } => history::list(&desk, global, kind, key).await,
         ConfigCommand::Put { kind, key, value } => {
             let value = match value.strip_prefix('@') {
                 Some(file) => read_text(Path::new(file))?,
@@ -62,7 +61,7 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
             };
             let item = StoredItem { kind: kind.clone(), key: key.clone(), value };
             check(std::slice::from_ref(&item))?;
-            let version = config.put(app.workspace(), vec![item]).await?;
+            let version = desk.put(vec![item]).await?;
             let name = clean(&format!("{kind}/{key}"));
             if AGENT_TYPES.contains(&kind.as_str()) {
                 note(&format!("wrote {name}, configuration version {version}; new runs use it"));
@@ -70,22 +69,22 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
                 let known = AGENT_TYPES.join(", ");
                 note(&format!("wrote {name}, configuration version {version}; agents read only {known}"));
             }
-            warn(&app).await?;
+            warn(&desk).await?;
             Ok(Exit::Ok)
         }
         ConfigCommand::Delete { kind, key } => {
             refuse_own(kind)?;
-            let Some(version) = config.delete(app.workspace(), kind, key).await? else {
+            let Some(version) = desk.delete(kind, key).await? else {
                 return Err(missing(kind, key));
             };
             note(&format!("deleted {}, configuration version {version}", clean(&format!("{kind}/{key}"))));
-            warn(&app).await?;
+            warn(&desk).await?;
             Ok(Exit::Ok)
         }
-        ConfigCommand::Export { file } => export(&app, file.as_deref()).await,
-        ConfigCommand::Import { file } => import(&app, file).await,
+        ConfigCommand::Export { file } => export(&desk, file.as_deref()).await,
+        ConfigCommand::Import { file } => import(&desk, file).await,
         ConfigCommand::Validate { .. } => {
-            let (version, items) = config.all(app.workspace()).await?;
+            let (version, items) = desk.items().await?;
             report(global, &problems(&Settings::take(version, items.clone()).0, &items))
         }
     }
@@ -139,9 +138,9 @@ pub(crate) fn problems(settings: &Settings, items: &[StoredItem]) -> Vec<Problem
 }
 
 /// Tells what does not fit together after a change.
-async fn warn(app: &App) -> Result<(), Failure> {
-    let settings = app.store.config.pin(app.workspace()).await?;
-    for problem in settings.inconsistencies() {
+async fn warn(desk: &Desk) -> Result<(), Failure> {
+    let (version, items) = desk.items().await?;
+    for problem in Settings::take(version, items).0.inconsistencies() {
         note(&format!("warning: {}", clean(&problem.to_string())));
     }
     Ok(())
@@ -151,8 +150,8 @@ fn missing(kind: &str, key: &str) -> Failure {
     Failure::new(Exit::NotFound, format!("there is no {kind}/{key}; `trellis config list {kind}` shows what there is"))
 }
 
-async fn list(app: &App, global: &Global, kind: Option<&str>) -> Result<Exit, Failure> {
-    let (version, mut items) = app.store.config.all(app.workspace()).await?;
+async fn list(desk: &Desk, global: &Global, kind: Option<&str>) -> Result<Exit, Failure> {
+    let (version, mut items) = desk.items().await?;
     items.retain(|item| kind.is_none_or(|kind| item.kind == kind));
     if global.output == Output::Json {
         let items: Vec<_> = items.iter().map(exported).collect();
@@ -171,10 +170,10 @@ fn exported(item: &StoredItem) -> Value {
     json!({"type": item.kind, "key": item.key, "value": value})
 }
 
-async fn export(app: &App, file: Option<&Path>) -> Result<Exit, Failure> {
-    let (version, items) = app.store.config.all(app.workspace()).await?;
+async fn export(desk: &Desk, file: Option<&Path>) -> Result<Exit, Failure> {
+    let (version, items) = desk.items().await?;
     let items: Vec<_> = items.iter().map(exported).collect();
-    let object = json!({"format": 1, "workspace": app.workspace().as_str(), "version": version, "items": items});
+    let object = json!({"format": 1, "workspace": desk.workspace().await?, "version": version, "items": items});
     let text = serde_json::to_string_pretty(&object).map_err(Failure::unexpected)?;
     match file {
         None => print_line(&text)?,
@@ -184,8 +183,8 @@ async fn export(app: &App, file: Option<&Path>) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-async fn import(app: &App, file: &Path) -> Result<Exit, Failure> {
-    let (_, present) = app.store.config.all(app.workspace()).await?;
+async fn import(desk: &Desk, file: &Path) -> Result<Exit, Failure> {
+    let (_, present) = desk.items().await?;
     let json = |text: &str| serde_json::from_str::<Value>(text).ok();
     let same = |a: &str, b: &str| a == b || json(a).is_some_and(|a| Some(a) == json(b));
     let unchanged = |item: &StoredItem| {
@@ -200,9 +199,9 @@ async fn import(app: &App, file: &Path) -> Result<Exit, Failure> {
     }
     check(&changed)?;
     let count = changed.len();
-    let version = app.store.config.put(app.workspace(), changed).await?;
+    let version = desk.put(changed).await?;
     note(&format!("items written: {count}, configuration version {version}; new runs use them"));
-    warn(app).await?;
+    warn(desk).await?;
     Ok(Exit::Ok)
 }
 

@@ -29,21 +29,21 @@ pub(crate) struct Follow {
     live_answer: bool,
     /// The root's thought being written; empty once it has its line.
     thought: (Option<Arc<str>>, String),
-    /// The answer being written, and how much of it was shown.
-    answer: (Option<Arc<str>>, usize),
+    /// The answer being written, and what of it was shown.
+    answer: (Option<Arc<str>>, String),
 }
 
 impl Follow {
-    pub(crate) fn new(global: &Global, run: RunId, streaming: bool) -> Self {
+    pub(crate) fn new(global: &Global, run: RunId, streaming: bool, hint: &'static str) -> Self {
         let text = global.output == Output::Text;
         Self {
             cast: Cast::default(),
             run,
-            screen: Screen::new(global),
+            screen: Screen::new(global, hint),
             prints_answer: text,
             live_answer: text && streaming && std::io::stdout().is_terminal(),
             thought: (None, String::new()),
-            answer: (None, 0),
+            answer: (None, String::new()),
         }
     }
 
@@ -101,9 +101,9 @@ impl Follow {
                 self.screen.line(&line);
             }
             note("");
-            self.answer = (Some(Arc::clone(id)), 0);
+            self.answer = (Some(Arc::clone(id)), String::new());
         }
-        self.answer.1 += text.len();
+        self.answer.1.push_str(text);
         let mut out = std::io::stdout().lock();
         out.write_all(clean(text).as_bytes())?;
         out.flush()
@@ -140,7 +140,10 @@ impl Follow {
         if self.answer.0.is_none() && !self.screen.quiet {
             note("");
         }
-        let rest = text.get(self.answer.1..).unwrap_or(text);
+        let rest = text.strip_prefix(self.answer.1.as_str()).unwrap_or_else(|| {
+            note("\n(the answer was begun again)");
+            text
+        });
         let mut out = std::io::stdout().lock();
         out.write_all(clean(rest).as_bytes())?;
         if !text.is_empty() && !text.ends_with('\n') {

@@ -54,12 +54,14 @@ pub(super) struct Screen {
     pub(super) marks: &'static Marks,
     pub(super) quiet: bool,
     bar: ProgressBar,
+    /// What Ctrl-C does.
+    hint: &'static str,
     /// Columns of the terminal, if there is one.
     columns: Option<usize>,
 }
 
 impl Screen {
-    pub(super) fn new(global: &Global) -> Self {
+    pub(super) fn new(global: &Global, hint: &'static str) -> Self {
         let watched = std::io::stderr().is_terminal() && !global.quiet && global.output == Output::Text;
         let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -72,6 +74,7 @@ impl Screen {
             marks: Marks::of(global.ascii),
             quiet: global.quiet || global.output == Output::Ndjson,
             bar,
+            hint,
             columns: watched.then(terminal_columns).flatten(),
         }
     }
@@ -83,7 +86,7 @@ impl Screen {
             doings => excerpt(&doings.join(self.marks.between), WIDTH),
         };
         // The hint comes first: a narrow terminal cuts the end.
-        self.bar.set_message(format!("(Ctrl-C stops, resume continues) {message}"));
+        self.bar.set_message(format!("({}) {message}", self.hint));
     }
 
     pub(super) fn clear(&self) {

@@ -37,7 +37,7 @@ impl Follow {
                 if self.has_begun_to_answer(session) {
                     // What is on screen does not count: the next answer begins anew.
                     note("\n(the answer above was cut short)");
-                    self.answer = (None, 0);
+                    self.answer = (None, String::new());
                 }
                 let text = format!("could not be read: {}", excerpt(reason, WIDTH));
                 self.screen.line(&Line::new(marks.bad, "reply").of(who).text(text).cost(cost));

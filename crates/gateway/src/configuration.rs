@@ -1,0 +1,165 @@
+//! `/api/v1/configuration`: the items of a workspace with their versions.
+//!
+//! Stock clients use the service `config`, which tells no versions and no history.
+
+use crate::Gateway;
+use crate::members::Members;
+use crate::rest::read_object;
+use crate::runs::{Fault, Parameters, Place, Usual, enter, read};
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use serde::Serialize;
+use std::sync::Arc;
+use trellis_domain::config::StoredItem;
+use trellis_orchestrator::ports::ConfigError;
+use trellis_orchestrator::summary;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// Where these paths begin.
+pub(crate) const ROOT: &str = "/api/v1/configuration";
+
+pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
+    OpenApiRouter::new().routes(routes!(all, write)).routes(routes!(delete)).routes(routes!(history))
+}
+
+/// An item as it is stored.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Item {
+    /// Such as `tool`
+    #[serde(rename = "type")]
+    kind: String,
+    key: String,
+    /// Usually JSON, always as a text
+    value: String,
+}
+
+/// Items, and the version that they are.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Items {
+    version: u64,
+    items: Vec<Item>,
+}
+
+/// The version that a change has made.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Changed {
+    version: u64,
+}
+
+/// Items to be written.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct NewItems {
+    items: Vec<Item>,
+}
+
+/// The changes of an item, oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct History {
+    #[serde(rename = "type")]
+    kind: String,
+    key: String,
+    #[schema(value_type = Vec<Object>)]
+    versions: Vec<summary::Change>,
+}
+
+/// Read the whole configuration
+#[utoipa::path(
+    get, path = "/api/v1/configuration", tag = "configuration", operation_id = "getConfiguration",
+    params(Place),
+    responses((status = 200, description = "All items, sorted", body = Items), Usual),
+)]
+pub(crate) async fn all(
+    State(gateway): State<Arc<Gateway>>,
+    parameters: Parameters<Place>,
+    headers: HeaderMap,
+) -> Result<Json<Items>, Fault> {
+    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let (version, items) = gateway.orchestrator.ports.config.all(&workspace).await?;
+    let item = |StoredItem { kind, key, value }| Item { kind, key, value };
+    Ok(Json(Items { version, items: items.into_iter().map(item).collect() }))
+}
+
+/// Write items
+///
+/// All of them, as one new version, or none. New runs use them.
+#[utoipa::path(
+    post, path = "/api/v1/configuration", tag = "configuration", operation_id = "writeConfiguration",
+    params(Place),
+    request_body(content = NewItems, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Written", body = Changed),
+        (status = 422, description = "An item is invalid; nothing was written", body = Fault),
+        Usual,
+    ),
+)]
+pub(crate) async fn write(
+    State(gateway): State<Arc<Gateway>>,
+    parameters: Parameters<Place>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<Changed>, Fault> {
+    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let body = read_object(body)?;
+    let item = |members: Members<'_>| -> Result<StoredItem, Fault> {
+        let (kind, key) = (members.required("type")?.to_owned(), members.required("key")?.to_owned());
+        let missing = || Fault::request(format!("the value of {kind}/{key} is missing; it must be a text"));
+        let value = members.text("value")?.ok_or_else(missing)?.to_owned();
+        Ok(StoredItem { kind, key, value })
+    };
+    let items: Vec<_> = Members::new(&body).objects("items")?.into_iter().map(item).collect::<Result<_, _>>()?;
+    if items.is_empty() {
+        return Err(Fault::request("there is nothing to write; `items` must be a list of items"));
+    }
+    match gateway.orchestrator.ports.config.put(&workspace, items).await {
+        Ok(version) => Ok(Json(Changed { version })),
+        Err(error @ ConfigError::Invalid(_)) => Err(Fault::invalid(error.to_string())),
+        Err(error @ (ConfigError::NoSnapshot(_) | ConfigError::Store(_))) => Err(error.into()),
+    }
+}
+
+/// Delete an item
+#[utoipa::path(
+    delete, path = "/api/v1/configuration/{type}/{key}", tag = "configuration", operation_id = "deleteItem",
+    params(
+        ("type" = String, Path, description = "Such as `tool`"), ("key" = String, Path, description = "Its name"), Place,
+    ),
+    responses((status = 200, description = "Deleted", body = Changed), Usual),
+)]
+pub(crate) async fn delete(
+    State(gateway): State<Arc<Gateway>>,
+    Path((kind, key)): Path<(String, String)>,
+    parameters: Parameters<Place>,
+    headers: HeaderMap,
+) -> Result<Json<Changed>, Fault> {
+    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let deleted = gateway.orchestrator.ports.config.delete(&workspace, &kind, &key).await?;
+    deleted.map(|version| Json(Changed { version })).ok_or_else(|| Fault::no_item(&kind, &key))
+}
+
+/// Read how an item came to be as it is
+#[utoipa::path(
+    get, path = "/api/v1/configuration/{type}/{key}/history", tag = "configuration", operation_id = "getHistory",
+    params(
+        ("type" = String, Path, description = "Such as `tool`"), ("key" = String, Path, description = "Its name"), Place,
+    ),
+    responses((status = 200, description = "Its changes", body = History), Usual),
+)]
+pub(crate) async fn history(
+    State(gateway): State<Arc<Gateway>>,
+    Path((kind, key)): Path<(String, String)>,
+    parameters: Parameters<Place>,
+    headers: HeaderMap,
+) -> Result<Json<History>, Fault> {
+    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let changes = gateway.orchestrator.ports.config.history(&workspace, &kind, &key).await?;
+    if changes.is_empty() {
+        return Err(Fault::no_item(&kind, &key));
+    }
+    Ok(Json(History { kind, key, versions: changes.into_iter().map(Into::into).collect() }))
+}

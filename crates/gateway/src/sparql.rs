@@ -1,0 +1,90 @@
+//! `POST /api/v1/sparql`: queries over the graph of a workspace, with limits that the caller sets.
+
+use crate::Gateway;
+use crate::members::Members;
+use crate::rest::read_object;
+use crate::runs::{Fault, Parameters, Place, Usual, enter, read};
+use crate::services::sparql::whole;
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::http::HeaderMap;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use trellis_orchestrator::ports::QueryLimits;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// Where this path is.
+pub(crate) const ROOT: &str = "/api/v1/sparql";
+/// Rows are in memory until they are sent.
+const MOST_ROWS: u64 = 100_000;
+const LONGEST: u64 = 600;
+
+pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
+    OpenApiRouter::new().routes(routes!(query))
+}
+
+/// A query.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct Query {
+    /// SPARQL 1.1
+    query: String,
+    /// Most rows; 10,000 if left out
+    #[schema(minimum = 0, maximum = 100_000)]
+    limit: Option<u64>,
+    /// Seconds after which the query is given up; 30 if left out
+    #[schema(minimum = 1, maximum = 600)]
+    timeout: Option<u64>,
+}
+
+/// Ask the graph of all runs
+///
+/// The reply has a `query-type`: `select` with `variables`, `bindings` and `truncated`, `ask` with `ask-result`,
+/// `construct` or `describe` with `triples`. Terms are written as stock TrustGraph clients read them.
+#[utoipa::path(
+    post, path = "/api/v1/sparql", tag = "runs", operation_id = "query",
+    params(Place),
+    request_body(content = Query, content_type = "application/json"),
+    responses(
+        (status = 200, description = "The answer", body = Object),
+        (status = 408, description = "The query took too long", body = Fault),
+        (status = 413, description = "The answer, or what it is made from, is too large", body = Fault),
+        Usual,
+    ),
+)]
+pub(crate) async fn query(
+    State(gateway): State<Arc<Gateway>>,
+    parameters: Parameters<Place>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<Value>, Fault> {
+    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let body = read_object(body)?;
+    let members = Members::new(&body);
+    let usual = QueryLimits::default();
+    let rows = bounded(members, "limit", 0, MOST_ROWS)?;
+    let seconds = bounded(members, "timeout", 1, LONGEST)?;
+    let limits = QueryLimits {
+        max_rows: rows.map_or(usual.max_rows, |rows| usize::try_from(rows).unwrap_or(usize::MAX)),
+        time: seconds.map_or(usual.time, Duration::from_secs),
+    };
+    let query = members.required("query")?;
+    tokio::select! {
+        answer = gateway.graph.query(&workspace, query, limits) => Ok(Json(whole(answer?))),
+        () = gateway.closed() => Err(Fault::stopping()),
+    }
+}
+
+fn bounded(members: Members<'_>, name: &str, least: u64, most: u64) -> Result<Option<u64>, Fault> {
+    match members.count(name)? {
+        Some(number) if !(least..=most).contains(&number) => {
+            Err(Fault::request(format!("the member `{name}` is {number}; it must be from {least} to {most}")))
+        }
+        number => Ok(number),
+    }
+}

@@ -1,0 +1,70 @@
+//! What commands need, from the open data folder.
+
+use crate::app::App;
+use crate::failure::Failure;
+use std::sync::Arc;
+use trellis_domain::RunId;
+use trellis_domain::config::StoredItem;
+use trellis_domain::record::Record;
+use trellis_models::{Models, Rehearsal};
+use trellis_orchestrator::Cancelling;
+use trellis_orchestrator::ports::{Config, Journal, RunFilter};
+use trellis_orchestrator::summary::{Change, Listed, listed};
+use trellis_patterns::router::OperatorLimits;
+
+impl App {
+    pub(super) async fn list(
+        &self,
+        filter: &RunFilter,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<Listed>, Option<String>), Failure> {
+        let journal = &*self.store.journal;
+        if let Some(cursor) = cursor {
+            let known = match RunId::new(cursor) {
+                Ok(run) => journal.run(self.workspace(), &run).await?.is_some(),
+                Err(_) => false,
+            };
+            if !known {
+                return Err(Failure::usage(format!("`{cursor}` is no cursor; use the `next` of an earlier list")));
+            }
+        }
+        let page = journal.runs(self.workspace(), filter, cursor, limit).await?;
+        let mut runs = Vec::with_capacity(page.runs.len());
+        for run in &page.runs {
+            runs.push(listed(journal, run, self.world.now()).await?);
+        }
+        Ok((runs, page.next))
+    }
+
+    pub(super) async fn with_prefix(&self, start: &str, limit: usize) -> Result<Vec<RunId>, Failure> {
+        Ok(self.store.journal.with_prefix(self.workspace(), start, limit).await?)
+    }
+
+    pub(super) async fn records(&self, run: &RunId) -> Result<Vec<Arc<Record>>, Failure> {
+        Ok(self.store.journal.events(self.workspace(), run, 0, usize::MAX).await?)
+    }
+
+    pub(super) async fn cancel(&self, run: &RunId) -> Result<Cancelling, Failure> {
+        // No model is asked to cancel something.
+        let orchestrator = self.orchestrator(OperatorLimits::default(), Models::new(Arc::new(Rehearsal::default())));
+        Ok(orchestrator.cancel(self.workspace(), run).await?)
+    }
+
+    pub(super) async fn items(&self) -> Result<(u64, Vec<StoredItem>), Failure> {
+        Ok(self.store.config.all(self.workspace()).await?)
+    }
+
+    pub(super) async fn put(&self, items: Vec<StoredItem>) -> Result<u64, Failure> {
+        Ok(self.store.config.put(self.workspace(), items).await?)
+    }
+
+    pub(super) async fn delete(&self, kind: &str, key: &str) -> Result<Option<u64>, Failure> {
+        Ok(self.store.config.delete(self.workspace(), kind, key).await?)
+    }
+
+    pub(super) async fn history(&self, kind: &str, key: &str) -> Result<Vec<Change>, Failure> {
+        let history = self.store.config.history(self.workspace(), kind, key).await?;
+        Ok(history.into_iter().map(Change::from).collect())
+    }
+}

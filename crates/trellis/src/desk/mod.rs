@@ -1,0 +1,202 @@
+//! Where commands do their work: on the data folder, or at a server that has one. The same questions, the same
+//! answers.
+
+mod graph;
+mod local;
+mod remote;
+mod server;
+mod sse;
+mod stream;
+
+pub(crate) use server::{Origin, Server};
+pub(crate) use stream::Stream;
+
+use crate::app::{App, Closed, workspace};
+use crate::cli::Global;
+use crate::failure::{Exit, Failure};
+use std::sync::Arc;
+use trellis_domain::RunId;
+use trellis_domain::config::StoredItem;
+use trellis_domain::record::Record;
+use trellis_orchestrator::Cancelling;
+use trellis_orchestrator::audit::Audit;
+use trellis_orchestrator::ports::RunFilter;
+use trellis_orchestrator::summary::{Change, Listed};
+
+/// An open data folder, or the server that is asked instead.
+#[derive(Debug)]
+pub(crate) enum Desk {
+    Local(Box<App>),
+    Remote(Server),
+}
+
+impl Desk {
+    /// For looking: a folder must be there already.
+    pub(crate) fn look(global: &Global, command: &str) -> Result<Self, Failure> {
+        match named(global)? {
+            Some(server) => Ok(Self::Remote(server)),
+            None => Self::of(global, App::open_existing(global, command)),
+        }
+    }
+
+    /// For working: a folder is made if need be, and its seeds are brought up to date.
+    pub(crate) async fn work(global: &Global, command: &str) -> Result<Self, Failure> {
+        match named(global)? {
+            Some(server) => Ok(Self::Remote(server)),
+            None => Self::of(global, App::open(global, command).await),
+        }
+    }
+
+    /// A folder that somebody serves is asked for there.
+    fn of(global: &Global, opened: Result<App, Closed>) -> Result<Self, Failure> {
+        match opened {
+            Ok(app) => Ok(Self::Local(Box::new(app))),
+            Err(Closed::Served { url, holder, .. }) => {
+                tracing::info!(%url, "the data folder is served; asking there");
+                Server::new(&url, Origin::Lock(holder), workspace(global)?).map(Self::Remote)
+            }
+            Err(Closed::Failed(failure)) => Err(failure),
+        }
+    }
+
+    /// What has to be written behind a command so that it goes to the same place again.
+    pub(crate) fn flags(&self) -> String {
+        match self {
+            Self::Local(_) => String::new(),
+            Self::Remote(server) => server.flags(),
+        }
+    }
+
+    /// Runs, newest first, and where to go on.
+    pub(crate) async fn runs(
+        &self,
+        filter: &RunFilter,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<Listed>, Option<String>), Failure> {
+        match self {
+            Self::Local(app) => app.list(filter, cursor, limit).await,
+            Self::Remote(server) => server.runs(filter, cursor, limit).await,
+        }
+    }
+
+    /// The run that a person means: an id, a unique prefix, `last`, or `@2` for the second newest.
+    pub(crate) async fn find_run(&self, wish: &str) -> Result<RunId, Failure> {
+        let newest = if wish == "last" { Some(1) } else { wish.strip_prefix('@').and_then(|n| n.parse().ok()) };
+        if let Some(place) = newest.filter(|place| *place > 0) {
+            let (runs, _) = self.runs(&RunFilter::default(), None, place).await?;
+            let found = runs.into_iter().nth(place - 1).map(|run| run.run_id);
+            return found
+                .ok_or_else(|| Failure::new(Exit::NotFound, "there are not so many runs; `trellis runs` lists them"));
+        }
+        match self.with_prefix(wish).await?.as_slice() {
+            [run] => Ok(run.clone()),
+            [] => Err(Failure::new(Exit::NotFound, format!("there is no run `{wish}`; `trellis runs` lists them"))),
+            several => {
+                let exact = several.iter().find(|run| run.as_str() == wish).cloned();
+                let names: Vec<_> = several.iter().map(RunId::as_str).collect();
+                let message = format!("`{wish}` could be {}; write more of the id", names.join(", "));
+                exact.ok_or_else(|| Failure::usage(message))
+            }
+        }
+    }
+
+    /// The first runs whose ids begin so.
+    async fn with_prefix(&self, start: &str) -> Result<Vec<RunId>, Failure> {
+        const ENOUGH: usize = 6;
+        match self {
+            Self::Local(app) => app.with_prefix(start, ENOUGH).await,
+            Self::Remote(server) => server.with_prefix(start, ENOUGH).await,
+        }
+    }
+
+    /// All records of a run, in order.
+    pub(crate) async fn records(&self, run: &RunId) -> Result<Vec<Arc<Record>>, Failure> {
+        match self {
+            Self::Local(app) => app.records(run).await,
+            Self::Remote(server) => server.records(run).await,
+        }
+    }
+
+    /// Holds a run's records against their hashes: as they are stored, or as they came.
+    pub(crate) async fn audit(&self, run: &RunId, records: &[Arc<Record>]) -> Result<Audit, Failure> {
+        match self {
+            Self::Local(app) => Ok(app.store.journal.audit(app.workspace(), run).await?),
+            Self::Remote(_) => Ok(Audit::of(records)),
+        }
+    }
+
+    pub(crate) async fn cancel(&self, run: &RunId) -> Result<Cancelling, Failure> {
+        match self {
+            Self::Local(app) => app.cancel(run).await,
+            Self::Remote(server) => server.cancel(run).await,
+        }
+    }
+
+    /// The version of the configuration and all its items, sorted.
+    pub(crate) async fn items(&self) -> Result<(u64, Vec<StoredItem>), Failure> {
+        match self {
+            Self::Local(app) => app.items().await,
+            Self::Remote(server) => server.items().await,
+        }
+    }
+
+    /// Writes items as one new version, or none of them.
+    pub(crate) async fn put(&self, items: Vec<StoredItem>) -> Result<u64, Failure> {
+        match self {
+            Self::Local(app) => app.put(items).await,
+            Self::Remote(server) => server.put(items).await,
+        }
+    }
+
+    /// The version that the deletion made; None if there was no such item.
+    pub(crate) async fn delete(&self, kind: &str, key: &str) -> Result<Option<u64>, Failure> {
+        match self {
+            Self::Local(app) => app.delete(kind, key).await,
+            Self::Remote(server) => server.delete(kind, key).await,
+        }
+    }
+
+    /// The changes of an item, oldest first; none if there never was such an item.
+    pub(crate) async fn history(&self, kind: &str, key: &str) -> Result<Vec<Change>, Failure> {
+        match self {
+            Self::Local(app) => app.history(kind, key).await,
+            Self::Remote(server) => server.history(kind, key).await,
+        }
+    }
+
+    /// The name of the workspace.
+    pub(crate) async fn workspace(&self) -> Result<String, Failure> {
+        match self {
+            Self::Local(app) => Ok(app.workspace().as_str().to_owned()),
+            Self::Remote(server) => server.workspace().await,
+        }
+    }
+}
+
+/// The server that was asked for: `--url`, else `TRUSTGRAPH_URL` unless a folder was named.
+fn named(global: &Global) -> Result<Option<Server>, Failure> {
+    let known = || std::env::var("TRUSTGRAPH_URL").ok().filter(|url| !url.trim().is_empty());
+    let (url, origin) = match (&global.url, &global.data) {
+        (Some(url), _) => (url.clone(), Origin::Flag),
+        (None, Some(_)) => return Ok(None),
+        (None, None) => match known() {
+            Some(url) => (url, Origin::Environment),
+            None => return Ok(None),
+        },
+    };
+    Server::new(&url, origin, workspace(global)?).map(Some)
+}
+
+/// The folder itself, for commands that a server has no use for. What to do instead is said if there is one.
+pub(crate) fn folder_alone(global: &Global, command: &str, instead: &str) -> Result<App, Failure> {
+    if global.url.is_some() {
+        return Err(Failure::usage(format!("`trellis {command}` works on a data folder, not with --url; {instead}")));
+    }
+    App::open_existing(global, command).map_err(|closed| match closed {
+        Closed::Served { holder, .. } => {
+            Failure::new(Exit::DataFolder, format!("the data folder is in use by {holder}; {instead}"))
+        }
+        Closed::Failed(failure) => failure,
+    })
+}

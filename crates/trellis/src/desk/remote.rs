@@ -1,0 +1,187 @@
+//! What commands need, asked of a server.
+
+use super::server::{Refusal, Server, Trouble};
+use super::stream::Stream;
+use crate::failure::Failure;
+use reqwest::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use trellis_domain::config::StoredItem;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::AgentRequest;
+use trellis_domain::record::Record;
+use trellis_domain::{RequestId, RunId};
+use trellis_orchestrator::Cancelling;
+use trellis_orchestrator::ports::RunFilter;
+use trellis_orchestrator::summary::{Change, Listed};
+
+/// Most runs and records that a server gives at once.
+const RUNS: usize = 500;
+const RECORDS: &str = "1000";
+
+#[derive(Debug, Deserialize)]
+struct RunsPage {
+    runs: Vec<Listed>,
+    next: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RecordsPage {
+    records: Vec<Arc<Record>>,
+    next: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Begun {
+    run_id: RunId,
+}
+
+#[derive(Debug, Deserialize)]
+struct Items {
+    version: u64,
+    items: Vec<StoredItem>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Changed {
+    version: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct History {
+    versions: Vec<Change>,
+}
+
+impl Server {
+    /// Runs, newest first, as many as are wanted.
+    pub(super) async fn runs(
+        &self,
+        filter: &RunFilter,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<Listed>, Option<String>), Failure> {
+        let (mut runs, mut next) = (Vec::new(), cursor.map(str::to_owned));
+        loop {
+            let count = (limit - runs.len()).min(RUNS).to_string();
+            let mut query = vec![("limit", count.as_str())];
+            query.extend(filter.state.map(|state| ("state", state.as_str())));
+            query.extend(filter.pattern.as_deref().map(|pattern| ("pattern", pattern)));
+            query.extend(filter.conversation.as_ref().map(|id| ("conversation", id.as_str())));
+            query.extend(filter.search.as_deref().map(|text| ("search", text)));
+            query.extend(next.as_deref().map(|cursor| ("cursor", cursor)));
+            let page: RunsPage = self.ask(self.request(Method::GET, &["runs"], &query)).await?;
+            runs.extend(page.runs);
+            next = page.next;
+            if next.is_none() || runs.len() >= limit {
+                return Ok((runs, next));
+            }
+        }
+    }
+
+    pub(super) async fn with_prefix(&self, start: &str, limit: usize) -> Result<Vec<RunId>, Failure> {
+        let query = [("prefix", start), ("limit", &limit.to_string())];
+        let page: RunsPage = self.ask(self.request(Method::GET, &["runs"], &query)).await?;
+        Ok(page.runs.into_iter().map(|run| run.run_id).collect())
+    }
+
+    pub(super) async fn records(&self, run: &RunId) -> Result<Vec<Arc<Record>>, Failure> {
+        let (mut records, mut after) = (Vec::new(), 0);
+        loop {
+            let query = [("after", &*after.to_string()), ("limit", RECORDS)];
+            let path = ["runs", run.as_str(), "records"];
+            let page: RecordsPage = self.ask(self.request(Method::GET, &path, &query)).await?;
+            records.extend(page.records);
+            match page.next {
+                Some(next) => after = next,
+                None => return Ok(records),
+            }
+        }
+    }
+
+    /// Hands a question in. The id makes it the same question if it has to be sent again.
+    pub(crate) async fn accept(
+        &self,
+        request: &AgentRequest,
+        limits: &SomeLimits,
+        id: &RequestId,
+    ) -> Result<RunId, Failure> {
+        let body = json!({
+            "question": request.question, "pattern": request.pattern, "task_type": request.task_type,
+            "group": request.group, "collection": request.collection, "conversation_id": request.conversation_id,
+            "session_id": request.session_id, "streaming": request.streaming, "limits": limits,
+        });
+        let mut message = self.request(Method::POST, &["runs"], &[]).body(body.to_string());
+        if request.session_id.is_empty() {
+            message = message.header("idempotency-key", id.as_str());
+        }
+        let begun: Begun = self.ask(message).await?;
+        Ok(begun.run_id)
+    }
+
+    pub(crate) fn follow(&self, run: &RunId, quiet: bool) -> Stream<'_> {
+        Stream::new(self, run.clone(), quiet)
+    }
+
+    pub(super) async fn cancel(&self, run: &RunId) -> Result<Cancelling, Failure> {
+        let request = self.request(Method::POST, &["runs", run.as_str(), "cancel"], &[]);
+        match self.json::<Value>(request).await {
+            Ok(_) => Ok(Cancelling::Cancelled),
+            Err(Trouble::Refused(Refusal { status: StatusCode::CONFLICT, state: Some(state), .. })) => {
+                Ok(Cancelling::AlreadyEnded(state))
+            }
+            Err(Trouble::Refused(Refusal { status: StatusCode::NOT_FOUND, .. })) => Ok(Cancelling::Unknown),
+            Err(trouble) => Err(self.failure(trouble)),
+        }
+    }
+
+    pub(super) async fn items(&self) -> Result<(u64, Vec<StoredItem>), Failure> {
+        let all: Items = self.ask(self.request(Method::GET, &["configuration"], &[])).await?;
+        Ok((all.version, all.items))
+    }
+
+    pub(super) async fn put(&self, items: Vec<StoredItem>) -> Result<u64, Failure> {
+        let request = self.request(Method::POST, &["configuration"], &[]);
+        let changed: Changed = self.ask(request.body(json!({ "items": items }).to_string())).await?;
+        Ok(changed.version)
+    }
+
+    /// The version that the deletion made; None if there was no such item.
+    pub(super) async fn delete(&self, kind: &str, key: &str) -> Result<Option<u64>, Failure> {
+        let request = self.request(Method::DELETE, &["configuration", kind, key], &[]);
+        self.found::<Changed>(request).await.map(|changed| changed.map(|changed| changed.version))
+    }
+
+    /// All changes of an item, oldest first.
+    pub(super) async fn history(&self, kind: &str, key: &str) -> Result<Vec<Change>, Failure> {
+        let request = self.request(Method::GET, &["configuration", kind, key, "history"], &[]);
+        self.found::<History>(request).await.map(|history| history.map_or_else(Vec::new, |history| history.versions))
+    }
+
+    /// None if there is no such item.
+    async fn found<T: serde::de::DeserializeOwned>(
+        &self,
+        request: reqwest::RequestBuilder,
+    ) -> Result<Option<T>, Failure> {
+        match self.json(request).await {
+            Ok(found) => Ok(Some(found)),
+            Err(Trouble::Refused(Refusal { status: StatusCode::NOT_FOUND, message, .. }))
+                if message.contains("configuration item") =>
+            {
+                Ok(None)
+            }
+            Err(trouble) => Err(self.failure(trouble)),
+        }
+    }
+
+    /// The workspace that was named, or the caller's own.
+    pub(super) async fn workspace(&self) -> Result<String, Failure> {
+        if let Some(workspace) = &self.workspace {
+            return Ok(workspace.as_str().to_owned());
+        }
+        let request = self.request(Method::POST, &["iam"], &[]).body(json!({"operation": "whoami"}).to_string());
+        let reply: Value = self.ask(request).await?;
+        let named = reply["user"]["default_workspace"].as_str();
+        named.map(str::to_owned).ok_or_else(|| Failure::unexpected(format!("{} does not say who we are", self.url())))
+    }
+}

@@ -1,0 +1,68 @@
+//! A server of its own process, for one test.
+
+use crate::trellis;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+pub(crate) struct Served {
+    process: Child,
+    /// Host and port.
+    pub(crate) address: String,
+}
+
+impl Served {
+    pub(crate) fn start(data: &Path) -> Self {
+        Self::start_at(data, "127.0.0.1:0", |command| command)
+    }
+
+    /// At an address, with whatever is added to its command.
+    pub(crate) fn start_at(data: &Path, listen: &str, with: impl Fn(&mut Command) -> &mut Command) -> Self {
+        let mut command = trellis(data, &["serve", "--listen", listen, "--log-format", "json"]);
+        command.env("TRELLIS_REHEARSAL_DELAY_MS", "1");
+        let mut process = with(&mut command).stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(process.stderr.take().unwrap()).lines();
+        let serving = log.by_ref().map(|line| line.unwrap()).find(|line| line.contains("\"serving\"")).unwrap();
+        let serving: Value = serde_json::from_str(&serving).unwrap();
+        let url = serving["fields"]["url"].as_str().unwrap();
+        let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+        // Nobody must be held up by a full pipe.
+        std::thread::spawn(move || log.for_each(drop));
+        Self { process, address }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    pub(crate) fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let (host, length) = (&self.address, body.len());
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\nConnection: close\r\n{headers}\r\n{body}"
+        )
+        .unwrap();
+        BufReader::new(stream)
+    }
+
+    pub(crate) fn json(&self, method: &str, path: &str, body: &str) -> Value {
+        let mut reply = String::new();
+        self.request(method, path, "", body).read_to_string(&mut reply).unwrap();
+        serde_json::from_str(reply.split_once("\r\n\r\n").unwrap().1).unwrap_or_else(|_| panic!("{reply}"))
+    }
+
+    pub(crate) fn kill(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Served {
+    /// Without warning: whatever is worth keeping is on disk.
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
