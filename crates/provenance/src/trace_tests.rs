@@ -291,7 +291,18 @@ fn the_format_of_a_reply_and_what_was_put_right_are_told() {
         .filter_map(|step| match step {
             Step::Analysis(step) => Some((&step.format, &step.mended)),
             Step::Conclusion(end) => Some((&end.format, &end.mended)),
-            _ => None,
+            Step::Routing(_)
+            | Step::Observation(_)
+            | Step::Plan(_)
+            | Step::PlanReview(_)
+            | Step::StepResult(_)
+            | Step::Decomposition(_)
+            | Step::Finding(_)
+            | Step::Review(_)
+            | Step::UnusedReply(_)
+            | Step::LateReply(_)
+            | Step::LateResult(_)
+            | Step::Synthesis(_) => None,
         })
         .collect();
     assert_eq!(told.len(), 4, "three steps and the end");
