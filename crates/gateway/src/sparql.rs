@@ -33,6 +33,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
 #[expect(dead_code, reason = "only the schema is used")]
 pub(crate) struct Query {
     /// SPARQL 1.1
+    #[schema(min_length = 1)]
     query: String,
     /// Most rows; 10,000 if left out
     #[schema(minimum = 0, maximum = 100_000)]
