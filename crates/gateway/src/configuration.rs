@@ -32,7 +32,9 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
 pub(crate) struct Item {
     /// Such as `tool`
     #[serde(rename = "type")]
+    #[schema(min_length = 1)]
     kind: String,
+    #[schema(min_length = 1)]
     key: String,
     /// Usually JSON, always as a text
     value: String,
@@ -55,6 +57,7 @@ pub(crate) struct Changed {
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "only the schema is used")]
 pub(crate) struct NewItems {
+    #[schema(min_items = 1)]
     items: Vec<Item>,
 }
 

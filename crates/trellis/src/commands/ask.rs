@@ -104,7 +104,14 @@ async fn there(
         let url = server.url();
         return Err(Failure::usage(format!("{url} asks the models that it was started with; leave --model out")));
     }
-    let run = server.accept(&request, &limits, &fresh_id()?).await?;
+    let id = fresh_id()?;
+    let run = tokio::select! {
+        run = server.accept(&request, &limits, &id) => run?,
+        () = interrupt.received() => {
+            note("stopped before the server had answered; `trellis runs` tells whether it has the question");
+            return Ok(Exit::Interrupted);
+        }
+    };
     tell_of_other_id(ask, &run);
     let source = Source::Server(Box::new(server.follow(&run, global.quiet)));
     let screen = Follow::new(global, run.clone(), !ask.no_stream, LEAVES);

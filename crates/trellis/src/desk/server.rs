@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use trellis_domain::Workspace;
 use trellis_domain::run::RunState;
-use trellis_models::{address, cause, client};
+use trellis_models::{EndpointError, address, cause, client};
 use trellis_store::Holder;
 
 const TOKEN: &str = "TRUSTGRAPH_TOKEN";
@@ -64,13 +64,19 @@ pub(super) struct Refusal {
 
 impl Server {
     pub(crate) fn new(base: &str, origin: Origin, workspace: Option<Workspace>) -> Result<Self, Failure> {
-        let wrong = |error: trellis_models::EndpointError| {
+        let wrong = |error: EndpointError| {
             let whose = match &origin {
                 Origin::Flag => "--url",
                 Origin::Environment => "TRUSTGRAPH_URL",
                 Origin::Lock(_) => "the lock of the data folder",
             };
-            Failure::usage(format!("{whose}: {error}"))
+            let why = match error {
+                EndpointError::NotAnAddress(given) => {
+                    format!("`{given}` is not a web address; write one such as http://localhost:8888/")
+                }
+                error @ (EndpointError::UnusableKey(_) | EndpointError::NoSecurity(_)) => error.to_string(),
+            };
+            Failure::usage(format!("{whose}: {why}"))
         };
         let (mut base, shown) = address(base, "/").map_err(wrong)?;
         base.set_query(None);
@@ -191,6 +197,10 @@ impl Server {
                 Failure::new(Exit::NotAllowed, format!("{url} wants a token; set {TOKEN} to one that it knows"))
             }
             StatusCode::FORBIDDEN => Failure::new(Exit::NotAllowed, format!("{url}: {message}")),
+            StatusCode::NOT_FOUND if message == "workspace not found" => {
+                let name = self.workspace.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
+                Failure::new(Exit::NotFound, format!("{url} has no workspace{name}; name one that is there"))
+            }
             StatusCode::NOT_FOUND => Failure::new(Exit::NotFound, format!("{url}: {message}")),
             StatusCode::UNPROCESSABLE_ENTITY if kind == "invalid-configuration" => {
                 Failure::new(Exit::InvalidConfig, message)

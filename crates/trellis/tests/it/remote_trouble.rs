@@ -37,7 +37,11 @@ fn a_server_that_is_not_there_is_named_with_what_to_do() {
     }
     let mut by_environment = somewhere(home.path(), &["runs"]);
     refused(by_environment.env("TRUSTGRAPH_URL", NOWHERE), 3, &["which TRUSTGRAPH_URL names", "unset the variable"]);
-    refused(&mut at("localhost", home.path(), &["runs"]), 2, &["--url", "is not a web address"]);
+    refused(
+        &mut at("localhost", home.path(), &["runs"]),
+        2,
+        &["--url", "`localhost` is not a web address", "http://localhost:8888/"],
+    );
     let mut empty = somewhere(home.path(), &["runs"]);
     refused(empty.env("TRUSTGRAPH_URL", " "), 5, &["there is no data in"]);
 }
@@ -65,7 +69,7 @@ fn a_server_that_wants_a_token_gets_it_from_the_environment() {
         assert!(!stderr(&output).contains("s3cret"));
     }
     let mut elsewhere = at(&url, folder.path(), &["runs", "--workspace", "elsewhere"]);
-    refused(elsewhere.env("TRUSTGRAPH_TOKEN", "s3cret-of-bob"), 5, &["workspace not found"]);
+    refused(elsewhere.env("TRUSTGRAPH_TOKEN", "s3cret-of-bob"), 5, &["has no workspace `elsewhere`"]);
 }
 
 #[test]
@@ -200,7 +204,7 @@ fn a_run_at_a_server_is_cancelled_under_whoever_follows_it() {
 #[test]
 fn watching_a_run_that_nobody_works_on_shows_what_there_is_and_says_how_to_go_on() {
     let folder = TempDir::new().unwrap();
-    kill_after(alone(folder.path(), "mine", "0"), 4);
+    kill_after(alone(folder.path(), "mine", "20"), 4);
     let watched = run(folder.path(), &["run", "watch", "mine"]);
     assert_eq!(watched.status.code(), Some(130));
     let told = stderr(&watched);
