@@ -7,6 +7,7 @@ use expect_test::expect;
 use std::collections::BTreeSet;
 use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
 use trellis_domain::fan_out::JoinCause;
+use trellis_domain::record::ReplyFormat;
 use trellis_domain::run::Termination;
 
 const OWL: &str = "http://www.w3.org/2002/07/owl#";
@@ -204,6 +205,7 @@ fn the_words_of_a_property_are_those_that_the_program_knows() {
     check(trellis::DECISION_KIND, DecisionKind::ALL.iter().map(|word| word.as_str()).collect());
     check(trellis::DECIDED_BY, DecidedBy::ALL.iter().map(|word| word.as_str()).collect());
     check(trellis::ENFORCEMENT, Enforcement::ALL.iter().map(|word| word.as_str()).collect());
+    check(trellis::REPLY_FORMAT, ReplyFormat::ALL.iter().map(|word| word.as_str()).collect());
     check(trellis::JOIN_CAUSE, JoinCause::ALL.iter().map(|word| word.as_str()).collect());
     check(tg::TERMINATION_REASON, Termination::ALL.iter().map(|word| word.as_str()).collect());
     let reasons = Termination::ALL.iter().map(|reason| reason.as_str().to_owned()).collect();

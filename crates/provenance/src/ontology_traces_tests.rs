@@ -14,22 +14,25 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use trellis_domain::SessionId;
 use trellis_domain::rdf::{Quad, Term};
-use trellis_domain::record::{Accepted, Body, Ended, Exchange, Name, Record};
+use trellis_domain::record::{Accepted, Body, Ended, Exchange, Name, Record, ReplyFormat};
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
 
 static OURS: LazyLock<Ontology> = LazyLock::new(|| Ontology::parse(ONTOLOGY).unwrap());
 
-/// What only a few runs have: an earlier question, a reply that nothing comes of, sums of tokens.
+/// What only a few runs have: an earlier question, a reply whose format is known and that nothing comes of, sums of
+/// tokens.
 fn rare_run() -> Vec<Record> {
     let run = SessionId::new("before").unwrap();
     let earlier = vec![Exchange { run, question: "Who?".to_owned(), answer: "X.".to_owned() }];
     let tokens = Usage { in_token: Some(7), out_token: Some(3), model_calls: 1, ..Usage::default() };
     let ended = ending(Termination::Cancelled, "", None);
+    let mut unused = priced(unreadable("Hm."));
+    unused.prompt.format = Some(ReplyFormat::NativeTools);
     let mut script = Script::new("rare");
     script
         .push(Name::session(), Body::Accepted(Accepted { earlier, ..accepted("And why?", Some("talk")) }))
-        .said(Name::route_pattern(), priced(unreadable("Hm.")))
+        .said(Name::route_pattern(), unused)
         .ended(Ended { usage: tokens.clone(), total: Some(tokens), ..ended })
         .said(Name::step(0), step_answer("Late.", "Because."))
         .header(|header| header.late = true);

@@ -81,7 +81,7 @@ pub enum ViewError {
 /// The index. Readers and the one writer do not block each other.
 ///
 /// ```
-/// use trellis_domain::rdf::Quad;
+/// use trellis_domain::rdf::{Quad, Term};
 /// use trellis_orchestrator::ports::Answer;
 /// use trellis_store::view::{Bounds, NoOverlay, RunQuads, View};
 ///
