@@ -3,7 +3,7 @@
 //! A record is written as two lines of JSON, header and body. The header's content hash is taken over
 //! the body's bytes as stored, so that it can be checked without knowing what they mean.
 
-use crate::decision::{Decision, words};
+use crate::decision::Decision;
 use crate::document::{Document, INLINE_BYTES, Payload};
 use crate::fan_out::{FannedOut, Joined, Parent};
 use crate::limits::{Limits, SomeLimits};
@@ -13,10 +13,10 @@ use crate::run::Termination;
 use crate::usage::Usage;
 use crate::{Collection, ConversationId, Flow, Hash, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::sync::Arc;
 
 pub use crate::name::{Name, TurnKind};
+pub use crate::prompt_use::{FailedAttempt, PromptUse, ReplyFormat};
 pub use crate::reading::Reading;
 
 /// The newest record format. Older ones keep loading.
@@ -282,49 +282,6 @@ pub struct Replied {
     /// What had to be put right before the reply could be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mended: Vec<String>,
-}
-
-/// What is needed to reconstruct a model call, together with its reply.
-///
-/// The variables are not here because they follow from what is: a pattern is a pure function, so the records of the
-/// session up to this one and the configuration it is pinned to give the same prompt again, with the same variables,
-/// schema and tools. The template is in that configuration under its hash, and whether functions were offered is the
-/// format. What all of it is rendered to must have the hash of what was sent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PromptUse {
-    pub id: String,
-    /// Hash of the template that was rendered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub template: Option<Hash>,
-    /// Hash of the bytes that were sent to the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sent: Option<Hash>,
-    /// How the model was asked to write, where there is more than one way.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub format: Option<ReplyFormat>,
-    /// What was sent besides the texts: the model, where it is, how it draws its words. Large members, which follow
-    /// from configuration, are there by their hash.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub parameters: Map<String, Value>,
-    /// The bytes that were sent, without keys; only if the operator wants them kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<Document>,
-}
-
-words!(
-    /// How a model says which tool it wants. Whichever it is, the reply is kept in the text grammar.
-    ReplyFormat {
-        /// It calls a function of its provider.
-        NativeTools = "native-tools",
-        /// It writes the grammar itself.
-        Text = "text",
-    }
-);
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailedAttempt {
-    pub reason: String,
-    pub ms: u64,
 }
 
 /// A tool returned, or the runtime had to tell the model why none was called.

@@ -1,0 +1,100 @@
+//! What is said between us and a provider, in words that are nobody's dialect.
+
+use super::{Fault, Framing, Refusal, Sampling};
+use crate::functions::{CallPiece, Functions};
+use crate::provider::ModelRequest;
+use serde_json::Value;
+
+/// How a reply is held to its schema.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Hold<'s> {
+    /// Not at all: it is read and checked afterwards.
+    Free,
+    /// The provider is shown the schema and does what it can.
+    Guided(&'s Value),
+    /// The provider can write nothing else. This is the strict form of the schema.
+    Strict(Value),
+    /// The model has to call one of these; if strict, nothing but what their schemas allow.
+    Functions { functions: &'s Functions, strict: bool },
+}
+
+/// How strong a hold is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Strength {
+    Free,
+    Guided,
+    Strict,
+}
+
+impl Hold<'_> {
+    pub(super) fn strength(&self) -> Strength {
+        match self {
+            Self::Free => Strength::Free,
+            Self::Guided(_) | Self::Functions { strict: false, .. } => Strength::Guided,
+            Self::Strict(_) | Self::Functions { strict: true, .. } => Strength::Strict,
+        }
+    }
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Finished,
+    /// At its limit of tokens.
+    Length,
+    /// Somebody thought that this must not be said.
+    Withheld,
+}
+
+/// What a message brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Said {
+    Text(String),
+    Call(CallPiece),
+}
+
+/// What a dialect has understood so far, besides the text.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Understood {
+    pub(crate) model: Option<String>,
+    pub(crate) in_token: Option<u64>,
+    pub(crate) out_token: Option<u64>,
+    pub(crate) stop: Option<Stop>,
+    /// Nothing follows.
+    pub(crate) over: bool,
+    /// Something was said that no schema holds, such as a refusal.
+    pub(crate) unheld: bool,
+    /// The first message that is none of those the dialect knows.
+    pub(crate) strange: Option<String>,
+    /// Calls that came whole, for providers that do not number them.
+    pub(crate) calls: u64,
+}
+
+/// How a provider wants to be asked, and how its replies are to be understood. Without IO.
+pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
+    const NAME: &'static str;
+    const FRAMING: Framing;
+
+    fn body(&self, model: &str, request: &ModelRequest, hold: &Hold<'_>) -> Value;
+
+    /// Says how words are to be drawn, where that is set.
+    fn sample(&self, body: &mut Value, sampling: &Sampling);
+
+    /// What a message brings, in its order.
+    fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault>;
+
+    /// Whether functions can be enforced, and not only offered.
+    fn holds_functions(&self) -> bool {
+        true
+    }
+
+    /// Whether a schema can be shown to the provider at all.
+    fn can_show(&self, _schema: &Value) -> bool {
+        true
+    }
+
+    /// Whether something besides the schema was refused that can be left out from now on.
+    fn leave_out(&self, _refusal: &Refusal) -> bool {
+        false
+    }
+}
