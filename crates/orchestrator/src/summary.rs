@@ -121,8 +121,8 @@ pub fn texts(records: &[Arc<Record>]) -> BTreeMap<String, String> {
 
 /// The end of the run itself, not of a subagent.
 pub fn end_of<'a>(records: &'a [Arc<Record>], run: &RunId) -> Option<&'a Ended> {
-    let own = records.iter().filter(|record| record.header.session == *run);
-    own.filter_map(|record| record.body.as_ended()).next()
+    let mut own = records.iter().filter(|record| record.header.session == *run);
+    own.find_map(|record| record.body.as_ended())
 }
 
 /// What an answer does without, if it does without something: numbers of steps or findings.

@@ -71,7 +71,7 @@ async fn a_wrong_request_is_told_what_is_wrong_with_it() {
         (json!({}), "`question` is missing"),
         (json!([1]), "body must be an object"),
         (with("question", json!(" \n")), "the question is empty"),
-        (with("question", json!("")), "`question` is missing"),
+        (with("question", json!("")), "the question is empty"),
         (with("question", json!(7)), "`question` must be a text, found a number"),
         (with("pattern", json!([])), "`pattern` must be a text, found a list"),
         (with("pattern", json!("freestyle")), "freestyle"),
