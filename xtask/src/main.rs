@@ -38,8 +38,9 @@ fn test() -> Result<()> {
 /// The program as it is used, asked by clients that nobody here wrote.
 fn acceptance() -> Result<()> {
     clients::install()?;
-    run("cargo", &["build", "--package", "trellis"])?;
-    run("cargo", &["test", "--package", "acceptance", "--", "--include-ignored"])
+    // For the whole workspace, because its parts alone would be built once more with other features.
+    run("cargo", &["build", "--workspace", "--all-features", "--bins"])?;
+    run("cargo", &["test", "--workspace", "--all-features", "--test", "acceptance", "--", "--include-ignored"])
 }
 
 /// Licences, bans and sources of the dependencies; none of these needs the network.

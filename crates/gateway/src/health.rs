@@ -2,9 +2,10 @@
 
 use crate::Gateway;
 use crate::docs::Refused;
+use crate::rest::{self, Denied};
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -40,4 +41,13 @@ pub(crate) async fn ready(State(gateway): State<Arc<Gateway>>) -> (StatusCode, J
         Ok(_) => (StatusCode::OK, Json(json!({"status": "ready", "open_runs": ports.journal.open_runs()}))),
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "failed", "reason": error.to_string()}))),
     }
+}
+
+/// What there is to count, as Prometheus reads it.
+pub(crate) async fn metrics(State(gateway): State<Arc<Gateway>>, headers: HeaderMap) -> Result<String, Denied> {
+    rest::identify(&gateway, &headers)?;
+    let open = gateway.orchestrator.ports.journal.open_runs();
+    Ok(format!(
+        "# HELP trellis_open_runs Runs without an end.\n# TYPE trellis_open_runs gauge\ntrellis_open_runs {open}\n"
+    ))
 }

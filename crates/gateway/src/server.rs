@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,6 +24,10 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/v1/auth/{what}", post(rest::auth))
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
+        .route("/api/metrics", get(health::metrics))
+        .route("/ontology", get(docs::ontology))
+        // Until there is a page, whoever comes by browser is shown what there is.
+        .route("/", get(async || Redirect::temporary("/api/docs")))
         .merge(docs::routes())
         .layer(DefaultBodyLimit::max(bounds::BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&gateway), same_site))

@@ -27,7 +27,7 @@ use trellis_domain::{Flow, Workspace};
 /// Buffers of a connection that says nothing. The library's own are 128 KiB each way.
 const BUFFER: usize = 4 * 1024;
 /// A peer that said nothing for this long is asked whether it is still there, and given as long to answer.
-const QUIET: Duration = Duration::from_secs(60);
+const QUIET: Duration = Duration::from_mins(1);
 /// How long the last replies may take to be sent.
 const PARTING: Duration = Duration::from_secs(5);
 

@@ -31,7 +31,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
 /// A query.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "only the schema is used")]
-pub(crate) struct Query {
+pub(crate) struct Asked {
     /// SPARQL 1.1
     #[schema(min_length = 1)]
     query: String,
@@ -50,7 +50,7 @@ pub(crate) struct Query {
 #[utoipa::path(
     post, path = "/api/v1/sparql", tag = "runs", operation_id = "query",
     params(Place),
-    request_body(content = Query, content_type = "application/json"),
+    request_body(content = Asked, content_type = "application/json"),
     responses(
         (status = 200, description = "The answer", body = Object),
         (status = 408, description = "The query took too long", body = Fault),

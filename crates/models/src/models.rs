@@ -79,8 +79,9 @@ impl Models {
     /// Whom a prompt goes to: to those that the most specific place names, and to nobody else.
     pub(crate) fn candidates(&self, wishes: &Wishes<'_>) -> Vec<Candidate> {
         let by_workspace = if self.are_named { &[] } else { wishes.workspace };
-        let named = [wishes.prompt, wishes.task_type, by_workspace].into_iter().find(|models| !models.is_empty());
-        match named {
+        let most_specific =
+            [wishes.prompt, wishes.task_type, by_workspace].into_iter().find(|models| !models.is_empty());
+        match most_specific {
             Some(names) => names.iter().cloned().map(Candidate::Named).collect(),
             None => self.of_operator().cloned().map(Candidate::Ready).collect(),
         }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use trellis_domain::broker;
 use trellis_domain::decision::DecisionKind;
 use trellis_domain::rdf::{Quad, Term};
-use trellis_domain::record::Record;
+use trellis_domain::record::{Body, Record, ReplyFormat};
 
 fn only_session(quads: &[Quad]) -> SessionTrace {
     let mut trace = trace(quads);
@@ -271,5 +271,43 @@ proptest! {
         for received in sent(&inline) {
             prop_assert_eq!(&trace(&received), &expected);
         }
+    }
+}
+
+/// How a model said what it wants, and what was put right in it, stands with the step and with the end.
+#[test]
+fn the_format_of_a_reply_and_what_was_put_right_are_told() {
+    let mut records = react_run();
+    for record in &mut records {
+        if let Body::Replied(replied) = &mut record.body {
+            replied.prompt.format = Some(ReplyFormat::NativeTools);
+            replied.mended = vec!["2 calls were made at once; only the first counts".to_owned()];
+        }
+    }
+    let session = only_session(&project(&records));
+    let told: Vec<_> = session
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Analysis(step) => Some((&step.format, &step.mended)),
+            Step::Conclusion(end) => Some((&end.format, &end.mended)),
+            Step::Routing(_)
+            | Step::Observation(_)
+            | Step::Plan(_)
+            | Step::PlanReview(_)
+            | Step::StepResult(_)
+            | Step::Decomposition(_)
+            | Step::Finding(_)
+            | Step::Review(_)
+            | Step::UnusedReply(_)
+            | Step::LateReply(_)
+            | Step::LateResult(_)
+            | Step::Synthesis(_) => None,
+        })
+        .collect();
+    assert_eq!(told.len(), 4, "three steps and the end");
+    for (format, mended) in told {
+        assert_eq!(format, &Some(Word::Known(ReplyFormat::NativeTools)));
+        assert_eq!(mended.len(), 1);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) enum Closed {
     Served {
         url: String,
         holder: Holder,
-        error: OpenError,
+        error: Box<OpenError>,
     },
     Failed(Failure),
 }
@@ -45,7 +45,7 @@ impl From<Failure> for Closed {
 impl From<Closed> for Failure {
     fn from(closed: Closed) -> Self {
         match closed {
-            Closed::Served { error, .. } => error.into(),
+            Closed::Served { error, .. } => (*error).into(),
             Closed::Failed(failure) => failure,
         }
     }
@@ -72,7 +72,7 @@ impl App {
         let holder = Holder { pid: std::process::id(), command: format!("trellis {command}"), url };
         let store = Store::open(&data_folder(global)?, &holder, Arc::clone(&world)).map_err(|error| match &error {
             OpenError::InUse { holder: holder @ Holder { url: Some(url), .. }, .. } => {
-                Closed::Served { url: url.clone(), holder: holder.clone(), error }
+                Closed::Served { url: url.clone(), holder: holder.clone(), error: Box::new(error) }
             }
             OpenError::InUse { .. }
             | OpenError::NewerFormat { .. }

@@ -37,10 +37,8 @@ fn main() -> ExitCode {
 fn start_logging(cli: &cli::Cli) {
     use std::io::IsTerminal;
     use tracing_subscriber::EnvFilter;
-    let (usual, format) = match &cli.command {
-        cli::Command::Serve(serve) => ("info", serve.log_format),
-        _ => ("error", cli::LogFormat::Text),
-    };
+    let serve = if let cli::Command::Serve(serve) = &cli.command { Some(serve) } else { None };
+    let (usual, format) = serve.map_or(("error", cli::LogFormat::Text), |serve| ("info", serve.log_format));
     // Engine and certificates log what their errors say as well.
     let usual = || EnvFilter::new(format!("{usual},fjall=off,lsm_tree=off,rustls_platform_verifier=off"));
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| usual());

@@ -101,7 +101,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (2, "39a2eb72daad2478d81261dfd9da81f119772af441667e97700406c3f68e2da0")
+        (3, "76fdf93d40b0d075a463a0c63be13064ee818aecc8bae6ab75ca81c0cdf7133f")
     );
 }
 

@@ -69,3 +69,8 @@ pub(crate) fn routes() -> Router<Arc<Gateway>> {
     let html = move || async move { Html(page.to_string()) };
     own.route("/api/openapi.json", get(json)).route("/api/docs", get(html))
 }
+
+/// `/ontology`: the words of the provenance graph, for whoever reads one without this code.
+pub(crate) async fn ontology() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/turtle")], trellis_provenance::ONTOLOGY)
+}

@@ -6,7 +6,7 @@ use std::fmt::Write;
 const STYLE: &str = include_str!("page.css");
 const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
 
-/// The page of an OpenAPI document.
+/// The page of an `OpenAPI` document.
 pub(super) fn write(document: &Value) -> String {
     let title = text(&document["info"]["title"]);
     let (mut contents, mut body) = (String::new(), String::new());
@@ -108,9 +108,9 @@ fn kind(schema: &Value) -> String {
     if !one_of.is_empty() {
         return one_of.iter().map(kind).collect::<Vec<_>>().join(" or ");
     }
-    let types = match &schema["type"] {
-        Value::Array(types) => types.iter().map(text).collect::<Vec<_>>().join(" or "),
-        one => text(one),
+    let types = match schema["type"].as_array() {
+        Some(types) => types.iter().map(text).collect::<Vec<_>>().join(" or "),
+        None => text(&schema["type"]),
     };
     match (schema.get("items"), schema.get("additionalProperties")) {
         (Some(items), _) => format!("{types} of {}", kind(items)),
@@ -132,7 +132,11 @@ fn table(heading: &str, rows: &[[String; 3]]) -> String {
 /// Paragraphs, with code between backticks.
 fn prose(value: &Value) -> String {
     let paragraphs = value.as_str().unwrap_or_default().split("\n\n").filter(|paragraph| !paragraph.is_empty());
-    paragraphs.map(|paragraph| format!("<p>{}</p>", coded(paragraph))).collect()
+    let mut out = String::new();
+    for paragraph in paragraphs {
+        add(&mut out, format_args!("<p>{}</p>", coded(paragraph)));
+    }
+    out
 }
 
 fn inline(value: &Value) -> String {

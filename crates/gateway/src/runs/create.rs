@@ -135,10 +135,10 @@ fn read_question(body: &Map<String, Value>) -> Result<(AgentRequest, SomeLimits)
         session_id: text("session_id")?,
         framing: text("framing")?,
         streaming: members.value("streaming").is_none() || members.flag("streaming")?,
-        history: history(&members)?,
+        history: history(members)?,
         ..usual
     };
-    Ok((request, limits(&members)?))
+    Ok((request, limits(members)?))
 }
 
 fn no_question() -> Fault {
@@ -158,7 +158,7 @@ fn texts(list: &[Value], name: &str) -> Result<Vec<String>, Fault> {
     texts.ok_or_else(|| Fault::request(format!("the member `{name}` must be a list of texts")))
 }
 
-fn history(members: &Members<'_>) -> Result<Vec<AgentStep>, Fault> {
+fn history(members: Members<'_>) -> Result<Vec<AgentStep>, Fault> {
     const KNOWN: [&str; 5] = ["thought", "action", "arguments", "observation", "step_type"];
     let step = |value: &Value| {
         let object =
@@ -185,7 +185,7 @@ fn history(members: &Members<'_>) -> Result<Vec<AgentStep>, Fault> {
     members.list("history")?.iter().map(step).collect()
 }
 
-fn limits(members: &Members<'_>) -> Result<SomeLimits, Fault> {
+fn limits(members: Members<'_>) -> Result<SomeLimits, Fault> {
     let Some(given) = members.object("limits")? else { return Ok(SomeLimits::default()) };
     for (name, value) in given {
         // One by one, so that the error can say which.

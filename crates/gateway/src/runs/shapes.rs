@@ -81,40 +81,40 @@ pub(crate) struct HistoryStep {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RunLimits {
     /// Iterations of a ReAct session
-    #[schema(maximum = 4294967295_usize)]
+    #[schema(maximum = 4_294_967_295_usize)]
     max_iterations: Option<u32>,
     /// Steps of a plan
-    #[schema(maximum = 4294967295_usize)]
+    #[schema(maximum = 4_294_967_295_usize)]
     max_plan_steps: Option<u32>,
     /// Revisions of a plan
-    #[schema(maximum = 4294967295_usize)]
+    #[schema(maximum = 4_294_967_295_usize)]
     max_replans: Option<u32>,
     /// Plan steps running at once
-    #[schema(maximum = 4294967295_usize)]
+    #[schema(maximum = 4_294_967_295_usize)]
     steps_at_once: Option<u32>,
     /// Rounds of a supervisor
-    #[schema(maximum = 4294967295_usize)]
+    #[schema(maximum = 4_294_967_295_usize)]
     max_rounds: Option<u32>,
     /// Subagents below subagents
-    #[schema(maximum = 4294967295_usize)]
+    #[schema(maximum = 4_294_967_295_usize)]
     max_depth: Option<u32>,
     /// Siblings of one fan-out
-    #[schema(maximum = 4294967295_usize)]
+    #[schema(maximum = 4_294_967_295_usize)]
     max_siblings: Option<u32>,
-    #[schema(maximum = 18446744073709551615_usize)]
+    #[schema(maximum = 18_446_744_073_709_551_615_usize)]
     fan_in_timeout_ms: Option<u64>,
-    #[schema(maximum = 18446744073709551615_usize)]
+    #[schema(maximum = 18_446_744_073_709_551_615_usize)]
     model_timeout_ms: Option<u64>,
-    #[schema(maximum = 18446744073709551615_usize)]
+    #[schema(maximum = 18_446_744_073_709_551_615_usize)]
     tool_timeout_ms: Option<u64>,
-    #[schema(maximum = 18446744073709551615_usize)]
+    #[schema(maximum = 18_446_744_073_709_551_615_usize)]
     run_timeout_ms: Option<u64>,
-    #[schema(maximum = 18446744073709551615_usize)]
+    #[schema(maximum = 18_446_744_073_709_551_615_usize)]
     max_question_bytes: Option<u64>,
-    #[schema(maximum = 18446744073709551615_usize)]
+    #[schema(maximum = 18_446_744_073_709_551_615_usize)]
     max_reply_bytes: Option<u64>,
     /// How much of an observation the model is shown
-    #[schema(maximum = 18446744073709551615_usize)]
+    #[schema(maximum = 18_446_744_073_709_551_615_usize)]
     shown_observation_bytes: Option<u64>,
 }
 
@@ -156,7 +156,7 @@ pub(crate) enum State {
 /// A page of the list of runs.
 #[derive(Debug, ToSchema)]
 pub(crate) struct Runs {
-    runs: Vec<Run>,
+    runs: Vec<ListedRun>,
     /// The cursor of the next page; null on the last one
     #[schema(required)]
     next: Option<String>,
@@ -164,7 +164,7 @@ pub(crate) struct Runs {
 
 /// A run in the list.
 #[derive(Debug, ToSchema)]
-pub(crate) struct Run {
+pub(crate) struct ListedRun {
     run_id: String,
     state: State,
     /// At most 300 characters of it

@@ -62,3 +62,14 @@ async fn health_and_readiness_tell_apart_living_from_serving() {
     assert_eq!(house.http("GET", "/healthz", "", b"").await, (200, json!({"status": "ok"})));
     assert_eq!(house.http("GET", "/readyz", "", b"").await, (200, json!({"status": "ready", "open_runs": 0})));
 }
+
+#[tokio::test]
+async fn the_words_of_the_graph_and_the_figures_can_be_had() {
+    let house = House::open().await;
+    let (status, words) = house.http("GET", "/ontology", "", b"").await;
+    assert_eq!((status, words.as_str().map(|words| words.contains("owl:Ontology"))), (200, Some(true)));
+    let (status, figures) = house.http("GET", "/api/metrics", "", b"").await;
+    assert_eq!((status, figures.as_str().map(|text| text.ends_with("trellis_open_runs 0\n"))), (200, Some(true)));
+    assert_eq!(guarded().await.http("GET", "/api/metrics", "", b"").await.0, 401);
+    assert_eq!(house.http("GET", "/", "", b"").await.0, 307, "a person is led to the documentation");
+}

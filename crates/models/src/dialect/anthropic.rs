@@ -36,8 +36,8 @@ impl Dialect for Anthropic {
             Hold::Strict(schema) => (vec![tool(TOOL, description, schema, true)], reply),
             Hold::Functions { functions, strict } => {
                 let offered = |function: &Function| {
-                    let held = function.strict.as_ref().filter(|_| *strict);
-                    tool(&function.name, &function.description, held.unwrap_or(&function.schema), held.is_some())
+                    let closed = function.strict.as_ref().filter(|_| *strict);
+                    tool(&function.name, &function.description, closed.unwrap_or(&function.schema), closed.is_some())
                 };
                 let any = json!({ "type": "any", "disable_parallel_tool_use": true });
                 (functions.iter().map(offered).collect(), any)

@@ -203,7 +203,7 @@ impl Arguments {
         match self.part {
             Part::Argument => {
                 let comma = if self.members.is_empty() { "" } else { ", " };
-                self.members.push_str(&format!("{comma}\"{}\": {value}", self.key));
+                self.members.extend([comma, "\"", &self.key, "\": ", &value]);
             }
             Part::Thought | Part::Answer if value == "null" => {}
             Part::Thought | Part::Answer => value.chars().for_each(|c| show(self.part, c)),

@@ -151,7 +151,7 @@ impl Call<'_> {
         };
         let tool = tool.replace('\n', " ");
         line.end(text);
-        text.push_str(&format!("Action: {tool}\nArgs: {}", self.arguments.object()));
+        text.extend(["Action: ", &tool, "\nArgs: ", &self.arguments.object()]);
     }
 
     fn is_kept(&self) -> bool {

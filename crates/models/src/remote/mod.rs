@@ -224,7 +224,7 @@ impl<D: Dialect> Remote<D> {
         let model = understood.model.filter(|model| !model.trim().is_empty());
         let model = model.map_or_else(|| self.model.clone(), |model| self.endpoint.words(&model));
         let finished = understood.stop.is_none_or(|stop| stop == Stop::Finished);
-        let held = match hold {
+        let was_enforced = match hold {
             Hold::Functions { functions, strict } => *strict && functions.can_be_held() && told.kept,
             Hold::Strict(_) => !understood.unheld,
             Hold::Guided(_) | Hold::Free => false,
@@ -234,7 +234,7 @@ impl<D: Dialect> Remote<D> {
             model: format!("{}/{model}", D::NAME),
             in_token: understood.in_token,
             out_token: understood.out_token,
-            enforced: held && finished && !enough,
+            enforced: was_enforced && finished && !enough,
             cut_short: understood.stop == Some(Stop::Length),
             sent: Some(sent),
             mended: told.mended,

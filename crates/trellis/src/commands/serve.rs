@@ -23,7 +23,8 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     // Before the folder is opened: its lock names the address.
     let server = Server::bind(&serve.listen).await.map_err(|error| cannot_listen(serve, &error))?;
     let loopback_only = server.address().ip().is_loopback();
-    if !loopback_only && matches!(access, Access::Open) && !serve.no_auth {
+    let is_open = matches!(access, Access::Open);
+    if !loopback_only && is_open && !serve.no_auth {
         return Err(Failure::usage(format!(
             "{} can be reached from other machines and no token is set; set TRELLIS_TOKEN, name a file with --tokens, \
              or say --no-auth",
@@ -40,7 +41,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
         graph: Arc::clone(&app.store.graph) as _,
         access,
         founder: Arc::new(Seeds(Arc::clone(&app.store.config) as _)),
-        loopback_only: loopback_only && !serve.no_auth,
+        loopback_only: loopback_only && is_open && !serve.no_auth,
         closing: closing.clone(),
     });
     let graph = Arc::clone(&app.store.graph);

@@ -156,7 +156,8 @@ impl<'a> Stream<'a> {
 struct Chunk {
     session_id: SessionId,
     message_id: Arc<str>,
-    chunk_type: ChunkKind,
+    #[serde(rename = "chunk_type")]
+    kind: ChunkKind,
     content: String,
 }
 
@@ -187,7 +188,7 @@ impl Previews {
 
     /// What of a piece is new.
     fn news(&mut self, chunk: Chunk) -> Option<Item> {
-        let Chunk { session_id, message_id, chunk_type, content } = chunk;
+        let Chunk { session_id, message_id, kind, content } = chunk;
         let preview = self.0.entry(Arc::clone(&message_id)).or_default();
         let known = &preview.text[preview.told..];
         let new = match (content.strip_prefix(known), known.strip_prefix(content.as_str())) {
@@ -200,7 +201,7 @@ impl Previews {
         };
         preview.text.push_str(&new);
         preview.told = preview.text.floor_char_boundary(preview.told + content.len());
-        let kind = match chunk_type {
+        let kind = match kind {
             ChunkKind::Thought => TextKind::Thought,
             ChunkKind::Answer => TextKind::Answer,
         };
@@ -215,12 +216,8 @@ mod tests {
 
     fn news(previews: &mut Previews, message: &str, content: &str) -> Option<String> {
         let session_id = SessionId::new("s").unwrap();
-        let chunk = Chunk {
-            session_id,
-            message_id: message.into(),
-            chunk_type: ChunkKind::Answer,
-            content: content.to_owned(),
-        };
+        let chunk =
+            Chunk { session_id, message_id: message.into(), kind: ChunkKind::Answer, content: content.to_owned() };
         match previews.news(chunk) {
             Some(Item::Text { text, .. }) => Some(text),
             Some(Item::Record(_)) | None => None,

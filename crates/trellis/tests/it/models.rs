@@ -114,3 +114,38 @@ fn a_model_that_cannot_be_asked_is_refused_before_anything_happens() {
     let output = asking(&folder, "not an address", &["ask", "Why?"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }
+
+#[test]
+fn a_workspace_names_its_model_and_the_doctor_says_which_can_be_asked() {
+    let (folder, address) = (TempDir::new().unwrap(), serve("200 OK"));
+    let (code, told) = fails(folder.path(), &["config", "put", "agent", "model", "3"]);
+    assert_eq!((code, told.contains("agent/model: field `value`: expected the name of a model")), (6, true), "{told}");
+    ok(folder.path(), &["config", "put", "agent", "model", "openai/moss-2"]);
+    let prompt = r#"{"prompt":"{{ question }}","model":["anthropic/x","openai/moss-3"]}"#;
+    ok(folder.path(), &["config", "put", "prompt", "template.agent-react", prompt]);
+    let output = asking(&folder, &address, &["ask", "Why is moss green?"]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let turtle = ok(folder.path(), &["run", "export", "last"]);
+    for model in ["\"openai/moss-2\"", "\"openai/moss-3\"", "\"native-tools\""] {
+        assert!(turtle.contains(model), "{model} in {turtle}");
+    }
+    let output = asking(&folder, &address, &["doctor"]).output().unwrap();
+    let told = stdout(&output);
+    assert_eq!(output.status.code(), Some(6), "a model without a key is a fault: {told}");
+    assert!(told.contains(&format!("agent/model: openai/moss-2 at {address}, with a key")), "{told}");
+    let fault =
+        "prompt/template.agent-react: anthropic/x cannot be asked: anthropic needs a key; set ANTHROPIC_API_KEY";
+    assert!(told.contains(fault), "{told}");
+}
+
+#[test]
+fn wrong_settings_of_models_are_refused_before_anything_happens() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("trellis.toml");
+    std::fs::write(&file, "[models]\ntemperature = 9\n").unwrap();
+    let data = folder.path().join("data");
+    let (code, told) = fails(&data, &["ask", "Why?", "--settings", file.to_str().unwrap()]);
+    assert_eq!(code, 2);
+    assert!(told.contains("line 2, models.temperature: \"9\" is not a number between 0 and 2"), "{told}");
+    assert!(!data.join("format").exists(), "no folder is made for a wrong setting");
+}

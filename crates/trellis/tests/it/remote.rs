@@ -139,7 +139,7 @@ fn lasting(events: &str) -> Vec<Value> {
                 Value::Object(kept.map(|(name, value)| (name, timeless(value))).collect())
             }
             Value::Array(items) => Value::Array(items.into_iter().map(timeless).collect()),
-            other => other,
+            plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => plain,
         }
     }
     let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -187,8 +187,8 @@ fn the_steps_of_an_answer_at_a_server_are_on_stderr_and_name_commands_that_find_
 
 #[test]
 fn where_to_work_is_decided_by_flag_then_folder_then_environment() {
-    let (served, mine, home) = (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
-    let server = Served::start(served.path());
+    let (theirs, mine, home) = (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
+    let server = Served::start(theirs.path());
     let url = server.url();
     let asked = |command: &mut std::process::Command| {
         let output = command.env("TRUSTGRAPH_URL", &url).output().unwrap();
@@ -204,7 +204,7 @@ fn where_to_work_is_decided_by_flag_then_folder_then_environment() {
     assert_eq!(ok(mine.path(), &["runs"]).lines().count(), 1);
     // Commands that are about a folder take no notice.
     asked(&mut trellis(mine.path(), &["doctor"]));
-    asked(&mut somewhere(home.path(), &["ask", "Own?", "--quiet"]).env("TRELLIS_DATA", home.path()));
+    asked(somewhere(home.path(), &["ask", "Own?", "--quiet"]).env("TRELLIS_DATA", home.path()));
     assert!(stdout(&there()).contains("Own?"));
 }
 
