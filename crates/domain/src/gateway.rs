@@ -1,7 +1,9 @@
 //! The gateway's dialect: compact JSON that leaves out what is not set.
 
-use crate::message::{AgentRequest, AgentResponse};
-use serde_json::{Map, Value, json};
+use crate::message::{AgentRequest, AgentResponse, ErrorInfo};
+use crate::rdf::Quad;
+use serde::Serialize;
+use serde_json::Value;
 
 /// A request as a client sends it: the question and what differs from the defaults.
 pub fn request(request: &AgentRequest) -> Value {
@@ -12,55 +14,68 @@ pub fn request(request: &AgentRequest) -> Value {
     Value::Object(set.collect())
 }
 
-/// A response as the gateway forwards it. The two end flags are always there.
+/// A response as the gateway forwards it: what is not set is left out, the two end flags are always there. Written
+/// straight from the message, because explanations are long and there are many.
 ///
 /// ```
 /// use trellis_domain::{gateway, message::AgentResponse};
 ///
 /// let response = AgentResponse { message_type: "thought".into(), content: "hm".into(), ..Default::default() };
 /// assert_eq!(
-///     gateway::response(&response).to_string(),
+///     serde_json::to_string(&gateway::Compact::from(&response))?,
 ///     r#"{"message_type":"thought","content":"hm","end_of_message":false,"end_of_dialog":false}"#
 /// );
+/// # Ok::<(), serde_json::Error>(())
 /// ```
+#[derive(Debug, Serialize)]
+pub struct Compact<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    message_type: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    content: &'a str,
+    end_of_message: bool,
+    end_of_dialog: bool,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    message_id: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    session_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain_graph: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[Quad]>::is_empty")]
+    explain_triples: &'a [Quad],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a ErrorInfo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_token: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    out_token: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+}
+
+impl<'a> From<&'a AgentResponse> for Compact<'a> {
+    fn from(response: &'a AgentResponse) -> Self {
+        Self {
+            message_type: &response.message_type,
+            content: &response.content,
+            end_of_message: response.end_of_message,
+            end_of_dialog: response.end_of_dialog,
+            message_id: &response.message_id,
+            session_id: &response.session_id,
+            explain_id: response.explain_id.as_deref().filter(|id| !id.is_empty()),
+            explain_graph: response.explain_graph.as_deref(),
+            explain_triples: &response.explain_triples,
+            error: response.error.as_ref(),
+            in_token: response.in_token,
+            out_token: response.out_token,
+            model: response.model.as_deref(),
+        }
+    }
+}
+
+/// The same as a value, for whoever adds to it.
 pub fn response(response: &AgentResponse) -> Value {
-    let mut members = Map::new();
-    let mut put = |name: &str, value: Value| members.insert(name.to_owned(), value);
-    let text = |text: &str| (!text.is_empty()).then(|| json!(text));
-    if let Some(value) = text(&response.message_type) {
-        put("message_type", value);
-    }
-    if let Some(value) = text(&response.content) {
-        put("content", value);
-    }
-    put("end_of_message", json!(response.end_of_message));
-    put("end_of_dialog", json!(response.end_of_dialog));
-    if let Some(value) = text(&response.message_id) {
-        put("message_id", value);
-    }
-    if let Some(value) = text(&response.session_id) {
-        put("session_id", value);
-    }
-    if let Some(id) = response.explain_id.as_deref().and_then(text) {
-        put("explain_id", id);
-    }
-    if let Some(graph) = &response.explain_graph {
-        put("explain_graph", json!(graph));
-    }
-    if !response.explain_triples.is_empty() {
-        put("explain_triples", json!(response.explain_triples));
-    }
-    if let Some(error) = &response.error {
-        put("error", json!(error));
-    }
-    if let Some(count) = response.in_token {
-        put("in_token", json!(count));
-    }
-    if let Some(count) = response.out_token {
-        put("out_token", json!(count));
-    }
-    if let Some(model) = &response.model {
-        put("model", json!(model));
-    }
-    Value::Object(members)
+    serde_json::to_value(Compact::from(response)).expect("messages are always JSON")
 }

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
+use axum::serve::ListenerExt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -91,6 +92,12 @@ impl Server {
     /// Serves until the gateway closes and all replies are out.
     pub async fn serve(self, gateway: Arc<Gateway>) -> std::io::Result<()> {
         let until = Arc::clone(&gateway);
-        axum::serve(self.listener, router(gateway)).with_graceful_shutdown(async move { until.closed().await }).await
+        // Text that is written now is to be read now.
+        let listener = self.listener.tap_io(|stream| {
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "a connection gathers what it sends");
+            }
+        });
+        axum::serve(listener, router(gateway)).with_graceful_shutdown(async move { until.closed().await }).await
     }
 }

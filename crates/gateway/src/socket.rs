@@ -222,15 +222,23 @@ async fn write(
     mut replies: mpsc::Receiver<String>,
     mut pings: mpsc::Receiver<()>,
 ) {
+    let mut ready = Vec::with_capacity(bounds::UNREAD);
     loop {
-        let message = tokio::select! {
-            reply = replies.recv() => match reply {
-                Some(text) => Message::Text(text.into()),
-                None => break,
-            },
-            Some(()) = pings.recv() => Message::Ping(Bytes::new()),
-        };
-        if sink.send(message).await.is_err() {
+        tokio::select! {
+            count = replies.recv_many(&mut ready, bounds::UNREAD) => if count == 0 { break },
+            Some(()) = pings.recv() => {
+                if sink.send(Message::Ping(Bytes::new())).await.is_err() {
+                    return;
+                }
+            }
+        }
+        // What is ready goes out together: a call to the system for each frame would cost more than the frame.
+        for text in ready.drain(..) {
+            if sink.feed(Message::Text(text.into())).await.is_err() {
+                return;
+            }
+        }
+        if sink.flush().await.is_err() {
             return;
         }
     }

@@ -6,9 +6,10 @@ use crate::call::Call;
 use crate::error::{Fault, Gone, Refusal};
 use crate::outbox::Outbox;
 use serde_json::{Value, json};
+use trellis_domain::gateway::{self as dialect, Compact};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::{AgentRequest, AgentResponse, ErrorInfo, message_type};
-use trellis_domain::{RequestId, RunId, Workspace, gateway as dialect};
+use trellis_domain::{RequestId, RunId, Workspace};
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::dialog::Dialog;
 use trellis_orchestrator::hub::Subscription;
@@ -22,7 +23,7 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
     let (mut following, streaming) = match begin(gateway, call).await {
         Ok(begun) => begun,
         // In the response too, as agents tell of their errors.
-        Err(refusal) => return Ok(outbox.failed(&dialect::response(&failed(&refusal)), &refusal).await?),
+        Err(refusal) => return Ok(outbox.failed(&Compact::from(&failed(&refusal)), &refusal).await?),
     };
     let mut dialog = Dialog::new(following.run.clone(), streaming);
     while !dialog.is_over() {
@@ -39,10 +40,10 @@ async fn send(mut message: AgentResponse, outbox: &Outbox) -> Result<(), Gone> {
         let cut = message.content.floor_char_boundary(bounds::PIECE);
         let rest = message.content.split_off(cut);
         let piece = AgentResponse { end_of_message: false, end_of_dialog: false, error: None, ..message.clone() };
-        outbox.more(&dialect::response(&piece)).await?;
+        outbox.more(&Compact::from(&piece)).await?;
         message.content = rest;
     }
-    let reply = dialect::response(&message);
+    let reply = Compact::from(&message);
     match &message.error {
         Some(error) => outbox.failed(&reply, &Refusal::new(AGENT_ERROR, error.message.as_str())).await,
         None if message.end_of_dialog => outbox.last(&reply).await,
