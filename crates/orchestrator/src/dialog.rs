@@ -218,9 +218,9 @@ fn explanation(event: Event) -> AgentResponse {
     AgentResponse {
         message_type: message_type::EXPLAIN.to_owned(),
         session_id: event.session.as_str().to_owned(),
-        explain_id: Some(event.explain_id),
+        explain_id: Some(event.explain_id.clone()),
         explain_graph: Some(GRAPH_RETRIEVAL.to_owned()),
-        explain_triples: event.inline,
+        explain_triples: event.into_inline(),
         ..AgentResponse::default()
     }
 }

@@ -53,11 +53,11 @@ proptest! {
         for event in events(&records) {
             let count = |class: &str| event.quads.iter().filter(|quad| quad.o == Term::iri(class)).count();
             prop_assert_eq!(count(tg::class::REFLECTION), count(tg::class::THOUGHT));
-            let left_out: Vec<_> = event.quads.iter().filter(|quad| !event.inline.contains(quad)).collect();
+            let left_out: Vec<_> = event.quads.iter().filter(|quad| !event.inline().contains(quad)).collect();
             let is_main = |quad: &&&Quad| quad.s.text() == event.explain_id;
             prop_assert!(left_out.iter().all(|quad| [rdf::TYPE, tg::DOCUMENT].contains(&quad.p.text())));
             prop_assert_eq!(left_out.iter().filter(is_main).count(), 0);
-            prop_assert_eq!(event.inline.len() + left_out.len(), event.quads.len());
+            prop_assert_eq!(event.inline().len() + left_out.len(), event.quads.len());
         }
     }
 

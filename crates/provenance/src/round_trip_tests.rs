@@ -24,9 +24,9 @@ fn runs() -> [Vec<Record>; 5] {
 fn told(records: &[Record]) -> [Vec<Quad>; 2] {
     let message = |event: crate::Event| AgentResponse {
         message_type: message_type::EXPLAIN.to_owned(),
-        explain_id: Some(event.explain_id),
+        explain_id: Some(event.explain_id.clone()),
         explain_graph: Some(GRAPH_RETRIEVAL.to_owned()),
-        explain_triples: event.inline,
+        explain_triples: event.inline(),
         ..AgentResponse::default()
     };
     let messages: Vec<_> = events(records).into_iter().map(message).collect();

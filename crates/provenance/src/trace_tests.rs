@@ -254,7 +254,7 @@ fn steps_are_read_plan_by_plan_and_round_by_round() {
 #[test]
 fn every_kind_of_node_survives_both_wires() {
     for records in [react_run(), plan_run(), cancelled_plan(), supervisor_run()] {
-        let inline: Vec<Quad> = events(&records).into_iter().flat_map(|event| event.inline).collect();
+        let inline: Vec<Quad> = events(&records).into_iter().flat_map(|event| event.inline()).collect();
         for received in sent(&inline) {
             assert_eq!(trace(&received), trace(&project(&records)));
         }
@@ -266,7 +266,7 @@ proptest! {
 
     #[test]
     fn inline_quads_over_both_wires_give_the_same_trace(records in any_run()) {
-        let inline: Vec<Quad> = events(&records).into_iter().flat_map(|event| event.inline).collect();
+        let inline: Vec<Quad> = events(&records).into_iter().flat_map(|event| event.inline()).collect();
         let expected = trace(&project(&records));
         for received in sent(&inline) {
             prop_assert_eq!(&trace(&received), &expected);

@@ -19,9 +19,20 @@ pub struct Event {
     pub explain_id: String,
     /// What goes into the graph. A node's first parent is the one that the original would name.
     pub quads: Vec<Quad>,
+}
+
+impl Event {
     /// What goes along with the message: the same without the classes and documents of accompanying nodes that the
     /// stock reader would take for the event's own.
-    pub inline: Vec<Quad>,
+    pub fn into_inline(mut self) -> Vec<Quad> {
+        self.quads.retain(|quad| !misleads(quad, &self.explain_id));
+        self.quads
+    }
+
+    #[cfg(test)]
+    pub(crate) fn inline(&self) -> Vec<Quad> {
+        self.clone().into_inline()
+    }
 }
 
 /// An event and the documents that it refers to.
@@ -51,8 +62,7 @@ pub(super) fn draft(session: &Session, header: &Header, explain_id: String, mut 
         quads.extend(said);
         documents.extend(texts.into_iter().map(|text| DocumentRef::new(session, header.time, text)));
     }
-    let inline = quads.iter().filter(|quad| !misleads(quad, &explain_id)).cloned().collect();
-    let event = Event { seq: header.seq, session: header.session.clone(), explain_id, quads, inline };
+    let event = Event { seq: header.seq, session: header.session.clone(), explain_id, quads };
     Draft { event, documents }
 }
 
