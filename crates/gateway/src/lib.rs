@@ -27,9 +27,10 @@ pub use server::{Server, router};
 
 use std::sync::Arc;
 use tokio::sync::watch;
+use tokio::task::JoinError;
 use trellis_domain::Workspace;
-use trellis_orchestrator::Orchestrator;
 use trellis_orchestrator::ports::{BoxFuture, ConfigError, Graph, Library};
+use trellis_orchestrator::{AcceptError, Acceptance, Orchestrator, Question};
 
 /// Gives a new workspace what it starts with.
 pub trait Founder: Send + Sync + std::fmt::Debug {
@@ -60,6 +61,13 @@ impl Gateway {
         let mut closing = self.closing.clone();
         // An error means that whoever could close is gone, which is the same.
         drop(closing.wait_for(|closing| *closing).await);
+    }
+
+    /// Accepts a question, in a task of its own: a caller who leaves in the middle must not leave half an acceptance
+    /// behind. The outer error is a fault of the program.
+    pub(crate) async fn accept(&self, question: Question) -> Result<Result<Acceptance, AcceptError>, JoinError> {
+        let orchestrator = Arc::clone(&self.orchestrator);
+        tokio::spawn(async move { orchestrator.accept(question).await }).await
     }
 
     /// Whether the workspace exists: it has a configuration, be it only that of its making.

@@ -68,10 +68,7 @@ pub(crate) async fn create(
     };
     let scope = Scope { workspace, ..Scope::default() };
     let question = Question { scope, request_id, request, limits, names: UnknownNames::Refuse };
-    let orchestrator = Arc::clone(&gateway.orchestrator);
-    // In a task of its own: a caller who leaves in the middle must not leave half an acceptance behind.
-    let accepted = tokio::spawn(async move { orchestrator.accept(question).await }).await;
-    let accepted = accepted.map_err(Fault::internal)??;
+    let accepted = gateway.accept(question).await.map_err(Fault::internal)??;
     let links = links(accepted.run.as_str(), place.workspace.as_deref());
     let location = links.own.clone();
     let begun = Begun { run_id: accepted.run.as_str().to_owned(), attached: accepted.attached, links };

@@ -34,8 +34,12 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
     Ok(())
 }
 
-/// Sends a message, in several frames if it is long.
+/// Sends a message, in several frames if it is long. An explanation that is too long goes without its triples: clients
+/// that want them ask the graph then.
 async fn send(mut message: AgentResponse, outbox: &Outbox) -> Result<(), Gone> {
+    if !message.explain_triples.is_empty() && is_too_long(&message) {
+        message.explain_triples.clear();
+    }
     while is_too_long(&message) {
         let cut = message.content.floor_char_boundary(bounds::PIECE);
         let rest = message.content.split_off(cut);
@@ -80,7 +84,10 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
 /// Whether a message does not fit into a frame. The envelope around it is small.
 fn is_too_long(message: &AgentResponse) -> bool {
     const ENVELOPE: usize = 1 << 10;
-    message.content.len() > bounds::PIECE && dialect::response(message).to_string().len() + ENVELOPE > bounds::FRAME
+    let explained = message.explain_triples.iter().map(|quad| quad.o.text().len());
+    // Most are far from it, and then nothing has to be written to know it.
+    message.content.len() + explained.sum::<usize>() > bounds::PIECE
+        && dialect::response(message).to_string().len() + ENVELOPE > bounds::FRAME
 }
 
 /// A run that somebody follows.
@@ -116,7 +123,8 @@ async fn begin(gateway: &Gateway, call: Call) -> Result<(Following, bool), Refus
     let workspace = scope.workspace.clone();
     let question =
         Question { scope, request_id, request, limits: SomeLimits::default(), names: UnknownNames::FallBack };
-    let run = gateway.orchestrator.accept(question).await.map_err(refused)?.run;
+    let accepted = gateway.accept(question).await.map_err(|error| Refusal::gateway(error.to_string()))?;
+    let run = accepted.map_err(refused)?.run;
     let subscription = ports.hub.subscribe(&workspace, &run, 0);
     Ok((Following { workspace, run, subscription }, streaming))
 }

@@ -148,3 +148,20 @@ async fn a_server_that_stops_tells_each_open_request_before_it_closes() {
     assert!(last["error"]["message"].as_str().unwrap().contains("the server is stopping"), "{last:#}");
     assert_eq!(socket.next().await, Value::Null, "then the connection ends");
 }
+
+#[tokio::test]
+async fn a_question_as_long_as_allowed_is_answered_in_frames_that_clients_can_receive() {
+    let house = House::open().await;
+    let mut socket = house.socket().await;
+    let scene = json!({"answer": "short", "filler": "\"".repeat(300_000)});
+    socket.ask("1", &scene, true).await;
+    let replies = socket.replies().await;
+    assert_eq!(text_of(&replies, "answer"), "short");
+    assert!(replies.iter().all(|reply| reply.to_string().len() < 1 << 20), "the stock client hangs at 1 MiB");
+    let explained = replies.iter().filter(|reply| reply["response"]["message_type"] == "explain");
+    assert!(
+        explained.clone().all(|reply| reply["response"]["explain_id"].is_string()),
+        "what is left out can be asked for"
+    );
+    assert!(explained.clone().any(|reply| reply["response"].get("explain_triples").is_none()));
+}
