@@ -16,8 +16,9 @@ use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
 use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use serde_json::{Map, Value, json};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -144,10 +145,13 @@ impl Connection {
                 let (service, call) = addressed(&gateway, identity, frame, outbox.has_id()).await?;
                 service.stream(&gateway, call, &outbox).await
             };
+            // A request must have an answer whatever happens: the stock client waits for ever.
+            let serve = AssertUnwindSafe(serve).catch_unwind();
+            let failed = |_| Err(Refusal::gateway("this request met a fault of the server; its log tells more").into());
             let served = tokio::select! {
                 // What has an end to tell tells it, also when the server is about to stop.
                 biased;
-                served = serve => served,
+                served = serve => served.unwrap_or_else(failed),
                 () = gateway.closed() => Err(Refusal::stopping().into()),
             };
             if let Err(Fault::Refused(refusal)) = served {
