@@ -16,6 +16,10 @@ mod warm_start;
 use anyhow::{Result, bail};
 use std::process::Command;
 
+/// The same as the program's.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 const ALL: [&str; 11] = [
     "engine",
     "sessions",

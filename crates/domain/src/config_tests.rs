@@ -61,7 +61,7 @@ fn framing_and_states_are_read_under_both_names() {
     assert_eq!(framing(r#"{"framing_prompt": "a"}"#), "a");
     assert_eq!(framing(r#"{"framing": "b"}"#), "b");
     let states = |value: &str| match validate("tool", "t", value) {
-        Ok(Item::Tool(tool)) => tool.applicable_states,
+        Ok(Item::Tool(tool)) => tool.applicable_states.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(states(r#"{"type":"text-completion","available_in_states":["a"]}"#), Some(vec!["a".into()]));

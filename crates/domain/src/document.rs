@@ -14,7 +14,15 @@ pub const INLINE_BYTES: usize = 16 * 1024;
 #[serde(untagged)]
 pub enum Payload {
     Inline(Arc<str>),
-    Blob { blob: Hash, bytes: u64 },
+    /// Boxed: it is rare, and would double the size of every text.
+    Blob(Box<Blob>),
+}
+
+/// Where a large text lies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blob {
+    pub blob: Hash,
+    pub bytes: u64,
 }
 
 impl Payload {
@@ -22,7 +30,7 @@ impl Payload {
     pub fn text(&self) -> &str {
         match self {
             Self::Inline(text) => text,
-            Self::Blob { .. } => "",
+            Self::Blob(_) => "",
         }
     }
 
@@ -33,7 +41,7 @@ impl Payload {
             return None;
         }
         let (hash, text) = (Hash::of(text.as_bytes()), Arc::clone(text));
-        *self = Self::Blob { blob: hash, bytes: text.len() as u64 };
+        *self = Self::Blob(Box::new(Blob { blob: hash, bytes: text.len() as u64 }));
         Some((hash, text))
     }
 }

@@ -115,17 +115,29 @@ fn read_header(bytes: &[u8]) -> Result<Header, UnreadableRecord> {
     Ok(serde_json::from_slice(bytes)?)
 }
 
-/// What happened.
+/// What happened. The two that say most are boxed, so that the others do not take up their room.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Body {
-    Accepted(Accepted),
+    Accepted(Box<Accepted>),
     Routed(Routed),
-    Replied(Replied),
+    Replied(Box<Replied>),
     Observed(Observed),
     FannedOut(FannedOut),
     Joined(Joined),
     Ended(Ended),
+}
+
+impl From<Accepted> for Body {
+    fn from(accepted: Accepted) -> Self {
+        Self::Accepted(Box::new(accepted))
+    }
+}
+
+impl From<Replied> for Body {
+    fn from(replied: Replied) -> Self {
+        Self::Replied(Box::new(replied))
+    }
 }
 
 macro_rules! as_kind {

@@ -4,6 +4,7 @@ use crate::bounds;
 use crate::error::{Gone, Refusal};
 use serde::Serialize;
 use serde_json::Value;
+use std::sync::{Mutex, PoisonError};
 use tokio::sync::mpsc;
 
 /// Replies of one request, each in its envelope. A slow reader makes the writer wait, never the server grow.
@@ -12,6 +13,7 @@ pub(crate) struct Outbox {
     /// As the client wrote it; none if the request had none.
     id: Option<Value>,
     to: mpsc::Sender<String>,
+    scratch: Mutex<Vec<u8>>,
 }
 
 const TOO_LARGE: &str = "the reply is larger than 1 MiB, which stock clients cannot receive in one piece; ask for less, \
@@ -30,7 +32,7 @@ struct Envelope<'a, T> {
 
 impl Outbox {
     pub(crate) fn new(id: Option<Value>, to: mpsc::Sender<String>) -> Self {
-        Self { id, to }
+        Self { id, to, scratch: Mutex::default() }
     }
 
     pub(crate) fn has_id(&self) -> bool {
@@ -57,15 +59,23 @@ impl Outbox {
         self.send(None::<&Value>, Some(refusal.object()), true).await
     }
 
+    /// Written into a place that is kept, because growing to the size of each frame costs as much as writing it.
+    fn written(&self, envelope: &Envelope<'_, impl Serialize>) -> String {
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        scratch.clear();
+        serde_json::to_writer(&mut *scratch, envelope).expect("replies are always JSON");
+        std::str::from_utf8(&scratch).expect("JSON is text").to_owned()
+    }
+
     async fn send(&self, response: Option<&impl Serialize>, error: Option<Value>, complete: bool) -> Result<(), Gone> {
         let envelope = Envelope { id: self.id.as_ref(), response, error, complete };
-        let mut text = serde_json::to_string(&envelope).expect("replies are always JSON");
+        let mut text = self.written(&envelope);
         let too_large = text.len() > bounds::FRAME;
         if too_large {
             let error = Refusal::gateway(TOO_LARGE).object();
             let envelope =
                 Envelope { id: self.id.as_ref(), response: None::<&Value>, error: Some(error), complete: true };
-            text = serde_json::to_string(&envelope).expect("errors are always JSON");
+            text = self.written(&envelope);
         }
         self.to.send(text).await.map_err(|_| Gone)?;
         // Nothing may follow the last reply.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Hash;
-use trellis_domain::config::{OfferedTool, PromptReply as Expected, Settings};
+use trellis_domain::config::{PromptReply as Expected, Settings, ToolItem};
 use trellis_domain::document::Document;
 use trellis_domain::record::{PromptUse, ReplyFormat};
 use trellis_orchestrator::ports::{CallLabels, Completion, PromptCall, PromptError};
@@ -24,7 +24,7 @@ pub(crate) struct Asking {
     settings: Arc<Settings>,
     template: Option<Hash>,
     /// What the model may call, as functions or in text.
-    tools: Option<Vec<OfferedTool>>,
+    tools: Option<Vec<Arc<ToolItem>>>,
     /// What the text is made of, if another model may need another text.
     variables: Option<Map<String, Value>>,
 }

@@ -3,6 +3,7 @@ use crate::dialect::OpenAi;
 use crate::remote::{Brought, Dialect, Framing, Lines, Messages, Said, Understood};
 use proptest::prelude::*;
 use std::fmt::Write as _;
+use trellis_domain::config::ToolKind;
 use trellis_domain::reply::ReactReply;
 use trellis_patterns::react::parser;
 
@@ -10,9 +11,23 @@ fn argument(name: &str, kind: &str) -> ArgumentItem {
     ArgumentItem { name: name.to_owned(), kind: kind.to_owned(), description: format!("the {name}") }
 }
 
-fn tool(name: &str, arguments: &[(&str, &str)]) -> OfferedTool {
+/// A tool as a model is shown it.
+pub(crate) fn offered(name: &str, arguments: Vec<ArgumentItem>) -> Arc<ToolItem> {
+    Arc::new(ToolItem {
+        kind: ToolKind::Prompt,
+        name: name.to_owned(),
+        description: format!("does {name}"),
+        arguments,
+        groups: Vec::new(),
+        state: None,
+        applicable_states: None,
+        settings: Map::new(),
+    })
+}
+
+fn tool(name: &str, arguments: &[(&str, &str)]) -> Arc<ToolItem> {
     let arguments = arguments.iter().map(|(name, kind)| argument(name, kind)).collect();
-    OfferedTool { name: name.to_owned(), description: format!("does {name}"), arguments }
+    offered(name, arguments)
 }
 
 fn search() -> Functions {

@@ -34,7 +34,7 @@ pub struct TemplatePrompter {
 
 /// A call while it is made.
 struct Attempts<'c> {
-    asking: Asking,
+    asking: Box<Asking>,
     sink: &'c mut dyn ReplySink,
     failures: Vec<FailedAttempt>,
     began: Timestamp,
@@ -78,11 +78,8 @@ impl TemplatePrompter {
         Self { models, world, templates: Templates::new() }
     }
 
-    async fn answer(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
-        self.send(Asking::of_prompt(&self.templates, call)?, sink).await
-    }
-
-    async fn send(&self, mut asking: Asking, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
+    /// The asking is boxed: thousands of these wait at once, and each would hold a place for every move of it.
+    async fn send(&self, mut asking: Box<Asking>, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
         // Before the call, so that a broken schema is found before anything is paid for.
         let reader = ReplyReader::new(&asking.request.prompt, &asking.request.expected)?;
         let candidates = self.models.candidates(&asking.wishes());
@@ -145,19 +142,10 @@ impl TemplatePrompter {
         let mut failed = 0;
         loop {
             attempts.asking.offer_tools(&self.templates, native).map_err(GaveUp::Call)?;
-            let asked = self.world.now();
-            let permit = model.admit().await;
-            let started = self.world.now();
-            attempts.waited_ms += started.ms_since(asked);
-            let left = attempts.time_left(started);
-            let Attempts { asking, sink, .. } = attempts;
-            let result = self.within(left, model.complete(&asking.request, &mut |text| sink.text(text))).await;
-            drop(permit);
-            let ms = self.world.now().ms_since(started);
-            let error = match result {
-                Some(Ok(reply)) => return Ok((reply, ms)),
-                Some(Err(error)) => error,
-                None => return Err(attempts.out_of_time()),
+            let (error, ms) = match self.ask_once(model, attempts).await {
+                (Some(Ok(reply)), ms) => return Ok((reply, ms)),
+                (Some(Err(error)), ms) => (error, ms),
+                (None, _) => return Err(attempts.out_of_time()),
             };
             attempts.fail(error.to_string(), ms);
             let prompt = &attempts.asking.request.prompt;
@@ -178,6 +166,22 @@ impl TemplatePrompter {
             }
             attempts.sink.restart();
         }
+    }
+
+    /// Asks a model once, as soon as it has a place. None if the call's time is over.
+    async fn ask_once(
+        &self,
+        model: &dyn Provider,
+        attempts: &mut Attempts<'_>,
+    ) -> (Option<Result<ModelReply, ProviderError>>, u64) {
+        let asked = self.world.now();
+        let _permit = model.admit().await;
+        let started = self.world.now();
+        attempts.waited_ms += started.ms_since(asked);
+        let left = attempts.time_left(started);
+        let Attempts { asking, sink, .. } = attempts;
+        let result = self.within(left, model.complete(&asking.request, &mut |text| sink.text(text))).await;
+        (result, self.world.now().ms_since(started))
     }
 
     async fn within<T>(&self, patience: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
@@ -212,7 +216,10 @@ impl Prompter for TemplatePrompter {
         call: PromptCall,
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
-        Box::pin(self.answer(call, sink))
+        match Asking::of_prompt(&self.templates, call) {
+            Ok(asking) => Box::pin(self.send(Box::new(asking), sink)),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
     }
 
     fn complete<'a>(
@@ -220,7 +227,7 @@ impl Prompter for TemplatePrompter {
         call: Completion,
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
-        Box::pin(self.send(Asking::of_text(call), sink))
+        Box::pin(self.send(Box::new(Asking::of_text(call)), sink))
     }
 
     fn models(&self) -> Vec<String> {

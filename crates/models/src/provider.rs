@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trellis_domain::Hash;
-use trellis_domain::config::{OfferedTool, PromptReply};
+use trellis_domain::config::{PromptReply, ToolItem};
 use trellis_orchestrator::ports::{BoxFuture, CallLabels};
 
 /// One request to a model, fully rendered.
@@ -22,7 +22,7 @@ pub struct ModelRequest {
     /// A provider that can enforce a JSON schema while decoding should; the reply is validated in any case.
     pub expected: PromptReply,
     /// What the model may call, if it is to call something; only providers that take tools are given any.
-    pub tools: Option<Vec<OfferedTool>>,
+    pub tools: Option<Vec<Arc<ToolItem>>>,
     /// For the headers that attribute a call to its place in a run; none outside of any.
     pub labels: Option<CallLabels>,
 }

@@ -94,9 +94,9 @@ pub(super) async fn try_ask(settings: &Arc<Settings>, id: &str, variables: Value
 }
 
 /// Tools as prompts show them.
-pub(super) fn described<'a>(tools: impl IntoIterator<Item = &'a ToolItem>) -> Value {
-    let described = |tool: &ToolItem| {
-        let ToolItem { name, description, arguments, groups, .. } = tool;
+pub(super) fn described<'a>(tools: impl IntoIterator<Item = &'a Arc<ToolItem>>) -> Value {
+    let described = |tool: &Arc<ToolItem>| {
+        let ToolItem { name, description, arguments, groups, .. } = &**tool;
         json!({ "name": name, "description": description, "arguments": arguments, "groups": groups })
     };
     tools.into_iter().map(described).collect()

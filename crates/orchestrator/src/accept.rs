@@ -196,7 +196,7 @@ impl Orchestrator {
             session: session.clone(),
             seen: 0,
             seen_of_others: Vec::new(),
-            records: std::iter::once(record(Name::session(), Vec::new(), Body::Accepted(accepted.clone())))
+            records: std::iter::once(record(Name::session(), Vec::new(), Body::from(accepted.clone())))
                 .chain(
                     routed.map(|routed| record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed))),
                 )

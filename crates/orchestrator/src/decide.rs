@@ -138,7 +138,7 @@ fn begin_children(session: &Session, id: &SessionId, fan_out: FannedOut, closing
         let Some((accepted, routed)) = supervisor::child(session, &fan_out, goal) else { continue };
         first_turns.push(turn(&goal.session, pattern(&routed.pattern).first_turn()));
         let record = |name: Name, causes, body| Decided { session: goal.session.clone(), name, causes, body };
-        begun.push(record(Name::session(), Vec::new(), Body::Accepted(accepted)));
+        begun.push(record(Name::session(), Vec::new(), Body::from(accepted)));
         begun.push(record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed)));
     }
     let due = Some(fan_out.deadline);

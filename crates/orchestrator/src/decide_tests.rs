@@ -74,7 +74,7 @@ fn subagent() -> Session {
         decisions: Vec::new(),
     };
     let mut session = Session::new(Arc::default(), Arc::default());
-    session.apply(record(Name::session(), Body::Accepted(accepted)));
+    session.apply(record(Name::session(), Body::from(accepted)));
     session.apply(record(Name::pattern_decision(), Body::Routed(routed)));
     session
 }
@@ -95,7 +95,7 @@ fn answered() -> Session {
         failures: Vec::new(),
         mended: Vec::new(),
     };
-    session.apply(record(Name::iteration(1), Body::Replied(replied)));
+    session.apply(record(Name::iteration(1), Body::from(replied)));
     session
 }
 

@@ -6,8 +6,8 @@ use crate::handling::Handling;
 use crate::hub::Hub;
 use crate::perform::outcome_of_report;
 use crate::ports::{
-    Commit, Committed, Config, ConfigError, Journal, JournalError, OpenTurn, Outcome, Prompter, Queue, SessionLog,
-    ToolRunner, TurnKey, World,
+    BoxFuture, Commit, Committed, Config, ConfigError, Journal, JournalError, OpenTurn, Outcome, Prompter, Queue,
+    SessionLog, ToolRunner, TurnKey, World,
 };
 use crate::workers::Claims;
 use std::sync::Arc;
@@ -110,8 +110,12 @@ impl Orchestrator {
             let error = format!("set aside: handling this request was cut short {} times", begun - 1);
             return Box::pin(self.end_with(&mut handling, Ending::failed(Termination::Error, error))).await;
         }
-        while !self.advance(&mut handling).await? {}
-        Ok(())
+        loop {
+            let step = Box::pin(self.decide(&mut handling)).await?;
+            if self.take(&mut handling, step).await? {
+                return Ok(());
+            }
+        }
     }
 
     /// Ends the session of a turn that cannot be handled, with the reason.
@@ -134,20 +138,19 @@ impl Orchestrator {
         }
     }
 
-    /// One decision and what follows from it. True when the turn is closed.
-    async fn advance(&self, handling: &mut Handling) -> Result<bool, TurnError> {
+    /// What follows from the records so far.
+    async fn decide(&self, handling: &mut Handling) -> Result<Step, TurnError> {
         if handling.stuck > STUCK {
             // Nothing moves in this session, and still it conflicts: a name that it needs is taken by another one.
             let ending = Ending::failed(Termination::Error, "what follows cannot be recorded: an id is taken already");
-            return Box::pin(self.end_with(handling, ending)).await.map(|()| true);
+            return Box::pin(self.end_with(handling, ending)).await.map(|()| Step::Wait);
         }
         let turn = Turn { name: handling.key.name.clone(), now: self.ports.world.now() };
         let above = self.ended_above(&handling.key.scope.workspace, &handling.session).await?;
-        let step = match next(&handling.session, &turn, above.as_ref()) {
-            Next::FanIn(round) => self.fan_in(handling, &turn, round).await?,
-            Next::Step(step) => step,
-        };
-        self.take(handling, step).await
+        match next(&handling.session, &turn, above.as_ref()) {
+            Next::FanIn(round) => Box::pin(self.fan_in(handling, &turn, round)).await,
+            Next::Step(step) => Ok(step),
+        }
     }
 
     /// How the nearest ended session above this one ended, if one has.
@@ -161,42 +164,50 @@ impl Orchestrator {
         Ok(None)
     }
 
-    async fn take(&self, handling: &mut Handling, step: Step) -> Result<bool, TurnError> {
+    /// Takes a step; true when the turn is closed. Steps are boxed, because thousands of sessions wait in one, and the
+    /// room of the largest would be taken up by all of them.
+    fn take<'a>(&'a self, handling: &'a mut Handling, step: Step) -> BoxFuture<'a, Result<bool, TurnError>> {
         match step {
-            Step::Perform(name, effect) => {
-                if !self.commit_pending(handling).await? {
-                    // The records have changed under us: decide again before doing anything.
-                    return Ok(false);
-                }
-                let outcome = self.unless_cancelled(&handling.key, self.perform(handling, &name, effect)).await?;
-                let Some((body, attempt)) = outcome else {
-                    // Nothing came of it, so there is nothing to record. The session has ended.
-                    self.reload(handling).await?;
-                    return Ok(false);
-                };
-                handling.keep(name, body, attempt, self.ports.world.now());
-                Ok(false)
-            }
-            Step::Close(closing) => self.close(handling, closing).await,
-            Step::End(ending) => {
-                // The outcome first, on its own: it must not be lost to a conflict about the end.
-                if !self.commit_pending(handling).await? {
-                    return Ok(false);
-                }
-                let closing = self.ending(handling, ending).await?;
-                self.close(handling, closing).await
-            }
-            Step::Wait => Ok(true),
+            Step::Perform(name, effect) => Box::pin(self.act(handling, name, effect)),
+            Step::Close(closing) => Box::pin(self.close(handling, closing)),
+            Step::End(ending) => Box::pin(self.end(handling, ending)),
+            Step::Wait => Box::pin(std::future::ready(Ok(true))),
         }
     }
 
+    async fn act(&self, handling: &mut Handling, name: Name, effect: Effect) -> Result<bool, TurnError> {
+        if !Box::pin(self.commit_pending(handling)).await? {
+            // The records have changed under us: decide again before doing anything.
+            return Ok(false);
+        }
+        let outcome = self.unless_cancelled(&handling.key, self.perform(handling, &name, effect)).await?;
+        let Some((body, attempt)) = outcome else {
+            // Nothing came of it, so there is nothing to record. The session has ended.
+            self.reload(handling).await?;
+            return Ok(false);
+        };
+        handling.keep(name, body, attempt, self.ports.world.now());
+        Ok(false)
+    }
+
+    async fn end(&self, handling: &mut Handling, ending: Ending) -> Result<bool, TurnError> {
+        // The outcome first, on its own: it must not be lost to a conflict about the end.
+        if !self.commit_pending(handling).await? {
+            return Ok(false);
+        }
+        let closing = self.ending(handling, ending).await?;
+        self.close(handling, closing).await
+    }
+
     /// What came of an effect, and the attempt that counted.
-    async fn perform(&self, handling: &Handling, name: &Name, effect: Effect) -> (Body, u32) {
+    fn perform<'a>(&'a self, handling: &'a Handling, name: &'a Name, effect: Effect) -> BoxFuture<'a, (Body, u32)> {
         let begun = handling.attempt;
         match effect {
-            Effect::AskModel(order) => self.ask_model(handling, name, order).await,
-            Effect::CallTool { tool, arguments } => (self.call_tool(handling, name, &tool, arguments).await, begun),
-            Effect::Report { error } => (outcome_of_report(&error), begun),
+            Effect::AskModel(order) => Box::pin(self.ask_model(handling, name, order)),
+            Effect::CallTool { tool, arguments } => {
+                Box::pin(async move { (self.call_tool(handling, name, &tool, arguments).await, begun) })
+            }
+            Effect::Report { error } => Box::pin(std::future::ready((outcome_of_report(&error), begun))),
         }
     }
 

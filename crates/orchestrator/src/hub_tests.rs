@@ -91,7 +91,7 @@ async fn a_message_begun_anew_under_the_same_name_is_read_from_its_start() {
 }
 
 fn replied() -> Body {
-    Body::Replied(Replied {
+    Body::from(Replied {
         prompt: PromptUse::default(),
         raw: "".into(),
         thought: None,

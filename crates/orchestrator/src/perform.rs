@@ -23,19 +23,8 @@ impl Orchestrator {
         let world = &*self.ports.world;
         let started = world.now();
         tracing::debug!(session = %handling.key.session, step = %name, attempt = handling.attempt, "asking the model");
-        let limits = handling.session.limits();
-        let PromptOrder { id, variables, schema, reader, offered, tools } = *order;
-        let mut sink = LiveReply::new(self, handling, name, &reader, limits.max_reply_bytes);
-        let call = PromptCall {
-            scope: handling.key.scope.clone(),
-            settings: Arc::clone(handling.session.settings()),
-            id: id.to_owned(),
-            variables,
-            schema,
-            tools,
-            patience: Some(Duration::from_millis(limits.model_timeout_ms)),
-            labels: Some(labels(handling, name)),
-        };
+        let (id, reader, offered, call) = prepared(handling, name, order);
+        let mut sink = LiveReply::new(self, handling, name, &reader, handling.session.limits().max_reply_bytes);
         // The call's own limit is the prompter's business, which knows when the call had to wait for its turn.
         let patience = remaining(handling, started, u64::MAX);
         let result = within(world, patience, self.ports.prompter.ask(call, &mut sink)).await;
@@ -43,7 +32,7 @@ impl Orchestrator {
         let ms = world.now().ms_since(started);
         let attempt = sink.attempt;
         let body = match result {
-            Ok(reply) => Body::Replied(sink.into_replied(reply, offered, ms)),
+            Ok(reply) => Body::from(sink.into_replied(reply, offered, ms)),
             Err(error) => failed_call(id, error, ms, offered),
         };
         (body, attempt)
@@ -70,7 +59,7 @@ impl Orchestrator {
             scope: handling.key.scope.clone(),
             collection: handling.session.accepted().map(|accepted| accepted.collection.clone()).unwrap_or_default(),
             settings: Arc::clone(settings),
-            tool: item.clone(),
+            tool: Arc::clone(item),
             arguments,
             idempotency_key: key.clone(),
             labels: Some(labels(handling, name)),
@@ -86,6 +75,26 @@ impl Orchestrator {
         let result = Document::stored(text);
         Body::Observed(Observed { result, error, ms, state, idempotency_key: Some(key), usage })
     }
+}
+
+/// The call of an order, and what is needed to read its reply. Takes the order apart before anybody waits.
+fn prepared(
+    handling: &Handling,
+    name: &Name,
+    order: Box<PromptOrder>,
+) -> (&'static str, Reader, Vec<Decision>, PromptCall) {
+    let PromptOrder { id, variables, schema, reader, offered, tools } = *order;
+    let call = PromptCall {
+        scope: handling.key.scope.clone(),
+        settings: Arc::clone(handling.session.settings()),
+        id: id.to_owned(),
+        variables,
+        schema,
+        tools,
+        patience: Some(Duration::from_millis(handling.session.limits().model_timeout_ms)),
+        labels: Some(labels(handling, name)),
+    };
+    (id, reader, offered, call)
 }
 
 /// Tells the model why no tool was called.
@@ -165,7 +174,7 @@ fn failed_call(id: &str, error: PromptError, ms: u64, offered: Vec<Decision>) ->
         PromptError::Provider { failures, .. } => failures,
         PromptError::UnknownPrompt { .. } | PromptError::Template { .. } => Vec::new(),
     };
-    Body::Replied(Replied {
+    Body::from(Replied {
         prompt: PromptUse { id: id.to_owned(), ..PromptUse::default() },
         raw: "".into(),
         thought: None,

@@ -93,7 +93,7 @@ impl Workers {
                         failure: self.failure.clone(),
                     };
                     tasks.spawn(async move {
-                        worker.serve(delivery).await;
+                        worker.serve(&delivery).await;
                         drop((claim, place));
                     });
                 }
@@ -191,10 +191,10 @@ struct Worker {
 }
 
 impl Worker {
-    async fn serve(self, delivery: Delivery) {
-        let turn = delivery.turn.clone();
-        match self.handle_safely(&turn).await {
-            Ok(()) => self.orchestrator.ports.queue.acknowledge(&delivery).await,
+    async fn serve(&self, delivery: &Delivery) {
+        let turn = &delivery.turn;
+        match self.handle_safely(turn).await {
+            Ok(()) => self.orchestrator.ports.queue.acknowledge(delivery).await,
             Err(error) => {
                 tracing::error!(session = %turn.key.session, turn = %turn.key.name, %error, "the turn stays open");
                 if error.stops_everything() {

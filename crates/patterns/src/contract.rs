@@ -6,8 +6,9 @@ use crate::reader::Reader;
 use crate::session::Session;
 use crate::supervisor::Supervisor;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use trellis_domain::Timestamp;
-use trellis_domain::config::OfferedTool;
+use trellis_domain::config::ToolItem;
 use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::FannedOut;
@@ -86,7 +87,7 @@ pub struct PromptOrder {
     pub offered: Vec<Decision>,
     /// Tools that the model may call through its provider instead of writing which it wants. None if the reply is no
     /// choice of a tool; empty if it is one and there are none.
-    pub tools: Option<Vec<OfferedTool>>,
+    pub tools: Option<Vec<Arc<ToolItem>>>,
 }
 
 /// How a session ends.

@@ -74,7 +74,7 @@ impl Fixture {
     pub(crate) fn under(operator: OperatorLimits, settings: Settings, accepted: Accepted) -> Self {
         let session = Session::new(Arc::new(settings), Arc::new(operator));
         let mut fixture = Self { session, id: SessionId::new("S").unwrap(), seq: 0 };
-        fixture.record(Name::session(), Body::Accepted(accepted));
+        fixture.record(Name::session(), Body::from(accepted));
         fixture
     }
 
@@ -84,7 +84,7 @@ impl Fixture {
         let (accepted, routed) = crate::supervisor::child(supervisor, fan_out, goal).expect("it can be begun");
         let session = Session::new(Arc::clone(supervisor.settings()), Arc::default());
         let mut fixture = Self { session, id: goal.session.clone(), seq: 0 };
-        fixture.record(Name::session(), Body::Accepted(accepted));
+        fixture.record(Name::session(), Body::from(accepted));
         fixture.become_routed(routed);
         fixture
     }
@@ -135,7 +135,7 @@ impl Fixture {
             citations: read.citations,
             ..replied(text, read.reading)
         };
-        self.record(name.clone(), Body::Replied(replied));
+        self.record(name.clone(), Body::from(replied));
     }
 
     /// Records that the model could not be reached.
@@ -143,7 +143,7 @@ impl Fixture {
     pub(crate) fn fail(&mut self, orders: &[Order], reason: &str) {
         let (name, prompt) = asked(orders);
         let failed = replied("", Reading::Failed { reason: reason.to_owned() });
-        self.record(name.clone(), Body::Replied(Replied { decision: prompt.offered.clone(), ..failed }));
+        self.record(name.clone(), Body::from(Replied { decision: prompt.offered.clone(), ..failed }));
     }
 
     /// Records what a tool brought.

@@ -1,13 +1,14 @@
 //! Which tools a session may see: group and state decide.
 
 use crate::session::Session;
+use std::sync::Arc;
 use trellis_domain::config::{Settings, ToolItem};
 use trellis_domain::decision::Excluded;
 
 /// The tools that are offered, and those that are not, with the reason.
 #[derive(Debug, Default)]
 pub struct ToolSet<'a> {
-    pub offered: Vec<&'a ToolItem>,
+    pub offered: Vec<&'a Arc<ToolItem>>,
     pub excluded: Vec<Excluded>,
 }
 

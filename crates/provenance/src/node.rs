@@ -25,7 +25,8 @@ pub(crate) struct StoredText {
 
 impl Node {
     pub(crate) fn new(iri: impl Into<String>) -> Self {
-        Self { iri: iri.into(), quads: Vec::new(), documents: Vec::new() }
+        // Room for what most nodes say: quads are large, and moving them to a larger place again and again shows.
+        Self { iri: iri.into(), quads: Vec::with_capacity(8), documents: Vec::new() }
     }
 
     /// A document that carries its own hash, because what refers to it has several documents, or has to do without
@@ -40,6 +41,11 @@ impl Node {
 
     pub(crate) fn iri(&self) -> &str {
         &self.iri
+    }
+
+    /// How much it says.
+    pub(crate) fn len(&self) -> usize {
+        self.quads.len()
     }
 
     pub(crate) fn into_parts(self) -> (Vec<Quad>, Vec<StoredText>) {
@@ -126,7 +132,7 @@ impl Node {
 pub(crate) fn as_document(text: &Payload) -> Option<Document> {
     match text {
         Payload::Inline(text) => Document::stored(Arc::clone(text)),
-        Payload::Blob { blob, .. } => Some(Document { text: text.clone(), sha256: *blob, stored: true }),
+        Payload::Blob(stored) => Some(Document { text: text.clone(), sha256: stored.blob, stored: true }),
     }
 }
 

@@ -31,7 +31,7 @@ fn rare_run() -> Vec<Record> {
     unused.prompt.format = Some(ReplyFormat::NativeTools);
     let mut script = Script::new("rare");
     script
-        .push(Name::session(), Body::Accepted(Accepted { earlier, ..accepted("And why?", Some("talk")) }))
+        .push(Name::session(), Body::from(Accepted { earlier, ..accepted("And why?", Some("talk")) }))
         .said(Name::route_pattern(), unused)
         .ended(Ended { usage: tokens.clone(), total: Some(tokens), ..ended })
         .said(Name::step(0), step_answer("Late.", "Because."))

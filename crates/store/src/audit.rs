@@ -37,10 +37,10 @@ fn check_blobs(
 ) -> Result<(), JournalError> {
     let name = format!("{}/{}", record.header.session, record.header.name);
     for payload in record.body.payloads_mut() {
-        let Payload::Blob { blob, .. } = payload else { continue };
-        match reader.blob(workspace, *blob)? {
+        let Payload::Blob(stored) = payload else { continue };
+        match reader.blob(workspace, stored.blob)? {
             None => audit.faults.push(format!("a text of record {name} is missing")),
-            Some(bytes) if Hash::of(&bytes) != *blob => {
+            Some(bytes) if Hash::of(&bytes) != stored.blob => {
                 audit.faults.push(format!("a text of record {name} is not what its hash says"));
             }
             Some(_) => {}

@@ -40,17 +40,31 @@ pub(crate) struct Shared {
     pub(crate) finished: Notify,
 }
 
-type Sessions = Cache<(Workspace, SessionId), SessionLog>;
+type Sessions = Cache<(Workspace, SessionId), Recent>;
+
+/// A session since its first record.
+#[derive(Debug, Default)]
+struct Recent {
+    log: SessionLog,
+    /// Its run has other sessions, too.
+    has_company: bool,
+}
 
 /// Adds a record to a cached session, or begins one. A session that is not cached stays on disk.
 fn append(sessions: &mut Sessions, workspace: &Workspace, record: &Arc<Record>, size: usize) {
-    let place = (workspace.clone(), record.header.session.clone());
+    let header = &record.header;
+    if header.session != header.run
+        && let Some(root) = sessions.get(&(workspace.clone(), header.run.clone()))
+    {
+        root.has_company = true;
+    }
+    let place = (workspace.clone(), header.session.clone());
     let known = sessions.remove_with_weight(&place);
-    let first = record.header.version == 1 && known.is_none();
-    if let Some((mut log, weight)) = known.or(first.then(|| (SessionLog { version: 0, records: vec![] }, 0))) {
-        log.version = record.header.version;
-        log.records.push(Arc::clone(record));
-        sessions.put(place, log, weight + size);
+    let first = header.version == 1 && known.is_none();
+    if let Some((mut recent, weight)) = known.or(first.then(Default::default)) {
+        recent.log.version = header.version;
+        recent.log.records.push(Arc::clone(record));
+        sessions.put(place, recent, weight + size);
     }
 }
 
@@ -124,11 +138,19 @@ impl Shared {
 
     /// Looks at a cached session where it is. None if it is not cached.
     pub(crate) fn look<T>(&self, place: &(Workspace, SessionId), look: impl FnOnce(&SessionLog) -> T) -> Option<T> {
-        lock(&self.sessions).get(place).map(|log| look(log))
+        lock(&self.sessions).get(place).map(|recent| look(&recent.log))
+    }
+
+    /// The records of a run after that sequence number, if all that it has are its root's and they are cached.
+    pub(crate) fn events(&self, root: &(Workspace, SessionId), after: u64, limit: usize) -> Option<Vec<Arc<Record>>> {
+        let mut sessions = lock(&self.sessions);
+        let recent = sessions.get(root).filter(|recent| !recent.has_company)?;
+        let later = recent.log.records.iter().filter(|record| record.header.seq > after);
+        Some(later.take(limit).cloned().collect())
     }
 
     pub(crate) fn cached(&self, place: &(Workspace, SessionId)) -> Option<SessionLog> {
-        lock(&self.sessions).get(place).cloned()
+        lock(&self.sessions).get(place).map(|recent| recent.log.clone())
     }
 }
 

@@ -187,8 +187,8 @@ impl Reader<'_> {
     fn read_record(&self, workspace: &Workspace, bytes: &[u8]) -> Result<Arc<Record>, JournalError> {
         let mut record = Record::from_bytes(bytes).map_err(unreadable)?;
         for payload in record.body.payloads_mut() {
-            if let Payload::Blob { blob, .. } = payload {
-                *payload = Payload::Inline(self.text(workspace, *blob)?);
+            if let Payload::Blob(stored) = payload {
+                *payload = Payload::Inline(self.text(workspace, stored.blob)?);
             }
         }
         Ok(Arc::new(record))

@@ -4,14 +4,14 @@ use trellis_domain::{Collection, Scope};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::ports::PromptError;
 
-fn tool(value: &str) -> ToolItem {
+fn tool(value: &str) -> Arc<ToolItem> {
     match validate("tool", "t", value) {
-        Ok(Item::Tool(tool)) => *tool,
+        Ok(Item::Tool(tool)) => tool,
         other => panic!("not a tool: {other:?}"),
     }
 }
 
-fn call(tool: ToolItem, arguments: &Value) -> ToolCall {
+fn call(tool: Arc<ToolItem>, arguments: &Value) -> ToolCall {
     ToolCall {
         scope: Scope::default(),
         collection: Collection::default(),

@@ -15,6 +15,11 @@ mod show;
 use clap::Parser;
 use std::process::ExitCode;
 
+/// Sessions are many small strings that are made on one thread and dropped on another.
+#[cfg(unix)]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     show::decide_colour(cli.global.color);

@@ -4,11 +4,12 @@ use super::read::{Members, kind_of};
 use super::{AGENT_TYPES, Problem, ToolItem};
 use crate::limits::SomeLimits;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// A valid configuration item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    Tool(Box<ToolItem>),
+    Tool(Arc<ToolItem>),
     ToolService(ToolServiceItem),
     Mcp(McpItem),
     Prompt(PromptItem),
@@ -133,7 +134,7 @@ pub fn validate(kind: &str, key: &str, value: &str) -> Result<Item, Problem> {
     };
     let members = Members { kind, key, map };
     match kind {
-        "tool" => ToolItem::read(&members).map(|tool| Item::Tool(Box::new(tool))),
+        "tool" => ToolItem::read(&members).map(|tool| Item::Tool(Arc::new(tool))),
         "tool-service" => read_tool_service(&members),
         "mcp" => read_mcp(&members),
         "prompt" => read_prompt(&members),

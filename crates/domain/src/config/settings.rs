@@ -8,6 +8,7 @@ use crate::Hash;
 use crate::limits::SomeLimits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One item as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -26,7 +27,8 @@ pub struct Settings {
     /// The content hash of the snapshot.
     pub snapshot: Option<Hash>,
     /// By the name that the model uses, not by key.
-    pub tools: BTreeMap<String, ToolItem>,
+    /// Shared with the calls that offer them: thousands may wait for a model at once.
+    pub tools: BTreeMap<String, Arc<ToolItem>>,
     pub tool_services: BTreeMap<String, ToolServiceItem>,
     pub mcp: BTreeMap<String, McpItem>,
     pub system_prompt: String,
@@ -157,7 +159,7 @@ impl Settings {
     fn put(&mut self, key: &str, item: Item) {
         match item {
             Item::Tool(tool) => {
-                self.tools.insert(tool.name.clone(), *tool);
+                self.tools.insert(tool.name.clone(), tool);
             }
             Item::ToolService(service) => {
                 self.tool_services.insert(key.to_owned(), service);

@@ -44,21 +44,6 @@ pub struct ArgumentItem {
     pub description: String,
 }
 
-/// What a model is shown of a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OfferedTool {
-    pub name: String,
-    pub description: String,
-    pub arguments: Vec<ArgumentItem>,
-}
-
-impl From<&ToolItem> for OfferedTool {
-    fn from(tool: &ToolItem) -> Self {
-        let ToolItem { name, description, arguments, .. } = tool;
-        Self { name: name.clone(), description: description.clone(), arguments: arguments.clone() }
-    }
-}
-
 impl ToolItem {
     pub(super) fn read(members: &Members<'_>) -> Result<Self, Problem> {
         let kind = read_kind(members)?;

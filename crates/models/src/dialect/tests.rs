@@ -1,8 +1,9 @@
 use super::*;
 use crate::functions::CallPiece;
+use crate::functions::tests::offered;
 use crate::remote::{Dialect, Hold, Refusal, Said, Stop};
 use serde_json::Map;
-use trellis_domain::config::{ArgumentItem, OfferedTool, PromptReply};
+use trellis_domain::config::{ArgumentItem, PromptReply};
 
 fn request(system: &str) -> ModelRequest {
     ModelRequest {
@@ -217,8 +218,8 @@ fn two_functions() -> Functions {
         kind: kind.to_owned(),
         description: String::new(),
     };
-    let tool = |name: &str, arguments| OfferedTool { name: name.to_owned(), description: "d".to_owned(), arguments };
-    Functions::of(&[tool("web search", vec![argument("q", "string")]), tool("open", vec![argument("x", "object")])])
+    let (search, open) = (vec![argument("q", "string")], vec![argument("x", "object")]);
+    Functions::of(&[offered("web search", search), offered("open", open)])
 }
 
 #[test]

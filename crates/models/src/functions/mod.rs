@@ -11,7 +11,8 @@ pub(crate) use transcript::{CallPiece, Told, Transcript};
 use crate::strict::strict;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use trellis_domain::config::{ArgumentItem, OfferedTool};
+use std::sync::Arc;
+use trellis_domain::config::{ArgumentItem, ToolItem};
 
 /// The function that ends the work, and the member that holds the answer.
 const FINAL_ANSWER: &str = "final_answer";
@@ -50,7 +51,7 @@ pub(crate) enum Does {
 }
 
 impl Functions {
-    pub(crate) fn of(tools: &[OfferedTool]) -> Self {
+    pub(crate) fn of(tools: &[Arc<ToolItem>]) -> Self {
         let names = simple_names(tools);
         let mut list: Vec<_> = tools.iter().zip(names).map(|(tool, name)| Function::of(tool, name)).collect();
         list.push(Function::final_answer());
@@ -74,8 +75,8 @@ impl Functions {
 }
 
 impl Function {
-    fn of(tool: &OfferedTool, name: String) -> Self {
-        let OfferedTool { name: of_tool, description, arguments } = tool;
+    fn of(tool: &ToolItem, name: String) -> Self {
+        let ToolItem { name: of_tool, description, arguments, .. } = tool;
         let is_taken = |name: &String| arguments.iter().any(|argument| argument.name == *name);
         let thought = free_name(THOUGHT, usize::MAX, is_taken);
         let mut members =
@@ -122,7 +123,7 @@ fn value(argument: &ArgumentItem) -> Value {
 }
 
 /// A name for each tool that every provider takes, no two alike. A tool whose name is simple keeps it.
-fn simple_names(tools: &[OfferedTool]) -> Vec<String> {
+fn simple_names(tools: &[Arc<ToolItem>]) -> Vec<String> {
     let simple = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
     let simplified = |name: &str| match name.chars().take(LONGEST_NAME).map(simple).collect::<String>() {
         empty if empty.is_empty() => "tool".to_owned(),
@@ -131,7 +132,7 @@ fn simple_names(tools: &[OfferedTool]) -> Vec<String> {
     let simple_ones = tools.iter().map(|tool| &tool.name).filter(|name| simplified(name) == **name);
     let mut taken: BTreeSet<_> = simple_ones.cloned().chain([FINAL_ANSWER.to_owned()]).collect();
     let mut kept = BTreeSet::new();
-    let mut name_of = |tool: &OfferedTool| {
+    let mut name_of = |tool: &Arc<ToolItem>| {
         let wish = simplified(&tool.name);
         if wish == tool.name && wish != FINAL_ANSWER && kept.insert(wish.clone()) {
             return wish;
@@ -156,4 +157,4 @@ fn free_name(wish: &str, longest: usize, is_taken: impl Fn(&String) -> bool) -> 
 
 #[cfg(test)]
 #[path = "../functions_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -6,17 +6,21 @@ use crate::stub::{Act, Script, Seen, Stub, answer, stream};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use trellis_domain::config::{ArgumentItem, OfferedTool, PromptReply, Settings, StoredItem};
+use trellis_domain::config::{Item, PromptReply, Settings, StoredItem, ToolItem, validate};
 use trellis_domain::record::ReplyFormat;
 use trellis_models::{CallSettings, ModelRequest, Provider, TemplatePrompter};
 use trellis_orchestrator::ports::{PromptCall, PromptReply as Reply, Prompter, RealWorld, ReplySink};
 
 const EACH: [&str; 3] = ["openai", "anthropic", "ollama"];
 
-fn tools() -> Vec<OfferedTool> {
-    let question =
-        ArgumentItem { name: "question".to_owned(), kind: "string".to_owned(), description: "what to ask".to_owned() };
-    vec![OfferedTool { name: "web search".to_owned(), description: "Searches.".to_owned(), arguments: vec![question] }]
+fn tools() -> Vec<Arc<ToolItem>> {
+    let question = json!({"name": "question", "type": "string", "description": "what to ask"});
+    let tool = json!({"type": "prompt", "name": "web search", "description": "Searches.", "template": "search",
+        "arguments": [question]});
+    match validate("tool", "search", &tool.to_string()) {
+        Ok(Item::Tool(tool)) => vec![tool],
+        other => panic!("not a tool: {other:?}"),
+    }
 }
 
 fn offering() -> ModelRequest {

@@ -36,7 +36,7 @@ pub(crate) fn record(session: &str, name: Name, causes: &[Name], body: Body) -> 
 }
 
 pub(crate) fn accepted(question: &str) -> Body {
-    Body::Accepted(Accepted {
+    Body::from(Accepted {
         question: question.into(),
         request: Hash::of(question),
         group: None,

@@ -77,7 +77,7 @@ pub struct Committed {
 }
 
 /// The records of a session, in the order of commits.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SessionLog {
     pub version: u64,
     pub records: Vec<Arc<Record>>,

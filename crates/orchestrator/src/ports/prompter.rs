@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_domain::config::{OfferedTool, Settings};
+use trellis_domain::config::{Settings, ToolItem};
 use trellis_domain::record::{FailedAttempt, Name, PromptUse};
 use trellis_domain::{RunId, Scope, SessionId};
 
@@ -20,7 +20,7 @@ pub struct PromptCall {
     pub schema: Option<Value>,
     /// The tools that the reply chooses from, if it does. A model that can is offered them as functions; what it calls
     /// is given as the text that another model would write.
-    pub tools: Option<Vec<OfferedTool>>,
+    pub tools: Option<Vec<Arc<ToolItem>>>,
     /// How long the models may take altogether, without the time that the call waits for its turn. None for as long as
     /// they take.
     pub patience: Option<Duration>,

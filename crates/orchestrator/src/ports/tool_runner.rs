@@ -12,7 +12,7 @@ pub struct ToolCall {
     pub scope: Scope,
     pub collection: Collection,
     pub settings: Arc<Settings>,
-    pub tool: ToolItem,
+    pub tool: Arc<ToolItem>,
     pub arguments: Map<String, Value>,
     /// The same for every repetition of this call.
     pub idempotency_key: String,

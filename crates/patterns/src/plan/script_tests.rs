@@ -105,7 +105,7 @@ fn replied(order: &PromptOrder, said: &Said) -> Body {
         Said::Text(_) => read.reading,
         Said::Nothing => Reading::Failed { reason: "nobody there".into() },
     };
-    Body::Replied(Replied {
+    Body::from(Replied {
         prompt: PromptUse::default(),
         raw: raw.into(),
         thought: read.thought,

@@ -5,6 +5,7 @@ use crate::session::{NO_STATE, Session};
 use crate::toolset::{self, ToolSet};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use trellis_domain::config::ToolItem;
 use trellis_domain::decision::option::{KEEP, NO_TOOL, REVISE};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Excluded};
@@ -30,16 +31,16 @@ fn initial_state(session: &Session) -> &str {
 }
 
 /// The tools for a first plan.
-pub(super) fn at_first(session: &Session) -> Vec<&ToolItem> {
+pub(super) fn at_first(session: &Session) -> Vec<&Arc<ToolItem>> {
     tools_in(session, initial_state(session)).offered
 }
 
 /// The tools for a revision: all that a new step can come to see, depending on the finished steps it builds on.
-pub(super) fn by_now<'s>(session: &'s Session, state: &PlanState<'_>) -> Vec<&'s ToolItem> {
+pub(super) fn by_now<'s>(session: &'s Session, state: &PlanState<'_>) -> Vec<&'s Arc<ToolItem>> {
     let reached = state.steps.iter().filter_map(|step| step.state);
     let states: BTreeSet<&str> = reached.chain([initial_state(session)]).collect();
     let sets: Vec<_> = states.into_iter().map(|state| tools_in(session, state).offered).collect();
-    let is_seen = |tool: &&ToolItem| sets.iter().flatten().any(|seen| seen.name == tool.name);
+    let is_seen = |tool: &&Arc<ToolItem>| sets.iter().flatten().any(|seen| seen.name == tool.name);
     session.settings().tools.values().filter(is_seen).collect()
 }
 
@@ -49,9 +50,8 @@ pub(super) fn of_step<'s>(session: &'s Session, state: &PlanState<'s>, step: &St
 }
 
 /// Tools as prompts show them.
-pub(super) fn described(tools: &[&ToolItem]) -> Value {
-    let described =
-        |tool: &&ToolItem| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments });
+pub(super) fn described(tools: &[&Arc<ToolItem>]) -> Value {
+    let described = |tool: &&Arc<ToolItem>| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments });
     tools.iter().map(described).collect()
 }
 

@@ -6,7 +6,8 @@ use crate::reader::Reader;
 use crate::session::Session;
 use crate::toolset;
 use serde_json::{Map, Value, json};
-use trellis_domain::config::OfferedTool;
+use std::sync::Arc;
+use trellis_domain::config::ToolItem;
 use trellis_domain::document::Document;
 use trellis_domain::record::{Observed, Reading, Replied};
 
@@ -14,7 +15,7 @@ use trellis_domain::record::{Observed, Reading, Replied};
 pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
     let tools = toolset::visible(session).offered;
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    let described = |tool: &&trellis_domain::config::ToolItem| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments });
+    let described = |tool: &&Arc<ToolItem>| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments });
     let variables = [
         ("question", json!(session.question())),
         ("tools", tools.iter().map(described).collect()),
@@ -24,7 +25,7 @@ pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
     ];
     let variables: Map<String, Value> = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let offered = vec![offered_tools(session)];
-    let tools = Some(tools.into_iter().map(OfferedTool::from).collect());
+    let tools = Some(tools.into_iter().cloned().collect());
     PromptOrder { id: "agent-react", variables, schema: None, reader: Reader::React, offered, tools }
 }
 

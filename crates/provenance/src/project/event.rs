@@ -50,7 +50,9 @@ pub(super) fn draft(session: &Session, header: &Header, explain_id: String, mut 
         nodes.push(Node::new(iri::run(&session.id)).link(trellis::LATE_NODE, &explain_id));
     }
     let conversation = session.conversation();
-    let (mut quads, mut documents, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+    // What the nodes say now, and what is said of each below.
+    let room = nodes.iter().map(Node::len).sum::<usize>() + nodes.len() + 2;
+    let (mut quads, mut documents, mut seen) = (Vec::with_capacity(room), Vec::new(), BTreeSet::new());
     for node in nodes {
         let is_new = seen.insert(node.iri().to_owned());
         let is_main = is_new && node.iri() == explain_id;
