@@ -6,7 +6,7 @@
 use crate::Gateway;
 use crate::access::Identity;
 use crate::call::Call;
-use crate::docs::Refused;
+use crate::docs::{self, Refused};
 use crate::services::Service;
 use axum::Json;
 use axum::body::Bytes;
@@ -15,8 +15,11 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::{Flow, Workspace};
+use utoipa::IntoResponses;
+use utoipa::openapi::RefOr;
 
 /// A refusal with a status, as the original's gateway words it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +41,22 @@ impl IntoResponse for Denied {
     }
 }
 
+/// What is wrong with a request as such.
+pub(crate) struct Refusals;
+
+impl IntoResponses for Refusals {
+    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        docs::told::<Refused>(&[
+            ("400", "The body is no JSON object, or a name is none"),
+            ("401", "No token, or one that nobody knows"),
+            ("403", "From a page of another site"),
+            ("404", "No such service or workspace"),
+            ("413", "The body is too large"),
+            ("503", "The store fails"),
+        ])
+    }
+}
+
 /// Ask a service of a workspace
 ///
 /// As stock TrustGraph clients do: `config`, `librarian`, `flow` and so on, each with its own members. The member
@@ -48,12 +67,7 @@ impl IntoResponse for Denied {
     request_body(content = Object, content_type = "application/json"),
     responses(
         (status = 200, description = "The reply, or an object with the `error` that the service had", body = Object),
-        (status = 400, description = "The body is no JSON object, or a name is none", body = Refused),
-        (status = 401, description = "No token, or one that nobody knows", body = Refused),
-        (status = 403, description = "From a page of another site", body = Refused),
-        (status = 404, description = "No such service or workspace", body = Refused),
-        (status = 413, description = "The body is too large", body = Refused),
-        (status = 503, description = "The store fails", body = Refused),
+        Refusals,
     ),
 )]
 pub(crate) async fn workspace_service(
@@ -82,12 +96,7 @@ pub(crate) async fn workspace_service(
     request_body(content = Object, content_type = "application/json"),
     responses(
         (status = 200, description = "The reply, or an object with the `error` that the service had", body = Object),
-        (status = 400, description = "The body is no JSON object, or a name is none", body = Refused),
-        (status = 401, description = "No token, or one that nobody knows", body = Refused),
-        (status = 403, description = "From a page of another site", body = Refused),
-        (status = 404, description = "No such service or workspace", body = Refused),
-        (status = 413, description = "The body is too large", body = Refused),
-        (status = 503, description = "The store fails", body = Refused),
+        Refusals,
     ),
 )]
 pub(crate) async fn flow_service(

@@ -27,6 +27,9 @@ use trellis_domain::{Flow, Workspace};
 
 /// Buffers of a connection that says nothing. The library's own are 128 KiB each way.
 const BUFFER: usize = 4 * 1024;
+/// What is ready goes out in pieces of this size: each costs a call to the system. Only a connection that sends much
+/// holds so much.
+const TOGETHER: usize = 32 * 1024;
 /// A peer that said nothing for this long is asked whether it is still there, and given as long to answer.
 const QUIET: Duration = Duration::from_mins(1);
 /// How long the last replies may take to be sent.
@@ -50,7 +53,7 @@ pub(crate) async fn upgrade(State(gateway): State<Arc<Gateway>>, upgrade: WebSoc
         .max_message_size(bounds::BODY)
         .max_frame_size(bounds::BODY)
         .read_buffer_size(BUFFER)
-        .write_buffer_size(BUFFER)
+        .write_buffer_size(TOGETHER)
         .on_upgrade(move |socket| Connection::serve(gateway, socket))
 }
 

@@ -3,10 +3,11 @@
 #![expect(dead_code, reason = "of most only the schema is used; tests hold every reply against it")]
 
 use super::Fault;
+use crate::docs::told;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
-use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
+use utoipa::openapi::{RefOr, Response};
 use utoipa::{IntoResponses, ToSchema};
 
 /// What every path may answer when something is wrong.
@@ -15,20 +16,14 @@ pub(crate) struct Usual;
 
 impl IntoResponses for Usual {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let told = |(status, description): (&str, &str)| {
-            let body = Content::new(Some(Ref::from_schema_name(Fault::name())));
-            let response = ResponseBuilder::new().description(description).content("application/json", body).build();
-            (status.to_owned(), RefOr::T(response))
-        };
-        let all = [
+        told::<Fault>(&[
             ("400", "The request is wrong; the message says what to change"),
             ("401", "No token, or one that nobody knows"),
             ("403", "From a page of another site"),
             ("404", "No such run or workspace"),
             ("500", "An internal error"),
             ("503", "The server is stopping, or its store fails; ask again later"),
-        ];
-        all.into_iter().map(told).collect()
+        ])
     }
 }
 
