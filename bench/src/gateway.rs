@@ -22,7 +22,9 @@ use trellis_gateway::{Access, Founder, Gateway, Server};
 use trellis_models::{ModelReply, ModelRequest, OnText, Provider, ProviderError, Rehearsal};
 use trellis_orchestrator::ports::{BoxFuture, ConfigError};
 
-const SESSIONS: usize = 3000;
+const SESSIONS: usize = 6000;
+/// How often the two ways take turns.
+const ROUNDS: usize = 6;
 const AT_ONCE: usize = 64;
 const STREAMS: usize = 1000;
 const IDLE: usize = 10_000;
@@ -61,10 +63,10 @@ pub(crate) async fn sockets() -> Result<()> {
     let (address, _close) = open(&engine).await?;
     // Turn by turn, so that neither profits from what the other has warmed up or filled.
     let (mut without, mut with, mut wall) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
-    for round in 0..2 {
-        without += inside(SESSIONS / 2, round * SESSIONS).await?;
+    for round in 0..ROUNDS {
+        without += inside(SESSIONS / ROUNDS, round * SESSIONS).await?;
         let (before, started) = (cpu(), Instant::now());
-        client(&["ask", &address, &(SESSIONS / 2).to_string(), &AT_ONCE.to_string()]).await?;
+        client(&["ask", &address, &(SESSIONS / ROUNDS).to_string(), &AT_ONCE.to_string()]).await?;
         with += cpu().saturating_sub(before);
         wall += started.elapsed();
     }
