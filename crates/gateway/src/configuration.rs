@@ -97,6 +97,7 @@ pub(crate) async fn all(
     request_body(content = NewItems, content_type = "application/json"),
     responses(
         (status = 200, description = "Written", body = Changed),
+        (status = 413, description = "The body is too large", body = Fault),
         (status = 422, description = "An item is invalid; nothing was written", body = Fault),
         Usual,
     ),

@@ -3,16 +3,19 @@
 use crate::rest::Denied;
 use crate::runs::{self, Fault};
 use crate::{Gateway, bounds, configuration, docs, documents, health, rest, socket, sparql};
-use axum::Router;
+use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
+use axum::{Extension, Router};
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use tower_http::catch_panic::CatchPanicLayer;
 
 /// All routes.
@@ -31,6 +34,7 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         .route("/", get(async || Redirect::temporary("/api/docs")))
         .merge(docs::routes())
         .layer(DefaultBodyLimit::max(bounds::BODY))
+        .layer(middleware::from_fn_with_state(Arc::clone(&gateway), known_callers))
         .layer(middleware::from_fn_with_state(Arc::clone(&gateway), same_site))
         .layer(CatchPanicLayer::new())
         .with_state(gateway)
@@ -46,6 +50,12 @@ async fn same_site(State(gateway): State<Arc<Gateway>>, request: Request, next: 
         return Fault::forbidden().into_response();
     }
     Denied::new(StatusCode::FORBIDDEN, "access denied").into_response()
+}
+
+/// What somebody unknown sends is not read. The answer is that of the path, in its own words.
+async fn known_callers(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Response {
+    let is_known = rest::identify(&gateway, request.headers()).is_ok();
+    next.run(if is_known { request } else { request.map(|_| Body::empty()) }).await
 }
 
 fn is_foreign(gateway: &Gateway, headers: &HeaderMap) -> bool {
@@ -64,6 +74,10 @@ fn is_loopback(host: &str) -> bool {
     let address: Option<std::net::IpAddr> = name.parse().ok();
     name.is_empty() || name.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback())
 }
+
+/// Held by each socket as long as it is open.
+#[derive(Debug, Clone)]
+pub(crate) struct Open(#[expect(dead_code, reason = "it only has to be there")] mpsc::Sender<Infallible>);
 
 /// A listening socket. It is bound before anything else is opened, so that the address is known.
 #[derive(Debug)]
@@ -98,6 +112,11 @@ impl Server {
                 tracing::debug!(%error, "a connection gathers what it sends");
             }
         });
-        axum::serve(listener, router(gateway)).with_graceful_shutdown(async move { until.closed().await }).await
+        let (open, mut all_closed) = mpsc::channel(1);
+        let router = router(gateway).layer(Extension(Open(open)));
+        axum::serve(listener, router).with_graceful_shutdown(async move { until.closed().await }).await?;
+        // Sockets are connections no more as far as HTTP knows. Each holds on to the channel until it has closed.
+        all_closed.recv().await;
+        Ok(())
     }
 }

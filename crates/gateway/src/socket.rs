@@ -10,7 +10,9 @@ use crate::call::Call;
 use crate::docs::Refused;
 use crate::error::{Fault, Refusal};
 use crate::outbox::Outbox;
+use crate::server::Open;
 use crate::services::Service;
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
@@ -30,6 +32,8 @@ const BUFFER: usize = 4 * 1024;
 /// What is ready goes out in pieces of this size: each costs a call to the system. Only a connection that sends much
 /// holds so much.
 const TOGETHER: usize = 32 * 1024;
+/// Who has not said who it is yet is not listened to for longer.
+const LONGEST_INTRODUCTION: usize = 64 * 1024;
 /// A peer that said nothing for this long is asked whether it is still there, and given as long to answer.
 const QUIET: Duration = Duration::from_mins(1);
 /// How long the last replies may take to be sent.
@@ -48,13 +52,20 @@ const PARTING: Duration = Duration::from_secs(5);
         (status = 426, description = "The connection cannot be upgraded", body = String, content_type = "text/plain"),
     ),
 )]
-pub(crate) async fn upgrade(State(gateway): State<Arc<Gateway>>, upgrade: WebSocketUpgrade) -> Response {
+pub(crate) async fn upgrade(
+    State(gateway): State<Arc<Gateway>>,
+    open: Option<Extension<Open>>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
     upgrade
         .max_message_size(bounds::BODY)
         .max_frame_size(bounds::BODY)
         .read_buffer_size(BUFFER)
         .write_buffer_size(TOGETHER)
-        .on_upgrade(move |socket| Connection::serve(gateway, socket))
+        .on_upgrade(async move |socket| {
+            Connection::serve(gateway, socket).await;
+            drop(open);
+        })
 }
 
 /// One connection.
@@ -76,7 +87,8 @@ impl Connection {
         let mut connection = Self { gateway, identity: None, replies, tasks: JoinSet::new() };
         tokio::select! {
             () = connection.read(stream, pings) => {}
-            () = closing.closed() => connection.finish().await,
+            // Tasks that wait for a peer which does not read are not waited for.
+            () = closing.closed() => drop(tokio::time::timeout(PARTING, connection.finish()).await),
         }
         // Dropping the connection ends its tasks and, with the last sender, the writer; a peer that does not read
         // is not waited for.
@@ -118,6 +130,10 @@ impl Connection {
                 }
             };
             asked = false;
+            if self.identity.is_none() && text.len() > LONGEST_INTRODUCTION {
+                self.refuse(None, &Refusal::new("auth-required", "auth failure")).await.ok();
+                return;
+            }
             if self.frame(&text).await.is_err() {
                 return;
             }

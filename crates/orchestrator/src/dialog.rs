@@ -125,6 +125,9 @@ impl Dialog {
         let Header { session, name, attempt, .. } = header;
         let thought = replied.thought.as_ref().map_or("", Document::text);
         let (id, sent) = self.take(&thought_id(session, name, *attempt));
+        // What an attempt that broke off left unsent is nobody's thought.
+        let place = thought_id(session, name, 1);
+        self.open.retain(|id, _| id.split('#').next() != Some(&place));
         let ended = |rest| AgentResponse { end_of_message: true, ..rest };
         let mut out: Vec<_> = rest(session, message_type::THOUGHT, &id, thought, sent).map(ended).into_iter().collect();
         let id = answer_id(session, name, *attempt);

@@ -311,9 +311,7 @@ impl Orchestrator {
 
     /// Tells listeners and wakes the turns that were opened.
     pub(crate) async fn after_commit(&self, workspace: &Workspace, run: &RunId, committed: &Committed) {
-        for turn in &committed.opened {
-            self.ports.queue.publish(turn.clone()).await;
-        }
+        // Listeners first: what the next turn writes must not reach them before these records.
         if !committed.records.is_empty() {
             let root_end = |record: &Arc<Record>| record.header.session == *run && record.header.name == Name::end();
             let ended = committed.records.iter().any(root_end);
@@ -321,6 +319,9 @@ impl Orchestrator {
                 committed.records.iter().flat_map(|record| crate::perform::messages_of(record)).collect();
             self.ports.hub.close_messages(workspace, run, &messages);
             self.ports.hub.committed(workspace, run, &committed.records, ended);
+        }
+        for turn in &committed.opened {
+            self.ports.queue.publish(turn.clone()).await;
         }
     }
 }

@@ -230,6 +230,10 @@ impl Subscription {
                     continue;
                 }
             }
+            // Records that came meanwhile go before the text that was written after them.
+            if self.news.borrow().seq > news.seq {
+                continue;
+            }
             if let Some(item) = self.next_text() {
                 return Ok(item);
             }

@@ -112,13 +112,30 @@ pub(crate) struct Reader<'a> {
 
 type Value = Option<fjall::UserValue>;
 
+/// The engine's own limit: it would not return from looking for a longer one.
+const LONGEST_KEY: usize = u16::MAX as usize;
+
 impl Reader<'_> {
+    fn get(&self, table: &Keyspace, key: &[u8]) -> Result<Value, JournalError> {
+        if key.len() > LONGEST_KEY {
+            return Ok(None);
+        }
+        self.snapshot.get(table, key).map_err(read_failed)
+    }
+
+    fn prefix(&self, table: &Keyspace, prefix: &[u8]) -> fjall::Iter {
+        if prefix.len() > LONGEST_KEY {
+            return self.snapshot.range(table, ..Vec::new());
+        }
+        self.snapshot.prefix(table, prefix)
+    }
+
     pub(crate) fn index(&self, key: &[u8]) -> Result<Value, JournalError> {
-        self.snapshot.get(&self.tables.index, key).map_err(read_failed)
+        self.get(&self.tables.index, key)
     }
 
     pub(crate) fn index_prefix(&self, prefix: &[u8]) -> fjall::Iter {
-        self.snapshot.prefix(&self.tables.index, prefix)
+        self.prefix(&self.tables.index, prefix)
     }
 
     pub(crate) fn index_range(&self, range: impl RangeBounds<Vec<u8>>) -> fjall::Iter {
@@ -126,27 +143,27 @@ impl Reader<'_> {
     }
 
     pub(crate) fn config(&self, key: &[u8]) -> Result<Value, JournalError> {
-        self.snapshot.get(&self.tables.config, key).map_err(read_failed)
+        self.get(&self.tables.config, key)
     }
 
     pub(crate) fn config_prefix(&self, prefix: &[u8]) -> fjall::Iter {
-        self.snapshot.prefix(&self.tables.config, prefix)
+        self.prefix(&self.tables.config, prefix)
     }
 
     pub(crate) fn library(&self, key: &[u8]) -> Result<Value, JournalError> {
-        self.snapshot.get(&self.tables.library, key).map_err(read_failed)
+        self.get(&self.tables.library, key)
     }
 
     pub(crate) fn library_prefix(&self, prefix: &[u8]) -> fjall::Iter {
-        self.snapshot.prefix(&self.tables.library, prefix)
+        self.prefix(&self.tables.library, prefix)
     }
 
     pub(crate) fn content(&self, key: &[u8]) -> Result<Value, JournalError> {
-        self.snapshot.get(&self.tables.content, key).map_err(read_failed)
+        self.get(&self.tables.content, key)
     }
 
     pub(crate) fn content_prefix(&self, prefix: &[u8]) -> fjall::Iter {
-        self.snapshot.prefix(&self.tables.content, prefix)
+        self.prefix(&self.tables.content, prefix)
     }
 
     pub(crate) fn record(&self, key: &[u8]) -> Result<Value, JournalError> {

@@ -101,6 +101,9 @@ async fn check_cursor(journal: &dyn Journal, workspace: &Workspace, cursor: Opti
     if known { Ok(()) } else { Err(unknown()) }
 }
 
+/// How many runs whose ids begin alike are looked at.
+const LOOKED_AT: usize = 10_000;
+
 async fn beginning(
     journal: &dyn Journal,
     workspace: &Workspace,
@@ -109,8 +112,12 @@ async fn beginning(
     limit: usize,
 ) -> Result<RunPage, Fault> {
     let mut runs: Vec<RunSummary> = Vec::new();
-    for run in journal.with_prefix(workspace, prefix, limit).await? {
+    // Ids know nothing of filters, so many of them are looked at until enough fit.
+    for run in journal.with_prefix(workspace, prefix, LOOKED_AT).await? {
         runs.extend(journal.run(workspace, &run).await?.filter(|run| filter.matches(run)));
+        if runs.len() == limit {
+            break;
+        }
     }
     Ok(RunPage { runs, next: None })
 }

@@ -70,6 +70,7 @@ impl Asked {
             }
         };
         self.send(&text, outbox).await?;
+        check(&reply)?;
         let mut last = self.piece("", true);
         put_usage(&mut last, &reply);
         Ok(outbox.last(&last).await?)
@@ -122,17 +123,27 @@ impl Asked {
     }
 
     fn whole(self, reply: &PromptReply) -> Result<Value, Refusal> {
+        check(reply)?;
         let mut whole = match (self, &reply.content) {
-            (_, ReplyContent::Wrong { reason }) => {
-                let message = format!("the reply is not what the prompt asks for: {reason}");
-                return Err(Refusal::new(MODEL_ERROR, message));
-            }
             (Self::Prompt, ReplyContent::Object(object)) => object_reply(object.to_string()),
             (Self::Prompt, ReplyContent::List(list)) => object_reply(json!(list).to_string()),
-            (Self::Completion, _) | (Self::Prompt, ReplyContent::Text) => self.piece(&reply.raw, true),
+            (Self::Completion, _) | (Self::Prompt, ReplyContent::Text | ReplyContent::Wrong { .. }) => {
+                self.piece(&reply.raw, true)
+            }
         };
         put_usage(&mut whole, reply);
         Ok(whole)
+    }
+}
+
+/// A reply that is not what was asked for is an error, also if it was read while it was written.
+fn check(reply: &PromptReply) -> Result<(), Refusal> {
+    match &reply.content {
+        ReplyContent::Text | ReplyContent::Object(_) | ReplyContent::List(_) => Ok(()),
+        ReplyContent::Wrong { reason } => {
+            let message = format!("the reply is not what the prompt asks for: {reason}");
+            Err(Refusal::new(MODEL_ERROR, message))
+        }
     }
 }
 

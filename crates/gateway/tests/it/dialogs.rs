@@ -165,3 +165,21 @@ async fn a_question_as_long_as_allowed_is_answered_in_frames_that_clients_can_re
     );
     assert!(explained.clone().any(|reply| reply["response"].get("explain_triples").is_none()));
 }
+
+/// The server has a runtime of its own, which goes as soon as it has served: like the process that it is.
+#[test]
+fn a_server_that_has_stopped_has_said_everything() {
+    let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (server, client) = (runtime(), runtime());
+    let house = server.block_on(House::open());
+    let mut socket = client.block_on(async {
+        let mut socket = house.socket().await;
+        socket.ask("1", &json!({"silent": true}), true).await;
+        while socket.next().await["response"]["message_type"] != "explain" {}
+        socket
+    });
+    server.block_on(house.shut());
+    server.shutdown_background();
+    let last = client.block_on(async { socket.replies().await.pop().unwrap() });
+    assert!(last["error"]["message"].as_str().unwrap().contains("the server is stopping"), "{last:#}");
+}

@@ -1,6 +1,6 @@
 //! Documents as the stock SDK and commands add, list, read and remove them.
 
-use crate::house::House;
+use crate::house::{House, Setup};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -239,7 +239,8 @@ async fn processings_are_kept_and_listed() {
 #[tokio::test]
 async fn the_bytes_of_a_document_are_streamed_with_their_kind_to_whoever_may_read_them() {
     let alice = Identity { user: "alice".to_owned(), workspace: trellis_domain::Workspace::default() };
-    let house = House::with(Access::Tokens(vec![(Token::new("s3cret"), alice)])).await;
+    let access = Access::Tokens(vec![(Token::new("s3cret"), alice)]);
+    let house = House::with(Setup { access, ..Setup::default() }).await;
     let token = "Authorization: Bearer s3cret\r\n";
     let content: Vec<u8> = (0..300_000_u32).map(|n| u8::try_from(n % 251).unwrap()).collect();
     let mut about = metadata("d ä/1");

@@ -1,13 +1,15 @@
 //! Who is let in, and where.
 
-use crate::house::{House, Socket};
-use serde_json::json;
+use crate::house::{House, Setup, Socket};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use trellis_domain::Workspace;
 use trellis_gateway::{Access, Identity, Token};
 
 async fn guarded() -> House {
     let alice = Identity { user: "alice".to_owned(), workspace: Workspace::default() };
-    House::with(Access::Tokens(vec![(Token::new("tg_secret"), alice)])).await
+    let access = Access::Tokens(vec![(Token::new("tg_secret"), alice)]);
+    House::with(Setup { access, ..Setup::default() }).await
 }
 
 #[tokio::test]
@@ -72,4 +74,23 @@ async fn the_words_of_the_graph_and_the_figures_can_be_had() {
     assert_eq!((status, figures.as_str().map(|text| text.ends_with("trellis_open_runs 0\n"))), (200, Some(true)));
     assert_eq!(guarded().await.http("GET", "/api/metrics", "", b"").await.0, 401);
     assert_eq!(house.http("GET", "/", "", b"").await.0, 307, "a person is led to the documentation");
+}
+
+#[tokio::test]
+async fn what_somebody_unknown_sends_is_not_read() {
+    let house = guarded().await;
+    // The body that is announced never comes, and nobody waits for it.
+    for path in ["/api/v1/config", "/api/v1/flow/default/service/agent", "/api/v1/runs", "/api/v1/configuration"] {
+        let mut stream = tokio::net::TcpStream::connect(&house.address).await.unwrap();
+        let (host, length) = (&house.address, 30_000_000);
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).await.unwrap();
+        assert_eq!(status, *b"HTTP/1.1 401", "{path}");
+    }
+    let mut socket = Socket::connect(&house.address, &[]).await.unwrap();
+    socket.send_text(&format!("[{}0]", "0,".repeat(100_000))).await;
+    assert_eq!(socket.next().await["error"]["type"], "auth-required");
+    assert_eq!(socket.next().await, Value::Null, "then the connection ends");
 }

@@ -1,6 +1,6 @@
 //! Triples and SPARQL, as the stock clients ask for them.
 
-use crate::house::{House, Socket};
+use crate::house::{House, Setup, Socket};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -162,7 +162,7 @@ impl Graph for Oracle {
 
 async fn house_with(answers: Vec<Result<Answer, GraphError>>) -> (House, Arc<Oracle>) {
     let oracle = Arc::new(Oracle { answers: Mutex::new(answers), ..Oracle::default() });
-    (House::with_graph(Arc::clone(&oracle) as _).await, oracle)
+    (House::with(Setup { graph: Some(Arc::clone(&oracle) as _), ..Setup::default() }).await, oracle)
 }
 
 fn rows(count: usize, truncated: bool) -> Answer {

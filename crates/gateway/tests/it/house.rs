@@ -4,73 +4,111 @@ use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::Workspace;
-use trellis_gateway::{Access, Founder, Gateway, Server};
-use trellis_orchestrator::contract::runs::Bench;
+use trellis_gateway::{Access, Founder, Gateway, Server, router};
+use trellis_orchestrator::contract::play;
+use trellis_orchestrator::contract::runs::{Bench, Store};
+use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
+use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::memory::{MemoryConfig, MemoryGraph, MemoryJournal, MemoryLibrary};
-use trellis_orchestrator::ports::{BoxFuture, ConfigError, Graph, RealWorld};
+use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Prompter, RealWorld};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
+
+/// How a server is set up; the usual one lets everybody in, and its model plays what the question says.
+pub(crate) struct Setup {
+    pub(crate) store: Store,
+    pub(crate) model: Arc<dyn Prompter>,
+    pub(crate) options: Options,
+    pub(crate) access: Access,
+    /// Says what a test wants it to say instead of what the store holds.
+    pub(crate) graph: Option<Arc<dyn Graph>>,
+    /// Without workers, questions wait.
+    pub(crate) at_work: bool,
+    /// Goes on taking connections while it is about to stop.
+    pub(crate) lingers: bool,
+}
+
+pub(crate) fn memory() -> Store {
+    (Arc::new(MemoryJournal::default()), Arc::new(MemoryConfig::new(Arc::new(RealWorld))))
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let mut model = ScriptedPrompter::new(play::reply);
+        model.piece = 3;
+        let (options, access) = (Options::default(), Access::Open);
+        Self { store: memory(), model: Arc::new(model), options, access, graph: None, at_work: true, lingers: false }
+    }
+}
 
 pub(crate) struct House {
     pub(crate) bench: Bench,
     pub(crate) address: String,
     pub(crate) close: watch::Sender<bool>,
-    _stop: watch::Sender<Option<Stop>>,
+    stop: watch::Sender<Option<Stop>>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 /// Nothing is put into a new workspace but the fact that it exists.
 #[derive(Debug)]
-struct Bare(Arc<MemoryConfig>);
+struct Bare(Arc<dyn Config>);
 
 impl Founder for Bare {
     fn found<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(), ConfigError>> {
-        use trellis_orchestrator::ports::Config;
         Box::pin(async move { self.0.put(workspace, Vec::new()).await.map(drop) })
     }
 }
 
 impl House {
-    /// A server that lets everybody in, and whose model plays what the question says.
     pub(crate) async fn open() -> Self {
-        Self::with(Access::Open).await
+        Self::with(Setup::default()).await
     }
 
-    pub(crate) async fn with(access: Access) -> Self {
-        Self::built(access, None).await
-    }
-
-    /// A server whose graph says what a test wants it to say.
-    pub(crate) async fn with_graph(graph: Arc<dyn Graph>) -> Self {
-        Self::built(Access::Open, Some(graph)).await
-    }
-
-    async fn built(access: Access, graph: Option<Arc<dyn Graph>>) -> Self {
-        let world = Arc::new(RealWorld);
-        let config = Arc::new(MemoryConfig::new(Arc::clone(&world) as _));
-        let journal = Arc::new(MemoryJournal::default());
-        let bench = Bench::play((Arc::clone(&journal) as _, Arc::clone(&config) as _)).await;
-        let server = Server::bind("127.0.0.1:0").await.unwrap();
-        let address = server.address().to_string();
+    pub(crate) async fn with(setup: Setup) -> Self {
+        let (journal, config) = setup.store.clone();
+        let bench = Bench::play(setup.store).await;
+        let ports = Ports { prompter: setup.model, ..bench.orchestrator.ports.clone() };
+        let bench = Bench { orchestrator: Arc::new(Orchestrator::new(ports, setup.options)), ..bench };
         let (close, closing) = watch::channel(false);
-        let gateway = Gateway {
+        let gateway = Arc::new(Gateway {
             orchestrator: Arc::clone(&bench.orchestrator),
-            graph: graph.unwrap_or_else(|| Arc::new(MemoryGraph::new(Arc::clone(&journal) as _))),
-            library: Arc::new(MemoryLibrary::new(journal, world)),
-            access,
+            graph: setup.graph.unwrap_or_else(|| Arc::new(MemoryGraph::new(Arc::clone(&journal)))),
+            library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),
+            access: setup.access,
             founder: Arc::new(Bare(config)),
             loopback_only: true,
             closing,
+        });
+        let (address, served) = if setup.lingers {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            (address, tokio::spawn(async move { axum::serve(listener, router(gateway)).await.unwrap() }))
+        } else {
+            let server = Server::bind("127.0.0.1:0").await.unwrap();
+            (server.address(), tokio::spawn(async move { server.serve(gateway).await.unwrap() }))
         };
-        tokio::spawn(server.serve(Arc::new(gateway)));
+        let mut tasks = vec![served];
         let (stop, stopped) = watch::channel(None);
-        let workers = Workers::new(Arc::clone(&bench.orchestrator), WorkerOptions::default());
-        tokio::spawn(async move { workers.run(stopped).await });
-        Self { bench, address, close, _stop: stop }
+        if setup.at_work {
+            let workers = Workers::new(Arc::clone(&bench.orchestrator), WorkerOptions::default());
+            tasks.push(tokio::spawn(async move { workers.run(stopped).await }));
+        }
+        Self { bench, address: address.to_string(), close, stop, tasks }
+    }
+
+    /// Stops as a server does, and waits for it. Work in hand is let go.
+    pub(crate) async fn shut(self) {
+        self.close.send_replace(true);
+        self.stop.send_replace(Some(Stop::Abandon));
+        for task in self.tasks {
+            task.await.unwrap();
+        }
     }
 
     /// A socket whose owner has said who it is.
@@ -96,6 +134,13 @@ impl House {
 
     /// The reply as it comes over the wire.
     pub(crate) async fn raw(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+        let mut reply = Vec::new();
+        drop(self.request(method, path, headers, body).await.read_to_end(&mut reply).await);
+        reply
+    }
+
+    /// A connection whose request is sent and whose reply is to be read.
+    pub(crate) async fn request(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).await.unwrap();
         let (host, length) = (&self.address, body.len());
         let host = if headers.to_lowercase().contains("host:") { String::new() } else { format!("Host: {host}\r\n") };
@@ -104,9 +149,7 @@ impl House {
         stream.write_all(head.as_bytes()).await.unwrap();
         // The server may answer before it has read everything.
         drop(stream.write_all(body).await);
-        let mut reply = Vec::new();
-        drop(stream.read_to_end(&mut reply).await);
-        reply
+        stream
     }
 }
 

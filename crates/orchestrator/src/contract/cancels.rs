@@ -101,7 +101,7 @@ async fn a_run_at_work_can_be_cancelled_after_any_record<F: Future<Output = Stor
         let run = bench.request(1, question(scene, pattern), SomeLimits::default()).await;
         let ports = &bench.orchestrator.ports;
         let mut subscription = ports.hub.subscribe(&Workspace::default(), &run, 0);
-        let serving = Serving::start(&bench);
+        let mut serving = None;
         let (mut seen, mut became) = (0, None);
         loop {
             let Item::Record(record) = subscription.next(&*ports.journal).await.expect("the store works") else {
@@ -114,8 +114,12 @@ async fn a_run_at_work_can_be_cancelled_after_any_record<F: Future<Output = Stor
             if seen == records {
                 became = Some(cancel(&bench, &run).await);
             }
+            // Work begins after the first record, so that a cancellation then is never too late.
+            serving.get_or_insert_with(|| Serving::start(&bench));
         }
-        serving.drain().await;
+        if let Some(serving) = serving {
+            serving.drain().await;
+        }
         match became {
             Some(Cancelling::Cancelled) => {
                 cancelled += 1;

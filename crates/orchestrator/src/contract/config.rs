@@ -49,6 +49,9 @@ async fn invalid_items_are_refused_and_nothing_is_written(config: &dyn Config) {
         assert!(config.put(&ws, bad).await.is_err(), "names are single, and parts of keys");
     }
     assert!(config.all(&ws).await.expect("the store works").1.is_empty(), "nothing of it was written");
+    assert_eq!(config.get(&ws, "tool", &long).await.expect("the store works"), None, "nor can it be there");
+    assert_eq!(config.delete(&ws, "tool", &long).await.expect("the store works"), None);
+    assert!(config.history(&ws, "tool", &long).await.expect("the store works").is_empty());
 }
 
 async fn a_session_stays_with_the_configuration_it_started_with(config: &dyn Config) {

@@ -437,6 +437,46 @@ impl Prompter for Slowly {
     }
 }
 
+/// A model whose first reply breaks off in the middle of a thought, and comes whole at the second attempt.
+#[derive(Debug)]
+struct Stumbling(ScriptedPrompter);
+
+impl Prompter for Stumbling {
+    fn ask<'a>(
+        &'a self,
+        call: PromptCall,
+        sink: &'a mut dyn ReplySink,
+    ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
+        Box::pin(async move {
+            if call.labels.as_ref().is_some_and(|labels| labels.step == Name::iteration(1)) {
+                for piece in ["Thought: a first thought that", " is torn in the mid"] {
+                    let _ = sink.text(piece);
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                sink.restart();
+            }
+            self.0.ask(call, sink).await
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rest_of_a_thought_that_broke_off_is_never_told() {
+    let first = Bench::play(memory()).await;
+    let mut model = ScriptedPrompter::new(play::reply);
+    model.piece = 5;
+    let ports = Ports { prompter: Arc::new(Stumbling(model)), ..first.orchestrator.ports.clone() };
+    let orchestrator = Arc::new(Orchestrator::new(ports, first.orchestrator.options.clone()));
+    let bench = Bench { orchestrator, ..first };
+    let scene = question(&json!({"tools": 2, "answer": "whole"}), "react");
+    let (_, messages) = asked(&bench, scene, SomeLimits::default()).await;
+    let thoughts: Vec<_> = messages.iter().filter(|message| message.message_type == message_type::THOUGHT).collect();
+    let acted = messages.iter().position(|message| message.message_type == message_type::OBSERVATION).unwrap();
+    let late = messages[acted..].iter().find(|message| message.content.contains("torn"));
+    assert_eq!(late, None, "{thoughts:#?}");
+    assert!(thoughts.iter().filter(|thought| thought.content.contains("mid")).all(|thought| !thought.end_of_message));
+}
+
 /// The pieces of a reply.
 #[derive(Debug, Default)]
 struct Written(Vec<String>);

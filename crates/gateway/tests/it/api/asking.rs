@@ -1,7 +1,8 @@
 //! `POST /api/v1/runs`.
 
-use super::server::{Api, Setup};
+use super::server::Api;
 use super::{agent, ask};
+use crate::house::Setup;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use trellis_domain::Workspace;

@@ -1,7 +1,8 @@
 //! `POST /api/v1/runs/{id}/cancel`.
 
-use super::server::{Api, Setup};
+use super::server::Api;
 use super::{agent, ask};
+use crate::house::Setup;
 use serde_json::json;
 use trellis_orchestrator::contract::teams::Played;
 
@@ -21,7 +22,7 @@ async fn a_run_whose_models_hang_is_cancelled_and_its_followers_hear_of_it() {
     assert_eq!((last.event.as_str(), &last.data["state"]), ("run.failed", &json!("cancelled")));
     let again = api.post(&format!("/api/v1/runs/{run}/cancel"), "", &json!({})).await;
     assert_eq!((again.status, &again.json()["error"]["state"]), (409, &json!("cancelled")));
-    Played::of(&api.bench, run).await.keeps_the_promises();
+    Played::of(&api.house.bench, run).await.keeps_the_promises();
 }
 
 #[tokio::test]

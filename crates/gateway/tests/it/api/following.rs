@@ -1,7 +1,8 @@
 //! `GET /api/v1/runs/{id}/events`: nothing is lost, nothing durable comes twice.
 
-use super::server::{Api, Setup, Told, durable, memory};
+use super::server::{Api, Told, durable};
 use super::{agent, ask, team};
+use crate::house::{Setup, memory};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ async fn from_any_event_on_the_rest_is_the_same() {
         let run = api.finish(&body).await;
         let path = format!("/api/v1/runs/{run}/events");
         let whole = api.events(&path, "").await.rest().await;
-        let expected: Vec<_> = api.bench.records(&run).await.into_iter().map(|record| told(&run, record)).collect();
+        let expected: Vec<_> =
+            api.house.bench.records(&run).await.into_iter().map(|record| told(&run, record)).collect();
         assert_eq!(whole, expected, "a finished run is told in durable events alone");
         let last = whole.len() as u64;
         for seq in 0..last {
@@ -70,7 +72,7 @@ async fn records_can_be_followed_as_they_are_stored() {
     let told = api.events(&format!("/api/v1/runs/{run}/events?format=records"), "").await.rest().await;
     assert!(told.iter().all(|told| told.event == "record"));
     let read: Vec<Arc<Record>> = told.iter().map(|told| serde_json::from_value(told.data.clone()).unwrap()).collect();
-    assert_eq!(read, api.bench.records(&run).await);
+    assert_eq!(read, api.house.bench.records(&run).await);
 }
 
 /// A model that stops in the middle of each reply until it is let go on.
@@ -199,7 +201,7 @@ async fn wherever_a_live_stream_is_cut_what_was_heard_and_the_rest_make_the_whol
         }
         drop(events);
         client.connected();
-        let whole = api.bench.records(&run).await;
+        let whole = api.house.bench.records(&run).await;
         let ended = whole.iter().any(|record| record.header.session == run && record.body.as_ended().is_some());
         if ended && client.seen == whole.len() as u64 {
             assert!(cut > 20, "the run is long enough to be cut: {cut}");
@@ -208,7 +210,7 @@ async fn wherever_a_live_stream_is_cut_what_was_heard_and_the_rest_make_the_whol
         for told in api.events(&path, &resume(client.seen)).await.rest().await {
             client.hear(&told);
         }
-        let whole = api.bench.records(&run).await;
+        let whole = api.house.bench.records(&run).await;
         let whole: Vec<_> = whole.iter().map(|record| event(&run, &Item::Record(Arc::clone(record)))).collect();
         assert_eq!(client.durable, whole, "cut after {cut}");
     }
@@ -227,7 +229,7 @@ async fn a_stream_ends_when_the_server_stops_and_goes_on_with_the_next_one() {
     while client.seen < 4 || client.preview().is_empty() {
         client.hear(&events.next().await.unwrap());
     }
-    let shutting = tokio::spawn(first.shut());
+    let shutting = tokio::spawn(first.house.shut());
     while let Some(told) = events.next().await {
         client.hear(&told);
     }
@@ -237,7 +239,7 @@ async fn a_stream_ends_when_the_server_stops_and_goes_on_with_the_next_one() {
     for told in second.events(&path, &resume(client.seen)).await.rest().await {
         client.hear(&told);
     }
-    let whole = second.bench.records(&run).await;
+    let whole = second.house.bench.records(&run).await;
     let whole: Vec<_> = whole.iter().map(|record| event(&run, &Item::Record(Arc::clone(record)))).collect();
     assert_eq!(client.durable, whole);
     assert_eq!(client.durable.last().unwrap()["answer"], "so");

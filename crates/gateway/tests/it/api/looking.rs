@@ -1,7 +1,8 @@
 //! Lists, single runs, records, traces and graphs.
 
-use super::server::{Api, Setup};
+use super::server::Api;
 use super::{agent, ask, team};
+use crate::house::Setup;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use trellis_domain::Workspace;
@@ -69,7 +70,7 @@ async fn a_run_tells_its_answer_and_an_open_one_that_it_has_none() {
     assert_eq!((&whole["state"], &whole["reason"]), (&json!("answered-partial"), &json!("subagents-partial")));
     assert_eq!((&whole["missing"], &whole["error"]), (&json!([2]), &Value::Null));
     assert!(whole["answer"].as_str().unwrap().contains("[finding 1] b"));
-    let records = api.bench.records(&run).await;
+    let records = api.house.bench.records(&run).await;
     assert_eq!(whole["seq"], json!(records.len()));
     let waiting = Api::with(Setup { at_work: false, ..Setup::default() }).await;
     let long = "why ".repeat(100);
@@ -86,7 +87,7 @@ async fn only_whole_ids_of_runs_of_the_workspace_are_found() {
     let api = Api::open().await;
     let item = StoredItem { kind: "note".into(), key: "k".into(), value: "{}".into() };
     let other = Workspace::new("other").unwrap();
-    api.bench.orchestrator.ports.config.put(&other, vec![item]).await.unwrap();
+    api.house.bench.orchestrator.ports.config.put(&other, vec![item]).await.unwrap();
     let run = api.finish(&team()).await;
     let child = run.child(1, 0);
     let prefix = &run.as_str()[..8];
@@ -112,7 +113,7 @@ async fn records_come_in_pages_and_are_what_is_stored() {
     let api = Api::open().await;
     // Too large to lie in a record: they lie beside it.
     let run = api.finish(&agent(&"long ".repeat(10_000))).await;
-    let stored = api.bench.records(&run).await;
+    let stored = api.house.bench.records(&run).await;
     for limit in [1, 2, 1000] {
         let (mut after, mut read) = (json!(0), Vec::new());
         while !after.is_null() {
@@ -135,9 +136,9 @@ async fn records_come_in_pages_and_are_what_is_stored() {
 async fn trace_and_graph_say_what_the_records_say() {
     let api = Api::open().await;
     let run = api.finish(&team()).await;
-    let records = api.bench.records(&run).await;
+    let records = api.house.bench.records(&run).await;
     let trace = api.get(&format!("/api/v1/runs/{run}/trace")).await.json();
-    let expected = summary::traced(&api.bench.summary(&run).await, &records, RealWorld.now());
+    let expected = summary::traced(&api.house.bench.summary(&run).await, &records, RealWorld.now());
     assert_eq!(trace, expected);
     assert_eq!(trace["sessions"].as_array().unwrap().len(), 7, "the root, its four agents and two below");
     let quads = project(&records);

@@ -1,63 +1,15 @@
 //! A server for one test, and a client that believes nothing but the API's document.
 
+use crate::house::{House, Setup};
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
-use trellis_domain::{RunId, Workspace};
-use trellis_gateway::{Access, Founder, Gateway, Server, router};
-use trellis_orchestrator::contract::play;
-use trellis_orchestrator::contract::runs::{Bench, Store};
-use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
-use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::memory::{MemoryConfig, MemoryGraph, MemoryJournal, MemoryLibrary};
-use trellis_orchestrator::ports::{BoxFuture, ConfigError, Prompter, RealWorld};
-use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
-
-pub(super) fn memory() -> Store {
-    (Arc::new(MemoryJournal::default()), Arc::new(MemoryConfig::new(Arc::new(RealWorld))))
-}
-
-/// How a server is set up; the usual one plays what the question says.
-pub(super) struct Setup {
-    pub(super) store: Store,
-    pub(super) model: Arc<dyn Prompter>,
-    pub(super) options: Options,
-    pub(super) access: Access,
-    /// Without workers, questions wait.
-    pub(super) at_work: bool,
-    /// Goes on taking connections while it is about to stop.
-    pub(super) lingers: bool,
-}
-
-impl Default for Setup {
-    fn default() -> Self {
-        let mut model = ScriptedPrompter::new(play::reply);
-        model.piece = 3;
-        let (options, access) = (Options::default(), Access::Open);
-        Self { store: memory(), model: Arc::new(model), options, access, at_work: true, lingers: false }
-    }
-}
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::net::TcpStream;
+use trellis_domain::RunId;
 
 pub(super) struct Api {
-    pub(super) bench: Bench,
-    address: String,
-    close: watch::Sender<bool>,
-    stop: watch::Sender<Option<Stop>>,
-    tasks: Vec<JoinHandle<()>>,
+    pub(super) house: House,
     document: Value,
-}
-
-#[derive(Debug)]
-struct Nobody;
-
-impl Founder for Nobody {
-    fn found<'a>(&'a self, _: &'a Workspace) -> BoxFuture<'a, Result<(), ConfigError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
 }
 
 impl Api {
@@ -66,67 +18,18 @@ impl Api {
     }
 
     pub(super) async fn with(setup: Setup) -> Self {
-        let bench = Bench::play(setup.store.clone()).await;
-        let ports = Ports { prompter: setup.model, ..bench.orchestrator.ports.clone() };
-        let bench = Bench { orchestrator: Arc::new(Orchestrator::new(ports, setup.options)), ..bench };
-        let server = Server::bind("127.0.0.1:0").await.unwrap();
-        let address = server.address().to_string();
-        let (close, closing) = watch::channel(false);
-        let gateway = Gateway {
-            orchestrator: Arc::clone(&bench.orchestrator),
-            library: Arc::new(MemoryLibrary::new(Arc::clone(&setup.store.0), Arc::new(RealWorld))),
-            graph: Arc::new(MemoryGraph::new(setup.store.0)),
-            access: setup.access,
-            founder: Arc::new(Nobody),
-            loopback_only: true,
-            closing,
-        };
-        let gateway = Arc::new(gateway);
-        let mut tasks = Vec::new();
-        let address = if setup.lingers {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let address = listener.local_addr().unwrap().to_string();
-            tasks.push(tokio::spawn(async move { axum::serve(listener, router(gateway)).await.unwrap() }));
-            address
-        } else {
-            tasks.push(tokio::spawn(async move { server.serve(gateway).await.unwrap() }));
-            address
-        };
-        let (stop, stopped) = watch::channel(None);
-        if setup.at_work {
-            let workers = Workers::new(Arc::clone(&bench.orchestrator), WorkerOptions::default());
-            tasks.push(tokio::spawn(async move { workers.run(stopped).await }));
-        }
-        let mut api = Self { bench, address, close, stop, tasks, document: Value::Null };
-        let document = api.raw("GET", "/api/openapi.json", "", "").await;
-        api.document = document.json();
+        let mut api = Self { house: House::with(setup).await, document: Value::Null };
+        api.document = api.raw("GET", "/api/openapi.json", "", "").await.json();
         api
     }
 
     /// Says that the server is about to stop. What is served already goes on for a while.
     pub(super) fn say_closing(&self) {
-        self.close.send_replace(true);
-    }
-
-    /// Stops as a server does, and waits for it. Work in hand is let go.
-    pub(super) async fn shut(self) {
-        self.say_closing();
-        self.stop.send_replace(Some(Stop::Abandon));
-        for task in self.tasks {
-            task.await.unwrap();
-        }
+        self.house.close.send_replace(true);
     }
 
     async fn connect(&self, method: &str, path: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
-        let mut stream = TcpStream::connect(&self.address).await.unwrap();
-        let host = if headers.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
-        let length = body.len();
-        let head =
-            format!("{method} {path} HTTP/1.1\r\n{host}Content-Length: {length}\r\nConnection: close\r\n{headers}\r\n");
-        stream.write_all(head.as_bytes()).await.unwrap();
-        // The server may answer before it has read everything.
-        drop(stream.write_all(body.as_bytes()).await);
-        BufReader::new(stream)
+        BufReader::new(self.house.request(method, path, headers, body.as_bytes()).await)
     }
 
     async fn raw(&self, method: &str, path: &str, headers: &str, body: &str) -> Reply {
