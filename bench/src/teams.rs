@@ -209,6 +209,7 @@ async fn fill(journal: &dyn Journal, records: usize) -> Result<()> {
         state: None,
         idempotency_key: None,
         usage: Usage::default(),
+        calls: Vec::new(),
     };
     for chunk in 0..records / IN_A_COMMIT {
         let session = SessionId::new(&format!("other-{chunk}"))?;

@@ -2,7 +2,8 @@
 
 use crate::Hash;
 use crate::decision::words;
-use crate::document::Document;
+use crate::document::{Document, Payload};
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -44,8 +45,45 @@ words!(
 );
 
 /// A call that brought no reply, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedAttempt {
     pub reason: String,
     pub ms: u64,
+    /// The model that did not answer, as `provider/name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What it was asked with; none if nothing was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<PromptUse>>,
+}
+
+/// A call that a tool made to a model. Its variables are the arguments that the tool was called with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCall {
+    pub prompt: PromptUse,
+    /// As the model wrote it; none if it did not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Payload>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_token: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_token: Option<u64>,
+    pub ms: u64,
+    /// Attempts that failed before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailedAttempt>,
+}
+
+impl ModelCall {
+    /// What it took. A call that nobody answered took nothing that is known.
+    pub fn usage(&self) -> Usage {
+        if self.reply.is_none() {
+            return Usage::default();
+        }
+        let Self { model, in_token, out_token, ms, .. } = self;
+        let (in_token, out_token, model) = (*in_token, *out_token, model.clone());
+        Usage { in_token, out_token, model, model_ms: *ms, model_calls: 1, ..Usage::default() }
+    }
 }

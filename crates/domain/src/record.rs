@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 pub use crate::name::{Name, TurnKind};
-pub use crate::prompt_use::{FailedAttempt, PromptUse, ReplyFormat};
+pub use crate::prompt_use::{FailedAttempt, ModelCall, PromptUse, ReplyFormat};
 pub use crate::reading::Reading;
 
 /// The newest record format. Older ones keep loading.
@@ -178,6 +178,9 @@ impl Body {
         fn text(document: &mut Option<Document>) -> Option<&mut Payload> {
             document.as_mut().map(|document| &mut document.text)
         }
+        fn failures(failures: &mut [FailedAttempt]) -> impl Iterator<Item = &mut Payload> {
+            failures.iter_mut().filter_map(|failure| text(&mut failure.asked.as_mut()?.request))
+        }
         fn decisions(decisions: &mut [Decision]) -> impl Iterator<Item = &mut Payload> {
             decisions.iter_mut().flat_map(|d| text(&mut d.rationale).into_iter().chain(text(&mut d.rejected)))
         }
@@ -189,6 +192,7 @@ impl Body {
                 all.push(&mut replied.raw);
                 all.extend(text(&mut replied.thought));
                 all.extend(text(&mut replied.prompt.request));
+                all.extend(failures(&mut replied.failures));
                 match &mut replied.reading {
                     Reading::Answer { answer } | Reading::Step { answer: Some(answer), .. } => all.push(answer),
                     Reading::Step { answer: None, .. }
@@ -203,7 +207,15 @@ impl Body {
                 }
                 all
             }
-            Self::Observed(observed) => text(&mut observed.result).into_iter().collect(),
+            Self::Observed(observed) => {
+                let mut all: Vec<_> = text(&mut observed.result).into_iter().collect();
+                for call in &mut observed.calls {
+                    all.extend(&mut call.reply);
+                    all.extend(text(&mut call.prompt.request));
+                    all.extend(failures(&mut call.failures));
+                }
+                all
+            }
             Self::FannedOut(fan_out) => decisions(&mut fan_out.decisions).collect(),
             Self::Joined(joined) => joined.members.iter_mut().filter_map(|member| text(&mut member.answer)).collect(),
             Self::Ended(ended) => text(&mut ended.answer).into_iter().collect(),
@@ -313,6 +325,9 @@ pub struct Observed {
     /// What the tool spent on models of its own.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,
+    /// What it asked them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ModelCall>,
 }
 
 /// The session ended.

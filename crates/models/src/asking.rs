@@ -1,7 +1,7 @@
 //! What a model is asked, in the form that this model takes.
 
 use crate::models::Wishes;
-use crate::provider::{ModelReply, ModelRequest};
+use crate::provider::{LastSent, ModelRequest};
 use crate::reply;
 use crate::template::Templates;
 use serde_json::{Map, Value};
@@ -37,7 +37,9 @@ impl Asking {
         let expected = reply::expected(&template.reply, schema);
         let (system, user) = render(templates, &settings, &id, &variables)?;
         let template = Some(template.hash);
-        let request = ModelRequest { system, user, prompt: id, variables: Map::new(), expected, tools: None, labels };
+        let (variables_read, sent) = (Map::new(), LastSent::default());
+        let request =
+            ModelRequest { system, user, prompt: id, variables: variables_read, expected, tools: None, labels, sent };
         Ok(Self { request, patience, settings, template, tools, variables: Some(variables) })
     }
 
@@ -46,7 +48,8 @@ impl Asking {
         let Completion { scope: _, settings, system, prompt: user, schema, json, labels } = call;
         let expected = if json || schema.is_some() { Expected::Json { schema } } else { Expected::Text };
         let (prompt, variables) = (Completion::ID.to_owned(), Map::new());
-        let request = ModelRequest { system, user, prompt, variables, expected, tools: None, labels };
+        let sent = LastSent::default();
+        let request = ModelRequest { system, user, prompt, variables, expected, tools: None, labels, sent };
         Self { request, patience: None, settings, template: None, tools: None, variables: None }
     }
 
@@ -93,8 +96,8 @@ impl Asking {
         Ok(())
     }
 
-    /// For the record of the call.
-    pub(crate) fn record(&self, reply: &mut ModelReply) -> PromptUse {
+    /// For the record of the call, once for each time that it was sent.
+    pub(crate) fn record(&self) -> PromptUse {
         let format = if self.request.tools.is_some() { ReplyFormat::NativeTools } else { ReplyFormat::Text };
         let usual = PromptUse {
             id: self.request.prompt.clone(),
@@ -102,7 +105,7 @@ impl Asking {
             format: self.tools.as_ref().map(|_| format),
             ..PromptUse::default()
         };
-        let Some(sent) = reply.sent.take() else {
+        let Some(sent) = self.request.sent.take() else {
             let ModelRequest { system, user, .. } = &self.request;
             return PromptUse { sent: Some(Hash::of_parts([system.as_bytes(), user.as_bytes()])), ..usual };
         };

@@ -18,7 +18,7 @@ use trellis_orchestrator::ports::{
 const ATTEMPTS: usize = 3;
 /// The pause before the first repetition; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// A provider that asks for a longer pause is not asked again: the call would outlast its limit.
+/// A provider that asks for a longer pause is not asked again if another one is there, or the call has no limit.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A model that failed this slowly is not asked again if another one is there: the call has a limit.
@@ -51,8 +51,13 @@ enum GaveUp {
 }
 
 impl Attempts<'_> {
-    fn fail(&mut self, reason: String, ms: u64) {
-        let attempt = FailedAttempt { reason, ms };
+    /// An attempt at a model was in vain.
+    fn fail(&mut self, model: String, reason: String, ms: u64) {
+        let asked = Some(Box::new(self.asking.record()));
+        self.note(FailedAttempt { reason, ms, model: Some(model), asked });
+    }
+
+    fn note(&mut self, attempt: FailedAttempt) {
         self.sink.failed(&attempt);
         self.failures.push(attempt);
     }
@@ -88,10 +93,10 @@ impl TemplatePrompter {
         asking.forget_variables(are_read, may_take_tools);
         let began = self.world.now();
         let mut attempts = Attempts { asking, sink, failures: Vec::new(), began, waited_ms: 0 };
-        let (mut reply, ms) = self.ask_in_order(&candidates, &mut attempts).await?;
+        let (reply, ms) = self.ask_in_order(&candidates, &mut attempts).await?;
         let Attempts { asking, failures, .. } = attempts;
-        let prompt = asking.record(&mut reply);
-        let ModelReply { text: raw, model, in_token, out_token, enforced, cut_short, sent: _, mended } = reply;
+        let prompt = asking.record();
+        let ModelReply { text: raw, model, in_token, out_token, enforced, cut_short, mended } = reply;
         let content = reader.read(&raw);
         // A server may say yes to a schema and overlook it: the reply is the proof.
         let enforced = enforced && !matches!(content, ReplyContent::Wrong { .. });
@@ -116,7 +121,7 @@ impl TemplatePrompter {
             let model = match self.models.ready(candidate) {
                 Ok(model) => model,
                 Err(reason) => {
-                    attempts.fail(reason.clone(), 0);
+                    attempts.note(FailedAttempt { reason: reason.clone(), ..FailedAttempt::default() });
                     reasons.push(reason);
                     continue;
                 }
@@ -145,9 +150,12 @@ impl TemplatePrompter {
             let (error, ms) = match self.ask_once(model, attempts).await {
                 (Some(Ok(reply)), ms) => return Ok((reply, ms)),
                 (Some(Err(error)), ms) => (error, ms),
-                (None, _) => return Err(attempts.out_of_time()),
+                (None, ms) => {
+                    attempts.fail(model.name(), "the time for the call was over".to_owned(), ms);
+                    return Err(attempts.out_of_time());
+                }
             };
-            attempts.fail(error.to_string(), ms);
+            attempts.fail(model.name(), error.to_string(), ms);
             let prompt = &attempts.asking.request.prompt;
             if native && matches!(error, ProviderError::ToolsRefused { .. }) {
                 tracing::warn!(prompt, %error, "the model takes no tools; it is asked in text");
@@ -156,11 +164,11 @@ impl TemplatePrompter {
             }
             failed += 1;
             let too_slow = is_followed && ms > SLOW_MS;
-            let Some(pause) = pause_before_retry(&error, failed).filter(|_| !too_slow) else {
-                return Err(GaveUp::Model(last_reason(&error, failed)));
-            };
-            tracing::warn!(prompt, %error, ?pause, "the model did not answer; it is asked again");
             let left = attempts.time_left(self.world.now());
+            let longest = left.filter(|_| !is_followed).unwrap_or(LONGEST_PAUSE);
+            let pause = pause_before_retry(&error, failed).filter(|pause| !too_slow && *pause <= longest);
+            let Some(pause) = pause else { return Err(GaveUp::Model(last_reason(&error, failed))) };
+            tracing::warn!(prompt, %error, ?pause, "the model did not answer; it is asked again");
             if self.within(left, self.world.sleep(pause)).await.is_none() {
                 return Err(attempts.out_of_time());
             }
@@ -194,13 +202,13 @@ impl TemplatePrompter {
     }
 }
 
-/// None if asking again makes no sense, or not within a reasonable time.
+/// None if asking again makes no sense. A provider may ask for a longer pause than the usual one, not for a shorter.
 fn pause_before_retry(error: &ProviderError, failed: usize) -> Option<Duration> {
     match error {
         ProviderError::Transient { retry_after, .. } if failed < ATTEMPTS => {
             let doublings = u32::try_from(failed - 1).unwrap_or(u32::MAX);
-            let pause = retry_after.unwrap_or(FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(doublings)));
-            (pause <= LONGEST_PAUSE).then_some(pause)
+            let usual = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(doublings));
+            Some(retry_after.unwrap_or(usual).max(usual))
         }
         ProviderError::Transient { .. } | ProviderError::Permanent { .. } | ProviderError::ToolsRefused { .. } => None,
     }

@@ -158,8 +158,9 @@ async fn a_transient_failure_is_tried_again_from_the_start() {
     let mut bench = Bench::new([Err(transient(None)), Err(busy), Ok("Hello")]);
     let reply = bench.ask("greet", None).await.unwrap();
     assert_eq!((bench.heard.text.as_str(), bench.heard.restarts), ("Hello", 2));
-    let failure = FailedAttempt { reason: "overloaded".to_owned(), ms: 7 };
-    assert_eq!(reply.failures, [failure.clone(), failure]);
+    let asked = Some(Box::new(reply.prompt.clone()));
+    let failure = FailedAttempt { reason: "overloaded".to_owned(), ms: 7, model: Some("listed".to_owned()), asked };
+    assert_eq!(reply.failures, [failure.clone(), failure], "each attempt can be reconstructed");
     assert_eq!(bench.provider.world.now(), Timestamp::from_micros((7 + 500 + 7 + 2000 + 7) * 1000));
 }
 
@@ -213,7 +214,8 @@ async fn a_slow_failure_is_not_repeated_where_another_model_is_there() {
     bench.prompter = TemplatePrompter::with_models(models, world);
     let reply = bench.ask("greet", None).await.unwrap();
     assert_eq!((reply.raw.as_str(), reply.ms, bench.heard.restarts), ("Hello", 7, 1));
-    assert_eq!(reply.failures, [FailedAttempt { reason: "overloaded".to_owned(), ms: 60_000 }]);
+    let told = reply.failures.iter().map(|failure| (failure.model.as_deref(), failure.reason.as_str(), failure.ms));
+    assert_eq!(told.collect::<Vec<_>>(), [(Some("sluggish"), "overloaded", 60_000)]);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trellis_domain::Hash;
@@ -25,6 +25,23 @@ pub struct ModelRequest {
     pub tools: Option<Vec<Arc<ToolItem>>>,
     /// For the headers that attribute a call to its place in a run; none outside of any.
     pub labels: Option<CallLabels>,
+    /// Where the provider tells what leaves this process, before it does: a call may end without a reply.
+    pub sent: LastSent,
+}
+
+/// What went to the provider last.
+#[derive(Debug, Clone, Default)]
+pub struct LastSent(Arc<Mutex<Option<Box<Sent>>>>);
+
+impl LastSent {
+    pub fn tell(&self, sent: Sent) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(sent));
+    }
+
+    /// None if nothing has left this process since it was taken the last time.
+    pub fn take(&self) -> Option<Sent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().map(|sent| *sent)
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,8 +55,6 @@ pub struct ModelReply {
     pub enforced: bool,
     /// The model stopped at its limit of tokens and not where it wanted to end.
     pub cut_short: bool,
-    /// None if nothing left this process.
-    pub sent: Option<Sent>,
     /// What had to be put right before the reply could be read.
     pub mended: Vec<String>,
 }

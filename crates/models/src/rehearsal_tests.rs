@@ -1,5 +1,6 @@
 use super::*;
 use crate::TemplatePrompter;
+use crate::provider::LastSent;
 use serde_json::{Map, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -300,6 +301,7 @@ pub(super) fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
         expected,
         tools: None,
         labels: None,
+        sent: LastSent::default(),
     }
 }
 

@@ -33,7 +33,10 @@ impl Orchestrator {
         let attempt = sink.attempt;
         let body = match result {
             Ok(reply) => Body::from(sink.into_replied(reply, offered, ms)),
-            Err(error) => failed_call(id, error, ms, offered),
+            Err(error) => {
+                let template = handling.session.settings().prompts.get(id).map(|prompt| prompt.hash);
+                failed_call(PromptUse { id: id.to_owned(), template, ..PromptUse::default() }, error, ms, offered)
+            }
         };
         (body, attempt)
     }
@@ -66,14 +69,18 @@ impl Orchestrator {
         };
         let patience = remaining(handling, started, handling.session.limits().tool_timeout_ms);
         let result = within(world, patience, self.ports.tools.call(call)).await;
-        let late = || Err(ToolError(format!("the tool `{tool}` did not answer within {}", seconds(patience))));
+        let late = || Err(ToolError::new(format!("the tool `{tool}` did not answer within {}", seconds(patience))));
         let (result, ms) = (result.unwrap_or_else(late), world.now().ms_since(started));
-        let (text, error, usage, state) = match result {
-            Ok(output) => (output.text.trim().to_owned(), None, output.usage, item.state.clone()),
-            Err(ToolError(error)) => (format!("Error: {error}"), Some(error), Usage::default(), None),
+        let (text, error, calls, state) = match result {
+            Ok(output) => (output.text.trim().to_owned(), None, output.calls, item.state.clone()),
+            Err(ToolError { reason, calls }) => (format!("Error: {reason}"), Some(reason), calls, None),
         };
+        let mut usage = Usage::default();
+        for call in &calls {
+            usage.add(&call.usage());
+        }
         let result = Document::stored(text);
-        Body::Observed(Observed { result, error, ms, state, idempotency_key: Some(key), usage })
+        Body::Observed(Observed { result, error, ms, state, idempotency_key: Some(key), usage, calls })
     }
 }
 
@@ -106,6 +113,7 @@ pub(crate) fn outcome_of_report(error: &str) -> Body {
         state: None,
         idempotency_key: None,
         usage: Usage::default(),
+        calls: Vec::new(),
     })
 }
 
@@ -168,14 +176,14 @@ fn seconds(duration: Duration) -> String {
 }
 
 /// Nobody chose, but what could have been chosen is known.
-fn failed_call(id: &str, error: PromptError, ms: u64, offered: Vec<Decision>) -> Body {
+fn failed_call(prompt: PromptUse, error: PromptError, ms: u64, offered: Vec<Decision>) -> Body {
     let reason = error.to_string();
     let failures = match error {
         PromptError::Provider { failures, .. } => failures,
         PromptError::UnknownPrompt { .. } | PromptError::Template { .. } => Vec::new(),
     };
     Body::from(Replied {
-        prompt: PromptUse { id: id.to_owned(), ..PromptUse::default() },
+        prompt,
         raw: "".into(),
         thought: None,
         reading: Reading::Failed { reason },

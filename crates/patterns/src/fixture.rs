@@ -152,7 +152,10 @@ impl Fixture {
         let (error, state) = (result.err().map(str::to_owned), state.map(str::to_owned));
         let result = Document::stored(text);
         let (idempotency_key, usage) = (Some("k".to_owned()), Usage::default());
-        self.record(name, Body::Observed(Observed { result, error, ms: 3, state, idempotency_key, usage }));
+        self.record(
+            name,
+            Body::Observed(Observed { result, error, ms: 3, state, idempotency_key, usage, calls: Vec::new() }),
+        );
     }
 
     /// Records what the model is told instead of a tool's result.
@@ -163,7 +166,15 @@ impl Fixture {
         };
         let (result, error) = (Document::stored(format!("Error: {error}")), Some(error.clone()));
         let usage = Usage::default();
-        let body = Body::Observed(Observed { result, error, ms: 0, state: None, idempotency_key: None, usage });
+        let body = Body::Observed(Observed {
+            result,
+            error,
+            ms: 0,
+            state: None,
+            idempotency_key: None,
+            usage,
+            calls: Vec::new(),
+        });
         self.record(name.clone(), body);
     }
 }

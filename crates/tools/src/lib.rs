@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use trellis_domain::config::{ToolItem, ToolKind};
-use trellis_domain::usage::Usage;
+use trellis_domain::record::{ModelCall, PromptUse};
 use trellis_orchestrator::ports::{
-    BoxFuture, PromptCall, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall, ToolError, ToolOutput, ToolRunner,
+    BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall, ToolError,
+    ToolOutput, ToolRunner,
 };
 
 /// The prompt behind tools of kind `text-completion`, and its only variable.
@@ -45,7 +46,7 @@ impl Tools {
             | ToolKind::RowEmbeddingsQuery
             | ToolKind::ToolService => {
                 let kind = call.tool.kind.as_str();
-                Err(ToolError(format!("tools of type `{kind}` are not available in this version")))
+                Err(ToolError::new(format!("tools of type `{kind}` are not available in this version")))
             }
         }
     }
@@ -54,9 +55,11 @@ impl Tools {
         let ToolCall { scope, settings, labels, .. } = call;
         let call = PromptCall { scope, settings, id, variables, labels, ..PromptCall::default() };
         let mut unheard = Unheard::default();
-        let reply = self.prompter.ask(call, &mut unheard).await.map_err(|error| ToolError(error.to_string()))?;
-        let cut = unheard.bytes > LONGEST_REPLY || reply.cut_short;
-        output(reply, cut)
+        let id = call.id.clone();
+        match self.prompter.ask(call, &mut unheard).await {
+            Ok(reply) => output(&reply, unheard.bytes > LONGEST_REPLY || reply.cut_short),
+            Err(error) => Err(unanswered(id, error)),
+        }
     }
 }
 
@@ -93,7 +96,7 @@ fn expected_argument<'a>(
     arguments.get(name).filter(|value| !value.is_null()).ok_or_else(|| {
         let described = tool.arguments.iter().map(|argument| format!("`{}` ({})", argument.name, argument.kind));
         let expected = described.collect::<Vec<_>>().join(", ");
-        ToolError(format!("the argument `{name}` is missing; `{}` expects {expected}", tool.name))
+        ToolError::new(format!("the argument `{name}` is missing; `{}` expects {expected}", tool.name))
     })
 }
 
@@ -104,23 +107,48 @@ fn plain_text(value: &Value) -> String {
 /// Stands behind a text that is not whole, so that nobody takes it for whole.
 const CUT: &str = "[cut off: the reply was longer than its model may write]";
 
-fn output(reply: PromptReply, cut: bool) -> Result<ToolOutput, ToolError> {
-    let text = match reply.content {
+fn output(reply: &PromptReply, cut: bool) -> Result<ToolOutput, ToolError> {
+    let calls = vec![on_record(reply)];
+    let text = match &reply.content {
         ReplyContent::Text if cut => format!("{}\n{CUT}", reply.raw.trim_end()),
         // Lines that were lost leave no trace in the others.
         ReplyContent::Object(_) | ReplyContent::List(_) | ReplyContent::Wrong { .. } if cut => {
-            return Err(ToolError("the reply was cut off, because it was longer than its model may write".to_owned()));
+            let reason = "the reply was cut off, because it was longer than its model may write".to_owned();
+            return Err(ToolError { reason, calls });
         }
-        ReplyContent::Text => reply.raw,
-        ReplyContent::Object(value) => plain_text(&value),
-        ReplyContent::List(values) => Value::Array(values).to_string(),
+        ReplyContent::Text => reply.raw.clone(),
+        ReplyContent::Object(value) => plain_text(value),
+        ReplyContent::List(values) => json!(values).to_string(),
         ReplyContent::Wrong { reason } => {
-            return Err(ToolError(format!("the reply is not what the prompt asks for: {reason}")));
+            return Err(ToolError { reason: format!("the reply is not what the prompt asks for: {reason}"), calls });
         }
     };
-    let (in_token, out_token, model) = (reply.in_token, reply.out_token, reply.model);
-    let usage = Usage { in_token, out_token, model, model_ms: reply.ms, model_calls: 1, ..Usage::default() };
-    Ok(ToolOutput { text, usage })
+    Ok(ToolOutput { text, calls })
+}
+
+fn on_record(reply: &PromptReply) -> ModelCall {
+    ModelCall {
+        prompt: reply.prompt.clone(),
+        reply: Some(reply.raw.as_str().into()),
+        model: reply.model.clone(),
+        in_token: reply.in_token,
+        out_token: reply.out_token,
+        ms: reply.ms,
+        failures: reply.failures.clone(),
+    }
+}
+
+/// The call that nobody answered, with all attempts at it.
+fn unanswered(id: String, error: PromptError) -> ToolError {
+    let reason = error.to_string();
+    let calls = match error {
+        PromptError::Provider { failures, .. } => {
+            let prompt = PromptUse { id, ..PromptUse::default() };
+            vec![ModelCall { prompt, failures, ..ModelCall::default() }]
+        }
+        PromptError::UnknownPrompt { .. } | PromptError::Template { .. } => Vec::new(),
+    };
+    ToolError { reason, calls }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use super::*;
 use trellis_domain::config::{Item, Settings, validate};
+use trellis_domain::document::Payload;
 use trellis_domain::{Collection, Scope};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::ports::PromptError;
@@ -38,7 +39,9 @@ const LOOKUP: &str = r#"{"type": "prompt", "name": "lookup", "template": "find",
 async fn a_text_completion_asks_the_prompt_question_and_nothing_else() {
     let output = echo(ASK, json!({ "question": "Why?", "mood": "good" })).await.unwrap();
     assert_eq!(output.text, r#"question {"question":"Why?"}"#);
-    let spent = output.usage;
+    let [asked] = &output.calls[..] else { panic!("one call: {:?}", output.calls) };
+    let spent = asked.usage();
+    assert_eq!((asked.prompt.id.as_str(), asked.reply.as_ref().map(Payload::text)), ("question", Some(&*output.text)));
     assert_eq!((spent.model.as_deref(), spent.in_token, spent.model_calls), (Some("scripted"), Some(7), 1));
     let output = echo(ASK, json!({ "question": { "a": [1] } })).await.unwrap();
     assert_eq!(output.text, r#"question {"question":"{\"a\":[1]}"}"#);
@@ -78,7 +81,9 @@ async fn other_kinds_say_that_they_are_not_available() {
 async fn a_models_failure_becomes_the_tools_error() {
     let tools = Tools::new(Arc::new(ScriptedPrompter::new(|_| Err("overloaded".to_owned()))));
     let error = tools.call(call(tool(ASK), &json!({ "question": "Why?" }))).await.unwrap_err();
-    assert_eq!(error.0, "the model did not answer: overloaded");
+    assert_eq!(error.reason, "the model did not answer: overloaded");
+    let [asked] = &error.calls[..] else { panic!("one call: {:?}", error.calls) };
+    assert_eq!((asked.prompt.id.as_str(), &asked.reply), ("question", &None), "what was tried is on record");
 }
 
 /// A prompter that knows no prompt, or replies with JSON.
@@ -132,7 +137,7 @@ async fn structured_replies_are_returned_as_json() {
 
 #[tokio::test]
 async fn a_missing_template_is_named() {
-    let error = fixed(None).await.unwrap_err().0;
+    let error = fixed(None).await.unwrap_err().reason;
     assert_eq!(error, "there is no prompt `find`; add the configuration item prompt/template.find");
 }
 
@@ -141,7 +146,8 @@ async fn a_reply_that_was_cut_off_says_so() {
     let output = perhaps_cut(Some(ReplyContent::Text), true).await.unwrap();
     assert_eq!(output.text, "as written\n[cut off: the reply was longer than its model may write]");
     for content in [ReplyContent::List(vec![json!(1)]), ReplyContent::Wrong { reason: "half".to_owned() }] {
-        let error = perhaps_cut(Some(content), true).await.unwrap_err().0;
-        assert_eq!(error, "the reply was cut off, because it was longer than its model may write");
+        let error = perhaps_cut(Some(content), true).await.unwrap_err();
+        assert_eq!(error.reason, "the reply was cut off, because it was longer than its model may write");
+        assert_eq!(error.calls.len(), 1, "what was paid for is counted");
     }
 }

@@ -15,10 +15,8 @@ use serde_json::{Value, json};
 
 /// A message of a stream as JSON.
 fn json_of(message: &str) -> Result<Value, Fault> {
-    serde_json::from_str(message).map_err(|_| {
-        let beginning: String = message.chars().take(80).collect();
-        Fault::rubbish(format!("it sent something that is not JSON: {beginning}"))
-    })
+    // Whole: it is shortened when it is shown, after keys were taken out.
+    serde_json::from_str(message).map_err(|_| Fault::rubbish(format!("it sent something that is not JSON: {message}")))
 }
 
 /// Standing instructions, if any, and the prompt.
@@ -68,7 +66,7 @@ fn words(value: &Value) -> Option<String> {
 
 /// Notes the first message that is none of those we know.
 fn wonder_at(value: &Value, understood: &mut Understood) {
-    understood.strange.get_or_insert_with(|| value.to_string().chars().take(200).collect());
+    understood.strange.get_or_insert_with(|| value.to_string());
 }
 
 #[cfg(test)]

@@ -6,17 +6,24 @@ use crate::functions::{CallPiece, Functions};
 use crate::provider::ModelRequest;
 use crate::remote::{Dialect, Fault, Framing, Hold, Refusal, Said, Sampling, Stop, Understood};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Counts the tokens of a stream.
+const COUNTS: u8 = 1;
+/// Makes sure that something is called.
+const FORCES: u8 = 2;
+/// Only one thing at a time.
+const ONE_CALL: u8 = 4;
+/// How a refusal names them.
+const NAMES: [(&str, u8); 4] =
+    [("stream_options", COUNTS), ("include_usage", COUNTS), ("tool_choice", FORCES), ("parallel_tool_calls", ONE_CALL)];
 
 #[derive(Debug, Default)]
 pub(crate) struct OpenAi {
     /// A router picks one of several servers, and must not pick one that overlooks the schema.
     pub(crate) routed: bool,
-    /// The server does not know how to count tokens of a stream.
-    uncounted: AtomicBool,
-    /// The server does not know how to make sure that something is called, or only one thing at a time.
-    unforced: AtomicBool,
-    together: AtomicBool,
+    /// Members that the server does not know, one bit each.
+    left_out: AtomicU8,
     /// The server is OpenAI's own, which calls the limit of tokens by another name.
     original: bool,
 }
@@ -27,12 +34,16 @@ impl OpenAi {
         Self { routed, original, ..Self::default() }
     }
 
+    fn sends(&self, member: u8) -> bool {
+        self.left_out() & member == 0
+    }
+
     fn offer(&self, functions: &Functions, strict: bool, body: &mut Value) {
         body["tools"] = super::functions(functions, strict);
-        if !self.unforced.load(Ordering::Relaxed) {
+        if self.sends(FORCES) {
             body["tool_choice"] = json!("required");
         }
-        if !self.together.load(Ordering::Relaxed) {
+        if self.sends(ONE_CALL) {
             body["parallel_tool_calls"] = json!(false);
         }
     }
@@ -44,7 +55,7 @@ impl Dialect for OpenAi {
 
     fn body(&self, model: &str, request: &ModelRequest, hold: &Hold<'_>) -> Value {
         let mut body = json!({ "model": model, "messages": chat(request), "stream": true });
-        if !self.uncounted.load(Ordering::Relaxed) {
+        if self.sends(COUNTS) {
             body["stream_options"] = json!({ "include_usage": true });
         }
         let format = |schema: &Value, strict: bool| {
@@ -90,22 +101,25 @@ impl Dialect for OpenAi {
             return Ok(Vec::new());
         };
         understood.stop = stop(choice)?.or(understood.stop);
-        let whole = &choice["message"];
-        understood.over |= whole.is_object();
-        let said = if whole.is_object() { whole } else { &choice["delta"] };
+        // Some servers repeat the whole beside each piece.
+        let is_whole = choice["message"].is_object() && !choice["delta"].is_object();
+        understood.over |= is_whole;
+        let said = if is_whole { &choice["message"] } else { &choice["delta"] };
         let refused = words(&said["refusal"]);
         understood.unheld |= refused.is_some();
         let texts = [content(&said["content"]), refused].into_iter().flatten().map(Said::Text);
         Ok(texts.chain(calls(&said["tool_calls"]).map(Said::Call)).collect())
     }
 
-    fn leave_out(&self, refusal: &Refusal) -> bool {
-        let news = |words: &[&str], known: &AtomicBool| {
-            words.iter().any(|word| refusal.words.contains(word)) && !known.swap(true, Ordering::Relaxed)
-        };
-        news(&["stream_options", "include_usage"], &self.uncounted)
-            || news(&["parallel_tool_calls"], &self.together)
-            || news(&["tool_choice"], &self.unforced)
+    fn left_out(&self) -> u8 {
+        self.left_out.load(Ordering::Relaxed)
+    }
+
+    fn leave_out(&self, refusal: &Refusal, before: u8) -> bool {
+        let named = NAMES.iter().filter(|(name, _)| refusal.words.contains(name));
+        let named = named.fold(0, |members, (_, member)| members | member);
+        self.left_out.fetch_or(named, Ordering::Relaxed);
+        named & !before != 0
     }
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::functions::CallPiece;
 use crate::functions::tests::offered;
+use crate::provider::LastSent;
 use crate::remote::{Dialect, Hold, Refusal, Said, Stop};
 use serde_json::Map;
 use trellis_domain::config::{ArgumentItem, PromptReply};
@@ -14,6 +15,7 @@ fn request(system: &str) -> ModelRequest {
         expected: PromptReply::Text,
         tools: None,
         labels: None,
+        sent: LastSent::default(),
     }
 }
 
@@ -60,9 +62,10 @@ fn openai_is_asked_in_its_words() {
 fn openai_counts_are_left_out_once_they_are_refused() {
     let dialect = OpenAi::default();
     let refusal = |words: &str| Refusal { status: Some(400), words: words.to_owned() };
-    assert!(!dialect.leave_out(&refusal("no such model")));
-    assert!(dialect.leave_out(&refusal("unknown field stream_options")));
-    assert!(!dialect.leave_out(&refusal("unknown field stream_options")), "once is enough");
+    assert!(!dialect.leave_out(&refusal("no such model"), 0));
+    assert!(dialect.leave_out(&refusal("unknown field stream_options"), 0));
+    assert!(dialect.leave_out(&refusal("unknown field stream_options"), 0), "another one had sent it, too");
+    assert!(!dialect.leave_out(&refusal("unknown field stream_options"), dialect.left_out()), "once is enough");
     assert!(dialect.body("m", &request(""), &Hold::Free)["stream_options"].is_null());
 }
 
@@ -256,9 +259,9 @@ fn functions_are_offered_in_each_providers_words() {
 fn what_forces_a_call_is_left_out_once_it_is_refused() {
     let (dialect, functions) = (OpenAi::default(), two_functions());
     let refusal = |words: &str| Refusal { status: Some(400), words: words.to_owned() };
-    assert!(dialect.leave_out(&refusal("Unsupported parameter: parallel_tool_calls")));
-    assert!(dialect.leave_out(&refusal("tool_choice must be auto")));
-    assert!(!dialect.leave_out(&refusal("tool_choice must be auto")));
+    assert!(dialect.leave_out(&refusal("Unsupported parameter: parallel_tool_calls"), 0));
+    assert!(dialect.leave_out(&refusal("tool_choice must be auto"), dialect.left_out()));
+    assert!(!dialect.leave_out(&refusal("tool_choice must be auto"), dialect.left_out()));
     let body = dialect.body("m", &request(""), &Hold::Functions { functions: &functions, strict: false });
     assert!(body["tool_choice"].is_null() && body["parallel_tool_calls"].is_null() && body["tools"].is_array());
 }

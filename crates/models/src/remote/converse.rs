@@ -93,8 +93,14 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
         true
     }
 
-    /// Whether something besides the schema was refused that can be left out from now on.
-    fn leave_out(&self, _refusal: &Refusal) -> bool {
+    /// Which members are left out because they were refused, one bit each.
+    fn left_out(&self) -> u8 {
+        0
+    }
+
+    /// Whether something besides the schema was refused that can be left out from now on, and was not before this
+    /// request was made: of several that are refused at once, each is asked again.
+    fn leave_out(&self, _refusal: &Refusal, _before: u8) -> bool {
         false
     }
 }

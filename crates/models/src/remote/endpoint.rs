@@ -183,7 +183,7 @@ impl Endpoint {
         let why = cause(&error);
         let what = if error.is_connect() { "cannot be reached at" } else { "broke off the connection at" };
         let words = format!("{what} {}: {why}", self.shown);
-        if is_about_tls(&error) { self.permanent(&words) } else { self.transient(&words) }
+        if error.is_connect() && is_about_tls(&error) { self.permanent(&words) } else { self.transient(&words) }
     }
 
     async fn refused(&self, mut response: Response) -> Failure {

@@ -121,7 +121,7 @@ impl Messages {
         let Some(data) = line.strip_prefix("data:") else {
             let known = [":", "event:", "id:", "retry:"].iter().any(|name| line.starts_with(name));
             if !known && self.strange.is_none() {
-                self.strange = Some(line.chars().take(200).collect());
+                self.strange = Some(line.to_owned());
             }
             return Ok(Brought::Nothing);
         };

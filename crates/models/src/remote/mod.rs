@@ -64,6 +64,7 @@ impl<D: Dialect> Remote<D> {
         let mut hold = self.hold(request, functions.as_ref(), memory.strongest(&request.prompt));
         let mut refused = None;
         loop {
+            let left_out = self.dialect.left_out();
             let failure = match self.attempt(request, &hold, on_text).await {
                 Ok(reply) => {
                     memory.learn(&request.prompt, refused, hold.strength());
@@ -72,7 +73,7 @@ impl<D: Dialect> Remote<D> {
                 Err(failure) => failure,
             };
             match &failure.refusal {
-                Some(refusal) if self.dialect.leave_out(refusal) => {}
+                Some(refusal) if self.dialect.leave_out(refusal, left_out) => {}
                 Some(refusal) if is_about_the_schema(refusal) && hold != Hold::Free => {
                     let words = self.endpoint.words(&refusal.words);
                     tracing::warn!(provider = D::NAME, model = self.model, prompt = request.prompt, %words,
@@ -122,6 +123,7 @@ impl<D: Dialect> Remote<D> {
         self.dialect.sample(&mut body, &self.endpoint.settings.sampling);
         let (bytes, sent) = sent::sealed(&body, &self.endpoint);
         drop(body);
+        request.sent.tell(sent);
         let mut messages = self.endpoint.post(request, bytes).await?.messages(D::FRAMING);
         let mut heard = Heard::new(on_text, hold);
         let understood = self.listen(&mut messages, &mut heard).await?;
@@ -145,7 +147,6 @@ impl<D: Dialect> Remote<D> {
             out_token: understood.out_token,
             enforced: was_enforced && finished && !enough,
             cut_short: understood.stop == Some(Stop::Length),
-            sent: Some(sent),
             mended: told.mended,
         })
     }
@@ -191,7 +192,10 @@ impl<D: Dialect> Remote<D> {
         let ended = understood.over || understood.stop.is_some();
         let strange = understood.strange.as_deref().or(messages.strange());
         match (text.is_empty(), ended, strange, understood.stop) {
-            (false, true, _, _) => Ok(()),
+            (false, true, _, Some(Stop::Withheld)) => {
+                Err(self.endpoint.permanent("withheld the rest of the reply by its filter"))
+            }
+            (false, true, _, Some(Stop::Finished | Stop::Length) | None) => Ok(()),
             (true, false, Some(strange), _) => Err(self.endpoint.not_a_reply(&format!("`{strange}`"))),
             (_, false, _, _) => Err(self.endpoint.transient("broke off in the middle of the reply")),
             (true, true, _, Some(Stop::Withheld)) => Err(self.endpoint.permanent("withheld the reply by its filter")),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use trellis_domain::SessionId;
 use trellis_domain::config::PromptReply;
 use trellis_domain::record::Name;
-use trellis_models::{CallSettings, Choice, ModelReply, ModelRequest, Provider, ProviderError, choose};
+use trellis_models::{CallSettings, Choice, LastSent, ModelReply, ModelRequest, Provider, ProviderError, choose};
 use trellis_orchestrator::ports::{CallLabels, RealWorld};
 
 pub(crate) const KEY: &str = "sk-test-0123456789";
@@ -62,6 +62,7 @@ pub(crate) fn request(expected: PromptReply) -> ModelRequest {
             attempt: 1,
             task_type: String::new(),
         }),
+        sent: LastSent::default(),
     }
 }
 

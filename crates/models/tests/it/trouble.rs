@@ -3,7 +3,7 @@
 use crate::ask::{self, KEY, ask, each_provider, held, hurried, patient, permanent, provider, request, transient};
 use crate::speech;
 use crate::stub::{Act, Script, Seen, Stub, answer, head, send, stream};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -212,6 +212,27 @@ async fn a_reply_without_words_is_none() {
 }
 
 #[tokio::test]
+async fn a_reply_whose_rest_was_withheld_is_none() {
+    let chunk =
+        |finish: &str| json!({ "choices": [{ "delta": { "content": "The dose is" }, "finish_reason": finish }] });
+    let stub = Stub::always(answer("200 OK", "", &format!("data: {}\n\n", chunk("content_filter")))).await;
+    let reason = permanent(ask::text(&*provider("openai", &stub.base, patient())).await);
+    assert_eq!(reason, "openai withheld the rest of the reply by its filter");
+}
+
+#[tokio::test]
+async fn pieces_count_where_the_whole_is_repeated_beside_each() {
+    let chunk = |piece: &str, whole: &str, finish: Value| {
+        let choice = json!({ "delta": { "content": piece }, "message": { "content": whole }, "finish_reason": finish });
+        format!("data: {}\n\n", json!({ "choices": [choice] }))
+    };
+    let stream = chunk("Moss", "Moss", Value::Null) + &chunk(" grows", "Moss grows", json!("stop"));
+    let stub = Stub::always(answer("200 OK", "", &stream)).await;
+    let reply = ask::text(&*provider("openai", &stub.base, patient())).await.unwrap();
+    assert_eq!(reply.text, "Moss grows");
+}
+
+#[tokio::test]
 async fn a_key_that_is_echoed_is_not_repeated() {
     let echo = |seen: &Seen| seen.headers.get("authorization").or(seen.headers.get("x-api-key")).unwrap().clone();
     for status in ["401 Unauthorized", "500 Broken", "400 schema"] {
@@ -238,6 +259,14 @@ async fn a_key_that_is_echoed_is_not_repeated() {
     .await;
     let reason = transient(ask::text(&*provider("openai", &stub.base, patient())).await).0;
     assert_eq!(reason, "openai failed: no Bearer [redacted]");
+    // Where a shown text would be cut is not where the key may be cut.
+    for start in 0..90 {
+        let stub =
+            Stub::start(move |_, seen| answer("200 OK", "", &format!("data: {}{}\n\n", "x".repeat(start), echo(seen))))
+                .await;
+        let error = ask::text(&*provider("openai", &stub.base, patient())).await.unwrap_err().to_string();
+        assert!(!error.contains(&KEY[..KEY.len() / 2]), "{error}");
+    }
 }
 
 /// Dropping the future ends the call, at the server and in the count of calls.

@@ -74,6 +74,7 @@ pub(crate) fn observed(text: &str) -> Body {
         state: None,
         idempotency_key: Some("k".to_owned()),
         usage: Usage { in_token: Some(2), ..Usage::default() },
+        calls: Vec::new(),
     })
 }
 

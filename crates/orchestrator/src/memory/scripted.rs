@@ -156,6 +156,6 @@ impl ToolRunner for ScriptedTools {
         self.calls.count(CallLabels::place(call.labels.as_ref()));
         let result = (self.script)(&call);
         let output = |text| ToolOutput { text, ..ToolOutput::default() };
-        Box::pin(std::future::ready(result.map(output).map_err(ToolError)))
+        Box::pin(std::future::ready(result.map(output).map_err(ToolError::new)))
     }
 }

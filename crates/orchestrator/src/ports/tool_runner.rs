@@ -4,7 +4,7 @@ use super::{BoxFuture, CallLabels};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use trellis_domain::config::{Settings, ToolItem};
-use trellis_domain::usage::Usage;
+use trellis_domain::record::ModelCall;
 use trellis_domain::{Collection, Scope};
 
 #[derive(Debug, Clone)]
@@ -23,14 +23,25 @@ pub struct ToolCall {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolOutput {
     pub text: String,
-    /// What the tool spent on models.
-    pub usage: Usage,
+    /// What the tool asked models.
+    pub calls: Vec<ModelCall>,
 }
 
-/// Written for the model, which is shown it and may correct itself.
+/// Why a tool brought nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ToolError(pub String);
+#[error("{reason}")]
+pub struct ToolError {
+    /// Written for the model, which is shown it and may correct itself.
+    pub reason: String,
+    /// What the tool asked models all the same.
+    pub calls: Vec<ModelCall>,
+}
+
+impl ToolError {
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), calls: Vec::new() }
+    }
+}
 
 pub trait ToolRunner: Send + Sync + std::fmt::Debug {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;

@@ -123,7 +123,15 @@ fn replied(order: &PromptOrder, said: &Said) -> Body {
 
 fn observed(text: String, error: Option<String>, state: Option<String>) -> Body {
     let result = Document::stored(text);
-    Body::Observed(Observed { result, error, ms: 0, state, idempotency_key: None, usage: Usage::default() })
+    Body::Observed(Observed {
+        result,
+        error,
+        ms: 0,
+        state,
+        idempotency_key: None,
+        usage: Usage::default(),
+        calls: Vec::new(),
+    })
 }
 
 /// Steps with any references at all.
