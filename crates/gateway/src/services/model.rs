@@ -49,7 +49,7 @@ impl Asked {
             return Ok(models(gateway));
         }
         let order = self.read(gateway, &call).await?;
-        let reply = within_limit(gateway, order, &mut Live::default()).await?;
+        let reply = within_limit(gateway, order, &mut Live::new(gateway)).await?;
         self.whole(&reply)
     }
 
@@ -59,7 +59,7 @@ impl Asked {
             return Ok(outbox.last(&self.answer(gateway, call).await?).await?);
         }
         let order = self.read(gateway, &call).await?;
-        let live = Live::default();
+        let live = Live::new(gateway);
         let (text, mut sink) = (live.clone(), live);
         let mut reply = pin!(within_limit(gateway, order, &mut sink));
         let reply = loop {
@@ -190,6 +190,9 @@ async fn within_limit(gateway: &Gateway, order: Order, sink: &mut Live) -> Resul
     let reply = tokio::time::timeout(limit, call).await;
     let reply = reply
         .map_err(|_| Refusal::new(MODEL_ERROR, format!("the model did not answer within {} s", limit.as_secs())))?;
+    if sink.state().bytes > sink.longest {
+        return Err(Refusal::new(MODEL_ERROR, format!("the reply was longer than {} bytes", sink.longest)));
+    }
     reply.map_err(|error| Refusal::new(MODEL_ERROR, error.to_string()))
 }
 
@@ -198,17 +201,24 @@ async fn within_limit(gateway: &Gateway, order: Order, sink: &mut Live) -> Resul
 struct Live {
     state: Arc<Mutex<Text>>,
     news: Arc<Notify>,
+    /// How many bytes a reply may have.
+    longest: u64,
 }
 
 #[derive(Debug, Default)]
 struct Text {
     unsent: String,
+    bytes: u64,
     sent: bool,
     /// The model began anew when something was sent already, which cannot be taken back.
     broken: bool,
 }
 
 impl Live {
+    fn new(gateway: &Gateway) -> Self {
+        Self { longest: gateway.orchestrator.options.limits.usual.max_reply_bytes, ..Self::default() }
+    }
+
     fn state(&self) -> MutexGuard<'_, Text> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -226,7 +236,13 @@ impl Live {
 
 impl ReplySink for Live {
     fn text(&mut self, text: &str) -> ControlFlow<()> {
-        self.state().unsent.push_str(text);
+        let mut state = self.state();
+        state.bytes += text.len() as u64;
+        if state.bytes > self.longest {
+            return ControlFlow::Break(());
+        }
+        state.unsent.push_str(text);
+        drop(state);
         self.news.notify_one();
         ControlFlow::Continue(())
     }
@@ -235,6 +251,7 @@ impl ReplySink for Live {
         {
             let mut state = self.state();
             state.unsent.clear();
+            state.bytes = 0;
             state.broken = state.sent;
         }
         self.news.notify_one();

@@ -1,7 +1,10 @@
 //! Models without an agent around them.
 
-use crate::house::House;
+use crate::house::{House, Setup};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use trellis_orchestrator::driver::Options;
+use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 
 const PROMPT: &str = "/api/v1/flow/default/service/prompt";
 const COMPLETION: &str = "/api/v1/flow/default/service/text-completion";
@@ -79,4 +82,16 @@ async fn what_is_wrong_with_a_request_or_a_model_is_said() {
     let failing = json!({"id": "question", "variables": {"question": "{\"fail\": true}"}, "streaming": true});
     let last = ask(&house, "prompt", failing).await.pop().unwrap();
     assert_eq!((&last["error"]["type"], &last["complete"]), (&json!("llm-error"), &json!(true)), "{last}");
+}
+
+#[tokio::test]
+async fn a_reply_that_does_not_end_is_cut_off() {
+    let model = ScriptedPrompter::new(|_| Ok("on and on ".repeat(1000)));
+    let mut options = Options::default();
+    options.limits.usual.max_reply_bytes = 5000;
+    let house = House::with(Setup { model: Arc::new(model), options, ..Setup::default() }).await;
+    for streaming in [false, true] {
+        let last = ask(&house, "text-completion", json!({"prompt": "go", "streaming": streaming})).await.pop().unwrap();
+        assert_eq!(last["error"]["message"], "the reply was longer than 5000 bytes", "{last}");
+    }
 }

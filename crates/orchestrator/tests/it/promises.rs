@@ -450,7 +450,7 @@ impl Prompter for Stumbling {
         Box::pin(async move {
             if call.labels.as_ref().is_some_and(|labels| labels.step == Name::iteration(1)) {
                 for piece in ["Thought: a first thought that", " is torn in the mid"] {
-                    let _ = sink.text(piece);
+                    assert!(sink.text(piece).is_continue());
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
                 sink.restart();
