@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use trellis_orchestrator::driver::Options;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
+use trellis_orchestrator::ports::{BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink};
 
 const PROMPT: &str = "/api/v1/flow/default/service/prompt";
 const COMPLETION: &str = "/api/v1/flow/default/service/text-completion";
@@ -93,5 +94,33 @@ async fn a_reply_that_does_not_end_is_cut_off() {
     for streaming in [false, true] {
         let last = ask(&house, "text-completion", json!({"prompt": "go", "streaming": streaming})).await.pop().unwrap();
         assert_eq!(last["error"]["message"], "the reply was longer than 5000 bytes", "{last}");
+    }
+}
+
+/// A model whose replies never are what the prompt asks for.
+#[derive(Debug)]
+struct Wayward(ScriptedPrompter);
+
+impl Prompter for Wayward {
+    fn ask<'a>(
+        &'a self,
+        call: PromptCall,
+        sink: &'a mut dyn ReplySink,
+    ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
+        Box::pin(async move {
+            let reply = self.0.ask(call, sink).await?;
+            Ok(PromptReply { content: ReplyContent::Wrong { reason: "no object".to_owned() }, ..reply })
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_is_not_what_was_asked_for_is_an_error_however_it_is_read() {
+    let model = Arc::new(Wayward(ScriptedPrompter::new(|_| Ok("hm".to_owned()))));
+    let house = House::with(Setup { model, ..Setup::default() }).await;
+    for streaming in [false, true] {
+        let request = json!({"id": "question", "variables": {"question": "x"}, "streaming": streaming});
+        let last = ask(&house, "prompt", request).await.pop().unwrap();
+        assert_eq!(last["error"]["message"], "the reply is not what the prompt asks for: no object", "{last}");
     }
 }

@@ -36,6 +36,7 @@ async fn runs_are_listed_newest_first_filtered_and_in_pages() {
     assert_eq!(list(&api, "?search=ONE").await, ["aa1"]);
     assert_eq!(list(&api, "?prefix=aa").await, ["aa1", "aa2"], "sorted by id");
     assert_eq!(list(&api, "?prefix=aa&state=answered").await, ["aa1"]);
+    assert_eq!(list(&api, "?prefix=a&state=failed&limit=1").await, ["ab3"], "the limit is for what fits");
     assert_eq!(list(&api, "?prefix=x").await, [""; 0]);
     let first = api.get("/api/v1/runs?limit=2").await.json();
     let second = api.get(&format!("/api/v1/runs?limit=2&cursor={}", first["next"].as_str().unwrap())).await.json();
