@@ -37,9 +37,16 @@ impl Asking {
         let expected = reply::expected(&template.reply, schema);
         let (system, user) = render(templates, &settings, &id, &variables)?;
         let template = Some(template.hash);
-        let (variables_read, sent) = (Map::new(), LastSent::default());
-        let request =
-            ModelRequest { system, user, prompt: id, variables: variables_read, expected, tools: None, labels, sent };
+        let request = ModelRequest {
+            system,
+            user,
+            prompt: id,
+            variables: Map::new(),
+            expected,
+            tools: None,
+            labels,
+            sent: LastSent::default(),
+        };
         Ok(Self { request, patience, settings, template, tools, variables: Some(variables) })
     }
 
