@@ -4,11 +4,17 @@ use minijinja::value::{Serde, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value};
 use serde_json::Map;
 use std::collections::HashMap;
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use trellis_domain::Hash;
 
 /// Compiled templates that are kept; a workspace has a dozen.
 const KEPT: usize = 256;
+/// How many instructions a template may take: a hundred times what a prompt over ten thousand facts takes, and done
+/// within a second.
+const FUEL: u64 = 10_000_000;
+/// No model reads as much.
+const LONGEST_PROMPT: usize = 16 << 20;
 /// The one template of each environment.
 const NAME: &str = "template";
 
@@ -28,6 +34,7 @@ impl Templates {
         environment.set_formatter(print);
         environment.add_filter("tojson", to_json);
         environment.set_unknown_method_callback(python_method);
+        environment.set_fuel(Some(FUEL));
         Self { environment, compiled: Mutex::default() }
     }
 
@@ -35,10 +42,15 @@ impl Templates {
     pub(crate) fn render(&self, text: &str, variables: &Map<String, serde_json::Value>) -> Result<String, String> {
         let environment = self.compiled(text).map_err(|error| reason(&error))?;
         let template = environment.get_template(NAME).map_err(|error| reason(&error))?;
-        let mut rendered = template.render(Value::from(Serde(variables))).map_err(|error| reason(&error))?;
+        let mut rendered = Bounded::default();
+        let result = template.render_captured_to(Value::from(Serde(variables)), &mut rendered);
+        if rendered.is_full {
+            return Err(format!("it becomes longer than {LONGEST_PROMPT} bytes"));
+        }
+        result.map_err(|error| reason(&error))?;
         // A prompt waits for its model as long as the model takes: it should not hold twice its size.
-        rendered.shrink_to_fit();
-        Ok(rendered)
+        rendered.bytes.shrink_to_fit();
+        String::from_utf8(rendered.bytes).map_err(|error| error.to_string())
     }
 
     fn compiled(&self, text: &str) -> Result<Arc<Environment<'static>>, Error> {
@@ -55,6 +67,28 @@ impl Templates {
         let environment = Arc::new(environment);
         compiled.insert(key, Arc::clone(&environment));
         Ok(environment)
+    }
+}
+
+/// A text that does not grow without end.
+#[derive(Default)]
+struct Bounded {
+    bytes: Vec<u8>,
+    is_full: bool,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_full |= self.bytes.len() + bytes.len() > LONGEST_PROMPT;
+        if self.is_full {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -83,6 +117,9 @@ fn python_method(state: &mut State<'_, '_>, value: &Value, method: &str, _: &[Va
 }
 
 fn reason(error: &Error) -> String {
+    if error.kind() == ErrorKind::OutOfFuel {
+        return "it takes too many steps; are there loops within loops?".to_owned();
+    }
     let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
     let line = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
     let hint = match error.detail() {

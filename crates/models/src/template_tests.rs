@@ -32,6 +32,25 @@ fn newlines_stay_but_for_one_at_the_end() {
 }
 
 #[test]
+fn what_does_not_end_is_stopped() {
+    let loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}";
+    let reason = Templates::new().render(loops, &Map::new()).unwrap_err();
+    assert_eq!(reason, "it takes too many steps; are there loops within loops?");
+    let grows = "{% for a in range(99999) %}{{ 'a' * 9999 }}{% endfor %}";
+    let reason = Templates::new().render(grows, &Map::new()).unwrap_err();
+    assert_eq!(reason, "it becomes longer than 16777216 bytes");
+}
+
+#[test]
+fn a_prompt_over_very_many_facts_is_rendered() {
+    let facts: Vec<_> = (0..10_000).map(|n| json!({ "s": n, "p": "knows", "o": n + 1 })).collect();
+    let variables = json!({ "facts": facts });
+    let text = "{% for f in facts %}{% if f.p %}{{ f.s }} {{ f.p }} {{ f.o }}\n{% endif %}{% endfor %}";
+    let rendered = Templates::new().render(text, variables.as_object().unwrap()).unwrap();
+    assert_eq!(rendered.lines().count(), 10_000);
+}
+
+#[test]
 fn a_reason_says_where() {
     let reason = Templates::new().render("a\n{{ x | telepathy }}", &Map::new()).unwrap_err();
     assert!(reason.starts_with("line 2: unknown filter"), "{reason}");

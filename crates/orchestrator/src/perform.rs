@@ -57,6 +57,8 @@ impl Orchestrator {
         };
         tracing::debug!(session = %handling.key.session, step = %name, tool, "calling a tool");
         let written = serde_json::to_vec(&arguments).unwrap_or_default();
+        let limits = handling.session.limits();
+        let patience = remaining(handling, started, limits.tool_timeout_ms);
         let key = format!("{}/{name}:{}", handling.key.session, &Hash::of(written).to_string()[..16]);
         let call = ToolCall {
             scope: handling.key.scope.clone(),
@@ -65,9 +67,12 @@ impl Orchestrator {
             tool: Arc::clone(item),
             arguments,
             idempotency_key: key.clone(),
+            patience,
+            max_reply_bytes: limits.max_reply_bytes,
             labels: Some(labels(handling, name)),
         };
-        let patience = remaining(handling, started, handling.session.limits().tool_timeout_ms);
+        // As for any prompt, the prompter knows when it had to wait, and can tell of the attempts that it made.
+        let patience = if item.kind.asks_a_model() { remaining(handling, started, u64::MAX) } else { patience };
         let result = within(world, patience, self.ports.tools.call(call)).await;
         let late = || Err(ToolError::new(format!("the tool `{tool}` did not answer within {}", seconds(patience))));
         let (result, ms) = (result.unwrap_or_else(late), world.now().ms_since(started));
@@ -166,6 +171,8 @@ fn remaining(handling: &Handling, now: Timestamp, limit_ms: u64) -> Duration {
 
 async fn within<T>(world: &dyn World, patience: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
+        // Work that keeps to its own limit tells more than that it took too long.
+        biased;
         result = work => Some(result),
         () = world.sleep(patience) => None,
     }

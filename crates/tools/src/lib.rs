@@ -52,12 +52,13 @@ impl Tools {
     }
 
     async fn prompt(&self, id: String, variables: Map<String, Value>, call: ToolCall) -> Result<ToolOutput, ToolError> {
-        let ToolCall { scope, settings, labels, .. } = call;
-        let call = PromptCall { scope, settings, id, variables, labels, ..PromptCall::default() };
-        let mut unheard = Unheard::default();
+        let ToolCall { scope, settings, labels, patience, max_reply_bytes, .. } = call;
+        let patience = Some(patience);
+        let call = PromptCall { scope, settings, id, variables, patience, labels, ..PromptCall::default() };
+        let mut unheard = Unheard { bytes: 0, limit: max_reply_bytes };
         let id = call.id.clone();
         match self.prompter.ask(call, &mut unheard).await {
-            Ok(reply) => output(&reply, unheard.bytes > LONGEST_REPLY || reply.cut_short),
+            Ok(reply) => output(&reply, unheard.is_cut() || reply.cut_short),
             Err(error) => Err(unanswered(id, error)),
         }
     }
@@ -69,18 +70,22 @@ impl ToolRunner for Tools {
     }
 }
 
-/// What a tool's model writes is shown when it is complete, as the observation; more than this is cut off.
-const LONGEST_REPLY: usize = 1 << 20;
-
-#[derive(Default)]
+/// What a tool's model writes is shown when it is complete, as the observation; more than the limit is cut off.
 struct Unheard {
-    bytes: usize,
+    bytes: u64,
+    limit: u64,
+}
+
+impl Unheard {
+    fn is_cut(&self) -> bool {
+        self.bytes > self.limit
+    }
 }
 
 impl ReplySink for Unheard {
     fn text(&mut self, text: &str) -> ControlFlow<()> {
-        self.bytes += text.len();
-        if self.bytes > LONGEST_REPLY { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.bytes += text.len() as u64;
+        if self.is_cut() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn restart(&mut self) {

@@ -1,8 +1,9 @@
 use super::*;
+use std::time::Duration;
 use trellis_domain::config::{Item, Settings, validate};
 use trellis_domain::document::Payload;
 use trellis_domain::{Collection, Scope};
-use trellis_orchestrator::memory::scripted::ScriptedPrompter;
+use trellis_orchestrator::memory::scripted::{SILENT, ScriptedPrompter};
 use trellis_orchestrator::ports::PromptError;
 
 fn tool(value: &str) -> Arc<ToolItem> {
@@ -20,6 +21,8 @@ fn call(tool: Arc<ToolItem>, arguments: &Value) -> ToolCall {
         tool,
         arguments: arguments.as_object().cloned().unwrap(),
         idempotency_key: "k".to_owned(),
+        patience: Duration::from_secs(60),
+        max_reply_bytes: 1 << 20,
         labels: None,
     }
 }
@@ -84,6 +87,24 @@ async fn a_models_failure_becomes_the_tools_error() {
     assert_eq!(error.reason, "the model did not answer: overloaded");
     let [asked] = &error.calls[..] else { panic!("one call: {:?}", error.calls) };
     assert_eq!((asked.prompt.id.as_str(), &asked.reply), ("question", &None), "what was tried is on record");
+}
+
+#[tokio::test]
+async fn a_model_that_says_nothing_is_given_up_after_the_tools_time() {
+    let tools = Tools::new(Arc::new(ScriptedPrompter::new(|_| Err(SILENT.to_owned()))));
+    let patience = Duration::from_millis(20);
+    let call = ToolCall { patience, ..call(tool(ASK), &json!({ "question": "Why?" })) };
+    let error = tools.call(call).await.unwrap_err();
+    assert_eq!(error.reason, "the model did not answer: the model took longer than 0.02 s");
+    assert_eq!(error.calls.len(), 1, "what was tried is on record");
+}
+
+#[tokio::test]
+async fn a_reply_that_does_not_end_is_cut_at_the_runs_limit() {
+    let tools = Tools::new(Arc::new(ScriptedPrompter::new(|_| Ok("moss ".repeat(9)))));
+    let call = ToolCall { max_reply_bytes: 40, ..call(tool(ASK), &json!({ "question": "Why?" })) };
+    let output = tools.call(call).await.unwrap();
+    assert!(output.text.ends_with("[cut off: the reply was longer than its model may write]"), "{}", output.text);
 }
 
 /// A prompter that knows no prompt, or replies with JSON.

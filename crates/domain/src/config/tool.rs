@@ -19,6 +19,20 @@ words!(
     }
 );
 
+impl ToolKind {
+    /// Whether a call is nothing but a prompt to a model.
+    pub fn asks_a_model(self) -> bool {
+        match self {
+            Self::TextCompletion | Self::Prompt => true,
+            Self::KnowledgeQuery
+            | Self::McpTool
+            | Self::StructuredQuery
+            | Self::RowEmbeddingsQuery
+            | Self::ToolService => false,
+        }
+    }
+}
+
 /// A tool that the model may call by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolItem {

@@ -87,13 +87,16 @@ pub(crate) struct Messages {
     framing: Framing,
     begun: bool,
     data: String,
+    /// The data came in several lines. Servers that leave out the blank lines write one line per message, so that
+    /// nobody needs to look again and again whether a longer one is whole.
+    in_several: bool,
     /// The beginning of the first line that belongs to no message, for whoever wonders what was sent.
     pub(super) strange: Option<String>,
 }
 
 impl Messages {
     pub(crate) fn new(framing: Framing) -> Self {
-        Self { framing, begun: false, data: String::new(), strange: None }
+        Self { framing, begun: false, data: String::new(), in_several: false, strange: None }
     }
 
     pub(crate) fn line(&mut self, line: String) -> Result<Brought, LineError> {
@@ -127,12 +130,13 @@ impl Messages {
         };
         let data = data.strip_prefix(' ').unwrap_or(data);
         // Some servers leave out the blank lines.
-        let brought = if is_whole(&self.data) { self.take() } else { Brought::Nothing };
+        let brought = if !self.in_several && is_whole(&self.data) { self.take() } else { Brought::Nothing };
         if self.data.len() + data.len() > LONGEST_LINE {
             return Err(LineError::TooLong);
         }
         if !self.data.is_empty() {
             self.data.push('\n');
+            self.in_several = true;
         }
         self.data.push_str(data);
         Ok(brought)
@@ -140,6 +144,7 @@ impl Messages {
 
     fn take(&mut self) -> Brought {
         let data = std::mem::take(&mut self.data);
+        self.in_several = false;
         if data.trim().is_empty() { Brought::Nothing } else { Brought::Message(data) }
     }
 }

@@ -40,6 +40,20 @@ fn a_line_without_end_is_given_up() {
     assert!(pushed <= LONGEST_LINE + (1 << 16), "{pushed} bytes were kept");
 }
 
+#[test]
+fn a_message_of_very_many_lines_is_read_once() {
+    let mut messages = Messages::new(Framing::Events);
+    assert_eq!(messages.line("data: [0".to_owned()), Ok(Brought::Nothing));
+    // Reading it again with each line would take an hour.
+    let lines = (LONGEST_LINE - 16) / 4;
+    for _ in 0..lines {
+        assert_eq!(messages.line("data: ,1 ".to_owned()), Ok(Brought::Nothing));
+    }
+    assert_eq!(messages.line("data: ]".to_owned()), Ok(Brought::Nothing));
+    let Ok(Brought::Message(message)) = messages.line(String::new()) else { panic!("no message") };
+    assert_eq!(message.len(), "[0".len() + lines * "\n,1 ".len() + "\n]".len());
+}
+
 /// What a stream of these lines brings, and what was strange about it.
 fn messages(framing: Framing, stream: &str) -> (Vec<Brought>, Option<String>) {
     let mut messages = Messages::new(framing);
@@ -64,6 +78,7 @@ fn events_are_put_together() {
         ("data: {\"a\":\ndata:  1}\n\n", vec![message("{\"a\":\n 1}")]),
         ("data: {}\ndata: {\"b\": 2}\ndata: [DONE]\n", vec![message("{}"), message("{\"b\": 2}"), message("[DONE]")]),
         ("\u{feff}data: a\n\n", vec![message("a")]),
+        ("data: [1,\ndata: 2]\n\ndata: 3\ndata: 4\n", vec![message("[1,\n2]"), message("3"), message("4")]),
         ("data:\n\ndata: \n\n", vec![]),
     ] {
         assert_eq!(messages(Framing::Events, stream), (expected, None), "{stream}");

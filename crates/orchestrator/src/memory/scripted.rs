@@ -154,8 +154,12 @@ impl ScriptedTools {
 impl ToolRunner for ScriptedTools {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         self.calls.count(CallLabels::place(call.labels.as_ref()));
-        let result = (self.script)(&call);
-        let output = |text| ToolOutput { text, ..ToolOutput::default() };
-        Box::pin(std::future::ready(result.map(output).map_err(ToolError::new)))
+        match (self.script)(&call) {
+            Err(reason) if reason == SILENT => Box::pin(std::future::pending()),
+            result => {
+                let output = |text| ToolOutput { text, ..ToolOutput::default() };
+                Box::pin(std::future::ready(result.map(output).map_err(ToolError::new)))
+            }
+        }
     }
 }

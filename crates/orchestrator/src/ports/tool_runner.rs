@@ -3,6 +3,7 @@
 use super::{BoxFuture, CallLabels};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::time::Duration;
 use trellis_domain::config::{Settings, ToolItem};
 use trellis_domain::record::ModelCall;
 use trellis_domain::{Collection, Scope};
@@ -16,6 +17,11 @@ pub struct ToolCall {
     pub arguments: Map<String, Value>,
     /// The same for every repetition of this call.
     pub idempotency_key: String,
+    /// How long the tool may take, without the time that it waits for its turn at a model. Other tools than those that
+    /// ask a model are stopped then.
+    pub patience: Duration,
+    /// How long the reply of a model that the tool asks may be.
+    pub max_reply_bytes: u64,
     /// None for a call outside of any run.
     pub labels: Option<CallLabels>,
 }

@@ -1,6 +1,8 @@
 //! Every limit ends in a recorded answer or a clear end.
 
 use crate::memory;
+use crate::promises::put;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::document::Document;
@@ -11,7 +13,7 @@ use trellis_domain::run::RunState;
 use trellis_domain::{RequestId, Scope};
 use trellis_orchestrator::accept::{AcceptError, Question, UnknownNames};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
-use trellis_orchestrator::memory::scripted::{ScriptedPrompter, ScriptedTools};
+use trellis_orchestrator::memory::scripted::{SILENT, ScriptedPrompter, ScriptedTools};
 
 async fn run(prompter: ScriptedPrompter, tools: ScriptedTools, limits: SomeLimits) -> (RunState, Vec<Arc<Record>>) {
     let bench = Bench::with_tools(memory(), prompter, tools).await;
@@ -51,6 +53,39 @@ async fn a_model_that_hangs_is_given_up_and_the_run_says_so() {
     let (state, records) = run(prompter, plain_tools(), limits).await;
     assert_eq!(state, RunState::Failed);
     assert_eq!(error_of(&records), "the model did not answer: the model took longer than 0.02 s");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_hangs_is_given_up_and_the_model_goes_on() {
+    let tools = ScriptedTools::new(|_| Err(SILENT.to_owned()));
+    let bench = Bench::with_tools(memory(), ScriptedPrompter::replies(&SCRIPT), tools).await;
+    let elsewhere = json!({ "type": "mcp-tool", "name": "search", "mcp-tool": "search", "description": "finds facts" });
+    put(&bench, &[("tool", "search", elsewhere)]).await;
+    let run = bench.ask(1, SomeLimits { tool_timeout_ms: Some(20), ..SomeLimits::default() }).await;
+    bench.finish(std::slice::from_ref(&run), 1).await;
+    assert_eq!(bench.summary(&run).await.state, RunState::Answered);
+    let records = bench.records(&run).await;
+    assert_eq!(observations(&records)[0].error.as_deref(), Some("the tool `search` did not answer within 0.02 s"));
+}
+
+/// A tool that asks a model leaves it to the prompter to keep the time, which knows how long the call had to wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_asks_a_model_is_told_how_long_it_may_take() {
+    let (told, heard) = std::sync::mpsc::channel();
+    let tools = ScriptedTools::new(move |call| {
+        told.send((call.patience, call.max_reply_bytes)).unwrap();
+        Err(SILENT.to_owned())
+    });
+    let limits = SomeLimits {
+        tool_timeout_ms: Some(20),
+        run_timeout_ms: Some(500),
+        max_reply_bytes: Some(1234),
+        ..SomeLimits::default()
+    };
+    let (_, records) = run(ScriptedPrompter::replies(&SCRIPT), tools, limits).await;
+    assert_eq!(heard.recv().unwrap(), (Duration::from_millis(20), 1234));
+    let waited = observations(&records)[0];
+    assert!(waited.ms > 100 && waited.error.is_some(), "only the end of the run stops it: {waited:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
