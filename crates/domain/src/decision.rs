@@ -82,6 +82,11 @@ macro_rules! words {
                 }
             }
 
+            /// All of them, for whoever has to choose one.
+            pub fn words() -> String {
+                Self::ALL.iter().map(|value| value.as_str()).collect::<Vec<_>>().join(", ")
+            }
+
             pub fn from_word(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.as_str() == word)
             }

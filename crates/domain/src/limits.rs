@@ -22,6 +22,22 @@ macro_rules! limits {
             $(#[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$type>),*
         }
 
+        impl SomeLimits {
+            /// The first limit that is 0 although nothing could be done then.
+            ///
+            /// ```
+            /// use trellis_domain::limits::SomeLimits;
+            ///
+            /// let limits = SomeLimits { max_replans: Some(0), max_rounds: Some(0), ..SomeLimits::default() };
+            /// assert_eq!(limits.wrongly_zero().as_deref(), Some("max-rounds"));
+            /// ```
+            pub fn wrongly_zero(&self) -> Option<String> {
+                let zero = [$((stringify!($field), self.$field == Some(0))),*];
+                let wrong = zero.into_iter().find(|(name, zero)| *zero && !MAY_BE_ZERO.contains(name));
+                wrong.map(|(name, _)| name.replace('_', "-"))
+            }
+        }
+
         impl Limits {
             /// These limits with those of a more specific source on top, never above the maximum.
             #[must_use]
@@ -36,6 +52,9 @@ macro_rules! limits {
         }
     };
 }
+
+/// None of these is a sensible wish.
+const MAY_BE_ZERO: [&str; 2] = ["max_replans", "max_depth"];
 
 limits! {
     /// Iterations of a ReAct session.

@@ -14,7 +14,6 @@ use axum::http::HeaderMap;
 use serde::Serialize;
 use std::sync::Arc;
 use trellis_domain::config::StoredItem;
-use trellis_orchestrator::ports::ConfigError;
 use trellis_orchestrator::summary;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -110,21 +109,12 @@ pub(crate) async fn write(
 ) -> Result<Json<Changed>, Fault> {
     let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
     let body = read_object(body)?;
-    let item = |members: Members<'_>| -> Result<StoredItem, Fault> {
-        let (kind, key) = (members.required("type")?.to_owned(), members.required("key")?.to_owned());
-        let missing = || Fault::request(format!("the value of {kind}/{key} is missing; it must be a text"));
-        let value = members.text("value")?.ok_or_else(missing)?.to_owned();
-        Ok(StoredItem { kind, key, value })
-    };
-    let items: Vec<_> = Members::new(&body).objects("items")?.into_iter().map(item).collect::<Result<_, _>>()?;
+    let items = Members::new(&body).items("items")?;
     if items.is_empty() {
         return Err(Fault::request("there is nothing to write; `items` must be a list of items"));
     }
-    match gateway.orchestrator.ports.config.put(&workspace, items).await {
-        Ok(version) => Ok(Json(Changed { version })),
-        Err(error @ ConfigError::Invalid(_)) => Err(Fault::invalid(error.to_string())),
-        Err(error @ (ConfigError::NoSnapshot(_) | ConfigError::Store(_))) => Err(error.into()),
-    }
+    let version = gateway.orchestrator.ports.config.put(&workspace, items).await?;
+    Ok(Json(Changed { version }))
 }
 
 /// Delete an item
@@ -133,7 +123,11 @@ pub(crate) async fn write(
     params(
         ("type" = String, Path, description = "Such as `tool`"), ("key" = String, Path, description = "Its name"), Place,
     ),
-    responses((status = 200, description = "Deleted", body = Changed), Usual),
+    responses(
+        (status = 200, description = "Deleted", body = Changed),
+        (status = 422, description = "The item is the program's own", body = Fault),
+        Usual,
+    ),
 )]
 pub(crate) async fn delete(
     State(gateway): State<Arc<Gateway>>,

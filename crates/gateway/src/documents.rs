@@ -55,11 +55,7 @@ pub(crate) async fn stream(
 ) -> Result<Response, Denied> {
     let identity = rest::identify(&gateway, &headers)?;
     let Query(wish) = wish.map_err(|error| Denied::new(StatusCode::BAD_REQUEST, error.body_text()))?;
-    let workspace = match wish.workspace.as_str() {
-        "" => identity.workspace,
-        name => Workspace::new(name).map_err(|_| Denied::unknown_workspace())?,
-    };
-    let workspace = rest::existing(&gateway, workspace).await?;
+    let workspace = rest::workspace(&gateway, &identity, &wish.workspace).await?;
     if wish.document_id.is_empty() {
         return Err(Denied::new(StatusCode::BAD_REQUEST, "the parameter `document-id` is missing"));
     }

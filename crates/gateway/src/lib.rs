@@ -70,6 +70,14 @@ impl Gateway {
         tokio::spawn(async move { orchestrator.accept(question).await }).await
     }
 
+    /// The workspace of that name, or the caller's own if there is no name; None if there is no such workspace.
+    pub(crate) async fn workspace(&self, identity: &Identity, name: &str) -> Result<Option<Workspace>, ConfigError> {
+        let named = if name.is_empty() { Ok(identity.workspace.clone()) } else { Workspace::new(name) };
+        // What can be no name is the name of nothing.
+        let Ok(workspace) = named else { return Ok(None) };
+        Ok(self.has_workspace(&workspace).await?.then_some(workspace))
+    }
+
     /// Whether the workspace exists: it has a configuration, be it only that of its making.
     pub(crate) async fn has_workspace(&self, workspace: &Workspace) -> Result<bool, ConfigError> {
         Ok(self.orchestrator.ports.config.version(workspace).await? > 0)

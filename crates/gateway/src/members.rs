@@ -2,6 +2,7 @@
 
 use crate::error::Refusal;
 use serde_json::{Map, Value};
+use trellis_domain::config::StoredItem;
 
 /// Null counts as absent, and `batch_size` is read as `batch-size`: both spellings are in use.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +63,17 @@ impl<'a> Members<'a> {
         let object =
             |value: &'a Value| value.as_object().map(Members).ok_or_else(|| wrong(name, "a list of objects", value));
         self.list(name)?.iter().map(object).collect()
+    }
+
+    /// A list of configuration items.
+    pub(crate) fn items(self, name: &str) -> Result<Vec<StoredItem>, Refusal> {
+        let item = |members: Members<'_>| {
+            let (kind, key) = (members.required("type")?.to_owned(), members.required("key")?.to_owned());
+            let missing = || Refusal::request(format!("the value of {kind}/{key} is missing; it must be a text"));
+            let value = members.text("value")?.ok_or_else(missing)?.to_owned();
+            Ok(StoredItem { kind, key, value })
+        };
+        self.objects(name)?.into_iter().map(item).collect()
     }
 
     pub(crate) fn object(self, name: &str) -> Result<Option<&'a Map<String, Value>>, Refusal> {

@@ -29,10 +29,6 @@ impl Denied {
     pub(crate) fn new(status: StatusCode, reason: impl Into<String>) -> Self {
         Self(status, reason.into())
     }
-
-    pub(crate) fn unknown_workspace() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "workspace not found")
-    }
 }
 
 impl IntoResponse for Denied {
@@ -161,26 +157,22 @@ fn too_large(error: &BytesRejection) -> String {
 }
 
 /// The workspace that a body names, or the caller's own.
-pub(crate) async fn workspace_of(
+async fn workspace_of(
     gateway: &Gateway,
     identity: &Identity,
     request: &Map<String, Value>,
 ) -> Result<Workspace, Denied> {
     match request.get("workspace") {
-        None | Some(Value::Null) => existing(gateway, identity.workspace.clone()).await,
-        Some(Value::String(name)) if name.is_empty() => existing(gateway, identity.workspace.clone()).await,
-        Some(Value::String(name)) => {
-            let workspace = Workspace::new(name).map_err(|_| Denied::unknown_workspace())?;
-            existing(gateway, workspace).await
-        }
+        None | Some(Value::Null) => workspace(gateway, identity, "").await,
+        Some(Value::String(name)) => workspace(gateway, identity, name).await,
         Some(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "workspace must be a text")),
     }
 }
 
-pub(crate) async fn existing(gateway: &Gateway, workspace: Workspace) -> Result<Workspace, Denied> {
-    match gateway.has_workspace(&workspace).await {
-        Ok(true) => Ok(workspace),
-        Ok(false) => Err(Denied::unknown_workspace()),
+/// The workspace of that name, or the caller's own if there is no name.
+pub(crate) async fn workspace(gateway: &Gateway, identity: &Identity, name: &str) -> Result<Workspace, Denied> {
+    match gateway.workspace(identity, name).await {
+        Ok(found) => found.ok_or_else(|| Denied::new(StatusCode::NOT_FOUND, "workspace not found")),
         Err(error) => Err(Denied::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
     }
 }

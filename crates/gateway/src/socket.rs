@@ -25,15 +25,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use trellis_domain::{Flow, Workspace};
+use trellis_domain::Flow;
 
 /// Buffers of a connection that says nothing. The library's own are 128 KiB each way.
 const BUFFER: usize = 4 * 1024;
 /// What is ready goes out in pieces of this size: each costs a call to the system. Only a connection that sends much
 /// holds so much.
 const TOGETHER: usize = 32 * 1024;
-/// Who has not said who it is yet is not listened to for longer.
+/// Who has not said who it is is listened to for so many bytes and so long.
 const LONGEST_INTRODUCTION: usize = 64 * 1024;
+const INTRODUCTION: Duration = Duration::from_secs(30);
 /// A peer that said nothing for this long is asked whether it is still there, and given as long to answer.
 const QUIET: Duration = Duration::from_mins(1);
 /// How long the last replies may take to be sent.
@@ -85,16 +86,25 @@ impl Connection {
         let writer = tokio::spawn(write(sink, unsent, asked));
         let closing = Arc::clone(&gateway);
         let mut connection = Self { gateway, identity: None, replies, tasks: JoinSet::new() };
-        tokio::select! {
-            () = connection.read(stream, pings) => {}
-            // Tasks that wait for a peer which does not read are not waited for.
-            () = closing.closed() => drop(tokio::time::timeout(PARTING, connection.finish()).await),
-        }
+        let goodbye = tokio::select! {
+            stranger = connection.read(stream, pings) => stranger,
+            () = closing.closed() => {
+                // Tasks that wait for a peer which does not read are not waited for.
+                drop(tokio::time::timeout(PARTING, connection.finish()).await);
+                Some(CloseFrame { code: close_code::AWAY, reason: "the server is stopping".into() })
+            }
+        };
         // Dropping the connection ends its tasks and, with the last sender, the writer; a peer that does not read
         // is not waited for.
         drop(connection);
         let stop = writer.abort_handle();
-        if tokio::time::timeout(PARTING, writer).await.is_err() {
+        let part = async {
+            if let Ok(Some(mut sink)) = writer.await {
+                // The peer may be gone already.
+                drop(sink.send(Message::Close(goodbye)).await);
+            }
+        };
+        if tokio::time::timeout(PARTING, part).await.is_err() {
             stop.abort();
         }
     }
@@ -104,26 +114,30 @@ impl Connection {
         while self.tasks.join_next().await.is_some() {}
     }
 
-    async fn read(&mut self, mut stream: SplitStream<WebSocket>, pings: mpsc::Sender<()>) {
+    /// Reads until the peer is gone, or is not to be listened to any more: then with what to tell it.
+    async fn read(&mut self, mut stream: SplitStream<WebSocket>, pings: mpsc::Sender<()>) -> Option<CloseFrame> {
+        let stranger = CloseFrame { code: close_code::POLICY, reason: "say who you are first".into() };
+        let introduced_by = tokio::time::Instant::now() + INTRODUCTION;
         let mut asked = false;
         loop {
             let frame = tokio::select! {
                 frame = tokio::time::timeout(QUIET, stream.next()) => frame,
+                () = tokio::time::sleep_until(introduced_by), if self.identity.is_none() => return Some(stranger),
                 // Tasks that have ended make room.
                 Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => continue,
             };
             let text = match frame {
-                Err(_) if asked => return,
+                Err(_) if asked => return None,
                 Err(_) => {
                     asked = true;
                     // One that waits already will do.
                     pings.try_send(()).ok();
                     continue;
                 }
-                Ok(None | Some(Err(_))) => return,
+                Ok(None | Some(Err(_))) => return None,
                 Ok(Some(Ok(Message::Text(text)))) => Bytes::from(text),
                 Ok(Some(Ok(Message::Binary(bytes)))) => bytes,
-                Ok(Some(Ok(Message::Close(_)))) => return,
+                Ok(Some(Ok(Message::Close(_)))) => return None,
                 Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {
                     asked = false;
                     continue;
@@ -132,10 +146,10 @@ impl Connection {
             asked = false;
             if self.identity.is_none() && text.len() > LONGEST_INTRODUCTION {
                 self.refuse(None, &Refusal::new("auth-required", "auth failure")).await.ok();
-                return;
+                return Some(stranger);
             }
             if self.frame(&text).await.is_err() {
-                return;
+                return None;
             }
         }
     }
@@ -228,44 +242,27 @@ async fn addressed(
             (Service::of_flow(text("service")?).ok_or_else(unknown)?, Some(named))
         }
     };
-    let nowhere = || Refusal::new("workspace-not-found", "workspace not found");
-    let workspace = match text("workspace")? {
-        "" => identity.workspace.clone(),
-        name => Workspace::new(name).map_err(|_| nowhere())?,
-    };
-    if !gateway.has_workspace(&workspace).await? {
-        return Err(nowhere());
-    }
+    let workspace = gateway.workspace(&identity, text("workspace")?).await?;
+    let workspace = workspace.ok_or_else(|| Refusal::new("workspace-not-found", "workspace not found"))?;
     Ok((service, Call { identity, workspace, flow, request }))
 }
 
-/// Writes replies until nobody has any left, or the peer is gone.
+/// Writes replies until nobody has any left, and gives the sink back; or until the peer is gone.
 async fn write(
     mut sink: SplitSink<WebSocket, Message>,
     mut replies: mpsc::Receiver<String>,
     mut pings: mpsc::Receiver<()>,
-) {
+) -> Option<SplitSink<WebSocket, Message>> {
     let mut ready = Vec::with_capacity(bounds::UNREAD);
     loop {
         tokio::select! {
-            count = replies.recv_many(&mut ready, bounds::UNREAD) => if count == 0 { break },
-            Some(()) = pings.recv() => {
-                if sink.send(Message::Ping(Bytes::new())).await.is_err() {
-                    return;
-                }
-            }
+            count = replies.recv_many(&mut ready, bounds::UNREAD) => if count == 0 { return Some(sink) },
+            Some(()) = pings.recv() => sink.send(Message::Ping(Bytes::new())).await.ok()?,
         }
         // What is ready goes out together: a call to the system for each frame would cost more than the frame.
         for text in ready.drain(..) {
-            if sink.feed(Message::Text(text.into())).await.is_err() {
-                return;
-            }
+            sink.feed(Message::Text(text.into())).await.ok()?;
         }
-        if sink.flush().await.is_err() {
-            return;
-        }
+        sink.flush().await.ok()?;
     }
-    let goodbye = CloseFrame { code: close_code::AWAY, reason: "the server is stopping".into() };
-    // The peer may be gone already.
-    drop(sink.send(Message::Close(Some(goodbye))).await);
 }

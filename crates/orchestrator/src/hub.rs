@@ -5,6 +5,7 @@
 
 use crate::perform::messages_of;
 use crate::ports::{Journal, JournalError};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -133,6 +134,25 @@ impl Hub {
                 recent.drain(..surplus);
             }
             stream.news.send_modify(|news| news.seq = news.seq.max(seq));
+            self.forget_unused(key, &stream);
+        }
+    }
+
+    /// A stream that nobody reads or writes is made anew when somebody does. A call that begins when its run has just
+    /// ended would otherwise leave one behind for ever.
+    fn forget_unused(&self, key: (Workspace, RunId), stream: &Arc<RunStream>) {
+        if stream.news.receiver_count() > 0 {
+            return;
+        }
+        let mut runs = lock(&self.runs);
+        // One count is the caller's, one is the map's.
+        let unused =
+            Arc::strong_count(stream) == 2 && lock(&stream.messages).is_empty() && lock(&stream.silenced).is_empty();
+        if let Entry::Occupied(entry) = runs.entry(key)
+            && unused
+            && Arc::ptr_eq(entry.get(), stream)
+        {
+            entry.remove();
         }
     }
 

@@ -64,6 +64,24 @@ fn the_hub_forgets_a_run_that_has_ended() {
     assert!(lock(&hub.runs).is_empty());
 }
 
+/// A call that began when the run had just ended tells nobody, and leaves nothing behind.
+#[test]
+fn the_hub_forgets_what_nobody_reads_or_writes() {
+    let hub = Arc::new(Hub::default());
+    let (workspace, run) = run();
+    hub.committed(&workspace, &run, &[], true);
+    let late = hub.writer(&workspace, &run, &run);
+    hub.committed(&workspace, &run, &[], false);
+    assert_eq!(lock(&hub.runs).len(), 1, "somebody may still write");
+    late.text(&Arc::from("m"), TextKind::Thought, "x");
+    drop(late);
+    hub.committed(&workspace, &run, &[], false);
+    assert_eq!(lock(&hub.runs).len(), 1, "an open message is kept for whoever comes");
+    hub.close_messages(&workspace, &run, &[Arc::from("m")]);
+    hub.committed(&workspace, &run, &[], false);
+    assert!(lock(&hub.runs).is_empty());
+}
+
 #[test]
 fn the_last_reader_takes_an_idle_stream_along() {
     let hub = Arc::new(Hub::default());

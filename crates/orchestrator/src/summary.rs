@@ -1,6 +1,6 @@
 //! Runs and changes of the configuration as JSON: the same objects for the command line and for programs that ask over HTTP.
 
-use crate::ports::{HistoryEntry, Journal, JournalError};
+use crate::ports::{HistoryEntry, Journal, JournalError, RunFilter, RunPage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use trellis_domain::document::Document;
 use trellis_domain::record::{Ended, Record};
 use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{ConversationId, RunId, Timestamp};
+use trellis_domain::{ConversationId, RunId, Timestamp, Workspace};
 use trellis_provenance::{documents, project, trace};
 
 /// One run of the list of runs.
@@ -48,8 +48,47 @@ impl Listed {
     }
 }
 
+/// Why there is no page of runs.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// A cursor that leads nowhere must not look like the first page.
+    #[error("`{0}` is no cursor; use the `next` of an earlier list")]
+    NoCursor(String),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// A page of runs, newest first, from behind the cursor on.
+pub async fn page(
+    journal: &dyn Journal,
+    workspace: &Workspace,
+    filter: &RunFilter,
+    cursor: Option<&str>,
+    limit: usize,
+) -> Result<RunPage, PageError> {
+    if let Some(cursor) = cursor {
+        let no_cursor = || PageError::NoCursor(cursor.to_owned());
+        let run = RunId::new(cursor).map_err(|_| no_cursor())?;
+        journal.run(workspace, &run).await?.ok_or_else(no_cursor)?;
+    }
+    Ok(journal.runs(workspace, filter, cursor, limit).await?)
+}
+
+/// All of a page.
+pub async fn all_listed(
+    journal: &dyn Journal,
+    runs: &[RunSummary],
+    now: Timestamp,
+) -> Result<Vec<Listed>, JournalError> {
+    let mut all = Vec::with_capacity(runs.len());
+    for run in runs {
+        all.push(listed(journal, run, now).await?);
+    }
+    Ok(all)
+}
+
 /// Reads a record only if its question may be longer than what the list holds.
-pub async fn listed(journal: &dyn Journal, run: &RunSummary, now: Timestamp) -> Result<Listed, JournalError> {
+async fn listed(journal: &dyn Journal, run: &RunSummary, now: Timestamp) -> Result<Listed, JournalError> {
     let question_truncated = question(journal, run).await?.is_some_and(|whole| whole != run.question);
     Ok(Listed { question_truncated, ..Listed::new(run, now) })
 }

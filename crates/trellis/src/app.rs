@@ -2,6 +2,7 @@
 
 use crate::cli::Global;
 use crate::failure::{Exit, Failure};
+use crate::guarded::GuardedConfig;
 use crate::model_settings;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use trellis_domain::{Scope, Workspace};
 use trellis_models::{Choice, Connections, Models, TemplatePrompter, choose};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::hub::Hub;
-use trellis_orchestrator::ports::{RealWorld, World};
+use trellis_orchestrator::ports::{Config, RealWorld, World};
 use trellis_orchestrator::queue::FairQueue;
 use trellis_patterns::router::OperatorLimits;
 use trellis_store::{Holder, OpenError, Store};
@@ -96,13 +97,18 @@ impl App {
         &self.scope.workspace
     }
 
+    /// The configuration for whoever may change it.
+    pub(crate) fn config(&self) -> Arc<dyn Config> {
+        Arc::new(GuardedConfig(Arc::clone(&self.store.config) as _))
+    }
+
     /// The loop over this folder, with these models.
     pub(crate) fn orchestrator(&self, limits: OperatorLimits, models: Models) -> Arc<Orchestrator> {
         let prompter = Arc::new(TemplatePrompter::with_models(models, Arc::clone(&self.world)));
         let ports = Ports {
             journal: Arc::clone(&self.store.journal) as _,
             queue: Arc::new(FairQueue::new(Arc::clone(&self.world))),
-            config: Arc::clone(&self.store.config) as _,
+            config: self.config(),
             tools: Arc::new(Tools::new(Arc::clone(&prompter) as _)),
             prompter,
             hub: Arc::new(Hub::default()),

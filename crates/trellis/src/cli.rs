@@ -196,8 +196,7 @@ pub(crate) struct Runs {
 }
 
 fn parse_state(word: &str) -> Result<RunState, String> {
-    let known = || RunState::ALL.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(", ");
-    RunState::from_word(word).ok_or_else(|| format!("choose one of {}", known()))
+    RunState::from_word(word).ok_or_else(|| format!("choose one of {}", RunState::words()))
 }
 
 #[derive(Debug, Subcommand)]

@@ -5,6 +5,7 @@ use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
 use trellis_orchestrator::driver::TurnError;
 use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError};
+use trellis_orchestrator::summary::PageError;
 use trellis_store::OpenError;
 
 /// The exit codes of all commands.
@@ -85,6 +86,15 @@ impl From<OpenError> for Failure {
 impl From<JournalError> for Failure {
     fn from(error: JournalError) -> Self {
         Self::new(Exit::DataFolder, error.to_string())
+    }
+}
+
+impl From<PageError> for Failure {
+    fn from(error: PageError) -> Self {
+        match error {
+            error @ PageError::NoCursor(_) => Self::usage(error.to_string()),
+            PageError::Journal(error) => error.into(),
+        }
     }
 }
 

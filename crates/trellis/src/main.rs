@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod desk;
 mod failure;
+mod guarded;
 mod limits;
 mod model_settings;
 mod seeds;

@@ -92,9 +92,9 @@ impl Members<'_> {
         let limits: crate::limits::SomeLimits = serde_json::from_value(value.clone()).map_err(|error| {
             self.problem(&name, error.to_string(), "use names such as max-iterations with whole numbers")
         })?;
-        match limits.max_iterations {
-            Some(0) => Err(self.problem(&name, "max-iterations is 0, so nothing could run", "write at least 1")),
-            Some(_) | None => Ok(limits),
+        match limits.wrongly_zero() {
+            Some(zero) => Err(self.problem(&name, format!("{zero} is 0, so nothing could run"), "write at least 1")),
+            None => Ok(limits),
         }
     }
 }

@@ -85,7 +85,7 @@ impl ToolItem {
 }
 
 fn read_kind(members: &Members<'_>) -> Result<ToolKind, Problem> {
-    let known = ToolKind::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
+    let known = ToolKind::words();
     let word = members.required_text("type", &format!("use one of {known}"))?;
     ToolKind::from_word(&word)
         .ok_or_else(|| members.problem("type", format!("unknown tool type `{word}`"), format!("use one of {known}")))

@@ -125,7 +125,7 @@ fn read_question(body: &Map<String, Value>) -> Result<(AgentRequest, SomeLimits)
         question: members.text("question")?.ok_or_else(no_question)?.to_owned(),
         pattern: text("pattern")?,
         task_type: text("task_type")?,
-        group: members.value("group").map(|_| texts(members.list("group")?, "group")).transpose()?,
+        group: members.texts("group")?,
         state: text("state")?,
         collection: members.text("collection")?.filter(|name| !name.is_empty()).unwrap_or(&usual.collection).to_owned(),
         conversation_id: text("conversation_id")?,
@@ -147,12 +147,6 @@ fn refuse_unknown(object: &Map<String, Value>, known: &[&str], of: &str) -> Resu
         Some(name) => Err(Fault::request(format!("{of} has no member `{name}`; it may have {}", known.join(", ")))),
         None => Ok(()),
     }
-}
-
-fn texts(list: &[Value], name: &str) -> Result<Vec<String>, Fault> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let texts: Option<Vec<_>> = list.iter().map(text).collect();
-    texts.ok_or_else(|| Fault::request(format!("the member `{name}` must be a list of texts")))
 }
 
 fn history(members: Members<'_>) -> Result<Vec<AgentStep>, Fault> {
@@ -189,5 +183,10 @@ fn limits(members: Members<'_>) -> Result<SomeLimits, Fault> {
         serde_json::from_value::<SomeLimits>(json!({ name: value }))
             .map_err(|error| Fault::request(format!("the limit `{name}` is wrong: {error}")))?;
     }
-    serde_json::from_value(json!(given)).map_err(|error| Fault::request(format!("the limits are wrong: {error}")))
+    let limits: SomeLimits = serde_json::from_value(json!(given))
+        .map_err(|error| Fault::request(format!("the limits are wrong: {error}")))?;
+    match limits.wrongly_zero() {
+        Some(zero) => Err(Fault::request(format!("the limit `{zero}` is 0, so nothing could run; write at least 1"))),
+        None => Ok(limits),
+    }
 }

@@ -9,6 +9,7 @@ use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
 use trellis_orchestrator::driver::TurnError;
 use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError};
+use trellis_orchestrator::summary::PageError;
 use utoipa::ToSchema;
 
 /// A refusal.
@@ -50,12 +51,7 @@ impl Fault {
     }
 
     pub(crate) fn no_item(kind: &str, key: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not-found", format!("there is no configuration item {kind}/{key}"))
-    }
-
-    /// A configuration item is not what its type must be.
-    pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-configuration", message)
+        Self::new(StatusCode::NOT_FOUND, "no-item", format!("there is no configuration item {kind}/{key}"))
     }
 
     pub(crate) fn not_acceptable(message: impl Into<String>) -> Self {
@@ -105,7 +101,7 @@ impl From<Denied> for Fault {
                 return Self::new(status, "unauthorized", "send a token that is known: `Authorization: Bearer TOKEN`");
             }
             StatusCode::FORBIDDEN => return Self::forbidden(),
-            StatusCode::NOT_FOUND => "not-found",
+            StatusCode::NOT_FOUND => "no-workspace",
             StatusCode::PAYLOAD_TOO_LARGE => "too-large",
             StatusCode::SERVICE_UNAVAILABLE => "unavailable",
             _ => return Self::request(reason),
@@ -127,11 +123,23 @@ impl From<JournalError> for Fault {
     }
 }
 
+impl From<PageError> for Fault {
+    fn from(error: PageError) -> Self {
+        match error {
+            error @ PageError::NoCursor(_) => Self::request(error.to_string()),
+            PageError::Journal(error) => error.into(),
+        }
+    }
+}
+
 impl From<ConfigError> for Fault {
     fn from(error: ConfigError) -> Self {
         match error {
             ConfigError::Store(error) => error.into(),
-            error @ (ConfigError::Invalid(_) | ConfigError::NoSnapshot(_)) => Self::internal(error),
+            error @ ConfigError::Invalid(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-configuration", error.to_string())
+            }
+            error @ ConfigError::NoSnapshot(_) => Self::internal(error),
         }
     }
 }

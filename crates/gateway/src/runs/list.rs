@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{ConversationId, RunId, Workspace};
+use trellis_domain::{ConversationId, Workspace};
 use trellis_orchestrator::ports::{Journal, RunFilter, RunPage};
 use trellis_orchestrator::summary;
 use utoipa::IntoParams;
@@ -63,23 +63,16 @@ pub(crate) async fn list(
     let page = match (&wanted.prefix, &wanted.cursor) {
         (Some(_), Some(_)) => return Err(Fault::request("give `prefix` or `cursor`, not both")),
         (Some(prefix), None) => beginning(journal, &workspace, prefix, &filter, limit).await?,
-        (None, cursor) => {
-            check_cursor(journal, &workspace, cursor.as_deref()).await?;
-            journal.runs(&workspace, &filter, cursor.as_deref(), limit).await?
-        }
+        (None, cursor) => summary::page(journal, &workspace, &filter, cursor.as_deref(), limit).await?,
     };
     let now = gateway.orchestrator.ports.world.now();
-    let mut runs = Vec::with_capacity(page.runs.len());
-    for run in &page.runs {
-        runs.push(summary::listed(journal, run, now).await?);
-    }
+    let runs = summary::all_listed(journal, &page.runs, now).await?;
     Ok(Json(json!({"runs": runs, "next": page.next})))
 }
 
 fn filter(wanted: &Wanted) -> Result<RunFilter, Fault> {
     let state = |word: &String| {
-        let known = || RunState::ALL.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(", ");
-        RunState::from_word(word).ok_or_else(|| Fault::request(format!("`state` must be one of {}", known())))
+        RunState::from_word(word).ok_or_else(|| Fault::request(format!("`state` must be one of {}", RunState::words())))
     };
     let conversation = wanted.conversation.as_deref().map(ConversationId::new).transpose();
     Ok(RunFilter {
@@ -88,17 +81,6 @@ fn filter(wanted: &Wanted) -> Result<RunFilter, Fault> {
         conversation: conversation.map_err(|error| Fault::request(error.to_string()))?,
         search: wanted.search.clone(),
     })
-}
-
-/// A cursor that leads nowhere must not look like the first page.
-async fn check_cursor(journal: &dyn Journal, workspace: &Workspace, cursor: Option<&str>) -> Result<(), Fault> {
-    let Some(cursor) = cursor else { return Ok(()) };
-    let known = match RunId::new(cursor) {
-        Ok(run) => journal.run(workspace, &run).await?.is_some(),
-        Err(_) => false,
-    };
-    let unknown = || Fault::request(format!("`{cursor}` is no cursor; use the `next` of an earlier list"));
-    if known { Ok(()) } else { Err(unknown()) }
 }
 
 /// How many runs whose ids begin alike are looked at.

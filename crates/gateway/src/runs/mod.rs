@@ -73,11 +73,7 @@ pub(crate) struct Place {
 /// Lets a caller in and finds the workspace.
 pub(crate) async fn enter(gateway: &Gateway, headers: &HeaderMap, workspace: Option<&str>) -> Result<Workspace, Fault> {
     let identity = rest::identify(gateway, headers)?;
-    let workspace = match workspace {
-        None | Some("") => identity.workspace,
-        Some(name) => Workspace::new(name).map_err(|_| rest::Denied::unknown_workspace())?,
-    };
-    Ok(rest::existing(gateway, workspace).await?)
+    Ok(rest::workspace(gateway, &identity, workspace.unwrap_or_default()).await?)
 }
 
 /// The run that a path names.

@@ -63,13 +63,7 @@ async fn get(config: &dyn Config, workspace: &Workspace, members: Members<'_>) -
 }
 
 async fn put(config: &dyn Config, workspace: &Workspace, members: Members<'_>) -> Result<Value, Refusal> {
-    let item = |members: Members<'_>| -> Result<StoredItem, Refusal> {
-        let (kind, key) = (members.required("type")?.to_owned(), members.required("key")?.to_owned());
-        let missing = || Refusal::request(format!("the value of {kind}/{key} is missing; it must be a text"));
-        let value = members.text("value")?.ok_or_else(missing)?.to_owned();
-        Ok(StoredItem { kind, key, value })
-    };
-    let items: Vec<_> = members.objects("values")?.into_iter().map(item).collect::<Result<_, _>>()?;
+    let items = members.items("values")?;
     if !items.is_empty() {
         config.put(workspace, items).await?;
     }

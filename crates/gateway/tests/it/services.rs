@@ -168,7 +168,7 @@ async fn our_own_configuration_refuses_what_is_wrong_and_writes_nothing() {
     }
     for (method, path) in [("DELETE", "note/zz"), ("GET", "note/zz/history")] {
         let (status, reply) = house.http(method, &format!("{root}/{path}"), "", b"").await;
-        assert_eq!((status, &reply["error"]["type"]), (404, &json!("not-found")), "{reply}");
+        assert_eq!((status, &reply["error"]["type"]), (404, &json!("no-item")), "{reply}");
     }
     assert_eq!(house.http("GET", root, "", b"").await.1, before);
 }

@@ -59,10 +59,12 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     close.send_replace(true);
     workers.drain_within(Duration::from_secs(serve.drain), &mut interrupt).await?;
     // What clients have not read by then they read again when the server is back.
-    tokio::select! {
-        _ = &mut http => {}
-        () = tokio::time::sleep(PARTING) => http.abort(),
-        () = interrupt.received() => http.abort(),
+    if !http.is_finished() {
+        tokio::select! {
+            _ = &mut http => {}
+            () = tokio::time::sleep(PARTING) => http.abort(),
+            () = interrupt.received() => http.abort(),
+        }
     }
     // It works on the folder, so it goes before the folder is given back.
     indexing.await.map_err(Failure::unexpected)?;

@@ -9,7 +9,7 @@ use trellis_domain::record::Record;
 use trellis_models::{Models, Rehearsal};
 use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::ports::{Config, Journal, RunFilter};
-use trellis_orchestrator::summary::{Change, Listed, listed};
+use trellis_orchestrator::summary::{Change, Listed, all_listed, page};
 use trellis_patterns::router::OperatorLimits;
 
 impl App {
@@ -20,21 +20,8 @@ impl App {
         limit: usize,
     ) -> Result<(Vec<Listed>, Option<String>), Failure> {
         let journal = &*self.store.journal;
-        if let Some(cursor) = cursor {
-            let known = match RunId::new(cursor) {
-                Ok(run) => journal.run(self.workspace(), &run).await?.is_some(),
-                Err(_) => false,
-            };
-            if !known {
-                return Err(Failure::usage(format!("`{cursor}` is no cursor; use the `next` of an earlier list")));
-            }
-        }
-        let page = journal.runs(self.workspace(), filter, cursor, limit).await?;
-        let mut runs = Vec::with_capacity(page.runs.len());
-        for run in &page.runs {
-            runs.push(listed(journal, run, self.world.now()).await?);
-        }
-        Ok((runs, page.next))
+        let page = page(journal, self.workspace(), filter, cursor, limit).await?;
+        Ok((all_listed(journal, &page.runs, self.world.now()).await?, page.next))
     }
 
     pub(super) async fn with_prefix(&self, start: &str, limit: usize) -> Result<Vec<RunId>, Failure> {
@@ -56,11 +43,11 @@ impl App {
     }
 
     pub(super) async fn put(&self, items: Vec<StoredItem>) -> Result<u64, Failure> {
-        Ok(self.store.config.put(self.workspace(), items).await?)
+        Ok(self.config().put(self.workspace(), items).await?)
     }
 
     pub(super) async fn delete(&self, kind: &str, key: &str) -> Result<Option<u64>, Failure> {
-        Ok(self.store.config.delete(self.workspace(), kind, key).await?)
+        Ok(self.config().delete(self.workspace(), kind, key).await?)
     }
 
     pub(super) async fn history(&self, kind: &str, key: &str) -> Result<Vec<Change>, Failure> {

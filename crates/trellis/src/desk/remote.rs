@@ -165,11 +165,7 @@ impl Server {
     ) -> Result<Option<T>, Failure> {
         match self.json(request).await {
             Ok(found) => Ok(Some(found)),
-            Err(Trouble::Refused(Refusal { status: StatusCode::NOT_FOUND, message, .. }))
-                if message.contains("configuration item") =>
-            {
-                Ok(None)
-            }
+            Err(Trouble::Refused(Refusal { kind, .. })) if kind == "no-item" => Ok(None),
             Err(trouble) => Err(self.failure(trouble)),
         }
     }

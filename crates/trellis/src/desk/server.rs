@@ -197,7 +197,7 @@ impl Server {
                 Failure::new(Exit::NotAllowed, format!("{url} wants a token; set {TOKEN} to one that it knows"))
             }
             StatusCode::FORBIDDEN => Failure::new(Exit::NotAllowed, format!("{url}: {message}")),
-            StatusCode::NOT_FOUND if message == "workspace not found" => {
+            StatusCode::NOT_FOUND if kind == "no-workspace" => {
                 let name = self.workspace.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
                 Failure::new(Exit::NotFound, format!("{url} has no workspace{name}; name one that is there"))
             }

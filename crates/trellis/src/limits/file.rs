@@ -108,16 +108,6 @@ fn limit(
     value: &Spanned<DeValue<'_>>,
     at: &impl Fn(usize) -> String,
 ) -> Result<Limit, String> {
-    let text = match value.get_ref() {
-        DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
-        DeValue::Integer(_)
-        | DeValue::Float(_)
-        | DeValue::String(_)
-        | DeValue::Boolean(_)
-        | DeValue::Datetime(_)
-        | DeValue::Array(_)
-        | DeValue::Table(_) => value.get_ref().type_str().to_owned(),
-    };
     let (place, name) = (at(name.span().start), name.get_ref());
-    Limit::new(name, &text).map_err(|problem| format!("{place}, {table}.{name}: {problem}"))
+    Limit::new(name, &written(value)).map_err(|problem| format!("{place}, {table}.{name}: {problem}"))
 }

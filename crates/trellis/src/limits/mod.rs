@@ -36,19 +36,16 @@ fn names() -> Vec<String> {
 impl Limit {
     /// A value that this limit can have.
     fn new(name: &str, value: &str) -> Result<Self, String> {
-        /// Nothing of these is a sensible wish.
-        const MAY_BE_NONE: [&str; 2] = ["max-replans", "max-depth"];
         if !names().iter().any(|known| known == name) {
             return Err(format!("there is no limit `{name}`; choose one of {}", names().join(", ")));
         }
         let wrong = || format!("the limit {name} is {value:?}; write a whole number");
         let limit = Self { name: name.to_owned(), value: value.trim().parse().map_err(|_| wrong())? };
-        if limit.value == 0 && !MAY_BE_NONE.contains(&name) {
-            return Err(format!("the limit {name} is 0; write at least 1"));
-        }
         let too_large = |_| format!("the limit {name} is {value}, which is too large");
-        some([&limit]).map_err(too_large)?;
-        Ok(limit)
+        match some([&limit]).map_err(too_large)?.wrongly_zero() {
+            Some(_) => Err(format!("the limit {name} is 0; write at least 1")),
+            None => Ok(limit),
+        }
     }
 }
 

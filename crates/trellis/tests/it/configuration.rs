@@ -18,7 +18,7 @@ fn items_are_put_read_listed_and_deleted() {
     assert_eq!(fails(data.path(), &["config", "delete", "tool", "oracle"]).0, 5);
     for own in [&["config", "put", "trellis", "seeds", "{}"][..], &["config", "delete", "trellis", "seeds"]] {
         let (code, message) = fails(data.path(), own);
-        assert_eq!((code, message.contains("are the program's own")), (2, true), "{message}");
+        assert_eq!((code, message.contains("are the program's own")), (6, true), "{message}");
     }
     let template = r#"{"prompt":"{{ unclosed"}"#;
     let (code, message) = fails(data.path(), &["config", "put", "prompt", "template.bad", template]);

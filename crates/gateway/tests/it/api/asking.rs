@@ -99,6 +99,7 @@ async fn a_wrong_request_is_told_what_is_wrong_with_it() {
         (with("limits", json!({"max-iterations": "3"})), "the limit `max-iterations`"),
         (with("limits", json!({"max-iterations": -1})), "the limit `max-iterations`"),
         (with("limits", json!({"max-iterations": 4_294_967_296_u64})), "the limit `max-iterations`"),
+        (with("limits", json!({"max-rounds": 0})), "the limit `max-rounds` is 0"),
         (with("limits", json!({"patience": 3})), "unknown field `patience`"),
         (with("patern", json!("react")), "no member `patern`; it may have question, pattern"),
     ];
@@ -191,7 +192,7 @@ async fn whoever_has_no_token_or_comes_from_elsewhere_stays_outside() {
     let token = "Authorization: Bearer s3cret\r\n";
     assert_eq!(api.call("GET", "/api/v1/runs", token, "").await.status, 200);
     let nowhere = api.call("GET", "/api/v1/runs?workspace=nowhere", token, "").await;
-    assert_eq!((nowhere.status, &nowhere.json()["error"]["type"]), (404, &json!("not-found")));
+    assert_eq!((nowhere.status, &nowhere.json()["error"]["type"]), (404, &json!("no-workspace")));
     let evil = api.call("GET", "/api/v1/runs", &format!("{token}Origin: https://evil.example\r\n"), "").await;
     assert_eq!((evil.status, &evil.json()["error"]["type"]), (403, &json!("forbidden")));
 }

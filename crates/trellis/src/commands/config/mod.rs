@@ -6,13 +6,13 @@ use super::read_input;
 use crate::cli::{ConfigCommand, Global, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
+use crate::guarded::{OWN, broken_template};
 use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::Path;
-use trellis_domain::config::{AGENT_TYPES, Item, Problem, PromptItem, Settings, StoredItem, validate};
-use trellis_models::check_template;
+use trellis_domain::config::{AGENT_TYPES, Problem, Settings, StoredItem, validate};
 
 /// An exported file.
 #[derive(Debug, Deserialize)]
@@ -60,7 +60,6 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
                 None => value.clone(),
             };
             let item = StoredItem { kind: kind.clone(), key: key.clone(), value };
-            check(std::slice::from_ref(&item))?;
             let version = desk.put(vec![item]).await?;
             let name = clean(&format!("{kind}/{key}"));
             if AGENT_TYPES.contains(&kind.as_str()) {
@@ -73,7 +72,6 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
             Ok(Exit::Ok)
         }
         ConfigCommand::Delete { kind, key } => {
-            refuse_own(kind)?;
             let Some(version) = desk.delete(kind, key).await? else {
                 return Err(missing(kind, key));
             };
@@ -93,40 +91,6 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
 fn print_value(value: String) -> Result<Exit, Failure> {
     let value = if std::io::stdout().is_terminal() { clean(&value) } else { value };
     Ok(print_line(&value).map(|()| Exit::Ok)?)
-}
-
-/// The type of the items that the program keeps for itself.
-const OWN: &str = "trellis";
-
-fn refuse_own(kind: &str) -> Result<(), Failure> {
-    if kind != OWN {
-        return Ok(());
-    }
-    Err(Failure::usage(format!("items of type `{OWN}` are the program's own; nothing in them is meant to be changed")))
-}
-
-/// What the store does not check: the program's own items, and templates.
-fn check(items: &[StoredItem]) -> Result<(), Failure> {
-    items.iter().try_for_each(|item| refuse_own(&item.kind))?;
-    match items.iter().find_map(broken_template) {
-        Some(problem) => Err(Failure::new(Exit::InvalidConfig, problem.to_string())),
-        None => Ok(()),
-    }
-}
-
-fn broken_template(item: &StoredItem) -> Option<Problem> {
-    let Ok(Item::Prompt(PromptItem::Template { prompt: text, .. } | PromptItem::System(text))) =
-        validate(&item.kind, &item.key, &item.value)
-    else {
-        return None;
-    };
-    check_template(&text).err().map(|reason| Problem {
-        kind: item.kind.clone(),
-        key: item.key.clone(),
-        field: "prompt".to_owned(),
-        what: format!("the template cannot be compiled: {reason}"),
-        mend: "correct it".to_owned(),
-    })
 }
 
 /// Everything that is wrong with a configuration: item by item, and together.
@@ -197,7 +161,6 @@ async fn import(desk: &Desk, file: &Path) -> Result<Exit, Failure> {
         note("nothing to change");
         return Ok(Exit::Ok);
     }
-    check(&changed)?;
     let count = changed.len();
     let version = desk.put(changed).await?;
     note(&format!("items written: {count}, configuration version {version}; new runs use them"));

@@ -72,7 +72,8 @@ impl Cast {
     }
 
     pub(super) fn is_doing(&mut self, who: Label, what: &str) {
-        let what = excerpt(what, 80);
+        // Only the beginning is shown, and a thought grows with every piece of it.
+        let what = excerpt(&what[..what.floor_char_boundary(500)], 80);
         match self.doing.iter_mut().find(|(other, _)| *other == who) {
             Some((_, doing)) => *doing = what,
             None => self.doing.push((who, what)),
