@@ -2,6 +2,9 @@
 //!
 //! Workers never say that a dialog is over: this projection does, once, from the record of the root's end.
 
+mod answer;
+
+use self::answer::{Answer, Piece};
 use crate::hub::{Item, TextKind};
 use crate::perform::{answer_id, thought_id};
 use std::collections::{HashMap, HashSet};
@@ -21,9 +24,10 @@ pub struct Dialog {
     streaming: bool,
     /// An event's quads depend on what came before it.
     projector: Projector,
+    answer: Answer,
     /// The message under which the answer was streamed.
-    answer: Option<String>,
-    /// How much of each open message was sent, and the piece held back so that the last one can say so.
+    answered: Option<String>,
+    /// How much of each open thought was sent, and the piece held back so that the last one can say so.
     open: HashMap<Arc<str>, Progress>,
     /// The ids that messages were sent under. What takes the place of a message that broke off needs another one.
     taken: HashSet<String>,
@@ -42,7 +46,8 @@ struct Progress {
 impl Dialog {
     pub fn new(run: RunId, streaming: bool) -> Self {
         let (projector, open, taken) = (Projector::default(), HashMap::new(), HashSet::new());
-        Self { run, streaming, projector, answer: None, open, taken, over: false }
+        let answer = Answer::default();
+        Self { run, streaming, projector, answer, answered: None, open, taken, over: false }
     }
 
     /// The dialog is over: its last message was given out.
@@ -66,25 +71,22 @@ impl Dialog {
         if !self.streaming || *session != self.run {
             return Vec::new();
         }
-        // A thought is over when the answer that rests on it begins.
-        let mut out = if kind == TextKind::Answer { self.finish_thoughts(session) } else { Vec::new() };
+        if kind == TextKind::Answer {
+            // A thought is over when the answer that rests on it begins.
+            let mut out = self.finish_thoughts(session);
+            let pieces = self.answer.more(id, &text, &mut self.taken);
+            out.extend(pieces.into_iter().map(|piece| answer_piece(session, piece)));
+            return out;
+        }
         let taken = &mut self.taken;
         let fresh = || Progress { session: session.clone(), shown: free_id(taken, id), sent: 0, held: String::new() };
         let progress = self.open.entry(Arc::clone(id)).or_insert_with(fresh);
-        let piece = match kind {
-            TextKind::Thought => std::mem::replace(&mut progress.held, text),
-            TextKind::Answer => text,
-        };
+        let piece = std::mem::replace(&mut progress.held, text);
         if piece.is_empty() {
-            return out;
+            return Vec::new();
         }
         progress.sent += piece.len();
-        let kind = match kind {
-            TextKind::Thought => message_type::THOUGHT,
-            TextKind::Answer => message_type::ANSWER,
-        };
-        out.push(message(session, kind, &progress.shown, piece));
-        out
+        vec![message(session, message_type::THOUGHT, &progress.shown, piece)]
     }
 
     /// Sends what is held back of a session's thoughts.
@@ -130,14 +132,15 @@ impl Dialog {
         self.open.retain(|id, _| id.split('#').next() != Some(&place));
         let ended = |rest| AgentResponse { end_of_message: true, ..rest };
         let mut out: Vec<_> = rest(session, message_type::THOUGHT, &id, thought, sent).map(ended).into_iter().collect();
-        let id = answer_id(session, name, *attempt);
         match &replied.reading {
-            Reading::Answer { answer } if *session == self.run => {
-                let (id, sent) = self.take(&id);
-                if self.streaming {
-                    out.extend(rest(session, message_type::ANSWER, &id, answer.text(), sent));
-                }
-                self.answer = Some(id);
+            Reading::Answer { answer } if *session == self.run && self.streaming => {
+                let id = answer_id(session, name, *attempt);
+                let (pieces, id) = self.answer.whole(&id, answer.text(), &mut self.taken);
+                out.extend(pieces.into_iter().map(|piece| answer_piece(session, piece)));
+                self.answered = Some(id);
+            }
+            Reading::Answer { .. } if *session == self.run => {
+                self.answered = Some(free_id(&mut self.taken, &answer_id(session, name, *attempt)));
             }
             // An answer that was cut short does not count, and a subagent's is not the caller's.
             Reading::Answer { .. }
@@ -148,7 +151,7 @@ impl Dialog {
             | Reading::Goals { .. }
             | Reading::Review { .. }
             | Reading::Unreadable { .. }
-            | Reading::Failed { .. } => drop(self.open.remove(id.as_str())),
+            | Reading::Failed { .. } => {}
             Reading::Step { answer, .. } => {
                 // A step without a tool is its own observation.
                 let text = answer.as_ref().map_or("", Payload::text);
@@ -173,33 +176,33 @@ impl Dialog {
     /// The one message that ends the dialog.
     fn last(&mut self, session: &SessionId, ended: &Ended) -> Vec<AgentResponse> {
         let answer = ended.answer.as_ref().map_or("", Document::text);
-        let (last, mut before) = match &ended.error {
-            Some(error) if answer.is_empty() => (error_message(session, error), None),
-            Some(_) | None => {
-                let streamed = ended.error.is_none() && self.streaming && self.answer.is_some();
-                let taken = &mut self.taken;
-                let id = self.answer.clone().unwrap_or_else(|| free_id(taken, &terminal_id(session, ended.reason)));
-                let before = (self.streaming && !streamed)
-                    .then(|| message(session, message_type::ANSWER, &id, answer.to_owned()));
-                let text = if self.streaming { String::new() } else { answer.to_owned() };
-                (message(session, message_type::ANSWER, &id, text), before)
+        let mut out = Vec::new();
+        let terminal = terminal_id(session, ended.reason);
+        let last = match (&ended.error, self.answered.take()) {
+            (Some(error), _) if answer.is_empty() => error_message(session, error),
+            (None, Some(id)) if self.streaming => message(session, message_type::ANSWER, &id, String::new()),
+            (_, _) if self.streaming => {
+                let (pieces, id) = self.answer.whole(&terminal, answer, &mut self.taken);
+                out.extend(pieces.into_iter().map(|piece| answer_piece(session, piece)));
+                message(session, message_type::ANSWER, &id, String::new())
+            }
+            (_, answered) => {
+                let id = answered.unwrap_or_else(|| free_id(&mut self.taken, &terminal));
+                message(session, message_type::ANSWER, &id, answer.to_owned())
             }
         };
         let usage = ended.total();
         let (in_token, out_token) = (usage.in_token, usage.out_token);
         let positive = |count: Option<u64>| count.filter(|count| *count > 0);
-        before
-            .take()
-            .into_iter()
-            .chain([AgentResponse {
-                end_of_message: true,
-                end_of_dialog: true,
-                in_token: positive(in_token),
-                out_token: positive(out_token),
-                model: usage.model.clone(),
-                ..last
-            }])
-            .collect()
+        out.push(AgentResponse {
+            end_of_message: true,
+            end_of_dialog: true,
+            in_token: positive(in_token),
+            out_token: positive(out_token),
+            model: usage.model.clone(),
+            ..last
+        });
+        out
     }
 }
 
@@ -215,6 +218,11 @@ fn free_id(taken: &mut HashSet<String>, id: &str) -> String {
 fn rest(session: &SessionId, kind: &str, id: &str, text: &str, sent: usize) -> Option<AgentResponse> {
     let rest = text.get(sent..).unwrap_or(text);
     (!rest.is_empty()).then(|| message(session, kind, id, rest.to_owned()))
+}
+
+fn answer_piece(session: &SessionId, piece: Piece) -> AgentResponse {
+    let Piece { id, text, ends } = piece;
+    AgentResponse { end_of_message: ends, ..message(session, message_type::ANSWER, &id, text) }
 }
 
 fn explanation(event: Event) -> AgentResponse {

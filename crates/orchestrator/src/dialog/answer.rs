@@ -1,0 +1,139 @@
+//! The answer as the caller hears it: in pieces while it is written, and again if its model broke off.
+//!
+//! Stock clients join whatever comes as an answer. A reply that takes the place of a broken one goes on where that one
+//! stopped if it says the same, and is told apart from it otherwise.
+
+use std::collections::HashSet;
+
+/// Ends what broke off, so that nobody takes it for the beginning of what follows.
+const BROKEN_OFF: &str = " […]\n\n";
+
+/// A piece of the answer, under the id that it is sent under.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) id: String,
+    pub(super) text: String,
+    /// Nothing more comes under this id.
+    pub(super) ends: bool,
+}
+
+/// What the caller was told.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    told: Option<Told>,
+    /// The id of a reply that so far only repeats what was told of another, and its text.
+    repeating: (String, String),
+}
+
+#[derive(Debug)]
+struct Told {
+    /// The reply that it comes from.
+    reply: String,
+    shown: String,
+    text: String,
+}
+
+impl Answer {
+    /// More of a reply. What only repeats an earlier one is held back.
+    pub(super) fn more(&mut self, reply: &str, text: &str, taken: &mut HashSet<String>) -> Vec<Piece> {
+        let told = match &mut self.told {
+            None => return self.begin(reply, text.to_owned(), taken),
+            Some(told) if told.reply == reply => {
+                told.text.push_str(text);
+                return piece(&told.shown, text);
+            }
+            Some(told) => told,
+        };
+        let (repeating, mut so_far) = std::mem::take(&mut self.repeating);
+        if repeating != reply {
+            so_far.clear();
+        }
+        so_far.push_str(text);
+        if told.text.len() > so_far.len() && told.text.starts_with(&so_far) {
+            self.repeating = (reply.to_owned(), so_far);
+            return Vec::new();
+        }
+        self.replace(reply, so_far, taken)
+    }
+
+    /// A reply is the answer: what is left of it, and the id that it was sent under.
+    pub(super) fn whole(&mut self, reply: &str, text: &str, taken: &mut HashSet<String>) -> (Vec<Piece>, String) {
+        let pieces = match &self.told {
+            None => self.begin(reply, text.to_owned(), taken),
+            // What came behind the answer itself was told, too.
+            Some(told) if told.reply == reply && told.text.starts_with(text) => Vec::new(),
+            Some(_) => self.replace(reply, text.to_owned(), taken),
+        };
+        (pieces, self.told.as_ref().map(|told| told.shown.clone()).unwrap_or_default())
+    }
+
+    /// Another reply takes the place of the one that was told.
+    fn replace(&mut self, reply: &str, text: String, taken: &mut HashSet<String>) -> Vec<Piece> {
+        let Some(told) = self.told.take() else { return self.begin(reply, text, taken) };
+        if let Some(rest) = text.strip_prefix(&told.text) {
+            let pieces = piece(&told.shown, rest);
+            self.told = Some(Told { reply: reply.to_owned(), shown: told.shown, text });
+            return pieces;
+        }
+        let end = Piece { id: told.shown, text: BROKEN_OFF.to_owned(), ends: true };
+        std::iter::once(end).chain(self.begin(reply, text, taken)).collect()
+    }
+
+    fn begin(&mut self, reply: &str, text: String, taken: &mut HashSet<String>) -> Vec<Piece> {
+        let shown = super::free_id(taken, reply);
+        let pieces = piece(&shown, &text);
+        self.told = Some(Told { reply: reply.to_owned(), shown, text });
+        pieces
+    }
+}
+
+fn piece(id: &str, text: &str) -> Vec<Piece> {
+    let piece = || Piece { id: id.to_owned(), text: text.to_owned(), ends: false };
+    if text.is_empty() { Vec::new() } else { vec![piece()] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told of replies that arrive in these pieces; the last reply is the answer.
+    fn told(replies: &[(&str, &[&str])], answer: &str) -> Vec<(String, String)> {
+        let (mut heard, mut taken) = (Answer::default(), HashSet::new());
+        let mut pieces = Vec::new();
+        for (reply, texts) in replies {
+            pieces.extend(texts.iter().flat_map(|text| heard.more(reply, text, &mut taken)));
+        }
+        let (last, _) = replies.last().unwrap();
+        pieces.extend(heard.whole(last, answer, &mut taken).0);
+        pieces.into_iter().map(|piece| (piece.id, piece.text)).collect()
+    }
+
+    fn of(pieces: &[(&str, &str)]) -> Vec<(String, String)> {
+        pieces.iter().map(|(id, text)| ((*id).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_reply_that_arrives_is_told_as_it_comes() {
+        assert_eq!(told(&[("a", &["Forty", "-two"])], "Forty-two."), of(&[("a", "Forty"), ("a", "-two"), ("a", ".")]));
+        assert_eq!(told(&[("a", &[])], "Forty-two."), of(&[("a", "Forty-two.")]));
+        assert_eq!(told(&[("a", &[])], ""), []);
+    }
+
+    #[test]
+    fn a_reply_that_says_the_same_goes_on_where_the_broken_one_stopped() {
+        let twice: &[(&str, &[&str])] = &[("a", &["Forty"]), ("a#2", &["For", "ty-t"]), ("a#3", &["F"])];
+        assert_eq!(told(twice, "Forty-two."), of(&[("a", "Forty"), ("a", "-t"), ("a", "wo.")]));
+        assert_eq!(told(&[("a", &["Forty"]), ("a#2", &[])], "Forty"), of(&[("a", "Forty")]));
+    }
+
+    #[test]
+    fn a_reply_that_says_something_else_is_told_apart() {
+        let other: &[(&str, &[&str])] = &[("a", &["Half of th"]), ("a#2", &["Half", "-way"])];
+        assert_eq!(
+            told(other, "Half-way."),
+            of(&[("a", "Half of th"), ("a", BROKEN_OFF), ("a#2", "Half-way"), ("a#2", ".")])
+        );
+        let shorter: &[(&str, &[&str])] = &[("a", &["Half of th"]), ("a#2", &["Half"])];
+        assert_eq!(told(shorter, "Half"), of(&[("a", "Half of th"), ("a", BROKEN_OFF), ("a#2", "Half")]));
+    }
+}
