@@ -1,7 +1,7 @@
 //! What a model is asked, in the form that this model takes.
 
 use crate::models::Wishes;
-use crate::provider::{LastSent, ModelRequest};
+use crate::provider::{LastSent, ModelRequest, RefusedForm, Sent};
 use crate::reply;
 use crate::template::Templates;
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use trellis_domain::Hash;
 use trellis_domain::config::{PromptReply as Expected, Settings, ToolItem};
 use trellis_domain::document::Document;
-use trellis_domain::record::{PromptUse, ReplyFormat};
+use trellis_domain::record::{FailedAttempt, PromptUse, ReplyFormat};
 use trellis_orchestrator::ports::{CallLabels, Completion, PromptCall, PromptError};
 
 /// The variable that tells a template that tools are offered as functions.
@@ -105,6 +105,21 @@ impl Asking {
 
     /// For the record of the call, once for each time that it was sent.
     pub(crate) fn record(&self) -> PromptUse {
+        self.record_of(self.request.sent.take())
+    }
+
+    /// The forms that the model refused in the last call, for the record.
+    pub(crate) fn refused(&self, model: &str) -> Vec<FailedAttempt> {
+        let attempt = |RefusedForm { reason, ms, sent }: RefusedForm| FailedAttempt {
+            reason,
+            ms,
+            model: Some(model.to_owned()),
+            asked: Some(Box::new(self.record_of(sent.map(|sent| *sent)))),
+        };
+        self.request.sent.take_refused().into_iter().map(attempt).collect()
+    }
+
+    fn record_of(&self, sent: Option<Sent>) -> PromptUse {
         let format = if self.request.tools.is_some() { ReplyFormat::NativeTools } else { ReplyFormat::Text };
         let usual = PromptUse {
             id: self.request.prompt.clone(),
@@ -112,7 +127,7 @@ impl Asking {
             format: self.tools.as_ref().map(|_| format),
             ..PromptUse::default()
         };
-        let Some(sent) = self.request.sent.take() else {
+        let Some(sent) = sent else {
             let ModelRequest { system, user, .. } = &self.request;
             return PromptUse { sent: Some(Hash::of_parts([system.as_bytes(), user.as_bytes()])), ..usual };
         };

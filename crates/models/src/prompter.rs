@@ -189,6 +189,8 @@ impl TemplatePrompter {
         let left = attempts.time_left(started);
         let Attempts { asking, sink, .. } = attempts;
         let result = self.within(left, model.complete(&asking.request, &mut |text| sink.text(text))).await;
+        let refused = attempts.asking.refused(&model.name());
+        refused.into_iter().for_each(|attempt| attempts.note(attempt));
         (result, self.world.now().ms_since(started))
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trellis_domain::Hash;
@@ -29,18 +29,48 @@ pub struct ModelRequest {
     pub sent: LastSent,
 }
 
-/// What went to the provider last.
+/// What went to the provider last, and before that in forms that it refused.
 #[derive(Debug, Clone, Default)]
-pub struct LastSent(Arc<Mutex<Option<Box<Sent>>>>);
+pub struct LastSent(Arc<Mutex<SentForms>>);
+
+#[derive(Debug, Default)]
+struct SentForms {
+    last: Option<Box<Sent>>,
+    refused: Vec<RefusedForm>,
+}
+
+/// A request that the provider did not take as it was, and was sent again in another form.
+#[derive(Debug)]
+pub struct RefusedForm {
+    pub reason: String,
+    pub ms: u64,
+    pub sent: Option<Box<Sent>>,
+}
 
 impl LastSent {
+    fn forms(&self) -> MutexGuard<'_, SentForms> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn tell(&self, sent: Sent) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(sent));
+        self.forms().last = Some(Box::new(sent));
+    }
+
+    /// What was told last was refused, and goes out again in another form.
+    pub fn refused(&self, reason: String, ms: u64) {
+        let mut forms = self.forms();
+        let sent = forms.last.take();
+        forms.refused.push(RefusedForm { reason, ms, sent });
     }
 
     /// None if nothing has left this process since it was taken the last time.
     pub fn take(&self) -> Option<Sent> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().map(|sent| *sent)
+        self.forms().last.take().map(|sent| *sent)
+    }
+
+    /// What was refused since they were taken the last time.
+    pub fn take_refused(&self) -> Vec<RefusedForm> {
+        std::mem::take(&mut self.forms().refused)
     }
 }
 

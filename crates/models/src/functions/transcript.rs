@@ -2,6 +2,7 @@
 
 use super::arguments::{Arguments, Part};
 use super::{Does, Function, Functions};
+use crate::remote::{UNMARKED, behind_thinking};
 use std::collections::BTreeSet;
 use trellis_domain::counted;
 
@@ -112,11 +113,16 @@ impl<'f> Transcript<'f> {
     pub(crate) fn finish(mut self) -> Told {
         let mut rest = String::new();
         let Some(call) = self.call else {
+            let mut mended = Vec::new();
+            if let Some(spoken) = behind_thinking(&self.words) {
+                self.words = spoken.to_owned();
+                mended.push(UNMARKED.to_owned());
+            }
             let in_the_grammar =
                 self.words.lines().any(|line| KEYWORDS.iter().any(|keyword| line.trim_start().starts_with(keyword)));
             let words = self.words.trim();
             let rest = if in_the_grammar || words.is_empty() { self.words } else { format!("Final Answer: {words}") };
-            return Told { rest, mended: Vec::new(), kept: false };
+            return Told { rest, mended, kept: false };
         };
         call.finish(&mut self.line, &mut rest);
         let others = self.others.len();

@@ -1,5 +1,6 @@
 //! What was heard of a reply so far, and who listens to it.
 
+use super::thinking::{Thinking, behind_thinking};
 use super::{Hold, Said};
 use crate::functions::{Told, Transcript};
 use crate::provider::OnText;
@@ -8,6 +9,9 @@ use std::ops::ControlFlow;
 /// The largest piece that a listener gets at once, so that what it stops is not much longer than it wanted.
 const LARGEST_PIECE: usize = 4 << 10;
 
+/// What is said of a reply that begins in the middle of thinking.
+pub(crate) const UNMARKED: &str = "what stood before the end of its thinking was left out";
+
 pub(super) struct Heard<'a, 's, 'f> {
     pub(super) text: String,
     on_text: &'a mut OnText<'s>,
@@ -15,6 +19,7 @@ pub(super) struct Heard<'a, 's, 'f> {
     pub(super) enough: bool,
     /// There if functions were offered: calls become text.
     transcript: Option<Transcript<'f>>,
+    thinking: Thinking,
 }
 
 impl<'a, 's, 'f> Heard<'a, 's, 'f> {
@@ -23,7 +28,7 @@ impl<'a, 's, 'f> Heard<'a, 's, 'f> {
             Hold::Functions { functions, .. } => Some(Transcript::new(functions)),
             Hold::Free | Hold::Guided(_) | Hold::Strict(_) => None,
         };
-        Self { text: String::new(), on_text, enough: false, transcript }
+        Self { text: String::new(), on_text, enough: false, transcript, thinking: Thinking::default() }
     }
 
     pub(super) fn has_heard_nothing(&self) -> bool {
@@ -36,24 +41,45 @@ impl<'a, 's, 'f> Heard<'a, 's, 'f> {
     }
 
     pub(super) fn take(&mut self, said: Said) -> ControlFlow<()> {
-        let text = match (&mut self.transcript, said) {
-            (Some(transcript), Said::Call(piece)) => transcript.call(piece),
-            (Some(transcript), Said::Text(text)) => {
-                transcript.words(&text);
-                return ControlFlow::Continue(());
+        match (&mut self.transcript, said) {
+            (_, Said::Text(text)) => {
+                let spoken = self.thinking.spoken(text);
+                self.speak(&spoken);
             }
-            (None, Said::Text(text)) => text,
+            (Some(transcript), Said::Call(piece)) => {
+                let text = transcript.call(piece);
+                self.hear(&text);
+            }
             // The only function there can be takes the reply.
-            (None, Said::Call(piece)) => piece.arguments,
-        };
-        self.hear(&text);
+            (None, Said::Call(piece)) => self.hear(&piece.arguments),
+        }
         if self.enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn speak(&mut self, text: &str) {
+        match &mut self.transcript {
+            Some(transcript) => transcript.words(text),
+            None => self.hear(text),
+        }
     }
 
     /// The reply is complete, unless somebody had enough of it.
     pub(super) fn finish(&mut self) -> Told {
-        let told = self.transcript.take().filter(|_| !self.enough).map(Transcript::finish).unwrap_or_default();
+        let rest = self.thinking.rest();
+        self.speak(&rest);
+        let Some(transcript) = self.transcript.take() else { return self.finish_text() };
+        let told = if self.enough { Told::default() } else { transcript.finish() };
         self.hear(&told.rest);
+        told
+    }
+
+    /// Whoever listened has heard too much then, and is told the reply.
+    fn finish_text(&mut self) -> Told {
+        let mut told = Told::default();
+        if let Some(spoken) = behind_thinking(&self.text) {
+            self.text = spoken.to_owned();
+            told.mended.push(UNMARKED.to_owned());
+        }
         told
     }
 

@@ -9,15 +9,18 @@ mod heard;
 mod lines;
 mod memory;
 mod sent;
+mod thinking;
 
 pub use connection::{address, cause, client};
 pub(crate) use converse::{Dialect, Hold, Said, Stop, Understood};
 pub use endpoint::{CallSettings, EndpointError, Sampling};
 pub(crate) use endpoint::{Door, Endpoint, Key};
 pub(crate) use failure::{Fault, Refusal};
+pub(crate) use heard::UNMARKED;
 pub(crate) use lines::Framing;
 #[cfg(test)]
 pub(crate) use lines::{Brought, Lines, Messages};
+pub(crate) use thinking::behind_thinking;
 
 use crate::functions::Functions;
 use crate::provider::{ModelReply, ModelRequest, OnText, Permit, Provider, ProviderError};
@@ -30,7 +33,7 @@ use memory::Memory;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use trellis_domain::config::PromptReply;
 use trellis_orchestrator::ports::BoxFuture;
 
@@ -56,15 +59,15 @@ impl<D: Dialect> Remote<D> {
         Self { dialect, endpoint, model, room, schemas, functions }
     }
 
-    /// Asks under the strongest hold that the provider takes. Being refused costs nothing but time, so it is not an
-    /// attempt: only the form that is taken is.
+    /// Asks under the strongest hold that the provider takes. Being refused costs nothing but time: it is told, and does
+    /// not count as an attempt that failed.
     async fn ask(&self, request: &ModelRequest, on_text: &mut OnText<'_>) -> Result<ModelReply, ProviderError> {
         let functions = request.tools.as_deref().map(Functions::of);
         let memory = if functions.is_some() { &self.functions } else { &self.schemas };
         let mut hold = self.hold(request, functions.as_ref(), memory.strongest(&request.prompt));
         let mut refused = None;
         loop {
-            let left_out = self.dialect.left_out();
+            let (left_out, began) = (self.dialect.left_out(), Instant::now());
             let failure = match self.attempt(request, &hold, on_text).await {
                 Ok(reply) => {
                     memory.learn(&request.prompt, refused, hold.strength());
@@ -72,8 +75,11 @@ impl<D: Dialect> Remote<D> {
                 }
                 Err(failure) => failure,
             };
+            let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             match &failure.refusal {
-                Some(refusal) if self.dialect.leave_out(refusal, left_out) => {}
+                Some(refusal) if self.dialect.leave_out(refusal, left_out) => {
+                    request.sent.refused(failure.error.to_string(), ms);
+                }
                 Some(refusal) if is_about_the_schema(refusal) && hold != Hold::Free => {
                     let words = self.endpoint.words(&refusal.words);
                     tracing::warn!(provider = D::NAME, model = self.model, prompt = request.prompt, %words,
@@ -89,6 +95,7 @@ impl<D: Dialect> Remote<D> {
                         }
                         Hold::Guided(_) | Hold::Free => Hold::Free,
                     };
+                    request.sent.refused(failure.error.to_string(), ms);
                 }
                 Some(_) | None => return Err(failure.error),
             }

@@ -319,6 +319,29 @@ async fn a_run_with_functions_and_one_in_text_tell_the_same_story() {
     assert_eq!(tool, "telepathy", "an unknown function is an unknown tool");
 }
 
+/// Servers without a parser for it leave in the reply what the model only thought.
+#[tokio::test]
+async fn what_a_model_thinks_before_it_speaks_is_neither_read_nor_told() {
+    for thought in ["<think>Perhaps.\nFinal Answer: wrong</think>\n", "Perhaps.\nFinal Answer: wrong\n</think>\n\n"] {
+        let stub = Stub::start(move |_, seen| {
+            let text = format!("{thought}{}", said(seen));
+            let pieces: Vec<_> = text.split_inclusive(' ').collect();
+            stream(speech::reply("openai", &pieces))
+        })
+        .await;
+        for native_tools in [true, false] {
+            let settings = CallSettings { native_tools, ..patient() };
+            let records = run_with(provider("openai", &stub.base, settings), "react").await;
+            assert_eq!(answer_of(&records), "Because of chlorophyll.", "{thought}");
+            let replies: Vec<_> = records.iter().filter_map(|record| Some(record.body.as_replied()?)).collect();
+            let readings: Vec<_> = replies.iter().map(|replied| &replied.reading).collect();
+            assert!(matches!(&readings[..], [Reading::Action { .. }, Reading::Answer { .. }]), "{readings:?}");
+            let unmarked = !thought.starts_with('<');
+            assert!(replies.iter().all(|replied| replied.mended.len() == usize::from(unmarked)), "{replies:?}");
+        }
+    }
+}
+
 /// Only what could not be written otherwise was enforced while it was written.
 #[tokio::test]
 async fn the_choice_of_a_function_is_enforced_where_functions_are_strict() {

@@ -1,0 +1,94 @@
+//! What a model thinks before it speaks, where the server leaves that in the text.
+//!
+//! Models that reason put it between tags at the beginning of their reply. A server that knows them sends it apart; one
+//! that does not sends it as the reply, and what was only considered would be read as what was decided.
+
+/// What a reply may begin with, and what ends it.
+const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
+
+/// Leaves out what stands between the tags, however the text is cut into pieces.
+#[derive(Debug)]
+pub(super) enum Thinking {
+    /// What came so far may still be the beginning of a tag.
+    Begin(String),
+    /// Between the tags: the end of what came, which may be the beginning of the tag that closes.
+    Inside {
+        close: &'static str,
+        tail: String,
+    },
+    /// Behind the tag, where space means nothing.
+    After,
+    Over,
+}
+
+impl Default for Thinking {
+    fn default() -> Self {
+        Self::Begin(String::new())
+    }
+}
+
+impl Thinking {
+    /// What is spoken of the next piece.
+    pub(super) fn spoken(&mut self, text: String) -> String {
+        match self {
+            Self::Over => text,
+            Self::Begin(begun) => {
+                begun.push_str(&text);
+                let start = begun.trim_start();
+                if let Some((open, close)) = TAGS.into_iter().find(|(open, _)| start.starts_with(open)) {
+                    let inside = start[open.len()..].to_owned();
+                    *self = Self::Inside { close, tail: String::new() };
+                    return self.spoken(inside);
+                }
+                if TAGS.iter().any(|(open, _)| open.starts_with(start)) {
+                    return String::new();
+                }
+                let begun = std::mem::take(begun);
+                *self = Self::Over;
+                begun
+            }
+            Self::Inside { close, tail } => {
+                tail.push_str(&text);
+                let Some((_, spoken)) = tail.split_once(*close) else {
+                    // Only as much is kept as can be the beginning of the tag.
+                    let end = tail.ceil_char_boundary(tail.len().saturating_sub(close.len() - 1));
+                    tail.drain(..end);
+                    return String::new();
+                };
+                let spoken = spoken.to_owned();
+                *self = Self::After;
+                self.spoken(spoken)
+            }
+            Self::After => {
+                let spoken = text.trim_start().to_owned();
+                if !spoken.is_empty() {
+                    *self = Self::Over;
+                }
+                spoken
+            }
+        }
+    }
+
+    /// The text is complete: what was held back of it.
+    pub(super) fn rest(&mut self) -> String {
+        match std::mem::replace(self, Self::Over) {
+            Self::Begin(begun) => begun,
+            Self::Inside { .. } | Self::After | Self::Over => String::new(),
+        }
+    }
+}
+
+/// What is spoken in a text in which only the end of the thinking is marked, alone on its line: some servers take the
+/// beginning for a part of the prompt.
+pub(crate) fn behind_thinking(text: &str) -> Option<&str> {
+    let closed = TAGS.iter().find_map(|(open, close)| {
+        let (thought, spoken) = text.split_once(close)?;
+        let alone = thought.ends_with('\n') && (spoken.is_empty() || spoken.starts_with(['\n', '\r']));
+        (alone && !thought.contains(open)).then_some(spoken)
+    });
+    closed.map(str::trim_start)
+}
+
+#[cfg(test)]
+#[path = "thinking_tests.rs"]
+mod tests;
