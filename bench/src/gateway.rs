@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::Workspace;
-use trellis_gateway::{Access, Founder, Gateway, Server};
+use trellis_gateway::{Access, Founder, Gateway, Phase, Server};
 use trellis_models::{ModelReply, ModelRequest, OnText, Provider, ProviderError, Rehearsal};
 use trellis_orchestrator::ports::{BoxFuture, ConfigError};
 
@@ -123,10 +123,10 @@ pub(crate) async fn idle() -> Result<()> {
     Ok(())
 }
 
-async fn open(engine: &Engine) -> Result<(String, watch::Sender<bool>)> {
+async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
     let server = Server::bind("127.0.0.1:0").await?;
     let address = server.address().to_string();
-    let (close, closing) = watch::channel(false);
+    let (close, phase) = watch::channel(Phase::Serving);
     let gateway = Gateway {
         orchestrator: Arc::clone(&engine.orchestrator),
         library: Arc::clone(&engine.store.library) as _,
@@ -134,7 +134,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<bool>)> {
         access: Access::Open,
         founder: Arc::new(Nobody),
         loopback_only: true,
-        closing,
+        phase,
     };
     tokio::spawn(server.serve(Arc::new(gateway)));
     Ok((address, close))

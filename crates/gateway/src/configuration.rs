@@ -8,7 +8,6 @@ use crate::rest::read_object;
 use crate::runs::{Fault, Parameters, Place, Usual, enter, read};
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use serde::Serialize;
@@ -105,10 +104,10 @@ pub(crate) async fn write(
     State(gateway): State<Arc<Gateway>>,
     parameters: Parameters<Place>,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Bytes,
 ) -> Result<Json<Changed>, Fault> {
     let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let body = read_object(body)?;
+    let body = read_object(&body)?;
     let items = Members::new(&body).items("items")?;
     if items.is_empty() {
         return Err(Fault::request("there is nothing to write; `items` must be a list of items"));

@@ -33,7 +33,7 @@ pub(crate) async fn live() -> Json<Value> {
     ),
 )]
 pub(crate) async fn ready(State(gateway): State<Arc<Gateway>>) -> (StatusCode, Json<Value>) {
-    if gateway.is_closing() {
+    if !gateway.takes_questions() {
         return (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "stopping"})));
     }
     let ports = &gateway.orchestrator.ports;

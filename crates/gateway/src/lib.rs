@@ -16,6 +16,7 @@ mod health;
 mod members;
 mod outbox;
 mod rest;
+mod room;
 mod runs;
 mod server;
 mod services;
@@ -47,20 +48,33 @@ pub struct Gateway {
     pub founder: Arc<dyn Founder>,
     /// Nobody but this machine can reach the server: other names for it are a trick.
     pub loopback_only: bool,
-    /// True once the server is about to stop: nothing new is accepted, and streams end.
-    pub closing: watch::Receiver<bool>,
+    pub phase: watch::Receiver<Phase>,
+}
+
+/// How far a server is on its way out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    Serving,
+    /// No question is taken. What is being answered is heard to its end.
+    Draining,
+    /// Whoever still listens is told that the run goes on when the server is back.
+    Closed,
 }
 
 impl Gateway {
-    pub(crate) fn is_closing(&self) -> bool {
-        *self.closing.borrow()
+    pub(crate) fn takes_questions(&self) -> bool {
+        *self.phase.borrow() == Phase::Serving
     }
 
-    /// Waits until the server is about to stop.
+    pub(crate) fn is_closed(&self) -> bool {
+        *self.phase.borrow() == Phase::Closed
+    }
+
+    /// Waits until the server closes.
     pub(crate) async fn closed(&self) {
-        let mut closing = self.closing.clone();
+        let mut phase = self.phase.clone();
         // An error means that whoever could close is gone, which is the same.
-        drop(closing.wait_for(|closing| *closing).await);
+        drop(phase.wait_for(|phase| *phase == Phase::Closed).await);
     }
 
     /// Accepts a question, in a task of its own: a caller who leaves in the middle must not leave half an acceptance

@@ -4,15 +4,46 @@ use crate::bounds;
 use crate::error::{Gone, Refusal};
 use serde::Serialize;
 use serde_json::Value;
-use std::sync::{Mutex, PoisonError};
-use tokio::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+/// The way to a socket's writer.
+#[derive(Debug, Clone)]
+pub(crate) struct Replies {
+    to: mpsc::Sender<Reply>,
+    room: Arc<Semaphore>,
+}
+
+/// A message that is not sent yet, and the place that it takes until it is. Short ones take none.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) text: String,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Replies {
+    pub(crate) fn new() -> (Self, mpsc::Receiver<Reply>) {
+        let (to, unsent) = mpsc::channel(bounds::UNREAD);
+        (Self { to, room: Arc::new(Semaphore::new(bounds::UNREAD_BYTES)) }, unsent)
+    }
+
+    /// Waits for a peer that does not read.
+    pub(crate) async fn send(&self, text: String) -> Result<(), Gone> {
+        let long = u32::try_from(text.len()).ok().filter(|_| text.len() > bounds::SMALL);
+        let place = match long {
+            Some(bytes) => Some(Arc::clone(&self.room).acquire_many_owned(bytes).await.map_err(|_| Gone)?),
+            None => None,
+        };
+        self.to.send(Reply { text, _place: place }).await.map_err(|_| Gone)
+    }
+}
 
 /// Replies of one request, each in its envelope. A slow reader makes the writer wait, never the server grow.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     /// As the client wrote it; none if the request had none.
     id: Option<Value>,
-    to: mpsc::Sender<String>,
+    to: Replies,
     scratch: Mutex<Vec<u8>>,
 }
 
@@ -31,7 +62,7 @@ struct Envelope<'a, T> {
 }
 
 impl Outbox {
-    pub(crate) fn new(id: Option<Value>, to: mpsc::Sender<String>) -> Self {
+    pub(crate) fn new(id: Option<Value>, to: Replies) -> Self {
         Self { id, to, scratch: Mutex::default() }
     }
 
@@ -77,7 +108,7 @@ impl Outbox {
                 Envelope { id: self.id.as_ref(), response: None::<&Value>, error: Some(error), complete: true };
             text = self.written(&envelope);
         }
-        self.to.send(text).await.map_err(|_| Gone)?;
+        self.to.send(text).await?;
         // Nothing may follow the last reply.
         if too_large { Err(Gone) } else { Ok(()) }
     }

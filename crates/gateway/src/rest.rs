@@ -10,7 +10,6 @@ use crate::docs::{self, Refused};
 use crate::services::Service;
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -47,8 +46,9 @@ impl IntoResponses for Refusals {
             ("401", "No token, or one that nobody knows"),
             ("403", "From a page of another site"),
             ("404", "No such service or workspace"),
+            ("408", "The body stopped coming"),
             ("413", "The body is too large"),
-            ("503", "The store fails"),
+            ("503", "The store fails, or there is no room for a large body"),
         ])
     }
 }
@@ -70,10 +70,10 @@ pub(crate) async fn workspace_service(
     State(gateway): State<Arc<Gateway>>,
     Path(kind): Path<String>,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Bytes,
 ) -> Result<Response, Denied> {
     let identity = identify(&gateway, &headers)?;
-    let request = read_object(body)?;
+    let request = read_object(&body)?;
     let service = Service::of_workspace(&kind).ok_or_else(unknown_kind)?;
     let workspace = workspace_of(&gateway, &identity, &request).await?;
     Ok(answer(&gateway, service, Call { identity, workspace, flow: None, request }).await)
@@ -99,10 +99,10 @@ pub(crate) async fn flow_service(
     State(gateway): State<Arc<Gateway>>,
     Path((flow, kind)): Path<(String, String)>,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Bytes,
 ) -> Result<Response, Denied> {
     let identity = identify(&gateway, &headers)?;
-    let request = read_object(body)?;
+    let request = read_object(&body)?;
     let service = Service::of_flow(&kind).ok_or_else(unknown_kind)?;
     let workspace = workspace_of(&gateway, &identity, &request).await?;
     let flow = Flow::new(&flow).map_err(|error| Denied::new(StatusCode::BAD_REQUEST, error.to_string()))?;
@@ -138,21 +138,11 @@ pub(crate) fn identify(gateway: &Gateway, headers: &HeaderMap) -> Result<Identit
 }
 
 /// The body as an object.
-pub(crate) fn read_object(body: Result<Bytes, BytesRejection>) -> Result<Map<String, Value>, Denied> {
-    let body = body.map_err(|error| Denied::new(error.status(), too_large(&error)))?;
-    match serde_json::from_slice(&body) {
+pub(crate) fn read_object(body: &[u8]) -> Result<Map<String, Value>, Denied> {
+    match serde_json::from_slice(body) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "body must be an object")),
         Err(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "invalid json")),
-    }
-}
-
-fn too_large(error: &BytesRejection) -> String {
-    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        let most = crate::bounds::BODY >> 20;
-        format!("the body is larger than {most} MiB; upload large documents in pieces")
-    } else {
-        error.body_text()
     }
 }
 

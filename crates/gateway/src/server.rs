@@ -1,25 +1,34 @@
 //! The listening socket, the routes and who may use them.
 
 use crate::rest::Denied;
+use crate::room::Room;
 use crate::runs::{self, Fault};
-use crate::{Gateway, bounds, configuration, docs, documents, health, rest, socket, sparql};
+use crate::{Gateway, configuration, docs, documents, health, rest, socket, sparql};
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
-use axum::serve::ListenerExt;
 use axum::{Extension, Router};
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
-use tokio::net::TcpListener;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use tower::ServiceExt;
 use tower_http::catch_panic::CatchPanicLayer;
 
 /// All routes.
 pub fn router(gateway: Arc<Gateway>) -> Router {
+    let room = Room::new();
     Router::new()
         .route("/api/v1/socket", get(socket::upgrade))
         .route("/api/v1/document-stream", get(documents::stream))
@@ -33,7 +42,9 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         // Until there is a page, whoever comes by browser is shown what there is.
         .route("/", get(async || Redirect::temporary("/api/docs")))
         .merge(docs::routes())
-        .layer(DefaultBodyLimit::max(bounds::BODY))
+        .layer(middleware::from_fn_with_state(room.clone(), whole_bodies))
+        .layer(Extension(room))
+        .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(Arc::clone(&gateway), known_callers))
         .layer(middleware::from_fn_with_state(Arc::clone(&gateway), same_site))
         .layer(CatchPanicLayer::new())
@@ -46,10 +57,30 @@ async fn same_site(State(gateway): State<Arc<Gateway>>, request: Request, next: 
     if !is_foreign(&gateway, request.headers()) {
         return next.run(request).await;
     }
-    if [runs::ROOT, configuration::ROOT, sparql::ROOT].iter().any(|root| request.uri().path().starts_with(root)) {
-        return Fault::forbidden().into_response();
+    denied_at(request.uri().path(), Denied::new(StatusCode::FORBIDDEN, "access denied"))
+}
+
+/// A refusal in the shape that the path has.
+fn denied_at(path: &str, denied: Denied) -> Response {
+    let ours = [runs::ROOT, configuration::ROOT, sparql::ROOT].iter().any(|root| path.starts_with(root));
+    if ours { Fault::from(denied).into_response() } else { denied.into_response() }
+}
+
+/// Bodies are received here, so that all of them together take no more than there is room for.
+async fn whole_bodies(State(room): State<Room>, request: Request, next: Next) -> Response {
+    if request.body().is_end_stream() {
+        return next.run(request).await;
     }
-    Denied::new(StatusCode::FORBIDDEN, "access denied").into_response()
+    let (parts, body) = request.into_parts();
+    let announced = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    match room.receive(body, announced).await {
+        Ok((body, place)) => {
+            let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+            drop(place);
+            response
+        }
+        Err(denied) => denied_at(parts.uri.path(), denied),
+    }
 }
 
 /// What somebody unknown sends is not read. The answer is that of the path, in its own words.
@@ -75,7 +106,7 @@ fn is_loopback(host: &str) -> bool {
     name.is_empty() || name.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback())
 }
 
-/// Held by each socket as long as it is open.
+/// Held by each connection as long as it is open.
 #[derive(Debug, Clone)]
 pub(crate) struct Open(#[expect(dead_code, reason = "it only has to be there")] mpsc::Sender<Infallible>);
 
@@ -105,18 +136,64 @@ impl Server {
 
     /// Serves until the gateway closes and all replies are out.
     pub async fn serve(self, gateway: Arc<Gateway>) -> std::io::Result<()> {
-        let until = Arc::clone(&gateway);
-        // Text that is written now is to be read now.
-        let listener = self.listener.tap_io(|stream| {
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "a connection gathers what it sends");
-            }
-        });
         let (open, mut all_closed) = mpsc::channel(1);
-        let router = router(gateway).layer(Extension(Open(open)));
-        axum::serve(listener, router).with_graceful_shutdown(async move { until.closed().await }).await?;
-        // Sockets are connections no more as far as HTTP knows. Each holds on to the channel until it has closed.
+        let open = Open(open);
+        let routes = router(Arc::clone(&gateway)).layer(Extension(open.clone()));
+        let mut http = http1::Builder::new();
+        // Whoever has said everything may close that half of the connection and wait for the reply.
+        http.half_close(true).timer(TokioTimer::new()).header_read_timeout(IDLE);
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                () = gateway.closed() => break,
+            };
+            let Some(stream) = ready(accepted).await else { continue };
+            let routes = routes.clone();
+            let answer =
+                service_fn(move |request: hyper::Request<Incoming>| routes.clone().oneshot(request.map(Body::new)));
+            let connection = http.serve_connection(TokioIo::new(stream), answer).with_upgrades();
+            let (gateway, open) = (Arc::clone(&gateway), open.clone());
+            tokio::spawn(async move {
+                let mut connection = pin!(connection);
+                let ended = tokio::select! {
+                    ended = connection.as_mut() => ended,
+                    () = gateway.closed() => {
+                        connection.as_mut().graceful_shutdown();
+                        connection.await
+                    }
+                };
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection broke");
+                }
+                drop(open);
+            });
+        }
+        drop((self.listener, routes, open));
+        // Sockets are connections no more as far as HTTP knows: they hold on to the channel themselves.
         all_closed.recv().await;
         Ok(())
     }
+}
+
+/// How long a connection may be open without a request.
+const IDLE: Duration = Duration::from_mins(1);
+/// How long to wait for connections to close when there are too many.
+const TOO_MANY: Duration = Duration::from_millis(200);
+
+async fn ready(accepted: std::io::Result<(TcpStream, SocketAddr)>) -> Option<TcpStream> {
+    let stream = match accepted {
+        Ok((stream, _)) => stream,
+        // The peer was gone before it was welcomed.
+        Err(error) if [ConnectionAborted, ConnectionReset, ConnectionRefused].contains(&error.kind()) => return None,
+        Err(error) => {
+            tracing::error!(%error, "cannot take a connection; are too many files open?");
+            tokio::time::sleep(TOO_MANY).await;
+            return None;
+        }
+    };
+    // Text that is written now is to be read now.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection gathers what it sends");
+    }
+    Some(stream)
 }

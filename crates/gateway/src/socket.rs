@@ -9,7 +9,8 @@ use crate::bounds;
 use crate::call::Call;
 use crate::docs::Refused;
 use crate::error::{Fault, Refusal};
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, Replies, Reply};
+use crate::room::{Full, Place, Room};
 use crate::server::Open;
 use crate::services::Service;
 use axum::Extension;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio_tungstenite::tungstenite;
 use trellis_domain::Flow;
 
 /// Buffers of a connection that says nothing. The library's own are 128 KiB each way.
@@ -55,6 +57,7 @@ const PARTING: Duration = Duration::from_secs(5);
 )]
 pub(crate) async fn upgrade(
     State(gateway): State<Arc<Gateway>>,
+    Extension(room): Extension<Room>,
     open: Option<Extension<Open>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
@@ -64,7 +67,7 @@ pub(crate) async fn upgrade(
         .read_buffer_size(BUFFER)
         .write_buffer_size(TOGETHER)
         .on_upgrade(async move |socket| {
-            Connection::serve(gateway, socket).await;
+            Connection::serve(gateway, room, socket).await;
             drop(open);
         })
 }
@@ -74,18 +77,19 @@ struct Connection {
     gateway: Arc<Gateway>,
     /// Who is there, once that is known.
     identity: Option<Identity>,
-    replies: mpsc::Sender<String>,
+    replies: Replies,
+    room: Room,
     tasks: JoinSet<()>,
 }
 
 impl Connection {
-    async fn serve(gateway: Arc<Gateway>, socket: WebSocket) {
+    async fn serve(gateway: Arc<Gateway>, room: Room, socket: WebSocket) {
         let (sink, stream) = socket.split();
-        let (replies, unsent) = mpsc::channel(bounds::UNREAD);
+        let (replies, unsent) = Replies::new();
         let (pings, asked) = mpsc::channel(1);
         let writer = tokio::spawn(write(sink, unsent, asked));
         let closing = Arc::clone(&gateway);
-        let mut connection = Self { gateway, identity: None, replies, tasks: JoinSet::new() };
+        let mut connection = Self { gateway, identity: None, replies, room, tasks: JoinSet::new() };
         let goodbye = tokio::select! {
             stranger = connection.read(stream, pings) => stranger,
             () = closing.closed() => {
@@ -134,7 +138,8 @@ impl Connection {
                     pings.try_send(()).ok();
                     continue;
                 }
-                Ok(None | Some(Err(_))) => return None,
+                Ok(None) => return None,
+                Ok(Some(Err(error))) => return wrong(error),
                 Ok(Some(Ok(Message::Text(text)))) => Bytes::from(text),
                 Ok(Some(Ok(Message::Binary(bytes)))) => bytes,
                 Ok(Some(Ok(Message::Close(_)))) => return None,
@@ -172,8 +177,13 @@ impl Connection {
                 format!("{most} requests of this connection are unanswered; wait for one or open another connection");
             return self.refuse(id, &Refusal::gateway(full)).await;
         }
+        let mut place = Place::default();
+        if let Err(Full) = self.room.extend(&mut place, text.len()) {
+            return self.refuse(id, &Refusal::gateway(Full::MESSAGE)).await;
+        }
         let (gateway, outbox) = (Arc::clone(&self.gateway), Outbox::new(id, self.replies.clone()));
         self.tasks.spawn(async move {
+            let _place = place;
             let serve = async {
                 let (service, call) = addressed(&gateway, identity, frame, outbox.has_id()).await?;
                 service.stream(&gateway, call, &outbox).await
@@ -205,12 +215,36 @@ impl Connection {
                 json!({"type": "auth-failed", "error": "this server does not know the token; set TRUSTGRAPH_TOKEN"})
             }
         };
-        self.replies.send(reply.to_string()).await.map_err(|_| crate::error::Gone)
+        self.replies.send(reply.to_string()).await
     }
 
     async fn refuse(&self, id: Option<Value>, refusal: &Refusal) -> Result<(), crate::error::Gone> {
         Outbox::new(id, self.replies.clone()).refuse(refusal).await
     }
+}
+
+/// What is told to a peer that breaks the protocol; none if it is gone.
+fn wrong(error: axum::Error) -> Option<CloseFrame> {
+    use tungstenite::Error;
+    let error = error.into_inner().downcast::<Error>().ok()?;
+    let code = match &*error {
+        Error::Capacity(_) => close_code::SIZE,
+        Error::Utf8(_) => close_code::INVALID,
+        Error::Protocol(_) => close_code::PROTOCOL,
+        Error::ConnectionClosed
+        | Error::AlreadyClosed
+        | Error::Io(_)
+        | Error::Tls(_)
+        | Error::WriteBufferFull(_)
+        | Error::AttackAttempt
+        | Error::Url(_)
+        | Error::Http(_)
+        | Error::HttpFormat(_) => return None,
+    };
+    // A reason has room for 123 bytes.
+    let mut reason = error.to_string();
+    reason.truncate(reason.floor_char_boundary(120));
+    Some(CloseFrame { code, reason: reason.into() })
 }
 
 /// Which service a frame is for, and what it is asked.
@@ -250,7 +284,7 @@ async fn addressed(
 /// Writes replies until nobody has any left, and gives the sink back; or until the peer is gone.
 async fn write(
     mut sink: SplitSink<WebSocket, Message>,
-    mut replies: mpsc::Receiver<String>,
+    mut replies: mpsc::Receiver<Reply>,
     mut pings: mpsc::Receiver<()>,
 ) -> Option<SplitSink<WebSocket, Message>> {
     let mut ready = Vec::with_capacity(bounds::UNREAD);
@@ -260,9 +294,11 @@ async fn write(
             Some(()) = pings.recv() => sink.send(Message::Ping(Bytes::new())).await.ok()?,
         }
         // What is ready goes out together: a call to the system for each frame would cost more than the frame.
-        for text in ready.drain(..) {
-            sink.feed(Message::Text(text.into())).await.ok()?;
+        for reply in &mut ready {
+            sink.feed(Message::Text(std::mem::take(&mut reply.text).into())).await.ok()?;
         }
         sink.flush().await.ok()?;
+        // What they took of the room is free now.
+        ready.clear();
     }
 }

@@ -8,7 +8,6 @@ use crate::services::sparql::whole;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::extract::rejection::BytesRejection;
 use axum::http::HeaderMap;
 use serde_json::Value;
 use std::sync::Arc;
@@ -62,10 +61,10 @@ pub(crate) async fn query(
     State(gateway): State<Arc<Gateway>>,
     parameters: Parameters<Place>,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Bytes,
 ) -> Result<Json<Value>, Fault> {
     let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let body = read_object(body)?;
+    let body = read_object(&body)?;
     let members = Members::new(&body);
     let usual = QueryLimits::default();
     let rows = bounded(members, "limit", 0, MOST_ROWS)?;

@@ -190,7 +190,9 @@ impl TemplatePrompter {
         let Attempts { asking, sink, .. } = attempts;
         let result = self.within(left, model.complete(&asking.request, &mut |text| sink.text(text))).await;
         let refused = attempts.asking.refused(&model.name());
-        refused.into_iter().for_each(|attempt| attempts.note(attempt));
+        for attempt in refused {
+            attempts.note(attempt);
+        }
         (result, self.world.now().ms_since(started))
     }
 

@@ -8,7 +8,6 @@ use crate::runs::shapes::{Begun, Links, NewRun};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
@@ -49,15 +48,15 @@ pub(crate) async fn create(
     State(gateway): State<Arc<Gateway>>,
     parameters: Parameters<Place>,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Bytes,
 ) -> Result<Response, Fault> {
     let place = read(parameters)?;
     let workspace = enter(&gateway, &headers, place.workspace.as_deref()).await?;
-    if gateway.is_closing() {
+    if !gateway.takes_questions() {
         return Err(Fault::stopping());
     }
     let key = idempotency_key(&headers)?;
-    let (request, limits) = read_question(&read_object(body)?)?;
+    let (request, limits) = read_question(&read_object(&body)?)?;
     let request_id = match key {
         Some(_) if !request.session_id.is_empty() => {
             let message = "a session id makes a request repeatable by itself; leave out it or the Idempotency-Key";

@@ -97,7 +97,7 @@ pub(crate) async fn follow(
     if is_behind_end(&gateway, &run, after).await? {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    if gateway.is_closing() {
+    if gateway.is_closed() {
         return Err(Fault::stopping());
     }
     let subscription = gateway.orchestrator.ports.hub.subscribe(&workspace, &run.run, after);

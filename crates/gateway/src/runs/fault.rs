@@ -102,6 +102,7 @@ impl From<Denied> for Fault {
             }
             StatusCode::FORBIDDEN => return Self::forbidden(),
             StatusCode::NOT_FOUND => "no-workspace",
+            StatusCode::REQUEST_TIMEOUT => "timed-out",
             StatusCode::PAYLOAD_TOO_LARGE => "too-large",
             StatusCode::SERVICE_UNAVAILABLE => "unavailable",
             _ => return Self::request(reason),

@@ -111,7 +111,7 @@ impl Following {
 
 /// Accepts the question; from then on the run goes on whoever listens.
 async fn begin(gateway: &Gateway, call: Call) -> Result<(Following, bool), Refusal> {
-    if gateway.is_closing() {
+    if !gateway.takes_questions() {
         return Err(Refusal::stopping());
     }
     let scope = call.scope();

@@ -89,23 +89,26 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outbox::Replies;
     use serde_json::json;
-    use tokio::sync::mpsc;
 
     fn read(request: &Value) -> Result<Portions, Refusal> {
         Portions::read(Members::new(request.as_object().unwrap()))
     }
 
     async fn sent(portions: Portions, items: &[Value]) -> Vec<Value> {
-        let (to, mut replies) = mpsc::channel(1_000);
+        let (to, mut replies) = Replies::new();
         let outbox = Outbox::new(Some(json!("1")), to);
-        portions.send(items, |items, _| json!(items), &outbox).await.unwrap();
-        let mut frames = Vec::new();
-        while let Ok(text) = replies.try_recv() {
-            assert!(text.len() <= bounds::FRAME);
-            frames.push(serde_json::from_str(&text).unwrap());
-        }
-        frames
+        let sending = async move { portions.send(items, |items, _| json!(items), &outbox).await.unwrap() };
+        let reading = async {
+            let mut frames = Vec::new();
+            while let Some(reply) = replies.recv().await {
+                assert!(reply.text.len() <= bounds::FRAME);
+                frames.push(serde_json::from_str(&reply.text).unwrap());
+            }
+            frames
+        };
+        tokio::join!(sending, reading).1
     }
 
     #[test]

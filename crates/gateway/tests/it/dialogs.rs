@@ -140,7 +140,7 @@ async fn a_server_that_stops_tells_each_open_request_before_it_closes() {
     let mut socket = house.socket().await;
     socket.ask("1", &json!({"silent": true}), true).await;
     while socket.next().await["response"]["message_type"] != "explain" {}
-    house.close.send_replace(true);
+    house.close.send_replace(trellis_gateway::Phase::Closed);
     let mut last = socket.next().await;
     while last["complete"] != true {
         last = socket.next().await;

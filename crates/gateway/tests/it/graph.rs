@@ -240,7 +240,7 @@ async fn a_server_that_stops_leaves_no_look_unanswered() {
     socket.send(json!({"id": "r", "service": "triples", "flow": "default", "request": {"limit": "x"}})).await;
     // The second is answered, so the first is being looked for.
     assert_eq!(socket.next().await["id"], "r");
-    house.close.send_replace(true);
+    house.close.send_replace(trellis_gateway::Phase::Closed);
     let last = socket.next().await;
     assert!(last["error"]["message"].as_str().unwrap().contains("stopping"), "{last}");
 }

@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::Workspace;
-use trellis_gateway::{Access, Founder, Gateway, Server, router};
+use trellis_gateway::{Access, Founder, Gateway, Phase, Server, router};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, Store};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
@@ -50,7 +50,7 @@ impl Default for Setup {
 pub(crate) struct House {
     pub(crate) bench: Bench,
     pub(crate) address: String,
-    pub(crate) close: watch::Sender<bool>,
+    pub(crate) close: watch::Sender<Phase>,
     stop: watch::Sender<Option<Stop>>,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -75,7 +75,7 @@ impl House {
         let bench = Bench::play(setup.store).await;
         let ports = Ports { prompter: setup.model, ..bench.orchestrator.ports.clone() };
         let bench = Bench { orchestrator: Arc::new(Orchestrator::new(ports, setup.options)), ..bench };
-        let (close, closing) = watch::channel(false);
+        let (close, phase) = watch::channel(Phase::Serving);
         let gateway = Arc::new(Gateway {
             orchestrator: Arc::clone(&bench.orchestrator),
             graph: setup.graph.unwrap_or_else(|| Arc::new(MemoryGraph::new(Arc::clone(&journal)))),
@@ -83,7 +83,7 @@ impl House {
             access: setup.access,
             founder: Arc::new(Bare(config)),
             loopback_only: true,
-            closing,
+            phase,
         });
         let (address, served) = if setup.lingers {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -104,7 +104,7 @@ impl House {
 
     /// Stops as a server does, and waits for it. Work in hand is let go.
     pub(crate) async fn shut(self) {
-        self.close.send_replace(true);
+        self.close.send_replace(Phase::Closed);
         self.stop.send_replace(Some(Stop::Abandon));
         for task in self.tasks {
             task.await.unwrap();

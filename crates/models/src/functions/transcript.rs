@@ -114,8 +114,8 @@ impl<'f> Transcript<'f> {
         let mut rest = String::new();
         let Some(call) = self.call else {
             let mut mended = Vec::new();
-            if let Some(spoken) = behind_thinking(&self.words) {
-                self.words = spoken.to_owned();
+            if let Some(spoken) = behind_thinking(&self.words).map(str::to_owned) {
+                self.words = spoken;
                 mended.push(UNMARKED.to_owned());
             }
             let in_the_grammar =

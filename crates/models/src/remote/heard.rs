@@ -76,8 +76,8 @@ impl<'a, 's, 'f> Heard<'a, 's, 'f> {
     /// Whoever listened has heard too much then, and is told the reply.
     fn finish_text(&mut self) -> Told {
         let mut told = Told::default();
-        if let Some(spoken) = behind_thinking(&self.text) {
-            self.text = spoken.to_owned();
+        if let Some(spoken) = behind_thinking(&self.text).map(str::to_owned) {
+            self.text = spoken;
             told.mended.push(UNMARKED.to_owned());
         }
         told

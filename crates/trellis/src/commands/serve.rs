@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
-use trellis_gateway::{Access, Founder, Gateway, Identity, Server, Token};
+use trellis_gateway::{Access, Founder, Gateway, Identity, Phase, Server, Token};
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Journal};
 
 pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure> {
@@ -34,7 +34,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let url = server.url();
     let app = App::open_to_serve(global, url.clone()).await?;
     let orchestrator = app.orchestrator(operator, models);
-    let (close, closing) = watch::channel(false);
+    let (stop, phase) = watch::channel(Phase::Serving);
     let gateway = Arc::new(Gateway {
         orchestrator: Arc::clone(&orchestrator),
         library: Arc::clone(&app.store.library) as _,
@@ -42,10 +42,11 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
         access,
         founder: Arc::new(Seeds(Arc::clone(&app.store.config) as _)),
         loopback_only: loopback_only && is_open && !serve.no_auth,
-        closing: closing.clone(),
+        phase,
     });
     let graph = Arc::clone(&app.store.graph);
-    let indexing = tokio::spawn(async move { graph.keep_up(closing).await });
+    let (stop_indexing, indexed) = watch::channel(false);
+    let indexing = tokio::spawn(async move { graph.keep_up(indexed).await });
     let mut workers = Serving::start(&orchestrator);
     let open = app.store.journal.open_runs();
     tracing::info!(%url, data = %app.store.path().display(), open_runs = open, "serving");
@@ -56,8 +57,10 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
         ended = &mut http => Err(Failure::unexpected(format!("the server ended by itself: {ended:?}"))),
     };
     tracing::info!("stopping: nothing new is accepted, calls in flight are finished");
-    close.send_replace(true);
+    stop.send_replace(Phase::Draining);
     workers.drain_within(Duration::from_secs(serve.drain), &mut interrupt).await?;
+    stop.send_replace(Phase::Closed);
+    stop_indexing.send_replace(true);
     // What clients have not read by then they read again when the server is back.
     if !http.is_finished() {
         tokio::select! {

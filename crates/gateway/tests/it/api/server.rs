@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::TcpStream;
 use trellis_domain::RunId;
+use trellis_gateway::Phase;
 
 pub(super) struct Api {
     pub(super) house: House,
@@ -25,7 +26,7 @@ impl Api {
 
     /// Says that the server is about to stop. What is served already goes on for a while.
     pub(super) fn say_closing(&self) {
-        self.house.close.send_replace(true);
+        self.house.close.send_replace(Phase::Closed);
     }
 
     async fn connect(&self, method: &str, path: &str, headers: &str, body: &str) -> BufReader<TcpStream> {

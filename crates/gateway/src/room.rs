@@ -1,0 +1,111 @@
+//! How much of what callers send is held at a time, by all of them together.
+
+use crate::bounds;
+use crate::rest::Denied;
+use axum::body::{Body, Bytes};
+use axum::http::StatusCode;
+use futures_util::StreamExt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// How long a body may make no progress.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// Room for large requests. What somebody sends is in memory until it is answered, and in more than one form.
+#[derive(Debug, Clone)]
+pub(crate) struct Room(Arc<Semaphore>);
+
+/// What a request takes of the room, until this is dropped. Small ones take nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    bytes: usize,
+    taken: Option<OwnedSemaphorePermit>,
+}
+
+/// There is no room. Nobody waits for it: somebody else's model may take very long.
+#[derive(Debug)]
+pub(crate) struct Full;
+
+impl Full {
+    pub(crate) const MESSAGE: &str = "the server holds as much as it can of large requests; ask again in a moment";
+}
+
+impl Room {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(bounds::HELD)))
+    }
+
+    /// Makes a place larger.
+    pub(crate) fn extend(&self, place: &mut Place, bytes: usize) -> Result<(), Full> {
+        place.bytes += bytes;
+        let taken = place.taken.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        if place.bytes <= bounds::SMALL {
+            return Ok(());
+        }
+        let missing = u32::try_from(place.bytes - taken).map_err(|_| Full)?;
+        let more = Arc::clone(&self.0).try_acquire_many_owned(missing).map_err(|_| Full)?;
+        match &mut place.taken {
+            Some(taken) => taken.merge(more),
+            none => *none = Some(more),
+        }
+        Ok(())
+    }
+
+    /// The whole body, and its place.
+    pub(crate) async fn receive(&self, body: Body, announced: Option<u64>) -> Result<(Bytes, Place), Denied> {
+        if announced.is_some_and(|bytes| bytes > bounds::BODY as u64) {
+            return Err(too_large());
+        }
+        let (mut stream, mut whole, mut place) = (body.into_data_stream(), Vec::new(), Place::default());
+        loop {
+            let chunk = match timeout(STALLED, stream.next()).await {
+                Ok(Some(Ok(chunk))) => chunk,
+                Ok(None) => return Ok((whole.into(), place)),
+                Ok(Some(Err(error))) => {
+                    return Err(Denied::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}")));
+                }
+                Err(_) => {
+                    let stalled = format!("nothing of the body came for {} s", STALLED.as_secs());
+                    return Err(Denied::new(StatusCode::REQUEST_TIMEOUT, stalled));
+                }
+            };
+            if whole.len() + chunk.len() > bounds::BODY {
+                return Err(too_large());
+            }
+            let full = |_| Denied::new(StatusCode::SERVICE_UNAVAILABLE, Full::MESSAGE);
+            self.extend(&mut place, chunk.len()).map_err(full)?;
+            whole.extend_from_slice(&chunk);
+        }
+    }
+}
+
+fn too_large() -> Denied {
+    let most = bounds::BODY >> 20;
+    let reason = format!("the body is larger than {most} MiB; upload large documents in pieces");
+    Denied::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_requests_share_the_room_and_give_it_back() {
+        let room = Room::new();
+        let place = |bytes| {
+            let mut place = Place::default();
+            room.extend(&mut place, bytes).map(|()| place)
+        };
+        let all: Vec<_> = (0..bounds::HELD / bounds::BODY).map(|_| place(bounds::BODY).unwrap()).collect();
+        assert!(place(bounds::SMALL + 1).is_err(), "there is no room for a large one");
+        assert!(place(bounds::SMALL).is_ok(), "a small one needs none");
+        drop(all);
+        let mut growing = place(bounds::SMALL).unwrap();
+        room.extend(&mut growing, bounds::HELD - bounds::SMALL).unwrap();
+        assert!(room.extend(&mut growing, 1).is_err());
+        drop(growing);
+        assert_eq!(room.0.available_permits(), bounds::HELD);
+    }
+}
