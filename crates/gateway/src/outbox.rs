@@ -113,3 +113,23 @@ impl Outbox {
         if too_large { Err(Gone) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    /// So many long messages wait as fit, whatever their number.
+    #[tokio::test]
+    async fn a_peer_that_does_not_read_holds_up_long_messages() {
+        let (replies, mut unsent) = Replies::new();
+        let long = || "x".repeat(bounds::FRAME);
+        for _ in 0..bounds::UNREAD_BYTES / bounds::FRAME {
+            replies.send(long()).now_or_never().expect("there is room").unwrap();
+        }
+        assert!(replies.send(long()).now_or_never().is_none(), "it waits");
+        replies.send("short".to_owned()).now_or_never().expect("a short one needs no room").unwrap();
+        drop(unsent.recv().await);
+        replies.send(long()).now_or_never().expect("there is room again").unwrap();
+    }
+}

@@ -10,6 +10,7 @@ use crate::ports::{
     SessionLog, ToolRunner, TurnKey, World,
 };
 use crate::workers::Claims;
+use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use trellis_domain::config::Settings;
@@ -116,6 +117,11 @@ impl Orchestrator {
                 return Ok(());
             }
         }
+    }
+
+    /// The runs of a workspace that workers of this process have in hand.
+    pub fn in_hand(&self, workspace: &Workspace) -> HashSet<RunId> {
+        self.claims.runs(workspace)
     }
 
     /// Ends the session of a turn that cannot be handled, with the reason.

@@ -71,7 +71,11 @@ pub async fn page(
         let run = RunId::new(cursor).map_err(|_| no_cursor())?;
         journal.run(workspace, &run).await?.ok_or_else(no_cursor)?;
     }
-    Ok(journal.runs(workspace, filter, cursor, limit).await?)
+    let mut page = journal.runs(workspace, filter, cursor, limit).await?;
+    for run in &mut page.runs {
+        run.state = filter.state_of(run);
+    }
+    Ok(page)
 }
 
 /// All of a page.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use trellis_domain::Timestamp;
+use trellis_domain::{RunId, Timestamp, Workspace};
 
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
@@ -254,6 +254,11 @@ impl Claims {
 
     fn holds(&self, turn: &TurnKey) -> bool {
         self.set().contains(turn)
+    }
+
+    /// The runs of a workspace whose turns are handled.
+    pub(crate) fn runs(&self, workspace: &Workspace) -> HashSet<RunId> {
+        self.set().iter().filter(|turn| turn.scope.workspace == *workspace).map(|turn| turn.run.clone()).collect()
     }
 
     fn held(&self) -> Vec<TurnKey> {

@@ -184,7 +184,7 @@ pub(crate) struct Runs {
     /// Only runs of this conversation
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
-    /// Only runs whose question contains this
+    /// Only runs whose question contains this in its first 300 characters
     #[arg(long, value_name = "TEXT")]
     pub(crate) search: Option<String>,
     /// How many

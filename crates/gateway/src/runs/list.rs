@@ -33,7 +33,7 @@ pub(crate) struct Wanted {
     /// Only runs of this conversation
     #[param(min_length = 1, max_length = 200, pattern = "^[A-Za-z0-9._~:@+=,-]+$")]
     conversation: Option<String>,
-    /// Only runs whose question contains this
+    /// Only runs whose question contains this in its first 300 characters
     search: Option<String>,
     /// Only runs whose id begins so: sorted by id, the first `limit` of them. Not together with `cursor`
     prefix: Option<String>,
@@ -42,6 +42,17 @@ pub(crate) struct Wanted {
     limit: Option<String>,
     /// Go on where an earlier page ended: its `next`
     cursor: Option<String>,
+}
+
+impl Wanted {
+    /// What is empty is as if it were left out, as forms send it.
+    fn without_empty(mut self) -> Self {
+        let Self { workspace, state, pattern, conversation, search, prefix, limit, cursor } = &mut self;
+        for member in [workspace, state, pattern, conversation, search, prefix, limit, cursor] {
+            member.take_if(|text| text.is_empty());
+        }
+        self
+    }
 }
 
 /// List runs, newest first
@@ -55,10 +66,10 @@ pub(crate) async fn list(
     parameters: Parameters<Wanted>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Fault> {
-    let wanted = read(parameters)?;
+    let wanted = read(parameters)?.without_empty();
     let workspace = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
-    let filter = filter(&wanted)?;
+    let filter = RunFilter { in_hand: gateway.orchestrator.in_hand(&workspace), ..filter(&wanted)? };
     let journal = &*gateway.orchestrator.ports.journal;
     let page = match (&wanted.prefix, &wanted.cursor) {
         (Some(_), Some(_)) => return Err(Fault::request("give `prefix` or `cursor`, not both")),
@@ -80,6 +91,7 @@ fn filter(wanted: &Wanted) -> Result<RunFilter, Fault> {
         pattern: wanted.pattern.clone(),
         conversation: conversation.map_err(|error| Fault::request(error.to_string()))?,
         search: wanted.search.clone(),
+        ..RunFilter::default()
     })
 }
 
@@ -96,7 +108,8 @@ async fn beginning(
     let mut runs: Vec<RunSummary> = Vec::new();
     // Ids know nothing of filters, so many of them are looked at until enough fit.
     for run in journal.with_prefix(workspace, prefix, LOOKED_AT).await? {
-        runs.extend(journal.run(workspace, &run).await?.filter(|run| filter.matches(run)));
+        let run = journal.run(workspace, &run).await?.filter(|run| filter.matches(run));
+        runs.extend(run.map(|run| RunSummary { state: filter.state_of(&run), ..run }));
         if runs.len() == limit {
             break;
         }

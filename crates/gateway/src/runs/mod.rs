@@ -22,7 +22,7 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use serde::Deserialize;
 use std::sync::Arc;
-use trellis_domain::run::RunSummary;
+use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{RunId, Workspace};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -79,7 +79,11 @@ pub(crate) async fn enter(gateway: &Gateway, headers: &HeaderMap, workspace: Opt
 /// The run that a path names.
 async fn find(gateway: &Gateway, workspace: &Workspace, id: &str) -> Result<RunSummary, Fault> {
     let run = RunId::new(id).map_err(|_| Fault::no_run(id))?;
-    gateway.orchestrator.ports.journal.run(workspace, &run).await?.ok_or_else(|| Fault::no_run(id))
+    let mut found = gateway.orchestrator.ports.journal.run(workspace, &run).await?.ok_or_else(|| Fault::no_run(id))?;
+    if found.state == RunState::Queued && gateway.orchestrator.in_hand(workspace).contains(&run) {
+        found.state = RunState::Running;
+    }
+    Ok(found)
 }
 
 /// A whole number in a parameter or header.

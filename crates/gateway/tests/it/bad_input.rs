@@ -1,11 +1,13 @@
 //! What must not harm anybody.
 
 use crate::house::{House, Socket};
-use futures_util::SinkExt;
+use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 
 /// A dialog right now works.
 async fn still_serves(house: &House) {
@@ -179,6 +181,78 @@ async fn half_open_and_rubbish_connections_are_harmless() {
             tokio_tungstenite::MaybeTlsStream::Plain(stream) => stream,
             _ => unreachable!("no TLS here"),
         });
+    }
+    still_serves(&house).await;
+}
+
+/// Whoever has said everything may close that half of the connection.
+#[tokio::test]
+async fn a_client_that_only_listens_any_more_gets_its_reply() {
+    let house = House::open().await;
+    for round in 0..20 {
+        let body = json!({"operation": "put", "values": [{"type": "note", "key": "k", "value": round.to_string()}]});
+        let mut stream = house.request("POST", "/api/v1/config", "", body.to_string().as_bytes()).await;
+        stream.shutdown().await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        assert!(reply.starts_with("HTTP/1.1 200"), "{round}: {reply:?}");
+    }
+}
+
+/// Bodies that do not end fill the room for large requests, and nothing else.
+#[tokio::test]
+async fn large_bodies_take_no_more_than_there_is_room_for() {
+    let house = House::open().await;
+    let large = vec![b' '; 30 << 20];
+    let mut unfinished = Vec::new();
+    for _ in 0..4 {
+        let mut stream = TcpStream::connect(&house.address).await.unwrap();
+        let (host, length) = (&house.address, large.len() + 1);
+        let head = format!("POST /api/v1/config HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&large).await.unwrap();
+        unfinished.push(stream);
+    }
+    // The last bytes may still be on their way.
+    let complaint = loop {
+        let (status, reply) = house.http("POST", "/api/v1/runs", "", &large[..9 << 20]).await;
+        match status {
+            503 => break reply,
+            // The connection may be closed while we are still sending.
+            400 | 0 => tokio::task::yield_now().await,
+            _ => panic!("{status}: {reply}"),
+        }
+    };
+    let message = "the server holds as much as it can of large requests; ask again in a moment";
+    assert_eq!(complaint, json!({"error": {"type": "unavailable", "message": message}}));
+    let mut socket = house.socket().await;
+    socket.send(json!({"id": "1", "service": "iam", "request": {"filler": "x".repeat(9 << 20)}})).await;
+    assert_eq!(socket.next().await["error"]["message"], message);
+    still_serves(&house).await;
+    drop(unfinished);
+    while house.http("POST", "/api/v1/config", "", &large[..9 << 20]).await.0 != 400 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_breaks_the_protocol_is_told_how() {
+    let house = House::open().await;
+    let text = |bytes: Vec<u8>| Message::Frame(Frame::message(bytes, OpCode::Data(Data::Text), true));
+    for (message, code) in [
+        (text(b"\xff\xfe".to_vec()), CloseCode::Invalid),
+        (Message::Frame(Frame::message(vec![], OpCode::Data(Data::Reserved(3)), true)), CloseCode::Protocol),
+        (Message::text("x".repeat((32 << 20) + 1)), CloseCode::Size),
+    ] {
+        let mut socket = house.socket().await;
+        // The server may close before everything is sent.
+        socket.0.send(message).await.ok();
+        match socket.0.next().await {
+            Some(Ok(Message::Close(Some(close)))) => assert_eq!(close.code, code),
+            // What we were still sending may have overtaken its farewell.
+            Some(Err(_)) if code == CloseCode::Size => {}
+            other => panic!("{code}: {other:?}"),
+        }
     }
     still_serves(&house).await;
 }

@@ -3,6 +3,7 @@
 use crate::house::House;
 use serde_json::{Value, json};
 use trellis_domain::RunId;
+use trellis_gateway::Phase;
 
 fn kinds(replies: &[Value]) -> Vec<&str> {
     replies.iter().map(|reply| reply["response"]["message_type"].as_str().unwrap_or("?")).collect()
@@ -140,13 +141,32 @@ async fn a_server_that_stops_tells_each_open_request_before_it_closes() {
     let mut socket = house.socket().await;
     socket.ask("1", &json!({"silent": true}), true).await;
     while socket.next().await["response"]["message_type"] != "explain" {}
-    house.close.send_replace(trellis_gateway::Phase::Closed);
+    house.close.send_replace(Phase::Closed);
     let mut last = socket.next().await;
     while last["complete"] != true {
         last = socket.next().await;
     }
     assert!(last["error"]["message"].as_str().unwrap().contains("the server is stopping"), "{last:#}");
     assert_eq!(socket.next().await, Value::Null, "then the connection ends");
+}
+
+/// Work in hand is finished before a server closes, and whoever asked for it hears the end of it.
+#[tokio::test]
+async fn a_server_that_drains_lets_answers_be_heard_and_takes_no_question() {
+    let house = House::open().await;
+    let mut socket = house.socket().await;
+    socket.ask("1", &json!({"tools": 8, "answer": "heard"}), true).await;
+    assert!(socket.next().await["response"].is_object());
+    house.close.send_replace(Phase::Draining);
+    assert_eq!(
+        house.http("GET", "/readyz", "", b"").await,
+        (503, json!({"status": "stopping"})),
+        "to new callers, too"
+    );
+    assert_eq!(text_of(&socket.replies().await, "answer"), "heard");
+    socket.ask("2", &json!({"answer": "not any more"}), true).await;
+    let refused = socket.replies().await.pop().unwrap();
+    assert!(refused["error"]["message"].as_str().unwrap().contains("the server is stopping"), "{refused}");
 }
 
 #[tokio::test]

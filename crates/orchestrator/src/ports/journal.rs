@@ -1,6 +1,7 @@
 //! The journal: records, open turns, runs. Its commit contract is the heart of the system.
 
 use super::BoxFuture;
+use std::collections::HashSet;
 use std::sync::Arc;
 use trellis_domain::record::{Body, Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
@@ -90,11 +91,19 @@ pub struct RunFilter {
     pub conversation: Option<ConversationId>,
     /// Part of the question, case-insensitive.
     pub search: Option<String>,
+    /// What workers have in hand is running, even if nothing of it is recorded yet.
+    pub in_hand: HashSet<RunId>,
 }
 
 impl RunFilter {
+    /// Where a run stands, seen from here.
+    pub fn state_of(&self, run: &RunSummary) -> RunState {
+        let begun = run.state == RunState::Queued && self.in_hand.contains(&run.run);
+        if begun { RunState::Running } else { run.state }
+    }
+
     pub fn matches(&self, run: &RunSummary) -> bool {
-        self.state.is_none_or(|state| run.state == state)
+        self.state.is_none_or(|state| self.state_of(run) == state)
             && self.pattern.as_ref().is_none_or(|pattern| run.pattern == *pattern)
             && self.conversation.as_ref().is_none_or(|id| run.conversation.as_ref() == Some(id))
             && self.search.as_ref().is_none_or(|text| run.question.to_lowercase().contains(&text.to_lowercase()))

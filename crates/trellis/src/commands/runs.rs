@@ -16,6 +16,7 @@ pub(crate) async fn run(desk: &Desk, global: &Global, runs: &Runs) -> Result<Exi
         pattern: runs.pattern.clone(),
         conversation: conversation.map_err(|error| Failure::usage(error.to_string()))?,
         search: runs.search.clone(),
+        ..RunFilter::default()
     };
     let (list, next) = desk.runs(&filter, runs.cursor.as_deref(), runs.limit).await?;
     if global.output == Output::Json {

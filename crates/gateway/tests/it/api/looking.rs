@@ -38,6 +38,7 @@ async fn runs_are_listed_newest_first_filtered_and_in_pages() {
     assert_eq!(list(&api, "?prefix=aa&state=answered").await, ["aa1"]);
     assert_eq!(list(&api, "?prefix=a&state=failed&limit=1").await, ["ab3"], "the limit is for what fits");
     assert_eq!(list(&api, "?prefix=x").await, [""; 0]);
+    assert_eq!(list(&api, "?state=failed&pattern=&conversation=&search=&limit=&cursor=").await, ["ab3"]);
     let first = api.get("/api/v1/runs?limit=2").await.json();
     let second = api.get(&format!("/api/v1/runs?limit=2&cursor={}", first["next"].as_str().unwrap())).await.json();
     assert_eq!((ids(&first).concat(), ids(&second).concat()), ("ab3aa2".to_owned(), "aa1".to_owned()));
@@ -47,9 +48,7 @@ async fn runs_are_listed_newest_first_filtered_and_in_pages() {
         "?limit=501",
         "?limit=x",
         "?limit=-1",
-        "?limit=",
         "?state=done",
-        "?state=",
         "?conversation=a%20b",
         "?cursor=nobody",
         "?cursor=a/b",
@@ -61,6 +60,23 @@ async fn runs_are_listed_newest_first_filtered_and_in_pages() {
         let reply = api.get(&format!("/api/v1/runs{wrong}")).await;
         assert_eq!(reply.status, 400, "{wrong}: {}", reply.body);
     }
+}
+
+#[tokio::test]
+async fn a_run_whose_first_call_is_out_is_running() {
+    let api = Api::open().await;
+    let run = api.begin(&ask(&json!({"silent": true}), "react")).await;
+    let path = format!("/api/v1/runs/{run}");
+    while api.get(&path).await.json()["state"] == "queued" {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(api.get(&path).await.json()["state"], "running");
+    for (query, found) in [("?state=running", true), ("?state=queued", false), ("?state=running&prefix=", true)] {
+        assert_eq!(list(&api, query).await, if found { vec![run.to_string()] } else { Vec::new() }, "{query}");
+    }
+    let idle = Api::with(Setup { at_work: false, ..Setup::default() }).await;
+    let run = idle.begin(&ask(&json!({"silent": true}), "react")).await;
+    assert_eq!(idle.get(&format!("/api/v1/runs/{run}")).await.json()["state"], "queued");
 }
 
 #[tokio::test]
