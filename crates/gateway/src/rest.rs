@@ -133,7 +133,8 @@ pub(crate) async fn auth(Path(what): Path<String>) -> Result<Response, Denied> {
 /// Who is asking, by the bearer token.
 pub(crate) fn identify(gateway: &Gateway, headers: &HeaderMap) -> Result<Identity, Denied> {
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let token = given.strip_prefix("Bearer ").unwrap_or_default().trim();
+    let (scheme, token) = given.split_once(' ').unwrap_or_default();
+    let token = if scheme.eq_ignore_ascii_case("bearer") { token.trim() } else { "" };
     gateway.access.identify(token).ok_or_else(|| Denied::new(StatusCode::UNAUTHORIZED, "auth failure"))
 }
 

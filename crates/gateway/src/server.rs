@@ -6,7 +6,7 @@ use crate::runs::{self, Fault};
 use crate::{Gateway, configuration, docs, documents, health, rest, socket, sparql};
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -42,6 +42,11 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         // Until there is a page, whoever comes by browser is shown what there is.
         .route("/", get(async || Redirect::temporary("/api/docs")))
         .merge(docs::routes())
+        .fallback(async |uri: Uri| denied_at(uri.path(), Denied::new(StatusCode::NOT_FOUND, NOTHING_HERE)))
+        .method_not_allowed_fallback(async |method: Method, uri: Uri| {
+            let reason = format!("{method} is not possible here; /api/docs says what is");
+            denied_at(uri.path(), Denied::new(StatusCode::METHOD_NOT_ALLOWED, reason))
+        })
         .layer(middleware::from_fn_with_state(room.clone(), whole_bodies))
         .layer(Extension(room))
         .layer(DefaultBodyLimit::disable())
@@ -59,6 +64,8 @@ async fn same_site(State(gateway): State<Arc<Gateway>>, request: Request, next: 
     }
     denied_at(request.uri().path(), Denied::new(StatusCode::FORBIDDEN, "access denied"))
 }
+
+const NOTHING_HERE: &str = "there is nothing at this address; /api/docs says what there is";
 
 /// A refusal in the shape that the path has.
 fn denied_at(path: &str, denied: Denied) -> Response {

@@ -2,7 +2,7 @@
 
 use crate::dialect::{Anthropic, Ollama, OpenAi};
 use crate::provider::Provider;
-use crate::remote::{CallSettings, Door, Endpoint, EndpointError, Key, Remote};
+use crate::remote::{CallSettings, Door, Endpoint, EndpointError, Key, Remote, address};
 use crate::secret::Secret;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -196,9 +196,8 @@ impl std::fmt::Display for RemoteChoice {
         let Self { provider, model, base, key, .. } = self;
         let key = if key.is_some() { "with a key" } else { "without a key" };
         // Whoever writes a password into an address does not want to read it here.
-        let (scheme, place) = base.split_once("://").unwrap_or(("", base));
-        let place = place.rsplit('@').next().unwrap_or_default();
-        write!(f, "{}/{model} at {scheme}://{place}, {key}", provider.name())
+        let place = address(base, "").map_or_else(|error| error.to_string(), |(_, shown)| shown);
+        write!(f, "{}/{model} at {}, {key}", provider.name(), place.trim_end_matches('/'))
     }
 }
 

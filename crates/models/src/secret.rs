@@ -15,6 +15,7 @@ const SHORTEST: usize = 4;
 /// let key = Secret::new(" sk-12345 ").unwrap();
 /// assert_eq!(format!("{key:?}"), "Secret([redacted])");
 /// assert_eq!(key.redact("wrong key sk-12345!"), "wrong key [redacted]!");
+/// assert_eq!(Secret::new("s\"k\"1").unwrap().redact(r#"{"key": "s\"k\"1"}"#), r#"{"key": "[redacted]"}"#);
 /// ```
 #[derive(Clone)]
 pub struct Secret(String);
@@ -30,9 +31,14 @@ impl Secret {
         &self.0
     }
 
-    /// The text without the key: servers echo what they were sent.
+    /// The text without the key, as it is or as JSON writes it: servers echo what they were sent.
     pub fn redact(&self, text: &str) -> String {
-        if self.0.len() < SHORTEST { text.to_owned() } else { text.replace(&self.0, REDACTED) }
+        if self.0.len() < SHORTEST {
+            return text.to_owned();
+        }
+        let written = serde_json::Value::from(self.0.as_str()).to_string();
+        let text = text.replace(&self.0, REDACTED);
+        if text.contains(['\\']) { text.replace(written.trim_matches('"'), REDACTED) } else { text }
     }
 }
 

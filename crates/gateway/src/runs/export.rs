@@ -106,7 +106,8 @@ fn quality(accepted: &[&str], kind: &str) -> f32 {
             name if name.strip_suffix("/*") == Some(family) => 1,
             _ => return None,
         };
-        let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok()).unwrap_or(1.0);
+        let quality =
+            parts.find_map(|part| part.strip_prefix(['q', 'Q'])?.strip_prefix('=')?.parse().ok()).unwrap_or(1.0);
         Some((precision, quality))
     });
     fits.max_by_key(|(precision, _)| *precision).map_or(0.0, |(_, quality)| quality)
@@ -130,6 +131,7 @@ mod tests {
             ("application/*", Some("application/ld+json")),
             ("text/html, application/n-quads;q=0.4, */*;q=0.1", Some("application/n-quads")),
             ("text/turtle;q=0.1, application/ld+json; q=0.9", Some("application/ld+json")),
+            ("text/turtle;Q=0.1, application/ld+json;q=0.5", Some("application/ld+json")),
             ("text/turtle;q=0, */*", Some("application/ld+json")),
             ("TEXT/TURTLE", Some("text/turtle")),
             ("application/json", None),

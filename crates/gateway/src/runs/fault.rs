@@ -50,6 +50,10 @@ impl Fault {
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
     }
 
+    pub(crate) fn no_workspace() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "no-workspace", "workspace not found")
+    }
+
     pub(crate) fn no_item(kind: &str, key: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "no-item", format!("there is no configuration item {kind}/{key}"))
     }
@@ -101,7 +105,8 @@ impl From<Denied> for Fault {
                 return Self::new(status, "unauthorized", "send a token that is known: `Authorization: Bearer TOKEN`");
             }
             StatusCode::FORBIDDEN => return Self::forbidden(),
-            StatusCode::NOT_FOUND => "no-workspace",
+            StatusCode::NOT_FOUND => "not-found",
+            StatusCode::METHOD_NOT_ALLOWED => "method-not-allowed",
             StatusCode::REQUEST_TIMEOUT => "timed-out",
             StatusCode::PAYLOAD_TOO_LARGE => "too-large",
             StatusCode::SERVICE_UNAVAILABLE => "unavailable",

@@ -73,7 +73,7 @@ pub(crate) struct Place {
 /// Lets a caller in and finds the workspace.
 pub(crate) async fn enter(gateway: &Gateway, headers: &HeaderMap, workspace: Option<&str>) -> Result<Workspace, Fault> {
     let identity = rest::identify(gateway, headers)?;
-    Ok(rest::workspace(gateway, &identity, workspace.unwrap_or_default()).await?)
+    gateway.workspace(&identity, workspace.unwrap_or_default()).await?.ok_or_else(Fault::no_workspace)
 }
 
 /// The run that a path names.

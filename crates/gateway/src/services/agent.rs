@@ -5,7 +5,7 @@ use crate::bounds;
 use crate::call::Call;
 use crate::error::{Fault, Gone, Refusal};
 use crate::outbox::Outbox;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use trellis_domain::gateway::{self as dialect, Compact};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::{AgentRequest, AgentResponse, ErrorInfo, message_type};
@@ -109,14 +109,27 @@ impl Following {
     }
 }
 
+/// The request, or which of its members is wrong.
+fn read(members: Map<String, Value>) -> Result<AgentRequest, Refusal> {
+    let request = |members| serde_json::from_value::<AgentRequest>(Value::Object(members));
+    request(members.clone()).map_err(|error| {
+        let alone = |(name, value): (String, Value)| {
+            let question = ("question".to_owned(), Value::Null);
+            let error = request([question, (name.clone(), value)].into_iter().collect()).err()?;
+            Some(format!("the member `{name}` is wrong: {error}"))
+        };
+        let which = members.into_iter().find_map(alone).unwrap_or_else(|| error.to_string());
+        Refusal::request(format!("this is not a request to an agent: {which}"))
+    })
+}
+
 /// Accepts the question; from then on the run goes on whoever listens.
 async fn begin(gateway: &Gateway, call: Call) -> Result<(Following, bool), Refusal> {
     if !gateway.takes_questions() {
         return Err(Refusal::stopping());
     }
     let scope = call.scope();
-    let request: AgentRequest = serde_json::from_value(Value::Object(call.request))
-        .map_err(|error| Refusal::request(format!("this is not a request to an agent: {error}")))?;
+    let request = read(call.request)?;
     let streaming = request.streaming;
     let ports = &gateway.orchestrator.ports;
     let request_id = RequestId::new(&ports.world.fresh_id()).map_err(|error| Refusal::gateway(error.to_string()))?;

@@ -29,8 +29,9 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
     let flows = Flows { config: &*gateway.orchestrator.ports.config, workspace: &call.workspace };
     let members = call.members();
     // The asynchronous SDK still uses the older word.
-    let blueprint = || members.text("blueprint-name")?.map_or_else(|| members.required("class-name"), Ok);
-    let definition = || members.text("blueprint-definition")?.map_or_else(|| members.required("class-definition"), Ok);
+    let either = |name, older| members.text(older)?.map_or_else(|| members.required(name), Ok);
+    let blueprint = || either("blueprint-name", "class-name");
+    let definition = || either("blueprint-definition", "class-definition");
     match members.operation()? {
         "list-flows" => Ok(reply("flow-ids", json!(flows.names(FLOW, DEFAULT).await?))),
         "get-flow" => flows.get(members.required("flow-id")?).await,

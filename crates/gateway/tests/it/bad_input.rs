@@ -76,7 +76,8 @@ async fn the_wrong_type_in_any_member_of_an_agent_request_is_named() {
             let (status, reply) = house.post("/api/v1/flow/default/service/agent", &request).await;
             let message = reply["error"]["message"].as_str().unwrap_or_else(|| panic!("{member}={wrong}: {reply}"));
             assert_eq!(status, 200);
-            assert!(message.contains("not a request to an agent"), "{member}={wrong}: {message}");
+            let named = format!("this is not a request to an agent: the member `{member}` is wrong: ");
+            assert!(message.starts_with(&named), "{member}={wrong}: {message}");
         }
     }
 }

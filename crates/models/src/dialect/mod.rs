@@ -16,7 +16,35 @@ use serde_json::{Value, json};
 /// A message of a stream as JSON.
 fn json_of(message: &str) -> Result<Value, Fault> {
     // Whole: it is shortened when it is shown, after keys were taken out.
-    serde_json::from_str(message).map_err(|_| Fault::rubbish(format!("it sent something that is not JSON: {message}")))
+    let rubbish = |_| Fault::rubbish(format!("it sent something that is not JSON: {message}"));
+    serde_json::from_str(message).or_else(|_| serde_json::from_str(&without_halves(message)).map_err(rubbish))
+}
+
+/// Servers that cut their text in the middle of a character send its halves, which no text can hold.
+fn without_halves(message: &str) -> String {
+    let mut whole = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once('\\') {
+        whole.push_str(before);
+        let unit = |at: usize| u16::from_str_radix(after.get(at..at + 4)?, 16).ok();
+        let first = after.starts_with('u').then(|| unit(1)).flatten();
+        let second = after.get(5..7).filter(|escape| *escape == "\\u").and_then(|_| unit(7));
+        let length = match (first, second) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 11,
+            (Some(0xd800..=0xdfff), _) => {
+                whole.push('\u{fffd}');
+                rest = &after[5..];
+                continue;
+            }
+            (Some(_), _) => 5,
+            // Whatever is escaped is no backslash that begins something.
+            (None, _) => after.chars().next().map_or(0, char::len_utf8),
+        };
+        whole.push('\\');
+        whole.push_str(&after[..length]);
+        rest = &after[length..];
+    }
+    whole + rest
 }
 
 /// Standing instructions, if any, and the prompt.

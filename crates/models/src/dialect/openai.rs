@@ -14,9 +14,16 @@ const COUNTS: u8 = 1;
 const FORCES: u8 = 2;
 /// Only one thing at a time.
 const ONE_CALL: u8 = 4;
+/// Standing instructions in a message of their own.
+const SYSTEM: u8 = 8;
 /// How a refusal names them.
-const NAMES: [(&str, u8); 4] =
-    [("stream_options", COUNTS), ("include_usage", COUNTS), ("tool_choice", FORCES), ("parallel_tool_calls", ONE_CALL)];
+const NAMES: [(&str, u8); 5] = [
+    ("stream_options", COUNTS),
+    ("include_usage", COUNTS),
+    ("tool_choice", FORCES),
+    ("parallel_tool_calls", ONE_CALL),
+    ("ystem role not supported", SYSTEM),
+];
 
 #[derive(Debug, Default)]
 pub(crate) struct OpenAi {
@@ -54,7 +61,8 @@ impl Dialect for OpenAi {
     const FRAMING: Framing = Framing::Events;
 
     fn body(&self, model: &str, request: &ModelRequest, hold: &Hold<'_>) -> Value {
-        let mut body = json!({ "model": model, "messages": chat(request), "stream": true });
+        let messages = if self.sends(SYSTEM) { chat(request) } else { vec![at_once(request)] };
+        let mut body = json!({ "model": model, "messages": messages, "stream": true });
         if self.sends(COUNTS) {
             body["stream_options"] = json!({ "include_usage": true });
         }
@@ -121,6 +129,13 @@ impl Dialect for OpenAi {
         self.left_out.fetch_or(named, Ordering::Relaxed);
         named & !before != 0
     }
+}
+
+/// Everything in one message: some models know nothing else.
+fn at_once(request: &ModelRequest) -> Value {
+    let ModelRequest { system, user, .. } = request;
+    let text = if system.is_empty() { user.clone() } else { format!("{system}\n\n{user}") };
+    json!({ "role": "user", "content": text })
 }
 
 /// Pieces of calls, or whole ones.

@@ -58,10 +58,23 @@ fn openai_is_asked_in_its_words() {
     assert_eq!(routed["provider"], json!({ "require_parameters": true }));
 }
 
+fn refusal(words: &str) -> Refusal {
+    Refusal { status: Some(400), words: words.to_owned() }
+}
+
+#[test]
+fn a_model_without_a_system_role_gets_everything_in_one_message() {
+    let dialect = OpenAi::default();
+    let request = request("Be kind.");
+    assert_eq!(dialect.body("m", &request, &Hold::Free)["messages"][0]["role"], "system");
+    assert!(dialect.leave_out(&refusal("System role not supported"), 0));
+    let expected = json!([{ "role": "user", "content": format!("Be kind.\n\n{}", request.user) }]);
+    assert_eq!(dialect.body("m", &request, &Hold::Free)["messages"], expected);
+}
+
 #[test]
 fn openai_counts_are_left_out_once_they_are_refused() {
     let dialect = OpenAi::default();
-    let refusal = |words: &str| Refusal { status: Some(400), words: words.to_owned() };
     assert!(!dialect.leave_out(&refusal("no such model"), 0));
     assert!(dialect.leave_out(&refusal("unknown field stream_options"), 0));
     assert!(dialect.leave_out(&refusal("unknown field stream_options"), 0), "another one had sent it, too");
@@ -330,4 +343,14 @@ fn calls_are_read_in_each_providers_words() {
         pieces(&Ollama, &line),
         [piece(1, None, Some("f"), "{\"q\":1}"), piece(2, None, Some("f"), "{\"q\":1}")]
     );
+}
+
+#[test]
+fn halves_of_characters_do_not_spoil_a_message() {
+    let message = r#"{"a": "Hi \ud83d", "b": "\ude00 there \\ud83d \ud83d\ude00 \u00e9", "c": "\ud83d\n"}"#;
+    let expected = json!({ "a": "Hi \u{fffd}", "b": "\u{fffd} there \\ud83d 😀 é", "c": "\u{fffd}\n" });
+    assert_eq!(json_of(message), Ok(expected));
+    for rubbish in ["{\"a\": \"\\ud83d", "\\", "\\u", "\\ud8", "\\ud83d\\ö"] {
+        assert!(json_of(rubbish).is_err(), "{rubbish}");
+    }
 }

@@ -11,15 +11,21 @@ use std::time::Duration;
 /// Where requests go, and how that is shown: without anything that is nobody's business.
 pub fn address(base: &str, path: &str) -> Result<(Url, String), EndpointError> {
     // Whatever is wrong with it, it may hold a password.
-    let shown = || base.rsplit('@').next().unwrap_or_default().to_owned();
+    let shown = || base.rsplit('@').next().and_then(|base| base.split('?').next()).unwrap_or_default().to_owned();
     let wrong = || EndpointError::NotAnAddress(shown());
-    let base_url = Url::parse(base.trim()).map_err(|_| wrong())?;
-    let url = Url::parse(&format!("{}{path}", base.trim().trim_end_matches('/'))).map_err(|_| wrong())?;
-    let usable = matches!(url.scheme(), "http" | "https") && base_url.has_host();
+    let mut url = Url::parse(base.trim()).map_err(|_| wrong())?;
+    let usable = matches!(url.scheme(), "http" | "https") && url.has_host();
+    if !usable {
+        return Err(wrong());
+    }
+    let place = url.path().trim_end_matches('/');
+    // Some write the whole address where its beginning is enough.
+    let whole = if place.ends_with(path) { place.to_owned() } else { format!("{place}{path}") };
+    url.set_path(&whole);
     let mut public = url.clone();
     public.set_query(None);
     let anonymous = public.set_username("").is_ok() && public.set_password(None).is_ok();
-    if usable && anonymous { Ok((url, public.to_string())) } else { Err(wrong()) }
+    if anonymous { Ok((url, public.to_string())) } else { Err(wrong()) }
 }
 
 /// A client that trusts this system and carries the key nowhere else.

@@ -6,10 +6,16 @@ fn addresses_are_taken_as_people_write_them() {
         ("http://localhost:8000/v1", "http://localhost:8000/v1/chat"),
         (" http://h/v1// ", "http://h/v1/chat"),
         ("https://me:secret@h/v1", "https://h/v1/chat"),
+        ("https://h/v1?api-version=2&key=secret", "https://h/v1/chat"),
+        ("http://h/v1/chat", "http://h/v1/chat"),
+        ("http://h/v1/chat/?a=b", "http://h/v1/chat"),
+        ("http://h", "http://h/chat"),
     ] {
         assert_eq!(address(base, "/chat").unwrap().1, shown);
     }
-    for base in ["", "localhost", "ftp://h/v1", "http://", "file:///etc", "me:secret@h"] {
+    let (url, _) = address("https://h/v1?api-version=2", "/chat").unwrap();
+    assert_eq!(url.as_str(), "https://h/v1/chat?api-version=2");
+    for base in ["", "localhost", "ftp://h/v1", "http://", "file:///etc", "me:secret@h", "h?key=secret"] {
         let error = address(base, "/chat").unwrap_err().to_string();
         assert!(error.contains("is not a web address") && !error.contains("secret"), "{base}: {error}");
     }

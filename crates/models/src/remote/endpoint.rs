@@ -6,6 +6,9 @@ use super::failure::{self, ErrorBody, Failure};
 use super::lines::Lines;
 use crate::provider::{ModelRequest, ProviderError};
 use crate::secret::Secret;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use percent_encoding::percent_decode_str;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use std::sync::Arc;
@@ -110,13 +113,15 @@ impl Endpoint {
     pub(crate) fn new(door: Door, settings: CallSettings, world: Arc<dyn World>) -> Result<Self, EndpointError> {
         let Door { name, base, path, key, headers } = door;
         let (url, shown) = address(&base, path)?;
-        let mut secrets: Vec<_> = url.password().and_then(Secret::new).into_iter().collect();
+        let mut secrets = secrets_in(&url);
         let mut always = HeaderMap::new();
         for (header, value) in headers {
             always.insert(HeaderName::from_static(header), HeaderValue::from_static(value));
         }
         if let Some(Key { header, scheme, secret }) = key {
-            let value = HeaderValue::from_str(&format!("{scheme}{}", secret.expose()));
+            // Other characters come back in too many forms to be recognised.
+            let key = Some(secret.expose()).filter(|key| key.is_ascii()).ok_or(EndpointError::UnusableKey(name))?;
+            let value = HeaderValue::from_str(&format!("{scheme}{key}"));
             let mut value = value.map_err(|_| EndpointError::UnusableKey(name))?;
             value.set_sensitive(true);
             always.insert(HeaderName::from_static(header), value);
@@ -204,6 +209,18 @@ impl Endpoint {
         body.words = self.words(&body.words);
         failure::of_status(self.name, status, body, retry_after)
     }
+}
+
+/// What an address holds that is nobody's business, in each form that a server may repeat.
+fn secrets_in(url: &Url) -> Vec<Secret> {
+    let password = url.password().map(|password| {
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let (user, plain) = (decoded(url.username()), decoded(password));
+        let header = BASE64.encode(format!("{user}:{plain}"));
+        [password.to_owned(), plain, header]
+    });
+    let values = url.query_pairs().map(|(_, value)| value.into_owned());
+    password.into_iter().flatten().chain(values).filter_map(|secret| Secret::new(&secret)).collect()
 }
 
 #[cfg(test)]

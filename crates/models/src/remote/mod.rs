@@ -134,8 +134,13 @@ impl<D: Dialect> Remote<D> {
         let mut messages = self.endpoint.post(request, bytes).await?.messages(D::FRAMING);
         let mut heard = Heard::new(on_text, hold);
         let understood = self.listen(&mut messages, &mut heard).await?;
-        let told = heard.finish();
-        let Heard { text, enough, .. } = heard;
+        let mut told = heard.finish();
+        let Heard { mut text, enough, .. } = heard;
+        let redacted = self.endpoint.redacted(&text);
+        if redacted != text {
+            text = redacted;
+            told.mended.push("a key that it held was taken out".to_owned());
+        }
         if !enough {
             self.check(&text, &understood, &messages)?;
         }
@@ -181,7 +186,7 @@ impl<D: Dialect> Remote<D> {
                 }
             }
             if heard.goes_on_and_on() {
-                return Err(self.endpoint.permanent("made a call that does not end").into());
+                return Err(self.endpoint.permanent("wrote a reply that does not end").into());
             }
         }
         Ok(understood)

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 use trellis_domain::config::PromptReply;
-use trellis_models::{CallSettings, ModelReply, Provider, ProviderError};
+use trellis_models::{CallSettings, Choice, ModelReply, Provider, ProviderError, choose};
+use trellis_orchestrator::ports::RealWorld;
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -230,6 +231,40 @@ async fn pieces_count_where_the_whole_is_repeated_beside_each() {
     let stub = Stub::always(answer("200 OK", "", &stream)).await;
     let reply = ask::text(&*provider("openai", &stub.base, patient())).await.unwrap();
     assert_eq!(reply.text, "Moss grows");
+}
+
+/// A proxy that repeats what it was sent must not put the key on record.
+#[tokio::test]
+async fn a_key_in_a_reply_is_taken_out() {
+    let stub = Stub::start(|_, seen| {
+        let (first, second) = seen.headers["authorization"].split_at(12);
+        stream(speech::reply("openai", &["You sent ", first, second, "."]))
+    })
+    .await;
+    let reply = ask::ask(&*provider("openai", &stub.base, patient()), &request(PromptReply::Text)).await.0.unwrap();
+    assert_eq!(reply.text, "You sent Bearer [redacted].");
+    assert_eq!(reply.mended, ["a key that it held was taken out"]);
+}
+
+/// The password of an address, and a key in its query, in the forms in which a server repeats them.
+#[tokio::test]
+async fn what_an_address_holds_is_not_repeated() {
+    let stub = Stub::start(|_, seen| {
+        let words = format!("{} {}", seen.headers["authorization"], seen.path);
+        answer("401 Unauthorized", "", &json!({ "error": words }).to_string())
+    })
+    .await;
+    let base = stub.base.replace("http://", "http://me:pass%20word@") + "/v1?key=in-the-query";
+    let environment = move |name: &str| (name == "OPENAI_BASE_URL").then(|| base.clone());
+    let choices = choose(&["openai/m".to_owned()], &environment).unwrap();
+    let [Choice::Remote(choice)] = &choices[..] else { panic!("{choices:?}") };
+    let shown = choice.to_string();
+    let provider = choice.clone().connect(patient(), Arc::new(RealWorld)).unwrap();
+    let error = ask::text(&*provider).await.unwrap_err().to_string();
+    assert!(error.contains("Basic [redacted]") && error.contains("/v1/chat/completions?key=[redacted]"), "{error}");
+    for secret in ["pass", "in-the-query"] {
+        assert!(!shown.contains(secret) && !error.contains(secret), "{shown} {error}");
+    }
 }
 
 #[tokio::test]
