@@ -60,4 +60,8 @@ async fn a_tool_that_makes_no_sense_is_refused_in_words() {
     stage.tg("tg-put-config-item", &item).await.refused("tool/broken");
     let read = stage.tg("tg-get-config-item", &["--type", "tool", "--key", "broken"]).await.ok();
     assert_eq!(read.stdout.trim(), "None");
+    let own = ["--type", "trellis", "--key", "seeds", "--value", "{}"];
+    stage.tg("tg-put-config-item", &own).await.refused("are the program's own");
+    let broken = ["--type", "prompt", "--key", "template.x", "--value", r#"{"prompt": "{% if %}"}"#];
+    stage.tg("tg-put-config-item", &broken).await.refused("the template cannot be compiled: line 1");
 }

@@ -107,18 +107,18 @@ pub(crate) struct Gone;
 
 /// Why a stream of replies ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum Unserved {
     Gone,
     Refused(Refusal),
 }
 
-impl<T: Into<Refusal>> From<T> for Fault {
+impl<T: Into<Refusal>> From<T> for Unserved {
     fn from(refusal: T) -> Self {
         Self::Refused(refusal.into())
     }
 }
 
-impl From<Gone> for Fault {
+impl From<Gone> for Unserved {
     fn from(_: Gone) -> Self {
         Self::Gone
     }

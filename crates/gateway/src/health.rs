@@ -43,7 +43,15 @@ pub(crate) async fn ready(State(gateway): State<Arc<Gateway>>) -> (StatusCode, J
     }
 }
 
-/// What there is to count, as Prometheus reads it.
+/// What there is to count, as Prometheus reads it
+#[utoipa::path(
+    get, path = "/api/metrics", tag = "health", operation_id = "metrics",
+    responses(
+        (status = 200, description = "Counts", body = String, content_type = "text/plain"),
+        (status = 401, description = "No token, or one that nobody knows", body = Refused),
+        (status = 403, description = "From a page of another site", body = Refused),
+    ),
+)]
 pub(crate) async fn metrics(State(gateway): State<Arc<Gateway>>, headers: HeaderMap) -> Result<String, Denied> {
     rest::identify(&gateway, &headers)?;
     let open = gateway.orchestrator.ports.journal.open_runs();

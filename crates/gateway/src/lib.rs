@@ -6,9 +6,9 @@
 //! away stops nothing but its own stream.
 
 mod access;
+mod api;
 mod bounds;
 mod call;
-mod configuration;
 mod docs;
 mod documents;
 mod error;
@@ -17,11 +17,9 @@ mod members;
 mod outbox;
 mod rest;
 mod room;
-mod runs;
 mod server;
 mod services;
 mod socket;
-mod sparql;
 
 pub use access::{Access, Identity, Token};
 pub use server::{Server, router};

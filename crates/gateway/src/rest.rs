@@ -119,7 +119,14 @@ async fn answer(gateway: &Gateway, service: Service, call: Call) -> Response {
     }
 }
 
-/// `POST /api/v1/auth/…`: there are no passwords to log in with, and nothing to bootstrap.
+/// Log in, as stock TrustGraph clients try to
+///
+/// There are no passwords to log in with, and nothing to bootstrap: this server knows tokens only.
+#[utoipa::path(
+    post, path = "/api/v1/auth/{what}", tag = "compatible", operation_id = "logIn",
+    params(("what" = String, Path, description = "Such as `bootstrap-status` or `login`")),
+    responses((status = 200, description = "Whether there is something to bootstrap", body = Object), Refusals),
+)]
 pub(crate) async fn auth(Path(what): Path<String>) -> Result<Response, Denied> {
     match what.as_str() {
         "bootstrap-status" => Ok(Json(json!({"bootstrap_available": false})).into_response()),

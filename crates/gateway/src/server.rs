@@ -1,14 +1,14 @@
 //! The listening socket, the routes and who may use them.
 
+use crate::api::denied_at;
 use crate::rest::Denied;
 use crate::room::Room;
-use crate::runs::{self, Fault};
-use crate::{Gateway, configuration, docs, documents, health, rest, socket, sparql};
+use crate::{Gateway, docs, documents, health, rest, socket};
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use hyper::body::{Body as _, Incoming};
@@ -66,12 +66,6 @@ async fn same_site(State(gateway): State<Arc<Gateway>>, request: Request, next: 
 }
 
 const NOTHING_HERE: &str = "there is nothing at this address; /api/docs says what there is";
-
-/// A refusal in the shape that the path has.
-fn denied_at(path: &str, denied: Denied) -> Response {
-    let ours = [runs::ROOT, configuration::ROOT, sparql::ROOT].iter().any(|root| path.starts_with(root));
-    if ours { Fault::from(denied).into_response() } else { denied.into_response() }
-}
 
 /// Bodies are received here, so that all of them together take no more than there is room for.
 async fn whole_bodies(State(room): State<Room>, request: Request, next: Next) -> Response {

@@ -8,7 +8,7 @@ use crate::access::Identity;
 use crate::bounds;
 use crate::call::Call;
 use crate::docs::Refused;
-use crate::error::{Fault, Refusal};
+use crate::error::{Refusal, Unserved};
 use crate::outbox::{Outbox, Replies, Reply};
 use crate::room::{Full, Place, Room};
 use crate::server::Open;
@@ -197,7 +197,7 @@ impl Connection {
                 served = serve => served.unwrap_or_else(failed),
                 () = gateway.closed() => Err(Refusal::stopping().into()),
             };
-            if let Err(Fault::Refused(refusal)) = served {
+            if let Err(Unserved::Refused(refusal)) = served {
                 // If nobody reads it any more, so be it.
                 outbox.refuse(&refusal).await.ok();
             }

@@ -2,7 +2,7 @@
 
 mod page;
 
-use crate::{Gateway, configuration, runs, sparql};
+use crate::{Gateway, api};
 use axum::Router;
 use axum::http::header;
 use axum::response::{Html, IntoResponse};
@@ -33,9 +33,9 @@ use utoipa_axum::router::OpenApiRouter;
     ),
     paths(
         crate::rest::workspace_service, crate::rest::flow_service, crate::socket::upgrade, crate::documents::stream,
-        crate::health::live, crate::health::ready,
+        crate::rest::auth, crate::health::live, crate::health::ready, crate::health::metrics, ontology,
     ),
-    components(schemas(runs::Fault)),
+    components(schemas(api::Fault)),
     security((), ("bearer" = [])),
     modifiers(&Bearer),
 )]
@@ -68,7 +68,7 @@ pub(crate) fn told<T: ToSchema>(all: &[(&str, &str)]) -> BTreeMap<String, RefOr<
 
 fn own_paths() -> OpenApiRouter<Arc<Gateway>> {
     let document = OpenApiRouter::with_openapi(Document::openapi());
-    document.merge(runs::router()).merge(configuration::router()).merge(sparql::router())
+    document.merge(api::router())
 }
 
 /// Our own paths, and the document about all.
@@ -82,7 +82,16 @@ pub(crate) fn routes() -> Router<Arc<Gateway>> {
     own.route("/api/openapi.json", get(json)).route("/api/docs", get(html))
 }
 
-/// `/ontology`: the words of the provenance graph, for whoever reads one without this code.
+/// Read the ontology
+///
+/// The words of the provenance graph, for whoever reads one without this program.
+#[utoipa::path(
+    get, path = "/ontology", tag = "runs", operation_id = "ontology",
+    responses(
+        (status = 200, description = "The ontology", body = String, content_type = "text/turtle"),
+        (status = 403, description = "From a page of another site", body = Refused),
+    ),
+)]
 pub(crate) async fn ontology() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/turtle")], trellis_provenance::ONTOLOGY)
 }

@@ -3,7 +3,7 @@
 use crate::Gateway;
 use crate::bounds;
 use crate::call::Call;
-use crate::error::{Fault, Gone, Refusal};
+use crate::error::{Gone, Refusal, Unserved};
 use crate::outbox::Outbox;
 use serde_json::{Map, Value, json};
 use trellis_domain::gateway::{self as dialect, Compact};
@@ -19,7 +19,7 @@ use trellis_orchestrator::{AcceptError, Item};
 const AGENT_ERROR: &str = "agent-error";
 
 /// The messages of a run as they come, until the dialog is over.
-pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
     let (mut following, streaming) = match begin(gateway, call).await {
         Ok(begun) => begun,
         // In the response too, as agents tell of their errors.

@@ -1,7 +1,7 @@
 //! Long lists: how much of them is asked for, and how they travel.
 
 use crate::bounds;
-use crate::error::{Fault, Refusal};
+use crate::error::{Refusal, Unserved};
 use crate::members::Members;
 use crate::outbox::Outbox;
 use serde::Serialize;
@@ -45,7 +45,7 @@ impl Portions {
         items: &[impl Serialize],
         reply: impl Fn(Vec<Value>, Place) -> Value,
         outbox: &Outbox,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Unserved> {
         let mut batch = Batch::default();
         for item in items {
             if batch.is_full(self.batch) {

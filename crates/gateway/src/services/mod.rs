@@ -17,7 +17,7 @@ mod triples;
 
 use crate::Gateway;
 use crate::call::Call;
-use crate::error::{Fault, Refusal};
+use crate::error::{Refusal, Unserved};
 use crate::outbox::Outbox;
 use model::Asked;
 use serde_json::Value;
@@ -106,7 +106,7 @@ impl Service {
     }
 
     /// As many replies as there are.
-    pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+    pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
         check_flow(gateway, &call).await?;
         match self {
             Self::Agent => agent::stream(gateway, call, outbox).await,

@@ -5,7 +5,7 @@
 use crate::Gateway;
 use crate::bounds;
 use crate::call::Call;
-use crate::error::{Fault, Refusal};
+use crate::error::{Refusal, Unserved};
 use crate::outbox::Outbox;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
@@ -54,7 +54,7 @@ impl Asked {
     }
 
     /// The reply while it is written, if that is wished.
-    pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+    pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
         if self.asks_for_models(&call)? || !call.members().flag("streaming")? {
             return Ok(outbox.last(&self.answer(gateway, call).await?).await?);
         }
@@ -104,7 +104,7 @@ impl Asked {
     }
 
     /// Sends what was written since the last time.
-    async fn send(self, live: &Live, outbox: &Outbox) -> Result<(), Fault> {
+    async fn send(self, live: &Live, outbox: &Outbox) -> Result<(), Unserved> {
         let mut unsent = live.take()?;
         while !unsent.is_empty() {
             let rest = unsent.split_off(unsent.floor_char_boundary(bounds::PIECE));

@@ -3,7 +3,7 @@
 use super::batches::{Place, Portions};
 use crate::Gateway;
 use crate::call::Call;
-use crate::error::{Fault, Refusal};
+use crate::error::{Refusal, Unserved};
 use crate::outbox::Outbox;
 use serde_json::{Value, json};
 use trellis_domain::rdf::{Term, Triple};
@@ -16,7 +16,7 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
 }
 
 /// Rows in batches, if that is wished. Other answers are one reply: the stock client reads no more of them.
-pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
     let portions = Portions::read(call.members())?;
     match ask(gateway, &call, portions.limit).await? {
         Answer::Rows { variables, rows, truncated } if portions.streaming => {

@@ -4,7 +4,7 @@ use super::batches::Portions;
 use super::terms;
 use crate::Gateway;
 use crate::call::Call;
-use crate::error::{Fault, Refusal};
+use crate::error::{Refusal, Unserved};
 use crate::members::Members;
 use crate::outbox::Outbox;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
 }
 
 /// The quads in batches, if that is wished.
-pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
     let portions = Portions::read(call.members())?;
     if !portions.streaming {
         return Ok(outbox.last(&answer(gateway, call).await?).await?);

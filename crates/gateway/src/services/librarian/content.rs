@@ -1,7 +1,7 @@
 //! What is in a document: whole, or chunk by chunk.
 
 use super::{Desk, reply};
-use crate::error::{Fault, Refusal};
+use crate::error::{Refusal, Unserved};
 use crate::outbox::Outbox;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -36,7 +36,7 @@ impl Desk<'_> {
         self.chunk(&self.document().await?, index, chunk).await
     }
 
-    pub(super) async fn stream_content(&self, outbox: &Outbox) -> Result<(), Fault> {
+    pub(super) async fn stream_content(&self, outbox: &Outbox) -> Result<(), Unserved> {
         let given = self.call.members().count("chunk-size")?.filter(|chunk| *chunk > 0);
         let chunk = given.unwrap_or(SOCKET_CHUNK).min(SOCKET_CHUNK);
         let document = self.document().await?;

@@ -6,7 +6,7 @@ mod uploads;
 
 use crate::Gateway;
 use crate::call::Call;
-use crate::error::{Fault, Refusal};
+use crate::error::{Refusal, Unserved};
 use crate::outbox::Outbox;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -28,7 +28,7 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
 }
 
 /// A document piece by piece if it is asked for so; else one reply.
-pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Fault> {
+pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
     let desk = Desk { gateway, call: &call };
     if call.members().operation()? == "stream-document" {
         return desk.stream_content(outbox).await;

@@ -2,30 +2,10 @@
 
 #![expect(dead_code, reason = "of most only the schema is used; tests hold every reply against it")]
 
-use super::Fault;
-use crate::docs::told;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
-use utoipa::openapi::{RefOr, Response};
-use utoipa::{IntoResponses, ToSchema};
-
-/// What every path may answer when something is wrong.
-#[derive(Debug)]
-pub(crate) struct Usual;
-
-impl IntoResponses for Usual {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        told::<Fault>(&[
-            ("400", "The request is wrong; the message says what to change"),
-            ("401", "No token, or one that nobody knows"),
-            ("403", "From a page of another site"),
-            ("404", "No such run or workspace"),
-            ("500", "An internal error"),
-            ("503", "The server is stopping, or its store fails; ask again later"),
-        ])
-    }
-}
+use std::collections::HashMap;
+use utoipa::ToSchema;
 
 /// A question. Unknown members are refused.
 #[derive(Debug, ToSchema)]

@@ -2,14 +2,15 @@
 //!
 //! Stock clients use the service `config`, which tells no versions and no history.
 
+use super::{Fault, Parameters, Place, Usual, enter, read};
 use crate::Gateway;
 use crate::members::Members;
 use crate::rest::read_object;
-use crate::runs::{Fault, Parameters, Place, Usual, enter, read};
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::{FromRequestParts, Path, State};
 use axum::http::HeaderMap;
+use axum::http::request::Parts;
 use serde::Serialize;
 use std::sync::Arc;
 use trellis_domain::config::StoredItem;
@@ -116,6 +117,19 @@ pub(crate) async fn write(
     Ok(Json(Changed { version }))
 }
 
+/// The type and the key in a path.
+struct Named(String, String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
+        let named = Path::<(String, String)>::from_request_parts(parts, state).await;
+        let Path((kind, key)) = named.map_err(|_| Fault::request("type and key in the path must be UTF-8"))?;
+        Ok(Self(kind, key))
+    }
+}
+
 /// Delete an item
 #[utoipa::path(
     delete, path = "/api/v1/configuration/{type}/{key}", tag = "configuration", operation_id = "deleteItem",
@@ -128,9 +142,9 @@ pub(crate) async fn write(
         Usual,
     ),
 )]
-pub(crate) async fn delete(
+async fn delete(
     State(gateway): State<Arc<Gateway>>,
-    Path((kind, key)): Path<(String, String)>,
+    Named(kind, key): Named,
     parameters: Parameters<Place>,
     headers: HeaderMap,
 ) -> Result<Json<Changed>, Fault> {
@@ -147,9 +161,9 @@ pub(crate) async fn delete(
     ),
     responses((status = 200, description = "Its changes", body = History), Usual),
 )]
-pub(crate) async fn history(
+async fn history(
     State(gateway): State<Arc<Gateway>>,
-    Path((kind, key)): Path<(String, String)>,
+    Named(kind, key): Named,
     parameters: Parameters<Place>,
     headers: HeaderMap,
 ) -> Result<Json<History>, Fault> {

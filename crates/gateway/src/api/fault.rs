@@ -1,16 +1,19 @@
 //! Why a request of our own API was not served, always in the same shape.
 
+use crate::docs::told;
 use crate::rest::Denied;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
 use trellis_orchestrator::driver::TurnError;
 use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError};
 use trellis_orchestrator::summary::PageError;
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::{IntoResponses, ToSchema};
 
 /// A refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -33,6 +36,24 @@ pub(crate) struct FaultDetails {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     state: Option<RunState>,
+}
+
+/// What every path may answer when something is wrong.
+#[derive(Debug)]
+pub(crate) struct Usual;
+
+impl IntoResponses for Usual {
+    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        told::<Fault>(&[
+            ("400", "The request is wrong; the message says what to change"),
+            ("401", "No token, or one that nobody knows"),
+            ("403", "From a page of another site"),
+            ("404", "No such run, item or workspace"),
+            ("408", "The body stopped coming"),
+            ("500", "An internal error"),
+            ("503", "The server is stopping, or its store fails; ask again later"),
+        ])
+    }
 }
 
 impl Fault {

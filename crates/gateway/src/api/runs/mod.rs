@@ -1,34 +1,25 @@
-//! Our own API: runs, their events, their records and their graph.
-//!
-//! The paths here do not decide and do not store: they hand in questions, follow what the loop records and write it
-//! down in the shape that was asked for. Each reply's shape is in [`shapes`]; tests hold the replies against it.
+//! `/api/v1/runs`: runs, their events, their records and their graph. Each reply's shape is in [`shapes`]; tests hold
+//! the replies against it.
 
 mod cancel;
 mod create;
 mod events;
 mod export;
-mod fault;
 mod list;
 mod records;
 mod shapes;
 
-pub(crate) use fault::Fault;
-pub(crate) use shapes::Usual;
-
-use crate::{Gateway, rest};
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{FromRequestParts, Path, Query};
-use axum::http::HeaderMap;
+use super::{Fault, Parameters, Place, Usual, enter, read};
+use crate::Gateway;
+use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use serde::Deserialize;
 use std::sync::Arc;
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{RunId, Workspace};
-use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Where our own paths begin.
+/// Where these paths begin.
 pub(crate) const ROOT: &str = "/api/v1/runs";
 
 pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
@@ -42,13 +33,6 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(cancel::cancel))
 }
 
-/// Parameters as they came, or why they cannot be read.
-pub(crate) type Parameters<T> = Result<Query<T>, QueryRejection>;
-
-pub(crate) fn read<T>(parameters: Parameters<T>) -> Result<T, Fault> {
-    parameters.map(|Query(parameters)| parameters).map_err(|error| Fault::request(error.body_text()))
-}
-
 /// The id in a path. What cannot be read as one is no run.
 struct Id(String);
 
@@ -59,21 +43,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
         let id = Path::from_request_parts(parts, state).await;
         id.map(|Path(id)| Self(id)).map_err(|_| Fault::no_run(parts.uri.path()))
     }
-}
-
-/// Where a request goes.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct Place {
-    /// The workspace; the caller's own if none is named
-    pub(crate) workspace: Option<String>,
-}
-
-/// Lets a caller in and finds the workspace.
-pub(crate) async fn enter(gateway: &Gateway, headers: &HeaderMap, workspace: Option<&str>) -> Result<Workspace, Fault> {
-    let identity = rest::identify(gateway, headers)?;
-    gateway.workspace(&identity, workspace.unwrap_or_default()).await?.ok_or_else(Fault::no_workspace)
 }
 
 /// The run that a path names.

@@ -1,10 +1,10 @@
 //! `POST /api/v1/runs`: asking a question.
 
+use super::shapes::{Begun, Links, NewRun};
 use super::{Fault, Parameters, Place, Usual, enter, read};
 use crate::Gateway;
 use crate::members::Members;
 use crate::rest::read_object;
-use crate::runs::shapes::{Begun, Links, NewRun};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;

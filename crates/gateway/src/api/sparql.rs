@@ -1,9 +1,9 @@
 //! `POST /api/v1/sparql`: queries over the graph of a workspace, with limits that the caller sets.
 
+use super::{Fault, Parameters, Place, Usual, enter, read};
 use crate::Gateway;
 use crate::members::Members;
 use crate::rest::read_object;
-use crate::runs::{Fault, Parameters, Place, Usual, enter, read};
 use crate::services::sparql::whole;
 use axum::Json;
 use axum::body::Bytes;

@@ -1,0 +1,55 @@
+//! Our own API, for programs that know nothing of TrustGraph.
+//!
+//! The paths here do not decide and do not store: they hand in questions, follow what the loop records and write it
+//! down in the shape that was asked for. Whatever is wrong is told as a [`Fault`].
+
+pub(crate) mod configuration;
+mod fault;
+pub(crate) mod runs;
+pub(crate) mod sparql;
+
+pub(crate) use fault::{Fault, Usual};
+
+use crate::rest::Denied;
+use crate::{Gateway, rest};
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use std::sync::Arc;
+use trellis_domain::Workspace;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+
+pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
+    runs::router().merge(configuration::router()).merge(sparql::router())
+}
+
+/// A refusal in the shape that the path has.
+pub(crate) fn denied_at(path: &str, denied: Denied) -> Response {
+    let ours = [runs::ROOT, configuration::ROOT, sparql::ROOT].iter().any(|root| path.starts_with(root));
+    if ours { Fault::from(denied).into_response() } else { denied.into_response() }
+}
+
+/// Parameters as they came, or why they cannot be read.
+pub(crate) type Parameters<T> = Result<Query<T>, QueryRejection>;
+
+pub(crate) fn read<T>(parameters: Parameters<T>) -> Result<T, Fault> {
+    parameters.map(|Query(parameters)| parameters).map_err(|error| Fault::request(error.body_text()))
+}
+
+/// Where a request goes.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Place {
+    /// The workspace; the caller's own if none is named
+    pub(crate) workspace: Option<String>,
+}
+
+/// Lets a caller in and finds the workspace.
+pub(crate) async fn enter(gateway: &Gateway, headers: &HeaderMap, workspace: Option<&str>) -> Result<Workspace, Fault> {
+    let identity = rest::identify(gateway, headers)?;
+    gateway.workspace(&identity, workspace.unwrap_or_default()).await?.ok_or_else(Fault::no_workspace)
+}
