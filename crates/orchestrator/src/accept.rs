@@ -55,7 +55,7 @@ pub enum AcceptError {
         "this request id belongs to another request, which is answered by run {run}; give this one an id of its own"
     )]
     OtherRequest { run: RunId },
-    #[error("{} open, which is the limit; wait until some have ended, or raise the limit", counted(open, "run"))]
+    #[error("{} open, which is the limit; wait until some have ended", counted(open, "run"))]
     TooManyRuns { open: usize },
     #[error(transparent)]
     Config(#[from] ConfigError),

@@ -149,7 +149,7 @@ async fn more_open_runs_than_allowed_are_refused_clearly() {
         names: UnknownNames::Refuse,
     };
     let refused = full.accept(question).await.unwrap_err().to_string();
-    assert_eq!(refused, "1 run open, which is the limit; wait until some have ended, or raise the limit");
+    assert_eq!(refused, "1 run open, which is the limit; wait until some have ended");
 }
 
 #[tokio::test]
