@@ -1,11 +1,13 @@
 //! Real models, as far as a stub behind a real connection is one.
 
 use crate::{fails, ok, stderr, stdout, trellis};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::process::Command;
+use std::sync::Arc;
 use tempfile::TempDir;
 
 const KEY: &str = "sk-test-0123456789";
@@ -22,7 +24,27 @@ fn serve(status: &'static str) -> String {
     address
 }
 
-fn answer(stream: TcpStream, status: &str) -> Option<()> {
+/// The same behind TLS, with a certificate of its own. Gives its address and the certificate.
+fn serve_securely() -> (String, String) {
+    let rcgen::CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = signing_key.serialize_der().try_into().unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![cert.der().clone()], key).unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("localhost:0").unwrap();
+    let address = format!("https://localhost:{}/v1", listener.local_addr().unwrap().port());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+            std::thread::spawn(move || answer(StreamOwned::new(connection, stream), "200 OK"));
+        }
+    });
+    (address, cert.pem())
+}
+
+fn answer(stream: impl Read + Write, status: &str) -> Option<()> {
     let mut stream = BufReader::new(stream);
     let mut headers = BTreeMap::new();
     let mut line = String::new();
@@ -44,7 +66,10 @@ fn answer(stream: TcpStream, status: &str) -> Option<()> {
     } else {
         json!({ "error": { "message": format!("this key is wrong: {}", headers["authorization"]) } }).to_string()
     };
-    write!(stream.get_mut(), "HTTP/1.1 {status}\r\nconnection: close\r\n\r\n{body}").ok()
+    let length = body.len();
+    let reply = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
+    stream.get_mut().write_all(reply.as_bytes()).ok()?;
+    stream.get_mut().flush().ok()
 }
 
 fn said(prompt: &str) -> String {
@@ -81,6 +106,20 @@ fn a_model_that_is_set_is_asked_and_held_to_its_options() {
     let output = asking(&folder, &address, &["doctor"]).output().unwrap();
     let expected = format!("openai/moss-1 at {address}, with a key");
     assert!(stdout(&output).contains(&expected) && !stdout(&output).contains(KEY), "{}", stdout(&output));
+}
+
+/// Certificates are those of the system, or of the file that other programs read, too.
+#[test]
+fn a_model_behind_tls_is_asked_if_its_certificate_is_trusted() {
+    let (folder, (address, certificate)) = (TempDir::new().unwrap(), serve_securely());
+    let file = folder.path().join("trusted.pem");
+    std::fs::write(&file, certificate).unwrap();
+    let arguments = ["ask", "Why is moss green?", "--quiet"];
+    let output = asking(&folder, &address, &arguments).env("SSL_CERT_FILE", &file).output().unwrap();
+    assert_eq!(stdout(&output).trim(), "Because of chlorophyll.", "{}", stderr(&output));
+    let output = asking(&folder, &address, &arguments).env_remove("SSL_CERT_FILE").output().unwrap();
+    let told = stderr(&output);
+    assert!(told.contains("certificate") && !output.status.success(), "{told}");
 }
 
 #[test]
