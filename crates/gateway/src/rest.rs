@@ -146,7 +146,7 @@ pub(crate) fn identify(gateway: &Gateway, headers: &HeaderMap) -> Result<Identit
 }
 
 /// The body as an object.
-pub(crate) fn read_object(body: &[u8]) -> Result<Map<String, Value>, Denied> {
+fn read_object(body: &[u8]) -> Result<Map<String, Value>, Denied> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "body must be an object")),

@@ -52,11 +52,11 @@ impl Asking {
 
     /// A text that needs no template.
     pub(crate) fn of_text(call: Completion) -> Self {
-        let Completion { scope: _, settings, system, prompt: user, schema, json, labels } = call;
+        let Completion { scope: _, settings, system, prompt: user, schema, json } = call;
         let expected = if json || schema.is_some() { Expected::Json { schema } } else { Expected::Text };
         let (prompt, variables) = (Completion::ID.to_owned(), Map::new());
         let sent = LastSent::default();
-        let request = ModelRequest { system, user, prompt, variables, expected, tools: None, labels, sent };
+        let request = ModelRequest { system, user, prompt, variables, expected, tools: None, labels: None, sent };
         Self { request, patience: None, settings, template: None, tools: None, variables: None }
     }
 

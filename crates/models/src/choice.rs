@@ -8,6 +8,8 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use trellis_orchestrator::ports::World;
 
+/// What the scripted model is called.
+pub(crate) const REHEARSAL: &str = "rehearsal";
 const OPENAI: &str = "https://api.openai.com/v1";
 const OPENAI_MODEL: &str = "gpt-4.1-mini";
 const ANTHROPIC: &str = "https://api.anthropic.com";
@@ -95,13 +97,12 @@ impl Environment<'_> {
 
     /// `provider/name`, or a provider with its usual model.
     fn named(&self, wish: &str) -> Result<Choice, ChoiceError> {
-        let (provider, model) = wish.split_once('/').map_or((wish, None), |(provider, model)| (provider, Some(model)));
-        let model = model.map(str::trim).filter(|model| !model.is_empty());
-        match provider.trim() {
+        let model = wish.split_once('/').map(|(_, model)| model.trim()).filter(|model| !model.is_empty());
+        match provider_of(wish) {
             "openai" => self.openai(model),
             "anthropic" => self.anthropic(model),
             "ollama" => Ok(self.ollama(model)),
-            "rehearsal" => Ok(Choice::Rehearsal),
+            REHEARSAL => Ok(Choice::Rehearsal),
             unknown => Err(ChoiceError::UnknownProvider(unknown.to_owned())),
         }
     }
@@ -142,6 +143,11 @@ impl Environment<'_> {
         let key = self.secret("OLLAMA_API_KEY");
         Choice::Remote(RemoteChoice { provider: ProviderKind::Ollama, model, base, key, max_tokens: None })
     }
+}
+
+/// Whose model a name such as `openai/gpt-4.1` means.
+pub(crate) fn provider_of(name: &str) -> &str {
+    name.split('/').next().unwrap_or_default().trim()
 }
 
 /// Ollama's own setting: an address, or a host with or without port, or the address that its server listens on.

@@ -1,5 +1,6 @@
 //! Which models a prompt goes to, and in which order.
 
+use crate::choice::{REHEARSAL, provider_of};
 use crate::connections::Connections;
 use crate::provider::Provider;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ impl Candidate {
     pub(crate) fn reads_variables(&self) -> bool {
         match self {
             Self::Ready(model) => model.reads_variables(),
-            Self::Named(name) => name.starts_with("rehearsal"),
+            Self::Named(name) => provider_of(name) == REHEARSAL,
         }
     }
 

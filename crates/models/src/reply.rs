@@ -1,6 +1,6 @@
 //! Reads a model's reply as what its prompt asks for.
 
-use jsonschema::Validator;
+use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 use trellis_domain::config::PromptReply as Expected;
 use trellis_domain::reply::json_in;
@@ -54,7 +54,7 @@ impl ReplyReader {
             }
             Kind::JsonLines(validator) => {
                 let values = raw.lines().filter_map(|line| serde_json::from_str(line).ok());
-                let valid = values.filter_map(|value| checked(value, validator.as_ref()).ok());
+                let valid = values.filter(|value| check(value, validator.as_ref()).is_ok());
                 ReplyContent::List(valid.collect())
             }
         }
@@ -67,7 +67,9 @@ fn list_or_object(value: Value) -> ReplyContent {
 
 /// A null where a member may be missing says that it is missing: providers that enforce schemas know no other way.
 fn checked_leniently(value: Value, validator: Option<&Validator>) -> Result<Value, String> {
-    checked(value.clone(), validator).or_else(|reason| checked(without_nulls(value), validator).map_err(|_| reason))
+    let Err(reason) = check(&value, validator) else { return Ok(value) };
+    let value = without_nulls(value);
+    check(&value, validator).map(|()| value).map_err(|_| reason)
 }
 
 fn without_nulls(value: Value) -> Value {
@@ -81,13 +83,10 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-fn checked(value: Value, validator: Option<&Validator>) -> Result<Value, String> {
-    let Some(validator) = validator else { return Ok(value) };
-    let problem = match validator.validate(&value) {
-        Ok(()) => None,
-        Err(error) => Some(format!("{error} (at {:?})", error.instance_path().to_string())),
-    };
-    problem.map_or(Ok(value), Err)
+fn check(value: &Value, validator: Option<&Validator>) -> Result<(), String> {
+    let Some(validator) = validator else { return Ok(()) };
+    let wrong = |error: ValidationError<'_>| format!("{error} (at {:?})", error.instance_path().to_string());
+    validator.validate(value).map_err(wrong)
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ impl Serving {
         self.task.await.map_err(Failure::unexpected)
     }
 
-    /// The same, but only for so long: what is not finished then is let go.
+    /// Finishes calls in flight, but only for so long: what is not finished then is let go.
     pub(crate) async fn drain_within(mut self, patience: Duration, interrupt: &mut Interrupt) -> Result<(), Failure> {
         self.stop.send_replace(Some(Stop::Drain));
         tokio::select! {

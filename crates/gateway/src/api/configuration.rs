@@ -2,10 +2,9 @@
 //!
 //! Stock clients use the service `config`, which tells no versions and no history.
 
-use super::{Fault, Parameters, Place, Usual, enter, read};
+use super::{Fault, Parameters, Place, Usual, enter, object, read};
 use crate::Gateway;
 use crate::members::Members;
-use crate::rest::read_object;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{FromRequestParts, Path, State};
@@ -108,7 +107,7 @@ pub(crate) async fn write(
     body: Bytes,
 ) -> Result<Json<Changed>, Fault> {
     let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let body = read_object(&body)?;
+    let body = object(&body)?;
     let items = Members::new(&body).items("items")?;
     if items.is_empty() {
         return Err(Fault::request("there is nothing to write; `items` must be a list of items"));

@@ -17,6 +17,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use trellis_domain::Workspace;
 use utoipa::IntoParams;
@@ -37,6 +38,15 @@ pub(crate) type Parameters<T> = Result<Query<T>, QueryRejection>;
 
 pub(crate) fn read<T>(parameters: Parameters<T>) -> Result<T, Fault> {
     parameters.map(|Query(parameters)| parameters).map_err(|error| Fault::request(error.body_text()))
+}
+
+/// The body of a request.
+pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(_) => Err(Fault::request("the body must be a JSON object")),
+        Err(error) => Err(Fault::request(format!("the body is not JSON: {error}"))),
+    }
 }
 
 /// Where a request goes.

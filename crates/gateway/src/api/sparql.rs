@@ -1,9 +1,8 @@
 //! `POST /api/v1/sparql`: queries over the graph of a workspace, with limits that the caller sets.
 
-use super::{Fault, Parameters, Place, Usual, enter, read};
+use super::{Fault, Parameters, Place, Usual, enter, object, read};
 use crate::Gateway;
 use crate::members::Members;
-use crate::rest::read_object;
 use crate::services::sparql::whole;
 use axum::Json;
 use axum::body::Bytes;
@@ -64,7 +63,7 @@ pub(crate) async fn query(
     body: Bytes,
 ) -> Result<Json<Value>, Fault> {
     let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let body = read_object(&body)?;
+    let body = object(&body)?;
     let members = Members::new(&body);
     let usual = QueryLimits::default();
     let rows = bounded(members, "limit", 0, MOST_ROWS)?;

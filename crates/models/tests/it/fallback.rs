@@ -151,7 +151,6 @@ fn completion(schema: Option<serde_json::Value>) -> Completion {
         prompt: "Why is {{ moss }} green?".to_owned(),
         json: schema.is_some(),
         schema,
-        labels: None,
     }
 }
 

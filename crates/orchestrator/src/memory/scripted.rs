@@ -121,10 +121,10 @@ impl Prompter for ScriptedPrompter {
         call: Completion,
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
-        let Completion { scope, settings, system, prompt, schema, json: _, labels } = call;
+        let Completion { scope, settings, system, prompt, schema, json: _ } = call;
         let variables = [("system", system), ("prompt", prompt)].map(|(name, text)| (name.to_owned(), text.into()));
         let (id, variables) = (Completion::ID.to_owned(), variables.into_iter().collect());
-        let call = PromptCall { scope, settings, id, variables, schema, labels, ..PromptCall::default() };
+        let call = PromptCall { scope, settings, id, variables, schema, ..PromptCall::default() };
         Box::pin(self.reply(call, sink))
     }
 

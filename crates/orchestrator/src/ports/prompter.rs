@@ -28,7 +28,7 @@ pub struct PromptCall {
     pub labels: Option<CallLabels>,
 }
 
-/// One text to complete as it stands, without a template.
+/// One text to complete as it stands, without a template and outside of any run.
 #[derive(Debug, Clone, Default)]
 pub struct Completion {
     pub scope: Scope,
@@ -40,8 +40,6 @@ pub struct Completion {
     pub schema: Option<Value>,
     /// The reply is JSON, under the schema if there is one.
     pub json: bool,
-    /// None for a call outside of any run.
-    pub labels: Option<CallLabels>,
 }
 
 impl Completion {

@@ -150,7 +150,7 @@ fn check_session(ask: &Ask) -> Result<(), Failure> {
     }
 }
 
-/// The conversation by its id, or that of the newest run that has one.
+/// The conversation by its id, or that of the newest run.
 async fn conversation(desk: &Desk, ask: &Ask) -> Result<String, Failure> {
     match ask.conversation.as_deref() {
         Some("last") => {

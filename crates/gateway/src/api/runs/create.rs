@@ -1,10 +1,9 @@
 //! `POST /api/v1/runs`: asking a question.
 
 use super::shapes::{Begun, Links, NewRun};
-use super::{Fault, Parameters, Place, Usual, enter, read};
+use super::{Fault, Parameters, Place, Usual, enter, object, read};
 use crate::Gateway;
 use crate::members::Members;
-use crate::rest::read_object;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -56,7 +55,7 @@ pub(crate) async fn create(
         return Err(Fault::stopping());
     }
     let key = idempotency_key(&headers)?;
-    let (request, limits) = read_question(&read_object(&body)?)?;
+    let (request, limits) = read_question(&object(&body)?)?;
     let request_id = match key {
         Some(_) if !request.session_id.is_empty() => {
             let message = "a session id makes a request repeatable by itself; leave out it or the Idempotency-Key";

@@ -9,7 +9,7 @@ mod list;
 mod records;
 mod shapes;
 
-use super::{Fault, Parameters, Place, Usual, enter, read};
+use super::{Fault, Parameters, Place, Usual, enter, object, read};
 use crate::Gateway;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;

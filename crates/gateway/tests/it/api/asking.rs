@@ -70,7 +70,7 @@ async fn a_wrong_request_is_told_what_is_wrong_with_it() {
     };
     let wrong = [
         (json!({}), "`question` is missing"),
-        (json!([1]), "body must be an object"),
+        (json!([1]), "the body must be a JSON object"),
         (with("question", json!(" \n")), "the question is empty"),
         (with("question", json!("")), "the question is empty"),
         (with("question", json!(7)), "`question` must be a text, found a number"),
@@ -109,7 +109,7 @@ async fn a_wrong_request_is_told_what_is_wrong_with_it() {
         assert_eq!((status, message.contains(expected)), (400, true), "{body}: {message}");
     }
     let (status, message) = api.call("POST", "/api/v1/runs", "", "{").await.refusal();
-    assert_eq!((status, message.as_str()), (400, "invalid json"));
+    assert_eq!((status, message.as_str()), (400, "the body is not JSON: "));
     let (status, message) = api.post("/api/v1/runs?workspce=x", "", &agent("a")).await.refusal();
     assert_eq!((status, message.contains("unknown field `workspce`")), (400, true), "{message}");
     let long = ask(&json!("x".repeat(1 << 20)), "");
