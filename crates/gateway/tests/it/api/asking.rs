@@ -109,7 +109,8 @@ async fn a_wrong_request_is_told_what_is_wrong_with_it() {
         assert_eq!((status, message.contains(expected)), (400, true), "{body}: {message}");
     }
     let (status, message) = api.call("POST", "/api/v1/runs", "", "{").await.refusal();
-    assert_eq!((status, message.as_str()), (400, "the body is not JSON: "));
+    assert_eq!(status, 400);
+    assert!(message.starts_with("the body is not JSON: ") && message.ends_with("line 1 column 1"), "{message}");
     let (status, message) = api.post("/api/v1/runs?workspce=x", "", &agent("a")).await.refusal();
     assert_eq!((status, message.contains("unknown field `workspce`")), (400, true), "{message}");
     let long = ask(&json!("x".repeat(1 << 20)), "");
