@@ -62,6 +62,16 @@ pub enum ChoiceError {
 
 /// The models to ask, in order: each of them answers if those before it cannot. Without a wish it is the first one
 /// whose variables are set; questions never go to a second company that nobody named.
+///
+/// ```
+/// let environment = |name: &str| (name == "OLLAMA_HOST").then(|| "box".to_owned());
+/// let models = trellis_models::choose(&["ollama/llama3.2".to_owned(), "rehearsal".to_owned()], &environment)?;
+/// assert_eq!(models[0].to_string(), "ollama/llama3.2 at http://box:11434, without a key");
+/// assert_eq!(models.len(), 2);
+/// let missing = trellis_models::choose(&["anthropic".to_owned()], &environment).unwrap_err();
+/// assert!(missing.to_string().contains("ANTHROPIC_API_KEY"));
+/// # Ok::<(), trellis_models::ChoiceError>(())
+/// ```
 pub fn choose(wishes: &[String], environment: &dyn Fn(&str) -> Option<String>) -> Result<Vec<Choice>, ChoiceError> {
     let set = |name: &str| environment(name).filter(|value| !value.trim().is_empty());
     let environment = Environment(&set);

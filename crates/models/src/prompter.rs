@@ -25,6 +25,37 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const SLOW_MS: u64 = 15_000;
 
 /// Prompts from the session's settings, answered by the first model that can.
+///
+/// ```
+/// # use std::{ops::ControlFlow, sync::Arc};
+/// # use trellis_domain::config::{Settings, StoredItem};
+/// # use trellis_models::{Rehearsal, TemplatePrompter};
+/// # use trellis_orchestrator::ports::{PromptCall, Prompter, RealWorld, ReplySink};
+/// # struct Unheard;
+/// # impl ReplySink for Unheard {
+/// #     fn text(&mut self, _: &str) -> ControlFlow<()> { ControlFlow::Continue(()) }
+/// #     fn restart(&mut self) {}
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let item = StoredItem {
+///     kind: "prompt".to_owned(),
+///     key: "template.question".to_owned(),
+///     value: r#"{"prompt": "Answer in one sentence: {{ question }}"}"#.to_owned(),
+/// };
+/// let prompter = TemplatePrompter::new(Arc::new(Rehearsal::default()), Arc::new(RealWorld));
+/// let call = PromptCall {
+///     settings: Arc::new(Settings::take(1, [item]).0),
+///     id: "question".to_owned(),
+///     variables: [("question".to_owned(), "Why is moss green?".into())].into_iter().collect(),
+///     ..PromptCall::default()
+/// };
+/// let reply = prompter.ask(call, &mut Unheard).await?;
+/// assert!(reply.prompt.sent.is_some(), "what was sent is on record by its hash");
+/// # assert!(!reply.raw.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct TemplatePrompter {
     models: Models,

@@ -2,6 +2,63 @@
 //!
 //! This crate owns when things happen and that nothing unrecorded is acted on. It does not know how
 //! anything is stored, which model answers or what a tool does: adapters do, behind [`ports`].
+//!
+//! A question, accepted, worked on and followed to its end, with everything in memory:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tokio::sync::watch;
+//! use trellis_domain::limits::SomeLimits;
+//! use trellis_domain::message::AgentRequest;
+//! use trellis_domain::{RequestId, Scope};
+//! use trellis_orchestrator::accept::UnknownNames;
+//! use trellis_orchestrator::memory::scripted::{ScriptedPrompter, ScriptedTools};
+//! use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal};
+//! use trellis_orchestrator::ports::{RealWorld, World};
+//! use trellis_orchestrator::queue::FairQueue;
+//! use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
+//! use trellis_orchestrator::{Hub, Item, Options, Orchestrator, Ports, Question};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let world: Arc<dyn World> = Arc::new(RealWorld);
+//! let ports = Ports {
+//!     journal: Arc::new(MemoryJournal::default()),
+//!     queue: Arc::new(FairQueue::new(Arc::clone(&world))),
+//!     config: Arc::new(MemoryConfig::new(Arc::clone(&world))),
+//!     prompter: Arc::new(ScriptedPrompter::replies(&["Thought: easy\nFinal Answer: Forty-two."])),
+//!     tools: Arc::new(ScriptedTools::new(|_| Ok("a fact".to_owned()))),
+//!     hub: Arc::new(Hub::default()),
+//!     world,
+//! };
+//! let orchestrator = Arc::new(Orchestrator::new(ports, Options::default()));
+//! let workers = Workers::new(Arc::clone(&orchestrator), WorkerOptions::default());
+//! let (stop, stopped) = watch::channel(None);
+//! let working = tokio::spawn(async move { workers.run(stopped).await });
+//!
+//! let scope = Scope::default();
+//! let question = Question {
+//!     scope: scope.clone(),
+//!     request_id: RequestId::new("request-1")?,
+//!     request: AgentRequest { question: "What is the answer?".to_owned(), ..AgentRequest::default() },
+//!     limits: SomeLimits::default(),
+//!     names: UnknownNames::Refuse,
+//! };
+//! let run = orchestrator.accept(question).await?.run;
+//! let mut listening = orchestrator.ports.hub.subscribe(&scope.workspace, &run, 0);
+//! let answer = loop {
+//!     if let Item::Record(record) = listening.next(&*orchestrator.ports.journal).await?
+//!         && let Some(end) = record.body.as_ended()
+//!     {
+//!         break end.answer.as_ref().map(|answer| answer.text().to_owned());
+//!     }
+//! };
+//! assert_eq!(answer.as_deref(), Some("Forty-two."));
+//! stop.send_replace(Some(Stop::Drain));
+//! working.await?;
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod accept;
 pub mod audit;
