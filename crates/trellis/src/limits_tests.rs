@@ -1,7 +1,7 @@
 use super::*;
 
 fn parse(text: &str) -> Result<Source, String> {
-    super::file::parse(text).map(|file| file.limits)
+    crate::settings_file::parse(text).map(|file| file.limits)
 }
 
 fn limit(text: &str) -> Limit {

@@ -11,6 +11,7 @@ mod limits;
 mod model_settings;
 mod seeds;
 mod serving;
+mod settings_file;
 mod show;
 
 use clap::Parser;

@@ -2,7 +2,7 @@
 
 use crate::cli::Global;
 use crate::failure::Failure;
-use crate::limits;
+use crate::settings_file::SettingsFile;
 use std::time::Duration;
 use trellis_models::ModelSettings;
 
@@ -28,7 +28,7 @@ const NAMES: [&str; 10] = [
 
 /// The operator's settings, from everywhere.
 pub(crate) fn of_operator(global: &Global) -> Result<ModelSettings, Failure> {
-    let settings = limits::settings_of_file(global)?.models;
+    let settings = SettingsFile::of(global)?.models;
     with_environment(
         settings,
         std::env::vars_os()

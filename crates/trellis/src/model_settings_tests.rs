@@ -1,5 +1,5 @@
 use super::*;
-use crate::limits::parse_settings;
+use crate::settings_file::parse;
 
 fn variables(variables: &[(&str, &str)]) -> impl Iterator<Item = (String, String)> {
     variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>().into_iter()
@@ -10,7 +10,7 @@ fn the_environment_beats_the_file_which_beats_what_is_built_in() {
     let file = "[models]\ntemperature = 0.2\ntop_p = 1\nmax-tokens = 300\nconcurrency = 3\nkeep_requests = true\n\
                 first-token-timeout-ms = 5_000\n[models.\"ollama/llama3.2\"]\nnative-tools = false\n";
     let set = [("TRELLIS_MODELS_TEMPERATURE", "0.7"), ("TRELLIS_KEEP_REQUESTS", "0"), ("TRELLIS_MODELS_TOP_P", "")];
-    let settings = with_environment(parse_settings(file).unwrap().models, variables(&set)).unwrap();
+    let settings = with_environment(parse(file).unwrap().models, variables(&set)).unwrap();
     let ModelSettings { usual, native_tools, rehearsal_delay } = settings;
     let built_in = ModelSettings::default().usual;
     assert_eq!((usual.sampling.temperature, usual.sampling.top_p), (Some(0.7), Some(1.0)));
@@ -22,7 +22,7 @@ fn the_environment_beats_the_file_which_beats_what_is_built_in() {
 
 #[test]
 fn wrong_settings_of_models_are_told_with_their_place() {
-    let problem = |text: &str| parse_settings(text).unwrap_err();
+    let problem = |text: &str| parse(text).unwrap_err();
     assert!(
         problem("[models]\nmood = 1").starts_with("line 2, models.mood: there is no setting `mood` of models; choose")
     );

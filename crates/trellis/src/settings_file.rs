@@ -1,9 +1,11 @@
 //! The settings file: TOML with `[limits]`, `[limits.maximum]` and `[models]`.
 
-use super::{Limit, Source};
+use crate::cli::Global;
+use crate::failure::Failure;
+use crate::limits::{Limit, Source};
 use crate::model_settings;
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use trellis_models::ModelSettings;
@@ -11,11 +13,33 @@ use trellis_models::ModelSettings;
 /// What the file says.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct SettingsFile {
-    pub(super) limits: Source,
+    pub(crate) limits: Source,
     pub(crate) models: ModelSettings,
 }
 
-pub(super) fn read(path: &Path) -> Result<SettingsFile, String> {
+impl SettingsFile {
+    /// What the file says; nothing if there is none.
+    pub(crate) fn of(global: &Global) -> Result<Self, Failure> {
+        match place(global) {
+            Some(path) => read(&path).map_err(Failure::usage),
+            None => Ok(Self::default()),
+        }
+    }
+}
+
+/// `--settings`, else `TRELLIS_SETTINGS`, else `trellis/trellis.toml` in the platform's configuration directory if it
+/// is there.
+fn place(global: &Global) -> Option<PathBuf> {
+    use etcetera::BaseStrategy;
+    let named = || std::env::var_os("TRELLIS_SETTINGS").filter(|file| !file.is_empty()).map(PathBuf::from);
+    if let Some(file) = global.settings.clone().or_else(named) {
+        return Some(file);
+    }
+    let usual = etcetera::choose_base_strategy().ok().map(|base| base.config_dir().join("trellis/trellis.toml"));
+    usual.filter(|file| Path::exists(file))
+}
+
+fn read(path: &Path) -> Result<SettingsFile, String> {
     let cannot = |error| format!("cannot read the settings file {}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(cannot)?;
     parse(&text).map_err(|problem| format!("{}: {problem}", path.display()))

@@ -1,15 +1,10 @@
 //! The operator's limits: flags over environment over the settings file over what is built in.
 
-mod file;
-
-#[cfg(test)]
-pub(crate) use file::parse as parse_settings;
-
 use crate::cli::Global;
 use crate::failure::Failure;
+use crate::settings_file::SettingsFile;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use trellis_domain::limits::{Limits, SomeLimits};
 use trellis_patterns::router::OperatorLimits;
@@ -35,7 +30,7 @@ fn names() -> Vec<String> {
 
 impl Limit {
     /// A value that this limit can have.
-    fn new(name: &str, value: &str) -> Result<Self, String> {
+    pub(crate) fn new(name: &str, value: &str) -> Result<Self, String> {
         if !names().iter().any(|known| known == name) {
             return Err(format!("there is no limit `{name}`; choose one of {}", names().join(", ")));
         }
@@ -72,14 +67,14 @@ pub(crate) fn of_request(limits: &[Limit]) -> Result<SomeLimits, Failure> {
 
 /// What one source says.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Source {
-    usual: Vec<Limit>,
-    maximum: Vec<Limit>,
+pub(crate) struct Source {
+    pub(crate) usual: Vec<Limit>,
+    pub(crate) maximum: Vec<Limit>,
 }
 
 /// The operator's limits, from everywhere.
 pub(crate) fn of_operator(global: &Global, flags: &[Limit]) -> Result<OperatorLimits, Failure> {
-    let file = settings_of_file(global)?.limits;
+    let file = SettingsFile::of(global)?.limits;
     let environment = of_environment(std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok().filter(|name| name.starts_with(PREFIX))?;
         Some((name, value.to_string_lossy().into_owned()))
@@ -140,26 +135,6 @@ fn of_environment(variables: impl IntoIterator<Item = (String, String)>) -> Resu
     Ok(source)
 }
 
-/// What the settings file says; nothing if there is none.
-pub(crate) fn settings_of_file(global: &Global) -> Result<file::SettingsFile, Failure> {
-    match settings_file(global) {
-        Some(path) => file::read(&path).map_err(Failure::usage),
-        None => Ok(file::SettingsFile::default()),
-    }
-}
-
-/// `--settings`, else `TRELLIS_SETTINGS`, else `trellis/trellis.toml` in the platform's configuration directory if it
-/// is there.
-fn settings_file(global: &Global) -> Option<PathBuf> {
-    use etcetera::BaseStrategy;
-    let named = || std::env::var_os("TRELLIS_SETTINGS").filter(|file| !file.is_empty()).map(PathBuf::from);
-    if let Some(file) = global.settings.clone().or_else(named) {
-        return Some(file);
-    }
-    let usual = etcetera::choose_base_strategy().ok().map(|base| base.config_dir().join("trellis/trellis.toml"));
-    usual.filter(|file| Path::exists(file))
-}
-
 #[cfg(test)]
-#[path = "../limits_tests.rs"]
+#[path = "limits_tests.rs"]
 mod tests;
