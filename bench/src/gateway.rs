@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::Workspace;
-use trellis_gateway::{Access, Founder, Gateway, Phase, Server};
+use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server};
 use trellis_models::{ModelReply, ModelRequest, OnText, Provider, ProviderError, Rehearsal};
 use trellis_orchestrator::ports::{BoxFuture, ConfigError};
 
@@ -135,6 +135,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
         founder: Arc::new(Nobody),
         loopback_only: true,
         phase,
+        calls: Calls::default(),
     };
     tokio::spawn(server.serve(Arc::new(gateway)));
     Ok((address, close))

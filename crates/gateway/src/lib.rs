@@ -28,8 +28,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinError;
 use trellis_domain::Workspace;
-use trellis_orchestrator::ports::{BoxFuture, ConfigError, Graph, Library};
-use trellis_orchestrator::{AcceptError, Acceptance, Orchestrator, Question};
+use trellis_orchestrator::ports::{BoxFuture, ConfigError, Graph, JournalError, Library};
+use trellis_orchestrator::{AcceptError, Acceptance, Item, Orchestrator, Question, Subscription};
 
 /// Gives a new workspace what it starts with.
 pub trait Founder: Send + Sync + std::fmt::Debug {
@@ -47,6 +47,34 @@ pub struct Gateway {
     /// Nobody but this machine can reach the server: other names for it are a trick.
     pub loopback_only: bool,
     pub phase: watch::Receiver<Phase>,
+    pub calls: Calls,
+}
+
+/// Calls of models that belong to no run, so that nobody but a server that stops waits for them.
+#[derive(Debug, Default)]
+pub struct Calls(watch::Sender<usize>);
+
+impl Calls {
+    pub(crate) fn begin(&self) -> InFlight<'_> {
+        self.0.send_modify(|calls| *calls += 1);
+        InFlight(self)
+    }
+
+    /// Waits until none is in flight.
+    pub async fn finished(&self) {
+        // The sender is here, so that there is no error.
+        drop(self.0.subscribe().wait_for(|calls| *calls == 0).await);
+    }
+}
+
+/// A call, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct InFlight<'c>(&'c Calls);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|calls| *calls -= 1);
+    }
 }
 
 /// How far a server is on its way out.
@@ -75,6 +103,23 @@ impl Gateway {
         drop(phase.wait_for(|phase| *phase == Phase::Closed).await);
     }
 
+    /// The next item of a run that somebody follows. None if the server closes before the run's end: a run that has ended
+    /// is heard to its end.
+    pub(crate) async fn follow(&self, subscription: &mut Subscription) -> Option<Result<Item, JournalError>> {
+        let journal = &*self.orchestrator.ports.journal;
+        tokio::select! {
+            biased;
+            item = subscription.next(journal) => return Some(item),
+            () = self.closed() => {}
+        }
+        let (workspace, run) = subscription.place();
+        match journal.end(workspace, run).await {
+            Ok(None) => None,
+            Ok(Some(_)) => Some(subscription.next(journal).await),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
     /// Accepts a question, in a task of its own: a caller who leaves in the middle must not leave half an acceptance
     /// behind. The outer error is a fault of the program.
     pub(crate) async fn accept(&self, question: Question) -> Result<Result<Acceptance, AcceptError>, JoinError> {
@@ -93,5 +138,22 @@ impl Gateway {
     /// Whether the workspace exists: it has a configuration, be it only that of its making.
     pub(crate) async fn has_workspace(&self, workspace: &Workspace) -> Result<bool, ConfigError> {
         Ok(self.orchestrator.ports.config.version(workspace).await? > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    #[test]
+    fn calls_are_waited_for() {
+        let calls = Calls::default();
+        assert!(calls.finished().now_or_never().is_some(), "there are none");
+        let (one, two) = (calls.begin(), calls.begin());
+        drop(one);
+        assert!(calls.finished().now_or_never().is_none(), "one is left");
+        drop(two);
+        assert!(calls.finished().now_or_never().is_some());
     }
 }

@@ -29,7 +29,8 @@ impl Replies {
 
     /// Waits for a peer that does not read.
     pub(crate) async fn send(&self, text: String) -> Result<(), Gone> {
-        let long = u32::try_from(text.len()).ok().filter(|_| text.len() > bounds::SMALL);
+        let taken = text.len().min(bounds::UNREAD_BYTES);
+        let long = u32::try_from(taken).ok().filter(|_| text.len() > bounds::SMALL);
         let place = match long {
             Some(bytes) => Some(Arc::clone(&self.room).acquire_many_owned(bytes).await.map_err(|_| Gone)?),
             None => None,

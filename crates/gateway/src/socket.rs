@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_tungstenite::tungstenite;
 use trellis_domain::Flow;
 
@@ -37,6 +38,8 @@ const TOGETHER: usize = 32 * 1024;
 /// Who has not said who it is is listened to for so many bytes and so long.
 const LONGEST_INTRODUCTION: usize = 64 * 1024;
 const INTRODUCTION: Duration = Duration::from_secs(30);
+/// Every reply repeats the id of its request.
+const LONGEST_ID: usize = 1024;
 /// A peer that said nothing for this long is asked whether it is still there, and given as long to answer.
 const QUIET: Duration = Duration::from_mins(1);
 /// How long the last replies may take to be sent.
@@ -77,6 +80,8 @@ struct Connection {
     gateway: Arc<Gateway>,
     /// Who is there, once that is known.
     identity: Option<Identity>,
+    /// When that has to be known at the latest.
+    introduced_by: Instant,
     replies: Replies,
     room: Room,
     tasks: JoinSet<()>,
@@ -89,7 +94,8 @@ impl Connection {
         let (pings, asked) = mpsc::channel(1);
         let writer = tokio::spawn(write(sink, unsent, asked));
         let closing = Arc::clone(&gateway);
-        let mut connection = Self { gateway, identity: None, replies, room, tasks: JoinSet::new() };
+        let introduced_by = Instant::now() + INTRODUCTION;
+        let mut connection = Self { gateway, identity: None, introduced_by, replies, room, tasks: JoinSet::new() };
         let goodbye = tokio::select! {
             stranger = connection.read(stream, pings) => stranger,
             () = closing.closed() => {
@@ -121,12 +127,11 @@ impl Connection {
     /// Reads until the peer is gone, or is not to be listened to any more: then with what to tell it.
     async fn read(&mut self, mut stream: SplitStream<WebSocket>, pings: mpsc::Sender<()>) -> Option<CloseFrame> {
         let stranger = CloseFrame { code: close_code::POLICY, reason: "say who you are first".into() };
-        let introduced_by = tokio::time::Instant::now() + INTRODUCTION;
         let mut asked = false;
         loop {
             let frame = tokio::select! {
                 frame = tokio::time::timeout(QUIET, stream.next()) => frame,
-                () = tokio::time::sleep_until(introduced_by), if self.identity.is_none() => return Some(stranger),
+                () = tokio::time::sleep_until(self.introduced_by), if self.identity.is_none() => return Some(stranger),
                 // Tasks that have ended make room.
                 Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => continue,
             };
@@ -168,6 +173,10 @@ impl Connection {
             return self.authenticate(&frame).await;
         }
         let id = frame.remove("id").filter(|id| !id.is_null());
+        if id.as_ref().is_some_and(|id| id.to_string().len() > LONGEST_ID) {
+            let long = format!("Bad message: the member `id` is longer than {LONGEST_ID} bytes");
+            return self.refuse(None, &Refusal::new("error", long)).await;
+        }
         let Some(identity) = self.identity.clone() else {
             return self.refuse(id, &Refusal::new("auth-required", "auth failure")).await;
         };
@@ -208,6 +217,10 @@ impl Connection {
     /// `{"type": "auth", "token": …}`: at the beginning, and whenever the credential changes.
     async fn authenticate(&mut self, frame: &Map<String, Value>) -> Result<(), crate::error::Gone> {
         let token = frame.get("token").and_then(Value::as_str).unwrap_or_default();
+        if self.identity.is_some() {
+            // Whoever was known may try again if the new credential is wrong.
+            self.introduced_by = Instant::now() + INTRODUCTION;
+        }
         self.identity = self.gateway.access.identify(token);
         let reply = match &self.identity {
             Some(identity) => json!({"type": "auth-ok", "default_workspace": identity.workspace.as_str()}),

@@ -227,6 +227,11 @@ impl Subscription {
     /// How many records are fetched at a time.
     const BATCH: usize = 64;
 
+    /// The workspace and the run that is followed.
+    pub fn place(&self) -> (&Workspace, &RunId) {
+        (&self.place.0, &self.place.1)
+    }
+
     /// The next item; waits for it. Records come before text that was written after them.
     pub async fn next(&mut self, journal: &dyn Journal) -> Result<Item, JournalError> {
         loop {

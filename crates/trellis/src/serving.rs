@@ -40,19 +40,30 @@ impl Serving {
         self.task.await.map_err(Failure::unexpected)
     }
 
-    /// Finishes calls in flight, but only for so long: what is not finished then is let go.
-    pub(crate) async fn drain_within(mut self, patience: Duration, interrupt: &mut Interrupt) -> Result<(), Failure> {
+    /// Finishes calls in flight, those of workers and others, but only for so long: what is not finished then is let go.
+    pub(crate) async fn drain_within(
+        mut self,
+        patience: Duration,
+        interrupt: &mut Interrupt,
+        others: impl Future<Output = ()>,
+    ) -> Result<(), Failure> {
         self.stop.send_replace(Some(Stop::Drain));
+        let finished = async {
+            let result = (&mut self.task).await;
+            others.await;
+            result.map_err(Failure::unexpected)
+        };
         tokio::select! {
-            result = &mut self.task => result.map_err(Failure::unexpected),
-            () = tokio::time::sleep(patience) => self.abandon().await,
-            () = interrupt.received() => self.abandon().await,
+            result = finished => return result,
+            () = tokio::time::sleep(patience) => {}
+            () = interrupt.received() => {}
         }
+        if self.task.is_finished() { Ok(()) } else { self.abandon().await }
     }
 
     /// Finishes calls in flight and takes nothing new. A person who is in a hurry need not wait.
     pub(crate) async fn drain(self, interrupt: &mut Interrupt) -> Result<(), Failure> {
-        self.drain_within(Duration::MAX, interrupt).await
+        self.drain_within(Duration::MAX, interrupt, std::future::ready(())).await
     }
 }
 

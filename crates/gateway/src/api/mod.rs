@@ -29,8 +29,9 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
 
 /// A refusal in the shape that the path has.
 pub(crate) fn denied_at(path: &str, denied: Denied) -> Response {
-    let ours = [runs::ROOT, configuration::ROOT, sparql::ROOT].iter().any(|root| path.starts_with(root));
-    if ours { Fault::from(denied).into_response() } else { denied.into_response() }
+    let below = |root: &&str| path.strip_prefix(*root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let ours = [runs::ROOT, configuration::ROOT, sparql::ROOT];
+    if ours.iter().any(below) { Fault::from(denied).into_response() } else { denied.into_response() }
 }
 
 /// Parameters as they came, or why they cannot be read.

@@ -99,13 +99,12 @@ struct Following {
 
 impl Following {
     async fn next(&mut self, gateway: &Gateway) -> Result<Item, Refusal> {
-        tokio::select! {
-            item = self.subscription.next(&*gateway.orchestrator.ports.journal) => Ok(item?),
-            () = gateway.closed() => {
-                let Self { workspace, run, .. } = self;
-                Err(Refusal::gateway(format!("the server is stopping; the run {run} of workspace {workspace} goes on when it is back")))
-            }
+        if let Some(item) = gateway.follow(&mut self.subscription).await {
+            return Ok(item?);
         }
+        let Self { workspace, run, .. } = self;
+        let message = format!("the server is stopping; the run {run} of workspace {workspace} goes on when it is back");
+        Err(Refusal::gateway(message))
     }
 }
 

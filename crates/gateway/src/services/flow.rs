@@ -29,7 +29,10 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
     let flows = Flows { config: &*gateway.orchestrator.ports.config, workspace: &call.workspace };
     let members = call.members();
     // The asynchronous SDK still uses the older word.
-    let either = |name, older| members.text(older)?.map_or_else(|| members.required(name), Ok);
+    let either = |name, older| match members.text(name)?.map_or_else(|| members.text(older), |text| Ok(Some(text)))? {
+        Some(text) => Ok(text),
+        None => members.required(name),
+    };
     let blueprint = || either("blueprint-name", "class-name");
     let definition = || either("blueprint-definition", "class-definition");
     match members.operation()? {

@@ -2,11 +2,11 @@
 //!
 //! Nothing of this belongs to a run, so nothing is recorded; a caller that goes away ends its call.
 
-use crate::Gateway;
 use crate::bounds;
 use crate::call::Call;
 use crate::error::{Refusal, Unserved};
 use crate::outbox::Outbox;
+use crate::{Gateway, InFlight};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 use std::pin::pin;
@@ -48,6 +48,7 @@ impl Asked {
         if self.asks_for_models(&call)? {
             return Ok(models(gateway));
         }
+        let _in_flight = begin(gateway)?;
         let order = self.read(gateway, &call).await?;
         let reply = within_limit(gateway, order, &mut Live::new(gateway)).await?;
         self.whole(&reply)
@@ -58,6 +59,7 @@ impl Asked {
         if self.asks_for_models(&call)? || !call.members().flag("streaming")? {
             return Ok(outbox.last(&self.answer(gateway, call).await?).await?);
         }
+        let _in_flight = begin(gateway)?;
         let order = self.read(gateway, &call).await?;
         let live = Live::new(gateway);
         let (text, mut sink) = (live.clone(), live);
@@ -181,6 +183,10 @@ fn models(gateway: &Gateway) -> Value {
     };
     let models: Vec<_> = gateway.orchestrator.ports.prompter.models().into_iter().map(model).collect();
     json!({"response": "", "models": models, "end_of_stream": true})
+}
+
+fn begin(gateway: &Gateway) -> Result<InFlight<'_>, Refusal> {
+    if gateway.takes_questions() { Ok(gateway.calls.begin()) } else { Err(Refusal::stopping()) }
 }
 
 /// A call that is nobody's turn has the operator's limit all the same.

@@ -27,6 +27,7 @@ async fn a_malformed_frame_is_answered_and_the_connection_goes_on() {
         ("{}", "`id` is missing"),
         (r#"{"id": null, "request": {}}"#, "`id` is missing"),
         (r#"{"id": "1"}"#, "`request` is missing"),
+        (&json!({"id": "x".repeat(2000)}).to_string(), "`id` is longer than 1024 bytes"),
         (r#"{"id": "1", "request": 3}"#, "`request` must be an object"),
         (r#"{"id": "1", "request": {}}"#, "unknown service"),
         (r#"{"id": "1", "request": {}, "service": 4}"#, "`service` must be a text"),

@@ -2,6 +2,7 @@
 
 use crate::house::House;
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
 use trellis_domain::RunId;
 use trellis_gateway::Phase;
 
@@ -167,6 +168,37 @@ async fn a_server_that_drains_lets_answers_be_heard_and_takes_no_question() {
     socket.ask("2", &json!({"answer": "not any more"}), true).await;
     let refused = socket.replies().await.pop().unwrap();
     assert!(refused["error"]["message"].as_str().unwrap().contains("the server is stopping"), "{refused}");
+}
+
+/// However many follow a run and however suddenly the server closes: what has ended is heard to its end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_has_ended_is_heard_to_its_end_by_a_server_that_closes() {
+    for _ in 0..5 {
+        let house = House::open().await;
+        let mut socket = house.socket().await;
+        socket.ask("0", &json!({"tools": 8, "answer": "heard"}), true).await;
+        let run = socket.next().await["response"]["session_id"].as_str().unwrap().to_owned();
+        let path = format!("/api/v1/runs/{run}/events");
+        let mut followers = Vec::new();
+        for _ in 0..40 {
+            let mut follower = house.request("GET", &path, "", b"").await;
+            let mut status = [0; 12];
+            follower.read_exact(&mut status).await.unwrap();
+            // Whoever comes behind the end has nothing to wait for.
+            if status.ends_with(b"200") {
+                followers.push(follower);
+            }
+        }
+        assert!(house.bench.try_follow(&RunId::new(&run).unwrap()).await);
+        assert!(!followers.is_empty());
+        house.close.send_replace(Phase::Closed);
+        for mut follower in followers {
+            let mut heard = String::new();
+            follower.read_to_string(&mut heard).await.unwrap();
+            assert!(heard.contains("event: run.completed"), "{heard}");
+        }
+        assert_eq!(text_of(&socket.replies().await, "answer"), "heard");
+    }
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::Workspace;
-use trellis_gateway::{Access, Founder, Gateway, Phase, Server, router};
+use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, router};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, Store};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
@@ -84,6 +84,7 @@ impl House {
             founder: Arc::new(Bare(config)),
             loopback_only: true,
             phase,
+            calls: Calls::default(),
         });
         let (address, served) = if setup.lingers {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -16,6 +16,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 use trellis_orchestrator::ports::World;
 
+/// Nothing that a person would write by chance.
+const LONG_SECRET: usize = 12;
 /// How much of an error's body is read.
 const LONGEST_ERROR: usize = 64 << 10;
 
@@ -161,6 +163,16 @@ impl Endpoint {
         self.secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
+    /// A reply without keys. A short one may be a word, which replies may well hold.
+    pub(crate) fn redacted_reply(&self, text: String) -> (String, bool) {
+        let keys = self.secrets.iter().filter(|secret| secret.expose().len() >= LONG_SECRET);
+        let redacted = keys.fold(None, |redacted: Option<String>, secret| {
+            let text = redacted.as_deref().unwrap_or(&text);
+            if text.contains(secret.expose()) { Some(secret.redact(text)) } else { redacted }
+        });
+        redacted.map_or((text, false), |redacted| (redacted, true))
+    }
+
     /// Words about this provider, on one line and without its key.
     pub(crate) fn words(&self, text: &str) -> String {
         failure::tidy(&self.redacted(text))
@@ -219,7 +231,11 @@ fn secrets_in(url: &Url) -> Vec<Secret> {
         let header = BASE64.encode(format!("{user}:{plain}"));
         [password.to_owned(), plain, header]
     });
-    let values = url.query_pairs().map(|(_, value)| value.into_owned());
+    // Versions and switches are no secrets.
+    let is_secret =
+        |name: &str| ["key", "token", "sig", "secret", "auth", "code", "pass"].iter().any(|w| name.contains(w));
+    let values = url.query_pairs().filter(|(name, _)| is_secret(&name.to_lowercase()));
+    let values = values.map(|(_, value)| value.into_owned());
     password.into_iter().flatten().chain(values).filter_map(|secret| Secret::new(&secret)).collect()
 }
 

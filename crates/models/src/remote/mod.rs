@@ -135,10 +135,9 @@ impl<D: Dialect> Remote<D> {
         let mut heard = Heard::new(on_text, hold);
         let understood = self.listen(&mut messages, &mut heard).await?;
         let mut told = heard.finish();
-        let Heard { mut text, enough, .. } = heard;
-        let redacted = self.endpoint.redacted(&text);
-        if redacted != text {
-            text = redacted;
+        let Heard { text, enough, .. } = heard;
+        let (text, held_a_key) = self.endpoint.redacted_reply(text);
+        if held_a_key {
             told.mended.push("a key that it held was taken out".to_owned());
         }
         if !enough {

@@ -6,6 +6,9 @@
 /// What a reply may begin with, and what ends it.
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
+/// So much space at the beginning is no beginning of anything.
+const LONGEST_START: usize = 1024;
+
 /// Leaves out what stands between the tags, however the text is cut into pieces.
 #[derive(Debug)]
 pub(super) enum Thinking {
@@ -40,7 +43,7 @@ impl Thinking {
                     *self = Self::Inside { close, tail: String::new() };
                     return self.spoken(inside);
                 }
-                if TAGS.iter().any(|(open, _)| open.starts_with(start)) {
+                if begun.len() < LONGEST_START && TAGS.iter().any(|(open, _)| open.starts_with(start)) {
                     return String::new();
                 }
                 let begun = std::mem::take(begun);
@@ -83,7 +86,8 @@ impl Thinking {
 pub(crate) fn behind_thinking(text: &str) -> Option<&str> {
     let closed = TAGS.iter().find_map(|(open, close)| {
         let (thought, spoken) = text.split_once(close)?;
-        let alone = thought.ends_with('\n') && (spoken.is_empty() || spoken.starts_with(['\n', '\r']));
+        let alone =
+            (thought.is_empty() || thought.ends_with('\n')) && (spoken.is_empty() || spoken.starts_with(['\n', '\r']));
         (alone && !thought.contains(open)).then_some(spoken)
     });
     closed.map(str::trim_start)

@@ -39,8 +39,16 @@ fn thinking_takes_no_room() {
 }
 
 #[test]
+fn space_without_end_is_not_held_back() {
+    let mut thinking = Thinking::default();
+    let told: usize = (0..1000).map(|_| thinking.spoken(" ".repeat(100)).len()).sum();
+    assert_eq!(told, 100_000);
+}
+
+#[test]
 fn thinking_whose_beginning_is_not_marked_is_found_by_its_end() {
     assert_eq!(behind_thinking("Hm. Final Answer: 41\n</think>\n\nForty-two."), Some("Forty-two."));
+    assert_eq!(behind_thinking("</think>\n\nForty-two."), Some("Forty-two."));
     for text in ["Use </think> to end it.", "<think>a\n</think>\nb", "Forty-two.", "one\n</think> two"] {
         assert_eq!(behind_thinking(text), None, "{text}");
     }

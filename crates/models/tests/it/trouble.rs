@@ -254,14 +254,18 @@ async fn what_an_address_holds_is_not_repeated() {
         answer("401 Unauthorized", "", &json!({ "error": words }).to_string())
     })
     .await;
-    let base = stub.base.replace("http://", "http://me:pass%20word@") + "/v1?key=in-the-query";
+    let base = stub.base.replace("http://", "http://me:pass%20word@") + "/v1?version=2024-10&api-key=in-the-query";
     let environment = move |name: &str| (name == "OPENAI_BASE_URL").then(|| base.clone());
     let choices = choose(&["openai/m".to_owned()], &environment).unwrap();
     let [Choice::Remote(choice)] = &choices[..] else { panic!("{choices:?}") };
     let shown = choice.to_string();
     let provider = choice.clone().connect(patient(), Arc::new(RealWorld)).unwrap();
     let error = ask::text(&*provider).await.unwrap_err().to_string();
-    assert!(error.contains("Basic [redacted]") && error.contains("/v1/chat/completions?key=[redacted]"), "{error}");
+    assert!(
+        error.contains("Basic [redacted]") && error.contains("/v1/chat/completions?version=2024-10&api-key=[redacted]"),
+        "{error}"
+    );
+    assert!(error.contains("version=2024-10"), "what is no secret is shown: {error}");
     for secret in ["pass", "in-the-query"] {
         assert!(!shown.contains(secret) && !error.contains(secret), "{shown} {error}");
     }

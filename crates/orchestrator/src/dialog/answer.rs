@@ -56,6 +56,14 @@ impl Answer {
         self.replace(reply, so_far, taken)
     }
 
+    /// What was told so far was no answer: whatever comes next takes its place, even under the same id.
+    pub(super) fn break_off(&mut self) {
+        self.repeating = Default::default();
+        if let Some(told) = &mut self.told {
+            told.reply.clear();
+        }
+    }
+
     /// A reply is the answer: what is left of it, and the id that it was sent under.
     pub(super) fn whole(&mut self, reply: &str, text: &str, taken: &mut HashSet<String>) -> (Vec<Piece>, String) {
         let pieces = match &self.told {
@@ -124,6 +132,18 @@ mod tests {
         let twice: &[(&str, &[&str])] = &[("a", &["Forty"]), ("a#2", &["For", "ty-t"]), ("a#3", &["F"])];
         assert_eq!(told(twice, "Forty-two."), of(&[("a", "Forty"), ("a", "-t"), ("a", "wo.")]));
         assert_eq!(told(&[("a", &["Forty"]), ("a#2", &[])], "Forty"), of(&[("a", "Forty")]));
+    }
+
+    /// A reply that was cut short does not count, and the next one of the session has the same id.
+    #[test]
+    fn what_was_no_answer_is_told_apart_even_under_the_same_id() {
+        let (mut heard, mut taken) = (Answer::default(), HashSet::new());
+        let mut pieces = heard.more("a", "Half of th", &mut taken);
+        heard.break_off();
+        pieces.extend(["Sho", "rt."].iter().flat_map(|text| heard.more("a", text, &mut taken)));
+        pieces.extend(heard.whole("a", "Short.", &mut taken).0);
+        let told: Vec<_> = pieces.into_iter().map(|piece| (piece.id, piece.text)).collect();
+        assert_eq!(told, of(&[("a", "Half of th"), ("a", BROKEN_OFF), ("a#2", "Sho"), ("a#2", "rt.")]));
     }
 
     #[test]

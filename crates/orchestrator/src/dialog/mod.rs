@@ -142,16 +142,21 @@ impl Dialog {
             Reading::Answer { .. } if *session == self.run => {
                 self.answered = Some(free_id(&mut self.taken, &answer_id(session, name, *attempt)));
             }
-            // An answer that was cut short does not count, and a subagent's is not the caller's.
-            Reading::Answer { .. }
-            | Reading::Action { .. }
+            // A subagent's is not the caller's.
+            Reading::Answer { .. } => {}
+            // An answer that was cut short does not count, and what comes next may have the same id.
+            Reading::Action { .. }
             | Reading::Chosen { .. }
             | Reading::Plan { .. }
             | Reading::Revision { .. }
             | Reading::Goals { .. }
             | Reading::Review { .. }
             | Reading::Unreadable { .. }
-            | Reading::Failed { .. } => {}
+            | Reading::Failed { .. } => {
+                if *session == self.run {
+                    self.answer.break_off();
+                }
+            }
             Reading::Step { answer, .. } => {
                 // A step without a tool is its own observation.
                 let text = answer.as_ref().map_or("", Payload::text);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
-use trellis_gateway::{Access, Founder, Gateway, Identity, Phase, Server, Token};
+use trellis_gateway::{Access, Calls, Founder, Gateway, Identity, Phase, Server, Token};
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Journal};
 
 pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure> {
@@ -43,6 +43,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
         founder: Arc::new(Seeds(Arc::clone(&app.store.config) as _)),
         loopback_only: loopback_only && is_open && !serve.no_auth,
         phase,
+        calls: Calls::default(),
     });
     let graph = Arc::clone(&app.store.graph);
     let (stop_indexing, indexed) = watch::channel(false);
@@ -50,7 +51,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let mut workers = Serving::start(&orchestrator);
     let open = app.store.journal.open_runs();
     tracing::info!(%url, data = %app.store.path().display(), open_runs = open, "serving");
-    let mut http = tokio::spawn(server.serve(gateway));
+    let mut http = tokio::spawn(server.serve(Arc::clone(&gateway)));
     let stopped = tokio::select! {
         () = interrupt.received() => Ok(()),
         failure = workers.store_failure() => Err(failure),
@@ -58,7 +59,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     };
     tracing::info!("stopping: nothing new is accepted, calls in flight are finished");
     stop.send_replace(Phase::Draining);
-    workers.drain_within(Duration::from_secs(serve.drain), &mut interrupt).await?;
+    workers.drain_within(Duration::from_secs(serve.drain), &mut interrupt, gateway.calls.finished()).await?;
     stop.send_replace(Phase::Closed);
     stop_indexing.send_replace(true);
     // What clients have not read by then they read again when the server is back.

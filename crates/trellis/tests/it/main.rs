@@ -14,6 +14,7 @@ mod remote_trouble;
 mod restarted;
 mod scenarios;
 mod served;
+mod stopped;
 
 use serde_json::Value;
 use std::path::Path;

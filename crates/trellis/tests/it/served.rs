@@ -54,6 +54,17 @@ impl Served {
         serde_json::from_str(reply.split_once("\r\n\r\n").unwrap().1).unwrap_or_else(|_| panic!("{reply}"))
     }
 
+    /// As a service manager does.
+    pub(crate) fn ask_to_stop(&self) {
+        let asked = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status().unwrap();
+        assert!(asked.success());
+    }
+
+    /// Waits until it has stopped by itself; gives its exit code.
+    pub(crate) fn stopped(mut self) -> Option<i32> {
+        self.process.wait().unwrap().code()
+    }
+
     pub(crate) fn kill(self) {
         drop(self);
     }

@@ -146,11 +146,7 @@ impl Following {
         if self.over {
             return None;
         }
-        let item = tokio::select! {
-            item = self.subscription.next(&*self.gateway.orchestrator.ports.journal) => item,
-            () = self.gateway.closed() => return None,
-        };
-        match item {
+        match self.gateway.follow(&mut self.subscription).await? {
             Ok(item) => Some(self.event(&item)),
             Err(error) => {
                 // Whoever comes back is told why.
