@@ -92,6 +92,8 @@ async fn models() -> Json<Value> {
 async fn complete(State(asked): State<Asked>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
     let prompt = headers.get(PROMPT_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default();
     asked.send_modify(|asked| asked.push(prompt.to_owned()));
+    // The first time is for the tool, the second for the answer.
+    let answers = asked.borrow().iter().filter(|asked| *asked == "agent-react").count() == 2;
     let scene = seen::Scene::new(prompt, &request);
     let Some(reply) = script::reply(&scene) else {
         let error = json!({ "message": "the script refuses this question", "type": "invalid_request_error" });
@@ -103,7 +105,11 @@ async fn complete(State(asked): State<Asked>, headers: HeaderMap, Json(request):
     let usage = chat::usage(scene.text, &reply);
     if request["stream"] == true {
         let counted = request["stream_options"]["include_usage"] == true;
-        let frames = chat::chunks(&reply, counted.then_some(usage));
+        let mut frames = chat::chunks(&reply, counted.then_some(usage));
+        if answers && scene.text.contains(script::BREAK) {
+            // The end, the counts, what ends the stream, and a little of the text.
+            frames.truncate(frames.len().saturating_sub(5));
+        }
         let events = stream::iter(frames).then(async |frame| {
             tokio::time::sleep(PIECE_DELAY).await;
             Ok::<_, Infallible>(Event::default().data(frame))

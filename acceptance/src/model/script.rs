@@ -2,13 +2,17 @@
 //!
 //! The words of a question direct the play: one that speaks of a team is given to a supervisor, one that speaks of a
 //! plan is planned, everything else is worked on step by step. A tool whose name stands in the question is used;
-//! `refuse` in it makes the server answer with an error, and one that wants to be kept waiting is.
+//! `refuse` in it makes the server answer with an error, one that wants to be kept waiting is, and one that speaks of
+//! losing the line loses it once.
 
 use super::seen::{Scene, Tool};
 use serde_json::{Map, Value, json};
 
 /// A question with these words is not answered for a long time.
 pub(super) const SILENCE: &str = "keep me waiting";
+
+/// The answer to a question with these words breaks off the first time.
+pub(super) const BREAK: &str = "lose the line";
 
 /// The tool that is used when the question names none.
 const USUAL_TOOL: &str = "search-notes";

@@ -16,6 +16,22 @@ async fn a_question_is_answered_in_a_stream() {
     assert_eq!(answer.stdout.trim(), "The script answers: Who was Ada?");
 }
 
+/// The model is asked again, and what was printed of its answer is not printed twice.
+#[tokio::test]
+#[ignore = "needs the stock clients: run `cargo xtask test`"]
+async fn an_answer_that_breaks_off_goes_on_where_it_stopped() {
+    let stage = Stage::open().await;
+    let question = "Who was Ada, and did she ever lose the line in a conversation?";
+    let answer = stage.tg("tg-invoke-agent", &["-q", question, "-p", "react"]).await.ok();
+    assert_eq!(answer.stdout.trim(), format!("The script answers: {question}"));
+    let asked = stage.model().asked();
+    assert_eq!(
+        asked.iter().filter(|prompt| *prompt == "agent-react").count(),
+        3,
+        "a tool, half an answer, a whole one"
+    );
+}
+
 #[tokio::test]
 #[ignore = "needs the stock clients: run `cargo xtask test`"]
 async fn a_question_is_answered_in_one_piece() {
