@@ -78,7 +78,7 @@ async fn a_tool_that_asks_a_model_is_told_how_long_it_may_take() {
     });
     let limits = SomeLimits {
         tool_timeout_ms: Some(20),
-        run_timeout_ms: Some(500),
+        run_timeout_ms: Some(2_000),
         max_reply_bytes: Some(1234),
         ..SomeLimits::default()
     };
