@@ -134,24 +134,22 @@ impl Hub {
                 recent.drain(..surplus);
             }
             stream.news.send_modify(|news| news.seq = news.seq.max(seq));
-            self.forget_unused(key, &stream);
+            let is_read = stream.news.receiver_count() > 0;
+            drop(stream);
+            if !is_read {
+                self.forget_unused(key);
+            }
         }
     }
 
     /// A stream that nobody reads or writes is made anew when somebody does. A call that begins when its run has just
     /// ended would otherwise leave one behind for ever.
-    fn forget_unused(&self, key: (Workspace, RunId), stream: &Arc<RunStream>) {
-        if stream.news.receiver_count() > 0 {
-            return;
-        }
+    fn forget_unused(&self, key: (Workspace, RunId)) {
         let mut runs = lock(&self.runs);
-        // One count is the caller's, one is the map's.
-        let unused =
-            Arc::strong_count(stream) == 2 && lock(&stream.messages).is_empty() && lock(&stream.silenced).is_empty();
-        if let Entry::Occupied(entry) = runs.entry(key)
-            && unused
-            && Arc::ptr_eq(entry.get(), stream)
-        {
+        let Entry::Occupied(entry) = runs.entry(key) else { return };
+        let stream = entry.get();
+        // Whoever reads or writes holds on to it, and nobody begins to while the map is locked.
+        if Arc::strong_count(stream) == 1 && lock(&stream.messages).is_empty() && lock(&stream.silenced).is_empty() {
             entry.remove();
         }
     }
