@@ -94,3 +94,25 @@ async fn what_somebody_unknown_sends_is_not_read() {
     assert_eq!(socket.next().await["error"]["type"], "auth-required");
     assert_eq!(socket.next().await, Value::Null, "then the connection ends");
 }
+
+#[tokio::test]
+async fn what_is_not_there_is_told_in_the_shape_of_its_path() {
+    let house = House::open().await;
+    let nothing = "there is nothing at this address; /api/docs says what there is";
+    assert_eq!(house.http("GET", "/nowhere", "", b"").await, (404, json!({"error": nothing})));
+    let ours = json!({"error": {"type": "not-found", "message": nothing}});
+    assert_eq!(house.http("GET", "/api/v1/runs/a/b/c", "", b"").await, (404, ours));
+    let impossible = "PATCH is not possible here; /api/docs says what is";
+    let ours = json!({"error": {"type": "method-not-allowed", "message": impossible}});
+    assert_eq!(house.http("PATCH", "/api/v1/runs", "", b"").await, (405, ours));
+    assert_eq!(house.http("PATCH", "/readyz", "", b"").await, (405, json!({"error": impossible})));
+}
+
+#[tokio::test]
+async fn the_scheme_of_a_token_may_be_written_in_any_case() {
+    let house = guarded().await;
+    for (scheme, status) in [("Bearer", 200), ("bearer", 200), ("BEARER", 200), ("Basic", 401)] {
+        let headers = format!("Authorization: {scheme} tg_secret\r\n");
+        assert_eq!(house.http("GET", "/api/v1/runs", &headers, b"").await.0, status, "{scheme}");
+    }
+}

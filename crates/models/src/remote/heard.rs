@@ -1,6 +1,6 @@
 //! What was heard of a reply so far, and who listens to it.
 
-use super::thinking::{Thinking, behind_thinking};
+use super::thinking::{Thinking, UNMARKED, behind_thinking};
 use super::{Hold, Said};
 use crate::functions::{Told, Transcript};
 use crate::provider::OnText;
@@ -8,9 +8,6 @@ use std::ops::ControlFlow;
 
 /// The largest piece that a listener gets at once, so that what it stops is not much longer than it wanted.
 const LARGEST_PIECE: usize = 4 << 10;
-
-/// What is said of a reply that begins in the middle of thinking.
-pub(crate) const UNMARKED: &str = "what stood before the end of its thinking was left out";
 
 pub(super) struct Heard<'a, 's, 'f> {
     pub(super) text: String,

@@ -16,11 +16,10 @@ pub(crate) use converse::{Dialect, Hold, Said, Stop, Understood};
 pub use endpoint::{CallSettings, EndpointError, Sampling};
 pub(crate) use endpoint::{Door, Endpoint, Key};
 pub(crate) use failure::{Fault, Refusal};
-pub(crate) use heard::UNMARKED;
 pub(crate) use lines::Framing;
 #[cfg(test)]
 pub(crate) use lines::{Brought, Lines, Messages};
-pub(crate) use thinking::behind_thinking;
+pub(crate) use thinking::{UNMARKED, behind_thinking};
 
 use crate::functions::Functions;
 use crate::provider::{ModelReply, ModelRequest, OnText, Permit, Provider, ProviderError};

@@ -81,6 +81,9 @@ impl Thinking {
     }
 }
 
+/// What is said of a reply that begins in the middle of thinking.
+pub(crate) const UNMARKED: &str = "what stood before the end of its thinking was left out";
+
 /// What is spoken in a text in which only the end of the thinking is marked, alone on its line: some servers take the
 /// beginning for a part of the prompt.
 pub(crate) fn behind_thinking(text: &str) -> Option<&str> {

@@ -131,7 +131,7 @@ impl Dialog {
         let place = thought_id(session, name, 1);
         self.open.retain(|id, _| id.split('#').next() != Some(&place));
         let ended = |rest| AgentResponse { end_of_message: true, ..rest };
-        let mut out: Vec<_> = rest(session, message_type::THOUGHT, &id, thought, sent).map(ended).into_iter().collect();
+        let mut out: Vec<_> = rest_of_thought(session, &id, thought, sent).map(ended).into_iter().collect();
         match &replied.reading {
             Reading::Answer { answer } if *session == self.run && self.streaming => {
                 let id = answer_id(session, name, *attempt);
@@ -219,10 +219,10 @@ fn free_id(taken: &mut HashSet<String>, id: &str) -> String {
     ids.find(|id| taken.insert(id.clone())).expect("there is always another attempt")
 }
 
-/// What is left of a message that was sent in part.
-fn rest(session: &SessionId, kind: &str, id: &str, text: &str, sent: usize) -> Option<AgentResponse> {
+/// What is left of a thought that was sent in part.
+fn rest_of_thought(session: &SessionId, id: &str, text: &str, sent: usize) -> Option<AgentResponse> {
     let rest = text.get(sent..).unwrap_or(text);
-    (!rest.is_empty()).then(|| message(session, kind, id, rest.to_owned()))
+    (!rest.is_empty()).then(|| message(session, message_type::THOUGHT, id, rest.to_owned()))
 }
 
 fn answer_piece(session: &SessionId, piece: Piece) -> AgentResponse {
