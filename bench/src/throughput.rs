@@ -88,7 +88,7 @@ pub(crate) async fn engine() -> Result<()> {
         writer.await??;
     }
     let (wall, used) = (started.elapsed(), cpu().saturating_sub(before));
-    let bytes: usize = sample.iter().map(|record| record.to_bytes().map_or(0, |bytes| bytes.len())).sum();
+    let bytes: usize = sample.iter().map(|record| serde_json::to_vec(&**record).map_or(0, |bytes| bytes.len())).sum();
     println!(
         "engine alone  {:.0} sessions' worth of commits per second ({} KB each), {:.2} ms CPU per session",
         SESSIONS as f64 / wall.as_secs_f64(),

@@ -4,12 +4,12 @@ use crate::Hash;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Texts above this size are stored once, under their hash, beside the record.
+/// Texts above this size are stored under their hash, beside the record.
 pub const INLINE_BYTES: usize = 16 * 1024;
 
 /// A text that is either here or in the store under its hash.
 ///
-/// A record in memory always holds its texts; only its written form names blobs.
+/// A record in memory always holds its texts; only the stored form of older ones names blobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Payload {
@@ -32,17 +32,6 @@ impl Payload {
             Self::Inline(text) => text,
             Self::Blob(_) => "",
         }
-    }
-
-    /// Replaces a large text by its hash and gives it back for the store.
-    pub fn detach(&mut self) -> Option<(Hash, Arc<str>)> {
-        let Self::Inline(text) = self else { return None };
-        if text.len() <= INLINE_BYTES {
-            return None;
-        }
-        let (hash, text) = (Hash::of(text.as_bytes()), Arc::clone(text));
-        *self = Self::Blob(Box::new(Blob { blob: hash, bytes: text.len() as u64 }));
-        Some((hash, text))
     }
 }
 

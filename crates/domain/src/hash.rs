@@ -41,6 +41,12 @@ impl Hash {
         Self(hasher.finalize().into())
     }
 
+    /// One hash over parts as if they were one. Only for parts whose lengths are fixed but for the last one's.
+    pub fn of_joined<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let hasher = parts.into_iter().fold(Sha256::new(), |hasher, part| hasher.chain_update(part));
+        Self(hasher.finalize().into())
+    }
+
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }

@@ -14,6 +14,7 @@ pub mod hash;
 pub mod ids;
 mod lenient;
 pub mod limits;
+pub mod merkle;
 pub mod message;
 #[cfg(test)]
 mod message_tests;
@@ -24,6 +25,7 @@ pub mod reading;
 pub mod record;
 pub mod reply;
 pub mod run;
+pub mod sealed;
 pub mod time;
 pub mod usage;
 

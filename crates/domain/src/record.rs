@@ -1,26 +1,30 @@
 //! Records: everything a run does, under names that can be computed in advance.
 //!
-//! A record is written as two lines of JSON, header and body. The header's content hash is taken over
-//! the body's bytes as stored, so that it can be checked without knowing what they mean.
+//! A record is stored as three lines of JSON: header, body, texts. The first two are proven by the log; the header's
+//! content hash is taken over the body's bytes as stored. What [`sealed`](crate::sealed) has taken out of the body is in
+//! the third. Records of the formats before 3 have two lines, with all but large texts in the body.
 
 use crate::decision::Decision;
-use crate::document::{Document, INLINE_BYTES, Payload};
+use crate::document::{Document, Payload};
 use crate::fan_out::{FannedOut, Joined, Parent};
 use crate::limits::{Limits, SomeLimits};
 use crate::message::AgentStep;
 use crate::reading::Citation;
 use crate::run::Termination;
+use crate::sealed::{Fetch, Sealed, unseal};
 use crate::usage::Usage;
 use crate::{Collection, ConversationId, Flow, Hash, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 pub use crate::name::{Name, TurnKind};
 pub use crate::prompt_use::{FailedAttempt, ModelCall, PromptUse, ReplyFormat};
 pub use crate::reading::Reading;
 
 /// The newest record format. Older ones keep loading.
-pub const FORMAT: u16 = 2;
+pub const FORMAT: u16 = 3;
+
+/// Since this format texts lie beside the body.
+const SEALED: u16 = 3;
 
 /// What the committer knows and the body does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,40 +71,101 @@ pub enum UnreadableRecord {
     NewerFormat { found: u16 },
     #[error("the record's JSON does not fit format {FORMAT}: {0}")]
     Json(#[from] serde_json::Error),
+    #[error("the record's texts do not fit its body: {0}")]
+    Texts(&'static str),
+    #[error("the stored text {hash} {what}")]
+    Stored { hash: Hash, what: &'static str },
     #[error("the record {name} of session {session} does not have the content that its hash says")]
     Content { session: SessionId, name: Name },
 }
 
-impl Record {
-    /// The stored form.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let mut bytes = serde_json::to_vec(&self.header)?;
-        bytes.push(b'\n');
-        serde_json::to_writer(&mut bytes, &self.body)?;
-        Ok(bytes)
+/// The lines of a stored record.
+#[derive(Debug, Clone, Copy)]
+pub struct Lines<'a> {
+    pub header: &'a [u8],
+    pub body: &'a [u8],
+    /// None before texts were taken out of bodies.
+    pub texts: Option<&'a [u8]>,
+    /// What the log proves: header and body.
+    pub proven: &'a [u8],
+}
+
+impl<'a> Lines<'a> {
+    pub fn of(bytes: &'a [u8]) -> Result<Self, UnreadableRecord> {
+        let mut ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
+        let header = ends.next().ok_or(UnreadableRecord::NoHeader)?;
+        let body = ends.next();
+        Ok(Self {
+            header: &bytes[..header],
+            body: &bytes[header + 1..body.unwrap_or(bytes.len())],
+            texts: body.map(|end| &bytes[end + 1..]),
+            proven: &bytes[..body.unwrap_or(bytes.len())],
+        })
     }
 
-    /// Reads the stored form, without checking the hash.
+    /// Whether the body has the content that its header names.
+    pub fn check(&self, header: &Header) -> Result<(), UnreadableRecord> {
+        if Hash::of(self.body) == header.content {
+            return Ok(());
+        }
+        Err(UnreadableRecord::Content { session: header.session.clone(), name: header.name.clone() })
+    }
+
+    /// The stored form again, with other texts.
+    pub fn with_texts(&self, texts: &[u8]) -> Vec<u8> {
+        [self.proven, texts].join(&b'\n')
+    }
+}
+
+impl Record {
+    /// The stored form of a header and its sealed body.
+    pub fn stored(header: &Header, sealed: &Sealed) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec(header).expect("record headers are always JSON");
+        for line in [&sealed.body, &sealed.texts] {
+            bytes.push(b'\n');
+            bytes.extend_from_slice(line);
+        }
+        bytes
+    }
+
+    /// Reads the stored form of a record without large texts. Texts are checked against their hashes, the body is not.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, UnreadableRecord> {
-        let (header, body) = split(bytes)?;
-        Ok(Self { header: read_header(header)?, body: serde_json::from_slice(body)? })
+        Self::fetched(bytes, &mut |hash| Err(UnreadableRecord::Stored { hash, what: "was not looked for" }))
+    }
+
+    /// The same with large texts, which are fetched.
+    pub fn fetched(bytes: &[u8], fetch: &mut Fetch<'_>) -> Result<Self, UnreadableRecord> {
+        let lines = Lines::of(bytes)?;
+        let header = read_header(lines.header)?;
+        let body = if header.format >= SEALED {
+            unseal(lines.body, lines.texts.ok_or(UnreadableRecord::Texts("they are missing"))?, fetch)?
+        } else {
+            older_body(lines.body, fetch)?
+        };
+        Ok(Self { header, body })
     }
 
     /// Reads the stored form and checks that the body has the content its header names.
     pub fn from_bytes_checked(bytes: &[u8]) -> Result<Self, UnreadableRecord> {
-        let (_, body) = split(bytes)?;
         let record = Self::from_bytes(bytes)?;
-        if Hash::of(body) == record.header.content {
-            Ok(record)
-        } else {
-            Err(UnreadableRecord::Content { session: record.header.session, name: record.header.name })
-        }
+        Lines::of(bytes)?.check(&record.header)?;
+        Ok(record)
+    }
+
+    /// Reads only the header of the stored form.
+    pub fn header_of(bytes: &[u8]) -> Result<Header, UnreadableRecord> {
+        read_header(Lines::of(bytes)?.header)
     }
 }
 
-fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), UnreadableRecord> {
-    let end = bytes.iter().position(|byte| *byte == b'\n').ok_or(UnreadableRecord::NoHeader)?;
-    Ok((&bytes[..end], &bytes[end + 1..]))
+fn older_body(bytes: &[u8], fetch: &mut Fetch<'_>) -> Result<Body, UnreadableRecord> {
+    let mut body: Body = serde_json::from_slice(bytes)?;
+    for payload in body.payloads_mut() {
+        if let Payload::Blob(stored) = payload {
+            *payload = Payload::Inline(fetch(stored.blob)?);
+        }
+    }
+    Ok(body)
 }
 
 fn read_header(bytes: &[u8]) -> Result<Header, UnreadableRecord> {
@@ -163,17 +228,7 @@ as_kind!(
 );
 
 impl Body {
-    /// The stored form, and the large texts that lie beside it.
-    pub fn written(&mut self) -> (Vec<u8>, Vec<(Hash, Arc<str>)>) {
-        let large = self.payloads_mut().iter().any(|payload| payload.text().len() > INLINE_BYTES);
-        let mut small = large.then(|| self.clone());
-        let payloads = small.iter_mut().flat_map(Self::payloads_mut);
-        let blobs = payloads.filter_map(Payload::detach).collect();
-        let written = serde_json::to_vec(small.as_ref().unwrap_or(self)).expect("record bodies are always JSON");
-        (written, blobs)
-    }
-
-    /// Every text that may be large.
+    /// Every text that lay apart if it was large, before format 3.
     pub fn payloads_mut(&mut self) -> Vec<&mut Payload> {
         fn text(document: &mut Option<Document>) -> Option<&mut Payload> {
             document.as_mut().map(|document| &mut document.text)

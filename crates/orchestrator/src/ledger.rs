@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::record::{Accepted, Body, FORMAT, Header, Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
+use trellis_domain::sealed::seal;
 use trellis_domain::usage::Usage;
-use trellis_domain::{Hash, RunId, SessionId, Timestamp, Workspace};
+use trellis_domain::{Hash, RunId, Scope, SessionId, Timestamp, Workspace};
 
 /// What a committer must know of a session: its version, and the hash of each record by name.
 #[derive(Debug, Clone, Default)]
@@ -17,9 +18,9 @@ pub struct SessionHead {
 }
 
 impl SessionHead {
-    pub fn add(&mut self, record: &Record) {
-        self.version = self.version.max(record.header.version);
-        self.names.insert(record.header.name.clone(), record.header.content);
+    pub fn add(&mut self, header: &Header) {
+        self.version = self.version.max(header.version);
+        self.names.insert(header.name.clone(), header.content);
     }
 
     pub fn has_ended(&self) -> bool {
@@ -34,6 +35,9 @@ pub trait Stored {
     fn session(&mut self, session: &SessionId) -> Result<SessionHead, Self::Error>;
     fn run(&mut self) -> Result<Option<RunSummary>, Self::Error>;
     fn is_open(&mut self, turn: &TurnKey) -> Result<bool, Self::Error>;
+
+    /// Something that nobody can guess, another each time: what a record's texts are salted with.
+    fn seed(&mut self) -> [u8; 32];
 }
 
 /// What a commit writes.
@@ -42,6 +46,8 @@ pub struct Prepared {
     pub version: u64,
     pub records: Vec<PreparedRecord>,
     pub summary: RunSummary,
+    /// The touched sessions as they are after it.
+    pub heads: BTreeMap<SessionId, SessionHead>,
     /// Whether this commit began the run.
     pub began: bool,
     pub closed: Vec<TurnKey>,
@@ -51,8 +57,9 @@ pub struct Prepared {
 #[derive(Debug)]
 pub struct PreparedRecord {
     pub record: Arc<Record>,
-    /// The stored form, with large texts taken out.
+    /// The stored form.
     pub bytes: Vec<u8>,
+    /// Its large texts, which are stored apart.
     pub blobs: Vec<(Hash, Arc<str>)>,
 }
 
@@ -108,12 +115,14 @@ pub fn prepare<S: Stored>(commit: Commit, stored: &mut S) -> Result<Option<Prepa
         summary.seq += 1;
         let head = heads.entry(new.session.clone()).or_default();
         let late = head.has_ended();
-        let prepared = seal(new, head, &scope, &run, summary.seq, late);
-        head.add(&prepared.record);
+        let place = Place { scope: &scope, run: &run, seq: summary.seq, late };
+        let prepared = write(new, head, &place, stored.seed());
+        head.add(&prepared.record.header);
         update(&mut summary, &prepared.record);
         records.push(prepared);
     }
-    Ok(Some(Prepared { version, records, summary, began, closed, opened }))
+    heads.retain(|session, _| records.iter().any(|prepared| prepared.record.header.session == *session));
+    Ok(Some(Prepared { version, records, summary, heads, began, closed, opened }))
 }
 
 /// The heads of all touched sessions, if every name is free.
@@ -134,39 +143,37 @@ fn heads_if_free<S: Stored>(
     Ok(Some(heads))
 }
 
-/// Fills in what only the committer knows and writes the stored form.
-fn seal(
-    new: NewRecord,
-    head: &SessionHead,
-    scope: &trellis_domain::Scope,
-    run: &SessionId,
+/// Where a record stands.
+struct Place<'a> {
+    scope: &'a Scope,
+    run: &'a RunId,
     seq: u64,
     late: bool,
-) -> PreparedRecord {
-    let mut body = new.body;
-    let (written, blobs) = body.written();
+}
+
+/// Fills in what only the committer knows and writes the stored form.
+fn write(new: NewRecord, head: &SessionHead, place: &Place<'_>, seed: [u8; 32]) -> PreparedRecord {
+    let sealed = seal(&new.body, seed);
     let header = Header {
         format: FORMAT,
-        workspace: scope.workspace.clone(),
-        flow: scope.flow.clone(),
-        run: run.clone(),
+        workspace: place.scope.workspace.clone(),
+        flow: place.scope.flow.clone(),
+        run: place.run.clone(),
         session: new.session,
         name: new.name,
-        seq,
+        seq: place.seq,
         version: head.version,
-        parents: new.causes.iter().filter_map(|cause| head.names.get(cause)).copied().collect(),
+        parents: new.causes.iter().map(|cause| head.names.get(cause).copied().unwrap_or(Hash::ZERO)).collect(),
         causes: new.causes,
-        content: Hash::of(&written),
+        content: Hash::of(&sealed.body),
         config: new.config,
         attempt: new.attempt,
-        late,
+        late: place.late,
         trace: None,
         time: new.time,
     };
-    let mut bytes = serde_json::to_vec(&header).expect("record headers are always JSON");
-    bytes.push(b'\n');
-    bytes.extend_from_slice(&written);
-    PreparedRecord { record: Arc::new(Record { header, body }), bytes, blobs }
+    let bytes = Record::stored(&header, &sealed);
+    PreparedRecord { record: Arc::new(Record { header, body: new.body }), bytes, blobs: sealed.blobs }
 }
 
 /// A run begins with the commit that accepts its question.

@@ -63,6 +63,7 @@
 pub mod accept;
 pub mod audit;
 mod cancel;
+pub mod checkpoint;
 #[cfg(feature = "testing")]
 pub mod contract;
 mod decide;

@@ -1,23 +1,25 @@
 //! The committer: one thread that checks commits against the contract and groups their flushes.
 //!
-//! Whatever waits is written as one batch and synced once; each caller is answered when its commit is on
+//! Whatever waits is written as one batch and synced once, then the log's head; each caller is answered when both are on
 //! disk. Being alone, the thread needs no locks and gives a total order.
 
 use crate::cache::Cache;
-use crate::chain::{Link, Table};
-use crate::folder::{HighWater, Mark};
+use crate::head::{Head, HeadFile};
 use crate::keys::{self, prefix};
-use crate::request::{ConfigWrite, LibraryWrite, Reply, Request};
+use crate::log::{GROUP as GROUP_KEY, Kind, Leaf};
+use crate::request::{ConfigWrite, Erasing, LibraryTable, LibraryWrite, Reply, Request};
 use crate::state::{Shared, Turn};
-use crate::tables::{Tables, blob_key};
+use crate::tables::{TALLY, Tables, blob_key};
+use crate::tally::Tally;
 use fjall::PersistMode;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use trellis_domain::merkle::Frontier;
 use trellis_domain::run::RunSummary;
-use trellis_domain::{RunId, SessionId, Workspace};
+use trellis_domain::{Hash, RunId, SessionId, Workspace};
 use trellis_orchestrator::ledger::{Prepared, SessionHead, Stored, prepare};
-use trellis_orchestrator::ports::{Commit, Committed, JournalError, OpenTurn, Outcome, TurnKey};
+use trellis_orchestrator::ports::{Commit, Committed, JournalError, OpenTurn, Outcome, TurnKey, World};
 
 /// At most this many requests share a flush.
 const GROUP: usize = 256;
@@ -27,13 +29,44 @@ const CACHED_RUNS: usize = 4096;
 pub(crate) struct Committer {
     tables: Tables,
     shared: Arc<Shared>,
-    high_water: HighWater,
-    mark: Mark,
+    head: HeadFile,
+    group: u64,
+    log: Frontier,
     heads: Cache<(Workspace, SessionId), SessionHead>,
     runs: Cache<(Workspace, RunId), RunSummary>,
+    unflushed: Unflushed,
     /// Open turns as of the requests handled so far; the shared set follows after the flush.
     turns: HashMap<TurnKey, Turn>,
+    seeds: Seeds,
     failed: Option<JournalError>,
+}
+
+/// What the group under way has touched. On disk it is still as it was before, so none of this may be forgotten until the
+/// group is flushed, however much it is.
+#[derive(Default)]
+struct Unflushed {
+    heads: HashMap<(Workspace, SessionId), SessionHead>,
+    runs: HashMap<(Workspace, RunId), RunSummary>,
+    documents: HashMap<(LibraryTable, Vec<u8>), Option<Vec<u8>>>,
+    tally: Option<Tally>,
+}
+
+/// What texts are salted with: from a secret that only this process has, and that it forgets.
+pub(crate) struct Seeds {
+    secret: Hash,
+    count: u64,
+}
+
+impl Seeds {
+    pub(crate) fn new(world: &dyn World) -> Self {
+        let drawn: Vec<_> = (0..4).map(|_| world.fresh_id()).collect();
+        Self { secret: Hash::of(drawn.concat()), count: 0 }
+    }
+
+    fn next(&mut self) -> [u8; 32] {
+        self.count += 1;
+        *Hash::of_joined([self.secret.as_bytes().as_slice(), &self.count.to_be_bytes()]).as_bytes()
+    }
 }
 
 /// An answer that waits for the flush.
@@ -41,6 +74,7 @@ enum Answer {
     Commit(Reply<Outcome>, Box<Effects>),
     Conflict(Reply<Outcome>),
     Done(Reply<()>),
+    Erased(Reply<u64>, u64),
 }
 
 /// What becomes visible once it is durable.
@@ -56,10 +90,11 @@ struct Effects {
 }
 
 impl Committer {
-    pub(crate) fn new(tables: Tables, shared: Arc<Shared>, high_water: HighWater, mark: Mark) -> Self {
+    pub(crate) fn new(tables: Tables, shared: Arc<Shared>, head: HeadFile, log: Frontier, group: u64, seeds: Seeds) -> Self {
         let turns = shared.turns().clone();
         let (heads, runs) = (Cache::new(CACHED_HEADS), Cache::new(CACHED_RUNS));
-        Self { tables, shared, high_water, mark, heads, runs, turns, failed: None }
+        let unflushed = Unflushed::default();
+        Self { tables, shared, head, group, log, heads, runs, unflushed, turns, seeds, failed: None }
     }
 
     /// Serves until it is told to stop or nobody can ask any more.
@@ -80,11 +115,7 @@ impl Committer {
 
     fn finish(&self) {
         if self.failed.is_none()
-            && let Err(error) = self
-                .tables
-                .persist()
-                .map_err(|error| error.to_string())
-                .and_then(|()| self.high_water.sync().map_err(|error| error.to_string()))
+            && let Err(error) = self.tables.persist()
         {
             tracing::warn!(%error, "the journal could not be synced while closing");
         }
@@ -114,10 +145,14 @@ impl Committer {
                     batch.insert(&self.tables.blobs, blob_key(&workspace, hash), bytes);
                     answers.push(Answer::Done(reply));
                 }
-                Request::Library(writes, reply) => {
-                    self.file(writes, &mut batch);
-                    answers.push(Answer::Done(reply));
-                }
+                Request::Library(writes, reply) => match self.file(writes, &mut batch) {
+                    Ok(()) => answers.push(Answer::Done(reply)),
+                    Err(error) => drop(reply.send(Err(error))),
+                },
+                Request::Erase(erasing, reply) => match self.erase(erasing, &mut batch) {
+                    Ok(number) => answers.push(Answer::Erased(reply, number)),
+                    Err(error) => drop(reply.send(Err(error))),
+                },
                 Request::Stop => stop = true,
             }
         }
@@ -128,17 +163,29 @@ impl Committer {
         stop
     }
 
-    fn flush(&mut self, batch: fjall::OwnedWriteBatch) -> Result<(), JournalError> {
+    fn flush(&mut self, mut batch: fjall::OwnedWriteBatch) -> Result<(), JournalError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        let written = batch.commit().map_err(|error| error.to_string());
-        let marked = written.and_then(|()| self.high_water.write(self.mark).map_err(|error| error.to_string()));
-        if let Err(reason) = marked {
-            // What is in memory may be ahead of the disk now: nothing more is accepted.
-            self.failed = Some(JournalError::Write(reason));
+        if batch.is_empty() {
+            return Ok(());
         }
-        self.failed.clone().map_or(Ok(()), Err)
+        self.group += 1;
+        batch.insert(&self.tables.index, GROUP_KEY, self.group.to_be_bytes());
+        let head = Head { group: self.group, size: self.log.size(), root: self.log.root() };
+        let written = batch.commit().map_err(|error| error.to_string());
+        let written = written.and_then(|()| self.head.write(head).map_err(|error| error.to_string()));
+        if let Err(reason) = written {
+            // What is in memory may be ahead of the disk now, and nobody knows what is on it: nothing more is accepted.
+            let error = JournalError::Write(reason);
+            self.failed = Some(error.clone());
+            self.shared.fail(error.clone());
+            return Err(error);
+        }
+        let Unflushed { heads, runs, documents: _, tally: _ } = std::mem::take(&mut self.unflushed);
+        heads.into_iter().for_each(|(place, head)| self.heads.put(place, head, 1));
+        runs.into_iter().for_each(|(place, run)| self.runs.put(place, run, 1));
+        Ok(())
     }
 
     fn answer(&self, answer: Answer, result: &Result<(), JournalError>) {
@@ -146,6 +193,8 @@ impl Committer {
         match (answer, result) {
             (Answer::Commit(reply, _) | Answer::Conflict(reply), Err(error)) => drop(reply.send(Err(error.clone()))),
             (Answer::Done(reply), Err(error)) => drop(reply.send(Err(error.clone()))),
+            (Answer::Erased(reply, _), Err(error)) => drop(reply.send(Err(error.clone()))),
+            (Answer::Erased(reply, number), Ok(())) => drop(reply.send(Ok(number))),
             (Answer::Conflict(reply), Ok(())) => drop(reply.send(Ok(Outcome::Conflict))),
             (Answer::Done(reply), Ok(())) => drop(reply.send(Ok(()))),
             (Answer::Commit(reply, effects), Ok(())) => {
@@ -168,9 +217,7 @@ impl Committer {
     }
 
     fn write(&mut self, workspace: &Workspace, prepared: Prepared, batch: &mut fjall::OwnedWriteBatch) -> Effects {
-        let Prepared { version, records, summary, began, closed, opened } = prepared;
-        let index = &self.tables.index;
-        let mut link = Link::default();
+        let Prepared { version, records, summary, heads, began, closed, opened } = prepared;
         let mut places: HashMap<SessionId, u16> = HashMap::new();
         let mut sizes = Vec::with_capacity(records.len());
         let mut written = Vec::with_capacity(records.len());
@@ -179,8 +226,9 @@ impl Committer {
             let place = places.entry(header.session.clone()).or_default();
             let key = keys::record(workspace, &header.session, header.version, *place);
             *place += 1;
-            batch.insert(index, keys::event(workspace, &header.run, header.seq), key.clone());
-            link.add(Table::Records, key.clone(), &prepared.bytes);
+            let value = keys::event_value(self.log.size(), &key);
+            batch.insert(&self.tables.index, keys::event(workspace, &header.run, header.seq), value);
+            self.append(Kind::Record, key.clone(), &prepared.bytes, batch);
             sizes.push(prepared.bytes.len() + prepared.blobs.iter().map(|(_, text)| text.len()).sum::<usize>());
             batch.insert(&self.tables.records, key, prepared.bytes);
             for (hash, text) in prepared.blobs {
@@ -188,13 +236,9 @@ impl Committer {
             }
             written.push(prepared.record);
         }
-        for record in &written {
-            let place = (workspace.clone(), record.header.session.clone());
-            if let Some(head) = self.heads.get(&place) {
-                head.add(record);
-            }
+        for (session, head) in heads {
+            self.unflushed.heads.insert((workspace.clone(), session), head);
         }
-        self.link(&link, batch);
         let index = &self.tables.index;
         let row = serde_json::to_vec(&summary).expect("a summary is always JSON");
         batch.insert(index, keys::run(workspace, &summary.run), row);
@@ -214,7 +258,7 @@ impl Committer {
         let finished = summary.state.is_end() && !written.is_empty();
         if finished {
             let run = keys::finished(workspace, &summary.run);
-            batch.insert(index, keys::numbered(prefix::FINISHED, self.mark.number), run);
+            batch.insert(index, keys::numbered(prefix::FINISHED, self.log.size()), run);
         }
         for turn in &closed {
             batch.remove(index, keys::turn(turn));
@@ -224,7 +268,7 @@ impl Committer {
             batch.insert(index, keys::turn(&turn.key), Turn::fresh(turn).to_bytes());
             self.turns.insert(turn.key.clone(), Turn::fresh(turn));
         }
-        self.runs.put((workspace.clone(), summary.run.clone()), summary, 1);
+        self.unflushed.runs.insert((workspace.clone(), summary.run.clone()), summary);
         let committed = Committed { version, records: written, opened };
         Effects { workspace: workspace.clone(), committed, sizes, closed, began, ended, finished }
     }
@@ -237,38 +281,89 @@ impl Committer {
     }
 
     fn configure(&mut self, writes: Vec<ConfigWrite>, batch: &mut fjall::OwnedWriteBatch) {
-        let mut link = Link::default();
-        for ConfigWrite { key, value, chained } in writes {
+        for ConfigWrite { key, value, logged } in writes {
             match value {
                 Some(value) => {
-                    if chained {
-                        link.add(Table::Config, key.clone(), &value);
+                    if logged {
+                        self.append(Kind::Config, key.clone(), &value, batch);
                     }
                     batch.insert(&self.tables.config, key, value);
                 }
                 None => batch.remove(&self.tables.config, key),
             }
         }
-        self.link(&link, batch);
     }
 
-    /// Documents come and go, so the chain counts what happens to them and does not name them: content that changes
-    /// is found by its own hash.
-    fn file(&mut self, writes: Vec<LibraryWrite>, batch: &mut fjall::OwnedWriteBatch) {
+    /// Documents come and go, so the log does not name them; their tally tells if one is missing or changed.
+    fn file(&mut self, writes: Vec<LibraryWrite>, batch: &mut fjall::OwnedWriteBatch) -> Result<(), JournalError> {
+        let mut tally = self.unflushed.tally.map_or_else(|| self.tables.read().tally(), Ok)?;
+        let mut rows = Vec::with_capacity(writes.len());
         for LibraryWrite { table, key, value } in writes {
-            let table = self.tables.table(&table);
-            match value {
-                Some(value) => batch.insert(table, key, value),
-                None => batch.remove(table, key),
+            let place = (table, key);
+            if let Some(before) = self.document_row(&place, &rows)? {
+                tally.remove(&place.0, &place.1, &before);
             }
+            if let Some(value) = &value {
+                tally.add(&place.0, &place.1, value);
+            }
+            rows.push((place, value));
         }
-        self.link(&Link::default(), batch);
+        for ((table, key), value) in rows {
+            match &value {
+                Some(value) => batch.insert(self.tables.table(&table), key.clone(), value.as_slice()),
+                None => batch.remove(self.tables.table(&table), key.clone()),
+            }
+            self.unflushed.documents.insert((table, key), value);
+        }
+        batch.insert(&self.tables.index, TALLY, tally.to_bytes());
+        self.unflushed.tally = Some(tally);
+        Ok(())
     }
 
-    /// Adds a link to the chain.
-    fn link(&mut self, link: &Link, batch: &mut fjall::OwnedWriteBatch) {
-        self.mark = link.after(self.mark);
-        batch.insert(&self.tables.index, keys::numbered(prefix::CHAIN, self.mark.number), link.entry(self.mark));
+    /// A row of the library as of the requests handled so far.
+    fn document_row(
+        &self,
+        place: &(LibraryTable, Vec<u8>),
+        newer: &[((LibraryTable, Vec<u8>), Option<Vec<u8>>)],
+    ) -> Result<Option<Vec<u8>>, JournalError> {
+        let newer = newer.iter().rev().find(|(newer, _)| newer == place).map(|(_, value)| value);
+        if let Some(value) = newer.or_else(|| self.unflushed.documents.get(place)) {
+            return Ok(value.clone());
+        }
+        let stored = self.tables.read().get(self.tables.table(&place.0), &place.1)?;
+        Ok(stored.map(|value| value.to_vec()))
+    }
+
+    /// Replaces rows by what is left of them. The number of the entry that tells of it.
+    fn erase(&mut self, erasing: Erasing, batch: &mut fjall::OwnedWriteBatch) -> Result<u64, JournalError> {
+        let number = self.log.size();
+        let erased = erasing(number)?;
+        for (key, value) in erased.records {
+            batch.insert(&self.tables.records, key, value);
+        }
+        for key in erased.blobs {
+            batch.remove(&self.tables.blobs, key);
+        }
+        let summary = erased.run;
+        let (workspace, run) = (summary.workspace.clone(), summary.run.clone());
+        let row = serde_json::to_vec(&summary).expect("a summary is always JSON");
+        batch.insert(&self.tables.index, keys::run(&workspace, &run), row);
+        // The graph reads the run anew.
+        let finished = keys::finished(&workspace, &run);
+        batch.insert(&self.tables.index, keys::numbered(prefix::FINISHED, number + 1), finished);
+        self.unflushed.runs.insert((workspace, run), summary);
+        let key = keys::numbered(prefix::ERASURE, number);
+        self.append(Kind::Erasure, key.clone(), &erased.entry, batch);
+        batch.insert(&self.tables.index, key, erased.entry);
+        Ok(number)
+    }
+
+    /// Adds an entry to the log that covers a row.
+    fn append(&mut self, kind: Kind, key: Vec<u8>, value: &[u8], batch: &mut fjall::OwnedWriteBatch) {
+        let number = self.log.size();
+        let nodes = self.log.append(kind.hash(&key, value));
+        let leaf = Leaf { kind, key, nodes };
+        batch.insert(&self.tables.index, keys::numbered(prefix::LEAF, number), leaf.to_bytes());
     }
 }
 
@@ -284,19 +379,23 @@ impl Stored for Look<'_> {
 
     fn session(&mut self, session: &SessionId) -> Result<SessionHead, JournalError> {
         let place = (self.workspace.clone(), session.clone());
+        if let Some(head) = self.committer.unflushed.heads.get(&place) {
+            return Ok(head.clone());
+        }
         if let Some(head) = self.committer.heads.get(&place) {
             return Ok(head.clone());
         }
-        let mut head = SessionHead::default();
-        for record in self.committer.tables.read().session(self.workspace, session)? {
-            head.add(&record);
-        }
+        let head = self.committer.tables.read().session_head(self.workspace, session)?;
         self.committer.heads.put(place, head.clone(), 1);
         Ok(head)
     }
 
     fn run(&mut self) -> Result<Option<RunSummary>, JournalError> {
-        if let Some(summary) = self.committer.runs.get(&(self.workspace.clone(), self.run.clone())) {
+        let place = (self.workspace.clone(), self.run.clone());
+        if let Some(summary) = self.committer.unflushed.runs.get(&place) {
+            return Ok(Some(summary.clone()));
+        }
+        if let Some(summary) = self.committer.runs.get(&place) {
             return Ok(Some(summary.clone()));
         }
         self.committer.tables.read().run(self.workspace, self.run)
@@ -304,6 +403,10 @@ impl Stored for Look<'_> {
 
     fn is_open(&mut self, turn: &TurnKey) -> Result<bool, JournalError> {
         Ok(self.committer.turns.contains_key(turn))
+    }
+
+    fn seed(&mut self) -> [u8; 32] {
+        self.committer.seeds.next()
     }
 }
 

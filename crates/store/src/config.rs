@@ -107,7 +107,11 @@ impl Inner {
 
     async fn change(&self, workspace: &Workspace, changes: Vec<Change>) -> Result<u64, ConfigError> {
         let _one = self.writing.acquire().await.expect("the semaphore is never closed");
-        let version = read_version(&self.journal.tables.read(), workspace)? + 1;
+        let version = read_version(&self.journal.tables.read(), workspace)?;
+        if changes.is_empty() {
+            return Ok(version);
+        }
+        let version = version + 1;
         let time = self.world.now();
         let mut writes = vec![write(version_key(workspace), Some(version.to_be_bytes().to_vec()), false)];
         for (kind, key, value) in changes {
@@ -145,6 +149,10 @@ impl Inner {
         let (tables, of) = (self.tables(), workspace.clone());
         let bytes =
             off_the_runtime(move || tables.read().blob(&of, hash)).await?.ok_or(ConfigError::NoSnapshot(hash))?;
+        if Hash::of(&bytes) != hash {
+            let what = format!("the configuration snapshot {hash} is not what its hash says");
+            return Err(JournalError::Damaged(what).into());
+        }
         let settings = Settings::from_snapshot(&bytes)
             .map_err(|error| JournalError::Damaged(format!("configuration snapshot {hash}: {error}")))?;
         let settings = Arc::new(settings);
@@ -153,8 +161,8 @@ impl Inner {
     }
 }
 
-fn write(key: Vec<u8>, value: Option<Vec<u8>>, chained: bool) -> ConfigWrite {
-    ConfigWrite { key, value, chained }
+fn write(key: Vec<u8>, value: Option<Vec<u8>>, logged: bool) -> ConfigWrite {
+    ConfigWrite { key, value, logged }
 }
 
 impl Config for EmbeddedConfig {

@@ -1,13 +1,12 @@
-//! The data folder: whose it is, which format it has, and how far it was known to be good.
+//! The data folder: whose it is, which format it has, and whether it was closed as it should be.
 
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use trellis_domain::Hash;
 
-/// The newest format of the folder.
-pub const FORMAT: u32 = 1;
+/// The newest format of the folder. The first had a hash chain where there is a Merkle log now.
+pub const FORMAT: u32 = 2;
 
 /// Why a data folder cannot be used. Each says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +16,12 @@ pub enum OpenError {
     #[error("the data folder {} has format {found}, this program knows up to {FORMAT}; use a newer version of trellis", .path.display())]
     NewerFormat { path: PathBuf, found: u32 },
     #[error("cannot use the data folder {}: {reason}; free some space there, or choose a folder you can write to with --data", .path.display())]
-    Unusable { path: PathBuf, reason: String },
+    Unusable {
+        path: PathBuf,
+        reason: String,
+        /// It could be read, only not written.
+        readable: bool,
+    },
     #[error(
         "the data folder {} is damaged: {reason}; nothing was changed{}; restore the folder from a backup, or start anew with --data",
         .path.display(), .kept.as_ref().map(|kept| format!(", and the log as it was found is kept in {}", kept.display())).unwrap_or_default()
@@ -42,21 +46,35 @@ impl std::fmt::Display for Holder {
     }
 }
 
+/// How whoever had the folder before has left it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Left {
+    /// Without a word: it may have died.
+    #[default]
+    Unknown,
+    /// With everything on disk.
+    Closed,
+    /// The same, and nothing is in the engine's log that is not in its tables.
+    Shed,
+}
+
 /// A folder that this process owns until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    _lock: File,
+    lock: File,
+    pub(crate) left: Left,
+    pub(crate) format: u32,
 }
 
 impl Folder {
     /// Creates the folder if needed, takes its lock and checks its format.
     pub(crate) fn take(path: &Path, holder: &Holder) -> Result<Self, OpenError> {
-        let unusable = |error: std::io::Error| OpenError::Unusable { path: path.into(), reason: error.to_string() };
-        create_private(path).map_err(unusable)?;
-        let lock = take_lock(path, holder)?;
-        check_format(path)?;
-        Ok(Self { path: path.into(), _lock: lock })
+        make_private(path).map_err(|error| unusable(path, error))?;
+        let (lock, left) = take_lock(path, holder)?;
+        let format = check_format(path)?;
+        Ok(Self { path: path.into(), lock, left, format })
     }
 
     pub(crate) fn journal(&self) -> PathBuf {
@@ -75,116 +93,107 @@ impl Folder {
         OpenError::Damaged { path: self.path.clone(), reason: reason.into(), kept }
     }
 
-    pub(crate) fn unusable(&self, error: impl std::fmt::Display) -> OpenError {
-        OpenError::Unusable { path: self.path.clone(), reason: error.to_string() }
+    pub(crate) fn unusable(&self, error: std::io::Error) -> OpenError {
+        unusable(&self.path, error)
+    }
+
+    /// The folder has the newest format from now on.
+    pub(crate) fn set_format(&mut self) -> Result<(), OpenError> {
+        let write = crate::engine_log::write(&self.path.join("format"), format!("{FORMAT}\n").as_bytes());
+        write.map_err(|error| self.unusable(error))?;
+        self.format = FORMAT;
+        Ok(())
+    }
+
+    /// Leaves word that everything is on disk. Without it, whoever comes next looks twice.
+    pub(crate) fn close(&mut self, shed: bool) {
+        let left = if shed { Left::Shed } else { Left::Closed };
+        if let Err(error) = write_lock(&mut self.lock, &Content { holder: None, left }) {
+            tracing::debug!(%error, "the data folder is closed without a word");
+        }
     }
 }
 
-/// Questions and answers are nobody else's business.
-fn create_private(path: &Path) -> std::io::Result<()> {
+pub(crate) fn unusable(path: &Path, error: std::io::Error) -> OpenError {
+    let readable = matches!(
+        error.kind(),
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied | ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+    );
+    OpenError::Unusable { path: path.into(), reason: error.to_string(), readable }
+}
+
+/// What the lock file says.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Content {
+    #[serde(flatten)]
+    holder: Option<Holder>,
+    #[serde(default)]
+    left: Left,
+}
+
+fn write_lock(lock: &mut File, content: &Content) -> std::io::Result<()> {
+    let text = serde_json::to_vec(content).unwrap_or_default();
+    lock.set_len(0)?;
+    lock.seek(SeekFrom::Start(0))?;
+    lock.write_all(&text)?;
+    lock.flush()
+}
+
+/// Questions and answers are nobody else's business, also in a folder that was there before.
+fn make_private(path: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(path)
+    builder.recursive(true).create(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let open = std::fs::metadata(path)?.permissions().mode() & 0o077 != 0;
+        if open && let Err(error) = std::fs::set_permissions(path, PermissionsExt::from_mode(0o700)) {
+            tracing::warn!(%error, folder = %path.display(), "others may be able to read the data folder");
+        }
+    }
+    Ok(())
 }
 
-fn take_lock(path: &Path, holder: &Holder) -> Result<File, OpenError> {
-    let unusable = |error: std::io::Error| OpenError::Unusable { path: path.into(), reason: error.to_string() };
+fn take_lock(path: &Path, holder: &Holder) -> Result<(File, Left), OpenError> {
+    let unusable = |error: std::io::Error| unusable(path, error);
     let file = path.join("lock");
     let mut lock =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file).map_err(unusable)?;
+    let written = || std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<Content>(&bytes).ok());
     match lock.try_lock() {
         Ok(()) => {}
         Err(std::fs::TryLockError::WouldBlock) => {
             let unknown = || Holder { pid: 0, command: "another process".to_owned(), url: None };
-            let written = std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            return Err(OpenError::InUse { path: path.into(), holder: written.unwrap_or_else(unknown) });
+            let holder = written().and_then(|content| content.holder).unwrap_or_else(unknown);
+            return Err(OpenError::InUse { path: path.into(), holder });
         }
         Err(std::fs::TryLockError::Error(error)) => return Err(unusable(error)),
     }
-    let text = serde_json::to_vec(holder).unwrap_or_default();
-    lock.set_len(0).and_then(|()| lock.write_all(&text)).and_then(|()| lock.flush()).map_err(unusable)?;
-    Ok(lock)
+    let left = written().map(|content| content.left).unwrap_or_default();
+    write_lock(&mut lock, &Content { holder: Some(holder.clone()), left: Left::Unknown }).map_err(unusable)?;
+    Ok((lock, left))
 }
 
-fn check_format(path: &Path) -> Result<(), OpenError> {
-    let unusable = |error: std::io::Error| OpenError::Unusable { path: path.into(), reason: error.to_string() };
+fn check_format(path: &Path) -> Result<u32, OpenError> {
+    let unusable = |error: std::io::Error| unusable(path, error);
+    let damaged = |reason: String| OpenError::Damaged { path: path.into(), reason, kept: None };
     let file = path.join("format");
-    match std::fs::read_to_string(&file) {
-        // An empty file was created by a process that died before it could write.
-        Ok(text) if !text.trim().is_empty() => match text.trim().parse::<u32>() {
-            Ok(found) if found > FORMAT => Err(OpenError::NewerFormat { path: path.into(), found }),
-            Ok(_) => Ok(()),
-            Err(_) => {
-                let reason = format!("its format file says {:?}", text.trim());
-                Err(OpenError::Damaged { path: path.into(), reason, kept: None })
-            }
-        },
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(unusable(error)),
+    let mut text = Vec::new();
+    match File::open(&file).and_then(|file| file.take(64).read_to_end(&mut text)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(unusable(error)),
+        Ok(_) | Err(_) => {}
+    }
+    let text = String::from_utf8_lossy(&text);
+    match text.trim().parse::<u32>() {
+        Ok(found) if found > FORMAT => Err(OpenError::NewerFormat { path: path.into(), found }),
+        Ok(found) if found > 0 => Ok(found),
+        Ok(_) | Err(_) if !text.trim().is_empty() => Err(damaged(format!("its format file says {:?}", text.trim()))),
+        Ok(_) | Err(_) if path.join("journal").exists() => Err(damaged("its file `format` is missing".to_owned())),
         Ok(_) | Err(_) => {
-            let mut file = File::create(&file).map_err(unusable)?;
-            file.write_all(format!("{FORMAT}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(unusable)
+            crate::engine_log::write(&file, format!("{FORMAT}\n").as_bytes()).map_err(unusable)?;
+            Ok(FORMAT)
         }
     }
-}
-
-/// How far the journal is known to have come: number and chain hash of the newest durable commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) number: u64,
-    pub(crate) chain: Hash,
-}
-
-impl Mark {
-    pub(crate) const START: Self = Self { number: 0, chain: Hash::ZERO };
-}
-
-/// The high-water mark beside the journal. It is written after each flush, never before, so it can lag
-/// behind after a power cut but never claim what is not there.
-///
-/// Two slots are written in turn: a torn write leaves the other one.
-#[derive(Debug)]
-pub(crate) struct HighWater {
-    file: File,
-    writes: u64,
-}
-
-impl HighWater {
-    const SLOT: usize = 72;
-    /// The operating system writes it out by itself; this often it is made sure.
-    const SYNC_EVERY: u64 = 1000;
-
-    /// Opens the file and reads the mark, if there is one.
-    pub(crate) fn open(folder: &Folder) -> std::io::Result<(Self, Option<Mark>)> {
-        let path = folder.path().join("high-water");
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        let mark = bytes.chunks(Self::SLOT).filter_map(read_slot).max_by_key(|mark| mark.number);
-        Ok((Self { file, writes: mark.map_or(0, |mark| mark.number) }, mark))
-    }
-
-    pub(crate) fn write(&mut self, mark: Mark) -> std::io::Result<()> {
-        self.writes += 1;
-        let mut slot = Vec::with_capacity(Self::SLOT);
-        slot.extend_from_slice(&mark.number.to_be_bytes());
-        slot.extend_from_slice(mark.chain.as_bytes());
-        slot.extend_from_slice(Hash::of(&slot).as_bytes());
-        self.file.seek(SeekFrom::Start((self.writes % 2) * Self::SLOT as u64))?;
-        self.file.write_all(&slot)?;
-        if self.writes.is_multiple_of(Self::SYNC_EVERY) { self.sync() } else { Ok(()) }
-    }
-
-    pub(crate) fn sync(&self) -> std::io::Result<()> {
-        self.file.sync_data()
-    }
-}
-
-fn read_slot(bytes: &[u8]) -> Option<Mark> {
-    let (content, check) = bytes.split_at_checked(40)?;
-    if check != Hash::of(content).as_bytes() {
-        return None;
-    }
-    let (number, chain) = content.split_at(8);
-    Some(Mark { number: u64::from_be_bytes(number.try_into().ok()?), chain: Hash::from_bytes(chain.try_into().ok()?) })
 }

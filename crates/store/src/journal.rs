@@ -10,7 +10,6 @@ use tokio::sync::{Semaphore, oneshot};
 use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
-use trellis_orchestrator::audit::Audit;
 use trellis_orchestrator::ports::{
     BoxFuture, Commit, Journal, JournalError, OpenTurn, Outcome, RunFilter, RunPage, SessionLog, TurnKey,
 };
@@ -235,10 +234,12 @@ impl Journal for EmbeddedJournal {
 }
 
 impl EmbeddedJournal {
-    /// Reads a run's records as they are stored: contents against hashes, links against contents, numbers
-    /// without gap.
-    pub async fn audit(&self, workspace: &Workspace, run: &RunId) -> Result<Audit, JournalError> {
-        let (tables, workspace, run) = (self.tables.clone(), workspace.clone(), run.clone());
-        off_the_runtime(move || crate::audit::audit(&tables, &workspace, &run)).await
+    /// Why nothing can be written any more, once that is so. What is on disk is unknown then: whoever works here stops.
+    pub async fn failed(&self) -> JournalError {
+        let mut failures = self.shared.failures();
+        match failures.wait_for(Option::is_some).await.map(|failure| failure.clone()) {
+            Ok(Some(error)) => error,
+            Ok(None) | Err(_) => JournalError::Closed,
+        }
     }
 }

@@ -7,13 +7,18 @@ use trellis_orchestrator::ports::TurnKey;
 
 /// The prefixes inside the index table.
 pub(crate) mod prefix {
+    /// Of the first format of the folder: entries of a hash chain.
     pub(crate) const CHAIN: u8 = b'c';
     pub(crate) const EVENT: u8 = b'e';
     pub(crate) const FINISHED: u8 = b'f';
+    pub(crate) const GROUP: u8 = b'g';
     pub(crate) const RUN: u8 = b'h';
     pub(crate) const LISTED: u8 = b'l';
+    pub(crate) const LEAF: u8 = b'm';
     pub(crate) const TURN: u8 = b't';
     pub(crate) const CONVERSATION: u8 = b'v';
+    pub(crate) const ERASURE: u8 = b'x';
+    pub(crate) const TALLY: u8 = b'y';
 }
 
 fn joined(prefix: Option<u8>, parts: &[&str]) -> Vec<u8> {
@@ -60,6 +65,16 @@ pub(crate) fn event(workspace: &Workspace, run: &RunId, seq: u64) -> Vec<u8> {
     let mut key = events(workspace, run);
     key.extend_from_slice(&seq.to_be_bytes());
     key
+}
+
+/// The value of an event: its record's number in the log, and its key.
+pub(crate) fn event_value(leaf: u64, record: &[u8]) -> Vec<u8> {
+    [&leaf.to_be_bytes(), record].concat()
+}
+
+pub(crate) fn read_event(value: &[u8]) -> Option<(u64, &[u8])> {
+    let (leaf, record) = value.split_first_chunk()?;
+    Some((u64::from_be_bytes(*leaf), record))
 }
 
 /// All runs of a workspace, by id.

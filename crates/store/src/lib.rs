@@ -3,27 +3,37 @@
 //! The journal keeps the commit contract on fjall; see [`committer`](self) for how commits are grouped.
 //! The graph is a view in a database of its own: deletable and rebuildable at any time.
 
-mod audit;
 mod cache;
-mod chain;
+mod check;
 mod committer;
 mod config;
+mod engine_files;
+mod engine_log;
+mod erase;
+mod evidence;
 mod folder;
 mod graph;
+mod head;
 mod journal;
+mod key;
 mod keys;
 mod library;
+mod log;
 mod request;
-mod rescue;
 mod state;
 mod store;
 mod tables;
+mod tally;
 mod upgrade;
 pub mod view;
 
+pub use check::Checked;
 pub use config::EmbeddedConfig;
+pub use erase::{Erased, Wish};
+pub use evidence::EmbeddedLog;
 pub use folder::{FORMAT, Holder, OpenError};
 pub use graph::EmbeddedGraph;
 pub use journal::EmbeddedJournal;
+pub use key::{VerifyError, verify_signature};
 pub use library::EmbeddedLibrary;
 pub use store::Store;

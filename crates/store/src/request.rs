@@ -1,6 +1,7 @@
 //! What the committer is asked to write.
 
 use tokio::sync::oneshot;
+use trellis_domain::run::RunSummary;
 use trellis_domain::{Hash, Workspace};
 use trellis_orchestrator::ports::{Commit, JournalError, Outcome, TurnKey};
 
@@ -12,16 +13,30 @@ pub(crate) enum Request {
     Config(Vec<ConfigWrite>, Reply<()>),
     Snapshot(Workspace, Hash, Vec<u8>, Reply<()>),
     Library(Vec<LibraryWrite>, Reply<()>),
+    Erase(Erasing, Reply<u64>),
     Stop,
+}
+
+/// Makes the rows of an erasure, given the number of its entry in the log.
+pub(crate) type Erasing = Box<dyn FnOnce(u64) -> Result<Erased, JournalError> + Send>;
+
+/// What is left after an erasure.
+pub(crate) struct Erased {
+    pub(crate) records: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Texts stored apart that are to go.
+    pub(crate) blobs: Vec<Vec<u8>>,
+    pub(crate) run: RunSummary,
+    /// What the log keeps of it.
+    pub(crate) entry: Vec<u8>,
 }
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, JournalError>>;
 
-/// One change in the configuration's table. Chained ones are never written again.
+/// One change in the configuration's table. Logged ones are never written again.
 pub(crate) struct ConfigWrite {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Option<Vec<u8>>,
-    pub(crate) chained: bool,
+    pub(crate) logged: bool,
 }
 
 /// One change in a table of the library; without a value, the key is removed.
@@ -31,6 +46,7 @@ pub(crate) struct LibraryWrite {
     pub(crate) value: Option<Vec<u8>>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum LibraryTable {
     Library,
     Content,

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use trellis_domain::record::Record;
 use trellis_domain::{SessionId, Timestamp, Workspace};
-use trellis_orchestrator::ports::{Committed, OpenTurn, SessionLog, TurnKey};
+use trellis_orchestrator::ports::{Committed, JournalError, OpenTurn, SessionLog, TurnKey};
 
 /// The records of recent sessions take at most about twice this many bytes.
 const CACHED_RECORDS: usize = 8 << 20;
@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     open_runs: AtomicUsize,
     /// Told whenever a run that has ended is to be read, be it again.
     pub(crate) finished: Notify,
+    /// Why nothing can be written any more.
+    failed: watch::Sender<Option<JournalError>>,
 }
 
 type Sessions = Cache<(Workspace, SessionId), Recent>;
@@ -79,6 +81,23 @@ impl Shared {
             sessions: Mutex::new(Cache::new(CACHED_RECORDS)),
             open_runs: AtomicUsize::new(open_runs),
             finished: Notify::new(),
+            failed: watch::Sender::new(None),
+        }
+    }
+
+    pub(crate) fn fail(&self, error: JournalError) {
+        self.failed.send_replace(Some(error));
+    }
+
+    pub(crate) fn failures(&self) -> watch::Receiver<Option<JournalError>> {
+        self.failed.subscribe()
+    }
+
+    /// Forgets what is cached of sessions: their rows have changed.
+    pub(crate) fn forget(&self, places: &[(Workspace, SessionId)]) {
+        let mut sessions = lock(&self.sessions);
+        for place in places {
+            sessions.remove_with_weight(place);
         }
     }
 

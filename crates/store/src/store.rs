@@ -1,21 +1,30 @@
 //! Opening and closing a data folder.
 
-use crate::chain;
-use crate::committer::Committer;
+use crate::check::{self, Checked};
+use crate::committer::{Committer, Seeds};
 use crate::config::EmbeddedConfig;
-use crate::folder::{Folder, HighWater, Holder, Mark, OpenError};
+use crate::engine_files::{self, Fault, Found};
+use crate::engine_log::sync_folder;
+use crate::evidence::EmbeddedLog;
+use crate::folder::{FORMAT, Folder, Holder, OpenError};
 use crate::graph::EmbeddedGraph;
+use crate::head::{self, Head, HeadFile};
 use crate::journal::EmbeddedJournal;
+use crate::key::Key;
 use crate::keys::{self, prefix};
 use crate::library::EmbeddedLibrary;
+use crate::log;
 use crate::request::Request;
-use crate::rescue::{Rescue, sync_folder};
 use crate::state::{Shared, Turn};
 use crate::tables::{Refusal, Tables, catching_panics, read_failed};
+use crate::upgrade;
 use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use trellis_domain::Hash;
 use trellis_orchestrator::ports::{JournalError, TurnKey, World};
 
 /// The embedded engine: one folder, owned by one process.
@@ -25,7 +34,10 @@ pub struct Store {
     pub config: Arc<EmbeddedConfig>,
     pub library: Arc<EmbeddedLibrary>,
     pub graph: Arc<EmbeddedGraph>,
+    pub log: Arc<EmbeddedLog>,
     committer: Option<JoinHandle<()>>,
+    /// Everything is in the tables: the engine's log is not needed any more.
+    shed: AtomicBool,
     /// Dropped last: until then the folder is ours.
     folder: Folder,
 }
@@ -33,37 +45,60 @@ pub struct Store {
 impl Store {
     /// Takes the folder, checks that nothing acknowledged is missing, and starts the committer.
     pub fn open(path: &Path, holder: &Holder, world: Arc<dyn World>) -> Result<Self, OpenError> {
-        let folder = Folder::take(path, holder)?;
-        let (high_water, known) = HighWater::open(&folder).map_err(|error| folder.unusable(error))?;
-        let rescue = Rescue::copy(path, &folder.journal()).map_err(|error| folder.unusable(error))?;
-        let (tables, mark) = open_rescued(&folder, known, rescue)?;
+        let mut folder = Folder::take(path, holder)?;
+        let (tables, head, group) = open_journal(&mut folder)?;
         let damaged = |error: JournalError| folder.damaged(error.to_string(), None);
-        let prepared = crate::upgrade::list_conversations(&tables);
-        prepared.and_then(|()| crate::library::drop_abandoned(&tables, world.now())).map_err(|error| match error {
-            JournalError::Write(reason) => folder.unusable(reason),
-            error @ (JournalError::Read(_) | JournalError::Damaged(_) | JournalError::Closed) => damaged(error),
-        })?;
+        let abandoned = crate::library::abandoned(&tables, world.now()).map_err(damaged)?;
         let (turns, open_runs) = open_turns(&tables).map_err(damaged)?;
         let shared = Arc::new(Shared::new(turns, open_runs));
         let (requests, inbox) = mpsc::channel();
-        let committer = Committer::new(tables.clone(), Arc::clone(&shared), high_water, mark);
+        let frontier = log::size(&tables.read()).and_then(|size| log::frontier(&tables.read(), size)).map_err(damaged)?;
+        let seeds = Seeds::new(&*world);
+        let committer = Committer::new(tables.clone(), Arc::clone(&shared), head, frontier, group, seeds);
         let thread = std::thread::Builder::new().name("committer".to_owned());
         let committer = thread.spawn(move || committer.run(&inbox)).map_err(|error| folder.unusable(error))?;
+        if !abandoned.is_empty() {
+            // Nobody waits for it.
+            drop(requests.send(Request::Library(abandoned, tokio::sync::oneshot::channel().0)));
+        }
         let journal = EmbeddedJournal { tables, shared, requests };
         let graph = open_graph(&folder, &journal)?;
+        let key = Key::of(folder.path()).map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => folder.damaged(error.to_string(), None),
+            _ => folder.unusable(error),
+        })?;
         Ok(Self {
+            log: Arc::new(EmbeddedLog::new(journal.clone(), key)),
             config: Arc::new(EmbeddedConfig::new(journal.clone(), Arc::clone(&world))),
             library: Arc::new(EmbeddedLibrary::new(journal.clone(), world)),
             journal: Arc::new(journal),
             graph: Arc::new(graph),
             committer: Some(committer),
+            shed: AtomicBool::new(false),
             folder,
         })
     }
 
-    /// Recomputes the whole hash chain. The number of commits, or what is wrong.
-    pub fn check(&self) -> Result<u64, JournalError> {
-        chain::check_from(&self.journal.tables, Mark::START).map(|mark| mark.number)
+    /// Reads everything there is and holds it against the log and against itself.
+    pub fn check(&self) -> Result<Checked, JournalError> {
+        check::everything(&self.journal.tables)
+    }
+
+    /// Writes the tables anew without what was replaced in them. The engine's log goes when the folder is opened again.
+    pub fn shed(&self) -> Result<(), JournalError> {
+        let write = |error: fjall::Error| JournalError::Write(error.to_string());
+        for (_, table) in self.journal.tables.read().tables() {
+            table.rotate_memtable_and_wait().map_err(write)?;
+            table.major_compact().map_err(write)?;
+        }
+        self.journal.tables.persist().map_err(write)?;
+        self.shed.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Logs that were kept because something in them could not be read.
+    pub fn kept_logs(&self) -> Vec<std::path::PathBuf> {
+        engine_files::kept_before(self.folder.path()).unwrap_or_default()
     }
 
     pub fn path(&self) -> &Path {
@@ -75,20 +110,13 @@ impl Drop for Store {
     fn drop(&mut self) {
         // A committer that is gone already has nothing left to write.
         drop(self.journal.requests.send(Request::Stop));
-        if let Some(thread) = self.committer.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the committer failed while closing");
+        let joined = self.committer.take().is_none_or(|thread| thread.join().is_ok());
+        if joined && self.journal.shared.failures().borrow().is_none() {
+            self.folder.close(self.shed.load(Ordering::Relaxed));
+        } else {
+            tracing::error!("the committer failed before the folder was closed");
         }
     }
-}
-
-enum Fault {
-    Unusable(String),
-    /// The engine refuses the log.
-    Refused(String),
-    /// The log can be read, but something that was acknowledged is not in it.
-    Missing(String),
 }
 
 /// Opens the graph's view. It is derived, so a damaged one is removed and derived anew.
@@ -102,100 +130,120 @@ fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<EmbeddedGrap
     let view = folder.view();
     let removed = if view.is_dir() { std::fs::remove_dir_all(&view) } else { std::fs::remove_file(&view) };
     removed.map_err(|error| folder.unusable(error))?;
-    EmbeddedGraph::open(&folder.view(), journal.clone()).map_err(|error| folder.unusable(error))
+    EmbeddedGraph::open(&folder.view(), journal.clone())
+        .map_err(|error| folder.unusable(std::io::Error::other(error.to_string())))
 }
 
-/// Creates the journal beside its place and moves it there whole: a process that dies in between leaves
-/// nothing that looks like a journal.
-fn create_journal(folder: &Folder) -> Result<(), String> {
+/// Creates the journal beside its place and moves it there whole: a process that dies in between leaves nothing that looks
+/// like a journal. The head is there before the journal is, so a journal without one has lost it.
+fn create_journal(folder: &Folder) -> Result<(), OpenError> {
     let (journal, scratch) = (folder.journal(), folder.path().join("journal.new"));
-    if journal.exists() {
-        return Ok(());
-    }
-    let text = |error: std::io::Error| error.to_string();
-    if scratch.exists() {
-        std::fs::remove_dir_all(&scratch).map_err(text)?;
-    }
-    let tables = Tables::open(&scratch).map_err(|error| error.to_string())?;
-    tables.persist().map_err(|error| error.to_string())?;
-    drop(tables);
-    std::fs::rename(scratch, journal).map_err(text)?;
-    // Before anything is committed: after a power cut it must not be found under its first name and removed.
-    sync_folder(folder.path()).map_err(text)
+    let create = || -> std::io::Result<()> {
+        if scratch.exists() {
+            std::fs::remove_dir_all(&scratch)?;
+        }
+        let refused = |error: String| std::io::Error::other(error);
+        let tables = Tables::open(&scratch).map_err(|error| refused(error.to_string()))?;
+        tables.persist().map_err(|error| refused(error.to_string()))?;
+        drop(tables);
+        HeadFile::create(folder.path(), Head { group: 0, size: 0, root: Hash::of([]) })?;
+        std::fs::rename(&scratch, journal)?;
+        // Before anything is committed: after a power cut it must not be found under its first name and removed.
+        sync_folder(folder.path())
+    };
+    create().map_err(|error| folder.unusable(error))
 }
 
-/// Whether the operating system refused something: no fault of the log.
-fn is_io(error: &fjall::Error) -> bool {
+/// What the operating system said, if it was the operating system that refused something.
+fn io_error(error: &fjall::Error) -> Option<ErrorKind> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
-        if error.is::<std::io::Error>() {
-            return true;
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            return Some(error.kind());
         }
         cause = error.source();
     }
-    matches!(error, fjall::Error::Io(_)) || format!("{error:?}").contains("Io(")
+    if let fjall::Error::Io(error) = error { Some(error.kind()) } else { None }
 }
 
-/// Opens the journal. If its log is refused, a torn tail is cut off; if anything acknowledged would be lost by
-/// that, the log is put back as it was found.
-fn open_rescued(folder: &Folder, known: Option<Mark>, rescue: Rescue) -> Result<(Tables, Mark), OpenError> {
-    let io = |error: std::io::Error| folder.unusable(error);
-    let reason = match open_checked(folder, known) {
-        Ok(opened) => {
-            rescue.discard().map_err(io)?;
-            return Ok(opened);
+/// Opens the journal and compares it with the log's head before anything is trusted.
+fn open_journal(folder: &mut Folder) -> Result<(Tables, HeadFile, u64), OpenError> {
+    let (journal, head) = (folder.journal(), folder.path().join(head::FILE));
+    if !journal.exists() {
+        let known = head::read(folder.path()).ok().flatten();
+        if folder.format != FORMAT || known.is_some_and(|head| head.group > 0) {
+            return Err(folder.damaged(format!("{} is missing", journal.display()), None));
         }
-        Err(Fault::Unusable(reason)) => return Err(folder.unusable(reason)),
-        Err(Fault::Missing(reason)) => reason,
-        Err(Fault::Refused(reason)) => {
-            let opens = || Tables::open(&folder.journal()).is_ok();
-            if rescue.cut_torn_tail(&folder.journal(), opens).map_err(io)?
-                && let Ok(opened) = open_checked(folder, known)
-            {
-                let kept = rescue.set_aside().map_err(io)?;
-                tracing::error!(kept = %kept.display(), "an unacknowledged tail of the log was torn and is cut off");
-                return Ok(opened);
-            }
-            reason
-        }
-    };
-    let kept = rescue.keep(&folder.journal()).ok();
-    Err(folder.damaged(reason, kept))
-}
-
-/// Opens the journal and compares it with the high-water mark before anything is trusted.
-fn open_checked(folder: &Folder, known: Option<Mark>) -> Result<(Tables, Mark), Fault> {
-    create_journal(folder).map_err(Fault::Unusable)?;
-    let tables = Tables::open(&folder.journal()).map_err(|error| {
-        let reason = error.to_string();
-        match error {
-            Refusal::Panicked | Refusal::Failed(fjall::Error::JournalRecovery(_)) => Fault::Refused(reason),
-            Refusal::Failed(error) if is_io(&error) => Fault::Unusable(reason),
-            Refusal::Failed(_) => Fault::Missing(reason),
-        }
+        create_journal(folder)?;
+    }
+    if folder.format == FORMAT && !head.exists() {
+        return Err(folder.damaged("the log's head is missing: nobody can say whether something was lost", None));
+    }
+    let found = engine_files::prepare(folder.path(), &journal, folder.format, folder.left);
+    let found = found.map_err(|fault| match fault {
+        Fault::Io(error) => folder.unusable(error),
+        Fault::Damaged(reason) => folder.damaged(reason, None),
     })?;
-    let broken = |error: JournalError| Fault::Missing(error.to_string());
-    let newest = chain::newest(&tables).map_err(broken)?;
-    let known = known.unwrap_or_else(|| {
-        if newest.number > 0 {
-            tracing::warn!(
-                "there is no high-water mark: everything is checked, but a log cut off at its end looks whole"
-            );
+    match open_compared(folder) {
+        Ok((tables, file, group)) => {
+            if let Some(kept) = found.map(Found::settle).transpose().map_err(|error| folder.unusable(error))?.flatten() {
+                tracing::error!(kept = %kept.display(), "the end of the log was rubbish and is cut off");
+            }
+            Ok((tables, file, group))
         }
-        Mark::START
-    });
-    if newest.number < known.number {
-        let lost = known.number - newest.number;
-        return Err(Fault::Missing(format!(
-            "{lost} of {} commits that were on disk are missing from the log",
-            known.number
-        )));
+        Err(error) => {
+            if let Some(found) = found {
+                found.put_back().map_err(|error| folder.unusable(error))?;
+            }
+            Err(error)
+        }
     }
-    if chain::at(&tables, known.number).map_err(broken)? != Some(known) {
-        return Err(Fault::Missing(format!("commit {} is not the one that was written", known.number)));
+}
+
+fn open_compared(folder: &mut Folder) -> Result<(Tables, HeadFile, u64), OpenError> {
+    let tables = Tables::open(&folder.journal()).map_err(|error| match &error {
+        Refusal::Failed(cause) => match io_error(cause) {
+            None | Some(ErrorKind::NotFound | ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
+                folder.damaged(error.to_string(), None)
+            }
+            Some(kind) => folder.unusable(std::io::Error::new(kind, error.to_string())),
+        },
+        Refusal::Panicked => folder.damaged(error.to_string(), None),
+    })?;
+    if folder.format == 1 {
+        upgrade::log_from_chain(folder, &tables)?;
     }
-    let checked = chain::check_from(&tables, known).map_err(broken)?;
-    Ok((tables, checked))
+    let group = compare(folder, &tables)?;
+    let head = HeadFile::open(folder.path()).map_err(|error| folder.unusable(error))?;
+    Ok((tables, head, group))
+}
+
+/// Whether the journal has everything that was acknowledged, and nothing that was not written by us.
+fn compare(folder: &Folder, tables: &Tables) -> Result<u64, OpenError> {
+    let known = head::read(folder.path()).map_err(|error| folder.unusable(error))?;
+    let Some(known) = known else { return Err(folder.damaged("the log's head cannot be read", None)) };
+    let reader = tables.read();
+    let damaged = |error: JournalError| folder.damaged(error.to_string(), None);
+    let (group, size) = (log::group(&reader).map_err(damaged)?, log::size(&reader).map_err(damaged)?);
+    let missing = |reason: String| Err(folder.damaged(reason, None));
+    if group < known.group {
+        let lost = known.group - group;
+        return missing(format!("{lost} of {} groups of commits that were on disk are missing", known.group));
+    }
+    if group > known.group + 1 {
+        return missing(format!("the log's head is older than the journal: {} of {group} groups", known.group));
+    }
+    if size < known.size {
+        return missing(format!("{} of {} entries of the log are missing", known.size - size, known.size));
+    }
+    if log::root(&reader, known.size).map_err(damaged)? != known.root {
+        return missing(format!("the first {} entries of the log are not those that were written", known.size));
+    }
+    // What lies behind the head was never acknowledged, so it was not compared with anything before.
+    for number in known.size..size {
+        check::entry(&reader, number).map_err(damaged)?;
+    }
+    Ok(group)
 }
 
 /// The open turns as the journal has them, and how many runs they belong to.

@@ -2,15 +2,16 @@
 
 use crate::keys;
 use crate::request::LibraryTable;
+use crate::tally::Tally;
 use fjall::config::PartitioningPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable, Snapshot};
 use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
-use trellis_domain::document::Payload;
 use trellis_domain::record::{Record, UnreadableRecord};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{Hash, RunId, SessionId, Workspace};
+use trellis_orchestrator::ledger::SessionHead;
 use trellis_orchestrator::ports::JournalError;
 
 /// Few tables: each has a write buffer of its own.
@@ -112,11 +113,14 @@ pub(crate) struct Reader<'a> {
 
 type Value = Option<fjall::UserValue>;
 
+/// Where the tally of documents stands.
+pub(crate) const TALLY: &[u8] = &[keys::prefix::TALLY];
+
 /// The engine's own limit: it would not return from looking for a longer one.
 const LONGEST_KEY: usize = u16::MAX as usize;
 
 impl Reader<'_> {
-    fn get(&self, table: &Keyspace, key: &[u8]) -> Result<Value, JournalError> {
+    pub(crate) fn get(&self, table: &Keyspace, key: &[u8]) -> Result<Value, JournalError> {
         if key.len() > LONGEST_KEY {
             return Ok(None);
         }
@@ -174,10 +178,48 @@ impl Reader<'_> {
         self.snapshot.get(&self.tables.blobs, blob_key(workspace, hash)).map_err(read_failed)
     }
 
+    /// All tables with their names.
+    pub(crate) fn tables(&self) -> [(&'static str, &Keyspace); 6] {
+        let Tables { records, index, blobs, config, library, content, .. } = self.tables;
+        [
+            ("records", records),
+            ("index", index),
+            ("texts", blobs),
+            ("configuration", config),
+            ("library", library),
+            ("content", content),
+        ]
+    }
+
+    /// Every row of a table.
+    pub(crate) fn all(&self, table: &Keyspace) -> fjall::Iter {
+        self.snapshot.iter(table)
+    }
+
+    pub(crate) fn all_blobs(&self) -> fjall::Iter {
+        self.all(&self.tables.blobs)
+    }
+
+    pub(crate) fn all_of(&self, table: &LibraryTable) -> fjall::Iter {
+        self.all(self.tables.table(table))
+    }
+
+    /// The tally of documents as it was kept.
+    pub(crate) fn tally(&self) -> Result<Tally, JournalError> {
+        let Some(row) = self.index(TALLY)? else { return Ok(Tally::default()) };
+        Tally::from_bytes(&row).ok_or_else(|| JournalError::Damaged("it cannot be read".to_owned()))
+    }
+
     /// All records of a session, with their texts.
     pub(crate) fn session(&self, workspace: &Workspace, session: &SessionId) -> Result<Vec<Arc<Record>>, JournalError> {
         let rows = self.snapshot.prefix(&self.tables.records, keys::session(workspace, session));
         rows.map(|row| self.read_record(workspace, &row.value().map_err(read_failed)?)).collect()
+    }
+
+    /// How many records a session has.
+    pub(crate) fn count_session(&self, workspace: &Workspace, session: &SessionId) -> Result<usize, JournalError> {
+        let rows = self.snapshot.prefix(&self.tables.records, keys::session(workspace, session));
+        rows.map(|row| row.key().map(drop).map_err(read_failed)).collect::<Result<Vec<_>, _>>().map(|rows| rows.len())
     }
 
     /// The records of a session's first commit, with their texts.
@@ -197,25 +239,29 @@ impl Reader<'_> {
         }
         let mut rows = self.snapshot.prefix(&self.tables.records, keys::session(workspace, session));
         let Some(row) = rows.next() else { return Ok(None) };
-        let record = Record::from_bytes(&row.value().map_err(read_failed)?).map_err(unreadable)?;
-        Ok(Some(record.header.run))
+        Ok(Some(Record::header_of(&row.value().map_err(read_failed)?).map_err(unreadable)?.run))
     }
 
-    fn read_record(&self, workspace: &Workspace, bytes: &[u8]) -> Result<Arc<Record>, JournalError> {
-        let mut record = Record::from_bytes(bytes).map_err(unreadable)?;
-        for payload in record.body.payloads_mut() {
-            if let Payload::Blob(stored) = payload {
-                *payload = Payload::Inline(self.text(workspace, stored.blob)?);
-            }
+    /// What a committer must know of a session. Its texts are not read for that.
+    pub(crate) fn session_head(&self, workspace: &Workspace, session: &SessionId) -> Result<SessionHead, JournalError> {
+        let mut head = SessionHead::default();
+        for row in self.snapshot.prefix(&self.tables.records, keys::session(workspace, session)) {
+            head.add(&Record::header_of(&row.value().map_err(read_failed)?).map_err(unreadable)?);
         }
-        Ok(Arc::new(record))
+        Ok(head)
     }
 
-    fn text(&self, workspace: &Workspace, hash: Hash) -> Result<Arc<str>, JournalError> {
-        let damaged = |what: &str| JournalError::Damaged(format!("the stored text {hash} {what}"));
-        let bytes = self.blob(workspace, hash)?.ok_or_else(|| damaged("is missing"))?;
-        let text = std::str::from_utf8(&bytes).map_err(|_| damaged("is not readable"))?;
-        Ok(text.into())
+    pub(crate) fn read_record(&self, workspace: &Workspace, bytes: &[u8]) -> Result<Arc<Record>, JournalError> {
+        let mut fetch = |hash| self.text(workspace, hash);
+        Record::fetched(bytes, &mut fetch).map(Arc::new).map_err(unreadable)
+    }
+
+    /// A text that is stored apart.
+    pub(crate) fn text(&self, workspace: &Workspace, hash: Hash) -> Result<Arc<str>, UnreadableRecord> {
+        let wrong = |what: &'static str| UnreadableRecord::Stored { hash, what };
+        let bytes = self.blob(workspace, hash).map_err(|_| wrong("cannot be read"))?;
+        let bytes = bytes.ok_or_else(|| wrong("is missing"))?;
+        std::str::from_utf8(&bytes).map(Arc::from).map_err(|_| wrong("is not readable"))
     }
 
     pub(crate) fn run(&self, workspace: &Workspace, run: &RunId) -> Result<Option<RunSummary>, JournalError> {
@@ -234,7 +280,8 @@ impl Reader<'_> {
         let (from, to) = (keys::event(workspace, run, after + 1), keys::event(workspace, run, u64::MAX));
         let rows = self.index_range(from..=to).take(limit);
         rows.map(|row| {
-            let bytes = self.record(&row.value().map_err(read_failed)?)?;
+            let value = row.value().map_err(read_failed)?;
+            let bytes = keys::read_event(&value).map(|(_, key)| self.record(key)).transpose()?.flatten();
             let bytes = bytes.ok_or_else(|| JournalError::Damaged(format!("a record of run {run} is missing")))?;
             self.read_record(workspace, &bytes)
         })

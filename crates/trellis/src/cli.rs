@@ -88,7 +88,15 @@ pub(crate) enum Command {
     Verify {
         /// Run id, unique prefix, `last` or `@2`
         run: String,
+        /// Checkpoint that was kept, or - for standard input: fails if anything that it covers was changed
+        #[arg(long, value_name = "FILE")]
+        anchor: Option<PathBuf>,
     },
+    /// The log that proves all records
+    #[command(subcommand)]
+    Log(LogCommand),
+    /// Erase what was said in a run; that it was erased stays on record
+    Erase(Erase),
     /// Ask the provenance graph of all runs
     Sparql {
         /// SPARQL 1.1 query, or - for standard input
@@ -245,6 +253,43 @@ pub(crate) enum ExportFormat {
     Turtle,
     Nquads,
     Jsonld,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LogCommand {
+    /// Print a checkpoint to keep elsewhere: it proves later that nothing was changed
+    Checkpoint,
+    /// Check that everything that a checkpoint covers is still there, unchanged
+    Verify {
+        /// File with the checkpoint, or - for standard input
+        checkpoint: PathBuf,
+        /// Public key that must have signed it, as `trellis log key` prints it
+        #[arg(long)]
+        key: Option<String>,
+    },
+    /// Print the public key that checkpoints are signed with
+    Key,
+    /// Write a checkpoint and all entries as lines of JSON, for others to check
+    Export {
+        /// File to write; standard output if none is named
+        file: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["run", "conversation"]))]
+pub(crate) struct Erase {
+    /// Run id, unique prefix, `last` or `@2`
+    pub(crate) run: Option<String>,
+    /// All runs of this conversation
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<String>,
+    /// Only texts in which this occurs
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) text: Option<String>,
+    /// Why, for the record
+    #[arg(long)]
+    pub(crate) reason: String,
 }
 
 #[derive(Debug, Subcommand)]

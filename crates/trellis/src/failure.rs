@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
 use trellis_orchestrator::driver::TurnError;
-use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError};
+use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LogError};
 use trellis_orchestrator::summary::PageError;
 use trellis_store::OpenError;
 
@@ -104,6 +104,15 @@ impl From<ConfigError> for Failure {
             ConfigError::Invalid(_) => Self::new(Exit::InvalidConfig, error.to_string()),
             ConfigError::NoSnapshot(_) => Self::new(Exit::DataFolder, error.to_string()),
             ConfigError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<LogError> for Failure {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Checkpoint(_) => Self::usage(error.to_string()),
+            LogError::Store(error) => error.into(),
         }
     }
 }

@@ -25,6 +25,37 @@ pub async fn suite<F: Future<Output = Arc<dyn Journal>>>(fresh: impl Fn() -> F) 
     runs_are_found_by_the_beginning_of_their_ids(&*fresh().await).await;
     a_delayed_turn_is_not_due_before_its_time(&*fresh().await).await;
     a_turn_that_is_given_back_does_not_count_as_begun(&*fresh().await).await;
+    many_sessions_at_once(fresh().await).await;
+}
+
+/// Commits that wait together see each other, however many sessions they touch: what one of them wrote is never written
+/// over by the next.
+pub async fn many_sessions_at_once(journal: Arc<dyn Journal>) {
+    const RUNS: usize = 24;
+    const SESSIONS: usize = 584;
+    let names = ["one", "two", "three"];
+    let session = |run: usize, n: usize| format!("r{run}-{n}");
+    for run in 0..RUNS {
+        committed(&*journal, first(&format!("r{run}"))).await;
+    }
+    let mut waiting = tokio::task::JoinSet::new();
+    for name in names {
+        for run in 0..RUNS {
+            let of = |n| record(&session(run, n), Name::new(name), &[], observed(name));
+            let own = format!("r{run}");
+            let commit = Commit { records: (0..SESSIONS).map(of).collect(), ..commit("default", &own, &own, 1) };
+            let journal = Arc::clone(&journal);
+            waiting.spawn(async move { committed(&*journal, commit).await });
+        }
+    }
+    assert_eq!(waiting.join_all().await.len(), names.len() * RUNS);
+    for run in 0..RUNS {
+        for n in 0..SESSIONS {
+            let log = journal.load(&Workspace::default(), &id(&session(run, n))).await.expect("the store works");
+            let log = log.expect("it was committed");
+            assert_eq!((log.version, log.records.len()), (3, 3), "session {n} of run {run}");
+        }
+    }
 }
 
 pub(super) async fn committed(journal: &dyn Journal, commit: Commit) -> Committed {

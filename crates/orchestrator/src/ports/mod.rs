@@ -4,6 +4,7 @@ mod config;
 mod graph;
 mod journal;
 mod library;
+mod log;
 mod prompter;
 mod queue;
 mod tool_runner;
@@ -18,6 +19,7 @@ pub use journal::{
 pub use library::{
     DocumentMetadata, Library, LibraryError, Listing, MetadataChanges, Processing, StoredDocument, Upload,
 };
+pub use log::{Log, LogEntry, LogError, Verdict};
 pub use prompter::{CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink};
 pub use queue::{Delivery, Queue, Role};
 pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};

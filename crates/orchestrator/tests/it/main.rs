@@ -1,7 +1,6 @@
 //! The in-memory twins keep the contracts, and a dialog reads the same in both modes.
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "a test may fail loudly")]
 
-mod audit;
 mod callers;
 mod cancel;
 mod dialog;

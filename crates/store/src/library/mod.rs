@@ -7,8 +7,9 @@ mod writing;
 
 use crate::journal::{EmbeddedJournal, off_the_runtime};
 use crate::tables::{Reader, Tables};
-use fjall::PersistMode;
+use crate::request::{LibraryTable, LibraryWrite};
 use rows::DocumentRow;
+use sha2::{Digest, Sha256};
 use std::ops::Range;
 use std::sync::Arc;
 use trellis_domain::{Hash, Timestamp, Workspace};
@@ -43,19 +44,34 @@ impl EmbeddedLibrary {
     }
 }
 
-/// Uploads that nobody completed are removed when a folder is opened.
-pub(crate) fn drop_abandoned(tables: &Tables, now: Timestamp) -> Result<(), JournalError> {
-    let reader = tables.read();
+/// What removes uploads that nobody completed; asked for when a folder is opened.
+pub(crate) fn abandoned(tables: &Tables, now: Timestamp) -> Result<Vec<LibraryWrite>, JournalError> {
+    let (reader, mut writes) = (tables.read(), Vec::new());
     for (workspace, id) in rows::upload_names(&reader, rows::ALL_UPLOADS)? {
         if rows::find_upload(&reader, &workspace, &id)?.is_some_and(|(upload, _)| upload.is_over(now)) {
-            let mut batch = tables.database.batch().durability(Some(PersistMode::SyncData));
-            for write in rows::drop_upload(&reader, &workspace, &id, true)? {
-                batch.remove(tables.table(&write.table), write.key);
-            }
-            batch.commit().map_err(|error| JournalError::Write(error.to_string()))?;
+            writes.extend(rows::drop_upload(&reader, &workspace, &id, true)?);
         }
     }
-    Ok(())
+    Ok(writes)
+}
+
+/// The id and the hash of the document that a row describes, if it describes one.
+pub(crate) fn document_of(table: &LibraryTable, key: &[u8], value: &[u8]) -> Option<(String, Hash)> {
+    if !matches!(table, LibraryTable::Library) || !rows::is_document(key) {
+        return None;
+    }
+    let row: DocumentRow = rows::parse(value).ok()?;
+    Some((row.document.metadata.id, row.document.sha256))
+}
+
+/// The hash of a document's content as it is stored.
+pub(crate) fn content_hash(reader: &Reader<'_>, key: &[u8], value: &[u8]) -> Result<Hash, JournalError> {
+    let row: DocumentRow = rows::parse(value)?;
+    let workspace = rows::workspace_of(key)?;
+    let mut hasher = Sha256::new();
+    let whole = 0..row.document.size;
+    rows::read_content(reader, &workspace, &row.upload, row.piece, whole, |part| hasher.update(part))?;
+    Ok(Hash::from_bytes(hasher.finalize().into()))
 }
 
 fn read_listing(

@@ -55,6 +55,16 @@ pub(super) fn document(workspace: &Workspace, id: &str) -> Vec<u8> {
     joined(prefix::DOCUMENT, &[workspace.as_str(), id])
 }
 
+pub(super) fn is_document(key: &[u8]) -> bool {
+    key.starts_with(prefix::DOCUMENT.as_bytes())
+}
+
+/// The workspace in the key of a row.
+pub(super) fn workspace_of(key: &[u8]) -> Result<Workspace, JournalError> {
+    let name = key.get(1..).and_then(|rest| rest.split(|byte| *byte == 0).next()).unwrap_or_default();
+    Workspace::new(&String::from_utf8_lossy(name)).map_err(damaged)
+}
+
 pub(super) fn children(workspace: &Workspace, parent: &str) -> Vec<u8> {
     joined(prefix::CHILD, &[workspace.as_str(), parent, ""])
 }

@@ -4,6 +4,7 @@
 mod damage;
 mod graph;
 mod library;
+mod proof;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

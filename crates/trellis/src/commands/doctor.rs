@@ -11,6 +11,7 @@ use trellis_domain::config::Settings;
 use trellis_domain::counted;
 use trellis_models::{Choice, choose};
 use trellis_orchestrator::ports::{Config, Journal};
+use trellis_store::Checked;
 
 /// One thing that was looked at.
 struct Finding {
@@ -54,12 +55,42 @@ impl NamedModels {
     }
 }
 
+/// What was read, or what is wrong with it.
+fn told(checked: &Checked) -> String {
+    if checked.wrong == 0 {
+        let counts = [
+            counted(checked.runs, "run"),
+            counted(checked.records, "record"),
+            counted(checked.texts, "large text"),
+            counted(checked.documents, "document"),
+        ];
+        return format!("{}: all read, every hash is right", counts.join(", "));
+    }
+    let more = checked.wrong - checked.faults.len();
+    let more = (more > 0).then(|| format!("and {more} more")).into_iter();
+    checked.faults.iter().cloned().chain(more).collect::<Vec<_>>().join("\n")
+}
+
+fn log_line(checked: &Checked) -> String {
+    let root = checked.root.map_or_else(|| "cannot be computed".to_owned(), |root| root.to_string());
+    format!("{}, root {root}", counted(checked.entries, "entry"))
+}
+
+fn listed_paths(paths: &[std::path::PathBuf]) -> String {
+    if paths.is_empty() {
+        return "none".to_owned();
+    }
+    let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    format!("damaged ones, kept as they were found: {}", paths.join(", "))
+}
+
 pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let app = folder_alone(global, "doctor", "stop the server and look at its folder")?;
     let settings = app.store.config.pin(app.workspace()).await?;
     let (_, items) = app.store.config.all(app.workspace()).await?;
     let problems: Vec<_> = super::config::problems(&settings, &items).iter().map(ToString::to_string).collect();
-    let chain = app.store.check();
+    let checked = app.store.check()?;
+    let kept = app.store.kept_logs();
     let limits = limits::of_operator(global, &[]);
     let models = app::models(global).and_then(|_| app::chosen_models(global));
     let (open, lag) = (app.store.journal.open_runs(), app.store.graph.lag()?);
@@ -70,14 +101,9 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             good: true,
             says: format!("{} is ours and writable", app.store.path().display()),
         },
-        Finding {
-            what: "record",
-            good: chain.is_ok(),
-            says: match &chain {
-                Ok(commits) => format!("{}, every hash is right", counted(commits, "commit")),
-                Err(error) => error.to_string(),
-            },
-        },
+        Finding { what: "record", good: checked.wrong == 0, says: told(&checked) },
+        Finding { what: "log", good: checked.root.is_some(), says: log_line(&checked) },
+        Finding { what: "kept logs", good: true, says: listed_paths(&kept) },
         Finding {
             what: "configuration",
             good: problems.is_empty(),
@@ -126,7 +152,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             ))?;
         }
     }
-    Ok(match (chain.is_ok(), problems.is_empty() && limits.is_ok() && models.is_ok() && named.good) {
+    Ok(match (checked.wrong == 0, problems.is_empty() && limits.is_ok() && models.is_ok() && named.good) {
         (true, true) => Exit::Ok,
         (false, _) => Exit::DataFolder,
         (true, false) => Exit::InvalidConfig,

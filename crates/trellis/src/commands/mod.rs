@@ -3,6 +3,8 @@
 mod ask;
 mod config;
 mod doctor;
+mod erase;
+mod log;
 mod resume;
 mod run;
 mod runs;
@@ -34,7 +36,11 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Resume { limit } => resume::run(global, limit).await,
         Command::Runs(runs) => runs::run(&Desk::look(global, "runs")?, global, runs).await,
         Command::Run(command) => one_run(global, command).await,
-        Command::Verify { run } => verify::run(&Desk::look(global, "verify")?, global, run).await,
+        Command::Verify { run, anchor } => {
+            verify::run(&Desk::look(global, "verify")?, global, run, anchor.as_deref()).await
+        }
+        Command::Log(command) => log::run(&Desk::look(global, "log")?, global, command).await,
+        Command::Erase(erase) => erase::run(global, erase).await,
         Command::Sparql { query, limit, timeout } => {
             let query = if query == "-" { read_input("the query")? } else { query.clone() };
             let desk = Desk::look(global, "sparql")?;

@@ -1,42 +1,51 @@
-//! Checking a run's record: every link, every choice, every document, every hash.
+//! Checking a run's record: every link, every choice, every document, every hash, and its place in the log.
 
+use super::log::read_checkpoint;
 use crate::cli::{Global, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
-use crate::show::{clean, note, print_json, print_line};
+use crate::show::{clean, print_json, print_line};
 use serde_json::json;
+use std::path::Path;
 use trellis_domain::counted;
+use trellis_orchestrator::audit::Audit;
 use trellis_orchestrator::summary::{end_of, texts};
 use trellis_provenance::{Fault, check, project};
 
-pub(crate) async fn run(desk: &Desk, global: &Global, wish: &str) -> Result<Exit, Failure> {
+pub(crate) async fn run(desk: &Desk, global: &Global, wish: &str, anchor: Option<&Path>) -> Result<Exit, Failure> {
+    let anchor = anchor.map(read_checkpoint).transpose()?;
     let run = desk.find_run(wish).await?;
-    let records = desk.records(&run).await?;
+    let (audited, records) = Audit::of(&desk.evidence(&run).await?);
     let ended = end_of(&records, &run).is_some();
-    let audited = desk.audit(&run, &records).await?;
     let (quads, texts) = (project(&records), texts(&records));
-    if audited.unchecked > 0 {
-        let old = counted(audited.unchecked, "record");
-        note(&format!(
-            "{old} of an older format: only `trellis verify` on the data folder itself can check their hashes"
-        ));
-    }
     let mut faults: Vec<String> = audited.faults;
-    // A run that is still open has no end yet: that is not a fault of its record.
-    let open = |fault: &Fault| !ended && matches!(fault, Fault::NoEnd { .. });
-    let structural = check(&quads, &|id| texts.get(id).cloned());
-    faults.extend(structural.iter().filter(|fault| !open(fault)).map(ToString::to_string));
+    if let Some(anchor) = &anchor {
+        faults.extend(desk.against(anchor).await?.faults);
+    }
+    // What cannot be read has been told; what follows from it would only be repeated.
+    if faults.is_empty() {
+        // A run that is still open has no end yet: that is not a fault of its record.
+        let open = |fault: &Fault| !ended && matches!(fault, Fault::NoEnd { .. });
+        let structural = check(&quads, &|id| texts.get(id).cloned());
+        faults.extend(structural.iter().filter(|fault| !open(fault)).map(ToString::to_string));
+    }
     let (records, documents) = (audited.records, texts.len());
+    let log = audited.checkpoint.map(|checkpoint| (checkpoint.size, checkpoint.root));
     if global.output == Output::Json {
         let object = json!({
             "run_id": run.as_str(), "ok": faults.is_empty(), "ended": ended, "faults": faults,
             "records": records, "quads": quads.len(), "documents": documents,
+            "log": log.map(|(size, root)| json!({"size": size, "root": root})), "anchored": anchor.is_some(),
         });
         print_json(&object.to_string())?;
     } else if faults.is_empty() {
         let state = if ended { "" } else { "; it has not ended yet" };
         let counts = [counted(records, "record"), counted(quads.len(), "statement"), counted(documents, "document")];
         print_line(&format!("ok: run {run}: {}{state}", counts.join(", ")))?;
+        if let Some((size, root)) = log {
+            let kept = if anchor.is_some() { ", which has all that the checkpoint covers" } else { "" };
+            print_line(&format!("all of them in the log of {}{kept}; root {root}", counted(size, "entry")))?;
+        }
     } else {
         for fault in &faults {
             print_line(&format!("fault: {}", clean(fault)))?;

@@ -1,14 +1,15 @@
 //! What commands need, from the open data folder.
 
 use crate::app::App;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use std::sync::Arc;
 use trellis_domain::RunId;
 use trellis_domain::config::StoredItem;
 use trellis_domain::record::Record;
 use trellis_models::{Models, Rehearsal};
 use trellis_orchestrator::Cancelling;
-use trellis_orchestrator::ports::{Config, Journal, RunFilter};
+use trellis_orchestrator::audit::Evidence;
+use trellis_orchestrator::ports::{Config, Journal, Log, RunFilter};
 use trellis_orchestrator::summary::{Change, Listed, all_listed, page};
 use trellis_patterns::router::OperatorLimits;
 
@@ -30,6 +31,11 @@ impl App {
 
     pub(super) async fn records(&self, run: &RunId) -> Result<Vec<Arc<Record>>, Failure> {
         Ok(self.store.journal.events(self.workspace(), run, 0, usize::MAX).await?)
+    }
+
+    pub(super) async fn evidence(&self, run: &RunId) -> Result<Evidence, Failure> {
+        let evidence = self.store.log.evidence(self.workspace(), run).await?;
+        evidence.ok_or_else(|| Failure::new(Exit::NotFound, format!("there is no run `{run}`; `trellis runs` lists them")))
     }
 
     pub(super) async fn cancel(&self, run: &RunId) -> Result<Cancelling, Failure> {

@@ -19,8 +19,8 @@ use trellis_domain::RunId;
 use trellis_domain::config::StoredItem;
 use trellis_domain::record::Record;
 use trellis_orchestrator::Cancelling;
-use trellis_orchestrator::audit::Audit;
-use trellis_orchestrator::ports::RunFilter;
+use trellis_orchestrator::audit::Evidence;
+use trellis_orchestrator::ports::{Log, LogEntry, RunFilter, Verdict};
 use trellis_orchestrator::summary::{Change, Listed};
 
 /// An open data folder, or the server that is asked instead.
@@ -118,11 +118,44 @@ impl Desk {
         }
     }
 
-    /// Holds a run's records against their hashes: as they are stored, or as they came.
-    pub(crate) async fn audit(&self, run: &RunId, records: &[Arc<Record>]) -> Result<Audit, Failure> {
+    /// What it takes to check a run without trusting whoever has it.
+    pub(crate) async fn evidence(&self, run: &RunId) -> Result<Evidence, Failure> {
         match self {
-            Self::Local(app) => Ok(app.store.journal.audit(app.workspace(), run).await?),
-            Self::Remote(_) => Ok(Audit::of(records)),
+            Self::Local(app) => app.evidence(run).await,
+            Self::Remote(server) => server.evidence(run).await,
+        }
+    }
+
+    /// Size and root of the log, signed.
+    pub(crate) async fn checkpoint(&self) -> Result<String, Failure> {
+        match self {
+            Self::Local(app) => Ok(app.store.log.checkpoint().await?),
+            Self::Remote(server) => server.checkpoint().await,
+        }
+    }
+
+    /// The key that checkpoints are signed with.
+    pub(crate) async fn log_key(&self) -> Result<String, Failure> {
+        match self {
+            Self::Local(app) => Ok(app.store.log.public_key()),
+            Self::Remote(server) => server.log_key().await,
+        }
+    }
+
+    /// Whether everything that a checkpoint covers is there, unchanged.
+    pub(crate) async fn against(&self, checkpoint: &str) -> Result<Verdict, Failure> {
+        match self {
+            Self::Local(app) => Ok(app.store.log.against(checkpoint).await?),
+            Self::Remote(server) => server.against(checkpoint).await,
+        }
+    }
+
+    /// Entries of the log from a number on; none behind its end.
+    pub(crate) async fn entries(&self, from: u64) -> Result<Vec<LogEntry>, Failure> {
+        const AT_ONCE: usize = 200;
+        match self {
+            Self::Local(app) => Ok(app.store.log.entries(from, AT_ONCE).await?),
+            Self::Remote(server) => server.entries(from, AT_ONCE).await,
         }
     }
 

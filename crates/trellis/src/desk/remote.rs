@@ -13,7 +13,8 @@ use trellis_domain::message::AgentRequest;
 use trellis_domain::record::Record;
 use trellis_domain::{RequestId, RunId};
 use trellis_orchestrator::Cancelling;
-use trellis_orchestrator::ports::RunFilter;
+use trellis_orchestrator::audit::Evidence;
+use trellis_orchestrator::ports::{LogEntry, RunFilter, Verdict};
 use trellis_orchestrator::summary::{Change, Listed};
 
 /// Most runs and records that a server gives at once.
@@ -30,6 +31,17 @@ struct RunsPage {
 struct RecordsPage {
     records: Vec<Arc<Record>>,
     next: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct LogHead {
+    checkpoint: String,
+    key: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct LogPage {
+    entries: Vec<LogEntry>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -97,6 +109,31 @@ impl Server {
                 None => return Ok(records),
             }
         }
+    }
+
+    pub(super) async fn evidence(&self, run: &RunId) -> Result<Evidence, Failure> {
+        self.ask(self.request(Method::GET, &["runs", run.as_str(), "evidence"], &[])).await
+    }
+
+    pub(super) async fn checkpoint(&self) -> Result<String, Failure> {
+        let head: LogHead = self.ask(self.request(Method::GET, &["log"], &[])).await?;
+        Ok(head.checkpoint)
+    }
+
+    pub(super) async fn log_key(&self) -> Result<String, Failure> {
+        let head: LogHead = self.ask(self.request(Method::GET, &["log"], &[])).await?;
+        Ok(head.key)
+    }
+
+    pub(super) async fn against(&self, checkpoint: &str) -> Result<Verdict, Failure> {
+        let body = json!({ "checkpoint": checkpoint }).to_string();
+        self.ask(self.request(Method::POST, &["log", "verify"], &[]).body(body)).await
+    }
+
+    pub(super) async fn entries(&self, from: u64, limit: usize) -> Result<Vec<LogEntry>, Failure> {
+        let query = [("from", &*from.to_string()), ("limit", &*limit.to_string())];
+        let page: LogPage = self.ask(self.request(Method::GET, &["log", "entries"], &query)).await?;
+        Ok(page.entries)
     }
 
     /// Hands a question in. The id makes it the same question if it has to be sent again.

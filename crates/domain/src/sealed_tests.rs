@@ -1,0 +1,155 @@
+use super::*;
+use crate::record::{Lines, Record};
+use std::collections::HashMap;
+
+const SAMPLES: [&str; 2] =
+    [include_str!("../samples/records-format-1.txt"), include_str!("../samples/records-format-2.txt")];
+
+/// One record of every kind, read from older formats.
+fn samples() -> Vec<Record> {
+    let texts = SAMPLES.into_iter().flat_map(|sample| sample.split("\n\n"));
+    texts.map(|text| Record::from_bytes(text.trim().as_bytes()).unwrap()).collect()
+}
+
+fn none(hash: Hash) -> Result<Arc<str>, UnreadableRecord> {
+    Err(UnreadableRecord::Stored { hash, what: "is missing" })
+}
+
+/// Makes every text that a body says longer than what may lie beside it.
+fn enlarged(body: &Body) -> Body {
+    fn grow(value: &mut Value) {
+        match value {
+            Value::Object(object) if is_document(object) => {
+                let text = "long ".repeat(INLINE_BYTES / 4);
+                object.insert("sha256".to_owned(), json!(Hash::of(text.as_bytes())));
+                object.insert("text".to_owned(), text.into());
+            }
+            Value::Object(object) => object.values_mut().for_each(grow),
+            Value::Array(items) => items.iter_mut().for_each(grow),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let mut value = serde_json::to_value(body).unwrap();
+    grow(&mut value);
+    serde_json::from_value(value).unwrap()
+}
+
+#[test]
+fn a_sealed_body_reads_back_as_it_was() {
+    for record in samples() {
+        for body in [record.body.clone(), enlarged(&record.body)] {
+            let sealed = seal(&body, [7; 32]);
+            let blobs: HashMap<_, _> = sealed.blobs.iter().cloned().collect();
+            assert_eq!(blobs_of(&sealed.body, &sealed.texts).unwrap().len(), blobs.len());
+            let mut fetch = |hash| blobs.get(&hash).cloned().map_or_else(|| none(hash), Ok);
+            let read = unseal(&sealed.body, &sealed.texts, &mut fetch).unwrap();
+            assert_eq!(read, body, "{}", record.header.name);
+        }
+    }
+}
+
+#[test]
+fn nothing_that_was_said_is_in_the_proven_part() {
+    // Whatever is longer than a name or an id, or has a space in it, is a text; words of the model are few and known.
+    let known = ["Answer the question", "default:agent", "no such", "is not"];
+    for record in samples() {
+        let sealed = seal(&record.body, [7; 32]);
+        let value: Value = serde_json::from_slice(&sealed.body).unwrap();
+        let mut strings = Vec::new();
+        collect(&value, &mut strings);
+        for (key, text) in strings {
+            let prose = text.contains(' ') && !known.iter().any(|known| text.contains(known));
+            let from_configuration = ["source", "termination", "criteria"].contains(&key.as_str());
+            assert!(!prose || from_configuration, "{}: {key} says {text:?}", record.header.name);
+        }
+    }
+}
+
+fn collect(value: &Value, strings: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(object) => {
+            for (key, member) in object {
+                if let Value::String(text) = member {
+                    strings.push((key.clone(), text.clone()));
+                }
+                collect(member, strings);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, strings)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn the_same_text_has_another_hash_in_every_record() {
+    let body = &samples()[0].body;
+    assert_ne!(seal(body, [1; 32]).body, seal(body, [2; 32]).body);
+    assert_eq!(seal(body, [1; 32]).body, seal(body, [1; 32]).body);
+}
+
+#[test]
+fn a_changed_text_is_noticed() {
+    for record in samples() {
+        let sealed = seal(&record.body, [7; 32]);
+        let texts: Vec<Value> = serde_json::from_slice(&sealed.texts).unwrap();
+        for place in 0..texts.len() {
+            let mut changed = texts.clone();
+            changed[place][1] = "something else".into();
+            let line = serde_json::to_vec(&changed).unwrap();
+            unseal(&sealed.body, &line, &mut none).unwrap_err();
+            changed.remove(place);
+            let line = serde_json::to_vec(&changed).unwrap();
+            unseal(&sealed.body, &line, &mut none).unwrap_err();
+        }
+    }
+}
+
+#[test]
+fn an_erased_record_still_reads_and_says_nothing() {
+    for record in samples() {
+        let sealed = seal(&record.body, [7; 32]);
+        let count = serde_json::from_slice::<Vec<Value>>(&sealed.texts).unwrap().len();
+        let (texts, erased) = erase(&sealed.body, &sealed.texts, 5, &mut none, &mut |_| true).unwrap();
+        assert_eq!(erased.len(), count);
+        let body = unseal(&sealed.body, &texts, &mut none).unwrap();
+        let written = serde_json::to_string(&body).unwrap();
+        let mut said = 0;
+        for pair in serde_json::from_slice::<Vec<Value>>(&sealed.texts).unwrap() {
+            let text = pair[1].as_str().unwrap();
+            said += usize::from(text.len() > 12 && written.contains(text));
+        }
+        assert_eq!(said, 0, "{}: {written}", record.header.name);
+        // Erased twice is erased once.
+        let (again, more) = erase(&sealed.body, &texts, 9, &mut none, &mut |_| true).unwrap();
+        assert_eq!((again, more.len()), (texts, 0));
+    }
+}
+
+#[test]
+fn only_what_is_meant_is_erased() {
+    let record = samples().into_iter().find(|record| record.body.as_replied().is_some()).unwrap();
+    let sealed = seal(&record.body, [7; 32]);
+    let raw = record.body.as_replied().unwrap().raw.text().to_owned();
+    let mut goes = |text: &str| text == raw;
+    let (texts, erased) = erase(&sealed.body, &sealed.texts, 5, &mut none, &mut goes).unwrap();
+    assert_eq!(erased.len(), 1);
+    let body = unseal(&sealed.body, &texts, &mut none).unwrap();
+    assert_eq!(body.as_replied().unwrap().raw.text(), ERASED);
+    assert_eq!(body.as_replied().unwrap().prompt, record.body.as_replied().unwrap().prompt);
+}
+
+#[test]
+fn a_stored_record_has_three_lines_of_which_two_are_proven() {
+    let record = samples().remove(0);
+    let sealed = seal(&record.body, [7; 32]);
+    let mut header = record.header.clone();
+    (header.format, header.content) = (crate::record::FORMAT, Hash::of(&sealed.body));
+    let bytes = Record::stored(&header, &sealed);
+    let read = Record::from_bytes_checked(&bytes).unwrap();
+    assert_eq!((&read.header, &read.body), (&header, &record.body));
+    let lines = Lines::of(&bytes).unwrap();
+    let (texts, _) = erase(lines.body, lines.texts.unwrap(), 5, &mut none, &mut |_| true).unwrap();
+    let erased = lines.with_texts(&texts);
+    assert_eq!(Lines::of(&erased).unwrap().proven, lines.proven);
+    Record::from_bytes_checked(&erased).unwrap();
+}

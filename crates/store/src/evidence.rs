@@ -1,0 +1,214 @@
+//! The log as others see it: checkpoints, proofs, entries.
+
+use crate::check;
+use crate::journal::{EmbeddedJournal, off_the_runtime};
+use crate::key::Key;
+use crate::keys::{self, prefix};
+use crate::log::{self, Kind};
+use crate::tables::{Reader, Tables, read_failed};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use std::collections::HashMap;
+use std::sync::Arc;
+use trellis_domain::merkle::{self, Frontier};
+use trellis_domain::record::{Lines, Record};
+use trellis_domain::{Hash, RunId, Workspace};
+use trellis_orchestrator::audit::{Erasure, Evidence, ProvenErasure, ProvenRecord};
+use trellis_orchestrator::checkpoint::Checkpoint;
+use trellis_orchestrator::ledger::summary_of;
+use trellis_orchestrator::ports::{BoxFuture, JournalError, Log, LogEntry, LogError, Verdict};
+
+/// The log of a folder.
+#[derive(Debug, Clone)]
+pub struct EmbeddedLog {
+    journal: EmbeddedJournal,
+    key: Arc<Key>,
+}
+
+impl EmbeddedLog {
+    pub(crate) fn new(journal: EmbeddedJournal, key: Key) -> Self {
+        Self { journal, key: Arc::new(key) }
+    }
+
+    /// The key that checkpoints are signed with, for whoever wants to check a signature.
+    pub fn public_key(&self) -> String {
+        self.key.public()
+    }
+}
+
+fn checkpoint(reader: &Reader<'_>, key: &Key) -> Result<Checkpoint, JournalError> {
+    let size = log::size(reader)?;
+    Ok(Checkpoint { origin: key.origin().to_owned(), size, root: log::root(reader, size)? })
+}
+
+fn evidence(tables: &Tables, key: &Key, workspace: &Workspace, run: &RunId) -> Result<Option<Evidence>, JournalError> {
+    let reader = tables.read();
+    let summary = reader.run(workspace, run);
+    if matches!(summary, Ok(None)) && reader.index_prefix(&keys::events(workspace, run)).next().is_none() {
+        return Ok(None);
+    }
+    let checkpoint = checkpoint(&reader, key)?;
+    let mut evidence = Evidence { checkpoint: key.sign(&checkpoint), ..Evidence::default() };
+    let prove = |leaf| merkle::inclusion(leaf, checkpoint.size, |level, index| log::node(&reader, level, index));
+    for (number, row) in reader.index_prefix(&keys::events(workspace, run)).enumerate() {
+        let row = row.value().map_err(read_failed)?;
+        let place = keys::read_event(&row).filter(|(leaf, _)| *leaf < checkpoint.size);
+        let stored = place.map(|(leaf, key)| reader.record(key).map(|stored| (leaf, stored))).transpose()?;
+        let Some((leaf, Some(stored))) = stored else {
+            evidence.faults.push(format!("event {} has no record, or the log does not name it", number + 1));
+            continue;
+        };
+        evidence.entries.push(proven(&reader, workspace, &stored, leaf, prove(leaf)?));
+    }
+    for (leaf, key, value) in erasures(&reader)? {
+        let Ok(erasure) = serde_json::from_slice::<Erasure>(&value) else { continue };
+        if erasure.workspace == workspace.as_str() && erasure.run == run.as_str() {
+            let input = BASE64.encode(Kind::Erasure.input(&key, &value));
+            evidence.erasures.push(ProvenErasure { leaf, proof: prove(leaf)?, input, erasure });
+        }
+    }
+    derived(&reader, workspace, run, &mut evidence);
+    Ok(Some(evidence))
+}
+
+/// What the store makes of the records must follow from them, and what they name must be there.
+fn derived(reader: &Reader<'_>, workspace: &Workspace, run: &RunId, evidence: &mut Evidence) {
+    let (_, records) = check::records(reader, workspace, run);
+    match reader.run(workspace, run) {
+        Ok(Some(line)) if summary_of(&records).as_ref() == Some(&line) => {}
+        Ok(_) => evidence.faults.push(format!("the line of run {run} does not follow from its records")),
+        Err(error) => evidence.faults.push(format!("the line of run {run}: {error}")),
+    }
+    let mut configurations: Vec<_> = records.iter().map(|record| record.header.config).collect();
+    configurations.sort_unstable();
+    configurations.dedup();
+    for hash in configurations.into_iter().filter(|hash| *hash != Hash::ZERO) {
+        let good = matches!(reader.blob(workspace, hash), Ok(Some(bytes)) if Hash::of(&bytes) == hash);
+        if !good {
+            evidence.faults.push(format!("the configuration {hash} of run {run} is missing or changed"));
+        }
+    }
+    // A record that the list of events does not name would go unseen.
+    let mut sessions: Vec<_> = records.iter().map(|record| record.header.session.clone()).collect();
+    sessions.sort();
+    sessions.dedup();
+    let stored: usize = sessions.iter().filter_map(|session| reader.count_session(workspace, session).ok()).sum();
+    if stored != records.len() {
+        evidence.faults.push(format!("run {run} has {stored} records, and {} are listed", records.len()));
+    }
+}
+
+fn proven(reader: &Reader<'_>, workspace: &Workspace, stored: &[u8], leaf: u64, proof: Vec<Hash>) -> ProvenRecord {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (proven, texts) = Lines::of(stored).map_or((stored, None), |lines| (lines.proven, lines.texts));
+    let mut large = HashMap::new();
+    let mut fetch = |hash: Hash| {
+        let text = reader.text(workspace, hash)?;
+        large.insert(hash.to_string(), Arc::clone(&text));
+        Ok(text)
+    };
+    // Whether it can be read is for whoever checks it to find out.
+    drop(Record::fetched(stored, &mut fetch));
+    ProvenRecord { leaf, proof, proven: text(proven), texts: texts.map(text), large }
+}
+
+/// All erasures: number, key and text of their entries.
+pub(crate) fn erasures(reader: &Reader<'_>) -> Result<Vec<(u64, Vec<u8>, fjall::UserValue)>, JournalError> {
+    let rows = reader.index_prefix(&[prefix::ERASURE]).map(|row| row.into_inner().map_err(read_failed));
+    rows.map(|row| row.map(|(key, value)| (keys::number(&key).unwrap_or(0), key.to_vec(), value))).collect()
+}
+
+fn entries(tables: &Tables, from: u64, limit: usize) -> Result<Vec<LogEntry>, JournalError> {
+    let reader = tables.read();
+    let size = log::size(&reader)?;
+    let to = size.min(from.saturating_add(limit as u64));
+    let entry = |number| {
+        let leaf = log::leaf(&reader, number)?;
+        let missing = || JournalError::Damaged(format!("what entry {number} of the log covers is missing"));
+        let value = log::covered(&reader, &leaf)?.ok_or_else(missing)?;
+        let lines = (leaf.kind == Kind::Record).then(|| Lines::of(&value).ok()).flatten();
+        let texts = lines.and_then(|lines| lines.texts).map(|texts| String::from_utf8_lossy(texts).into_owned());
+        let replaced = leaf.kind.hash(&leaf.key, &value) != leaf.hash();
+        let input = BASE64.encode(leaf.kind.input(&leaf.key, &value));
+        Ok(LogEntry { number, input, texts, leaf: replaced.then(|| leaf.hash()) })
+    };
+    (from..to).map(entry).collect()
+}
+
+/// Recomputes the tree from what is stored, up to the size that a checkpoint names.
+fn against(tables: &Tables, note: &str) -> Result<Verdict, LogError> {
+    let (checkpoint, _) = Checkpoint::parse(note)?;
+    let reader = tables.read();
+    let size = log::size(&reader)?;
+    let mut verdict = Verdict { covered: checkpoint.size, size, ..Verdict::default() };
+    if size < checkpoint.size {
+        let fault = format!("{} of {} entries are missing", checkpoint.size - size, checkpoint.size);
+        verdict.faults.push(fault);
+        return Ok(verdict);
+    }
+    let mut frontier = Frontier::default();
+    let mut root = None;
+    for number in 0..size {
+        if frontier.size() == checkpoint.size {
+            root = Some(frontier.root());
+        }
+        match check::entry(&reader, number) {
+            Ok(leaf) => {
+                if frontier.append(leaf.hash()) != leaf.nodes {
+                    verdict.faults.push(format!("entry {number} of the log does not fit those before it"));
+                }
+            }
+            Err(error) => {
+                verdict.faults.push(error.to_string());
+                let leaf = log::leaf(&reader, number).map_or(Hash::ZERO, |leaf| leaf.hash());
+                frontier.append(leaf);
+            }
+        }
+        if verdict.faults.len() >= 50 {
+            break;
+        }
+    }
+    let now = frontier.root();
+    if root.unwrap_or(now) != checkpoint.root {
+        let fault = "the log was rewritten: its beginning is not the one that the checkpoint covers";
+        verdict.faults.push(fault.to_owned());
+    }
+    verdict.root = Some(now);
+    Ok(verdict)
+}
+
+impl Log for EmbeddedLog {
+    fn checkpoint(&self) -> BoxFuture<'_, Result<String, JournalError>> {
+        let (tables, key) = (self.journal.tables.clone(), Arc::clone(&self.key));
+        Box::pin(off_the_runtime(move || Ok(key.sign(&checkpoint(&tables.read(), &key)?))))
+    }
+
+    fn evidence<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Option<Evidence>, JournalError>> {
+        let (tables, key) = (self.journal.tables.clone(), Arc::clone(&self.key));
+        let (workspace, run) = (workspace.clone(), run.clone());
+        Box::pin(off_the_runtime(move || evidence(&tables, &key, &workspace, &run)))
+    }
+
+    fn entries(&self, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<LogEntry>, JournalError>> {
+        let tables = self.journal.tables.clone();
+        Box::pin(off_the_runtime(move || entries(&tables, from, limit)))
+    }
+
+    fn against<'a>(&'a self, checkpoint: &'a str) -> BoxFuture<'a, Result<Verdict, LogError>> {
+        let (tables, note) = (self.journal.tables.clone(), checkpoint.to_owned());
+        Box::pin(async move {
+            // A malformed checkpoint is the caller's mistake, not the store's.
+            Checkpoint::parse(&note)?;
+            let verdict = off_the_runtime(move || match against(&tables, &note) {
+                Ok(verdict) => Ok(verdict),
+                Err(LogError::Store(error)) => Err(error),
+                Err(LogError::Checkpoint(error)) => Err(JournalError::Read(error.to_string())),
+            });
+            Ok(verdict.await?)
+        })
+    }
+}

@@ -1,0 +1,300 @@
+//! Somebody with write access changes rows behind our back, with the engine's own tools and so with valid checksums. Whatever
+//! it is, both the check of the folder and the audit of the run find it.
+
+use crate::damage::{bench, fill};
+use crate::open;
+use std::path::Path;
+use std::sync::Arc;
+use tempfile::TempDir;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::AgentRequest;
+use trellis_domain::record::{Lines, Record};
+use trellis_domain::{Hash, RunId, Timestamp, Workspace};
+use trellis_orchestrator::audit::{Audit, Evidence};
+use trellis_orchestrator::ports::{Journal, Log};
+use trellis_store::{Store, Wish};
+
+type Row = (Vec<u8>, Vec<u8>);
+
+/// Changes the rows of a table; a row without value is removed.
+fn tamper(path: &Path, table: &str, change: impl Fn(&Row) -> Option<Option<Vec<u8>>>) -> usize {
+    let database = fjall::Database::builder(path.join("journal")).open().unwrap();
+    let table = database.keyspace(table, fjall::KeyspaceCreateOptions::default).unwrap();
+    let rows: Vec<Row> = table.iter().map(|row| row.into_inner().unwrap()).map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
+    let mut changed = 0;
+    for row in rows {
+        match change(&row) {
+            None => continue,
+            Some(None) => table.remove(row.0).unwrap(),
+            Some(Some(value)) => table.insert(row.0, value).unwrap(),
+        }
+        changed += 1;
+    }
+    database.persist(fjall::PersistMode::SyncAll).unwrap();
+    changed
+}
+
+async fn evidence(store: &Store, run: &RunId) -> Evidence {
+    store.log.evidence(&Workspace::default(), run).await.unwrap().unwrap()
+}
+
+async fn faults(store: &Store, run: &RunId) -> Vec<String> {
+    Audit::of(&evidence(store, run).await).0.faults
+}
+
+/// Makes one change, and says what the check of the folder and the audit of the run say to it.
+async fn found(table: &str, change: impl Fn(&Row) -> Option<Option<Vec<u8>>>) -> (Vec<String>, Vec<String>) {
+    let folder = TempDir::new().unwrap();
+    let runs = fill(folder.path(), 2).await;
+    {
+        let store = open(folder.path()).unwrap();
+        assert_eq!((store.check().unwrap().faults, faults(&store, &runs[0]).await), (Vec::new(), Vec::new()));
+    }
+    let run = runs[0].to_string();
+    let changed = tamper(folder.path(), table, |row| {
+        let own = String::from_utf8_lossy(&row.0).contains(&run) || String::from_utf8_lossy(&row.1).contains(&run);
+        if own || table == "blobs" { change(row) } else { None }
+    });
+    assert!(changed > 0, "nothing was changed in {table}");
+    let store = open(folder.path()).unwrap();
+    (store.check().unwrap().faults, faults(&store, &runs[0]).await)
+}
+
+fn replaced(row: &Row, from: &str, to: &str) -> Option<Option<Vec<u8>>> {
+    let text = String::from_utf8(row.1.clone()).ok()?;
+    text.contains(from).then(|| Some(text.replace(from, to).into_bytes()))
+}
+
+/// Changes a record and makes its own hash fit again, as somebody would who knows how records are written.
+fn resealed(row: &Row, from: &str, to: &str) -> Option<Option<Vec<u8>>> {
+    let lines = Lines::of(&row.1).ok()?;
+    let body = String::from_utf8(lines.body.to_vec()).ok()?;
+    if !body.contains(from) {
+        return None;
+    }
+    let body = body.replace(from, to);
+    let old = Record::header_of(&row.1).ok()?.content.to_string();
+    let header = String::from_utf8(lines.header.to_vec()).ok()?.replace(&old, &Hash::of(&body).to_string());
+    Some(Some([header.as_bytes(), body.as_bytes(), lines.texts?].join(&b'\n')))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_is_changed_behind_our_back_is_found_twice() {
+    let mut missed = Vec::new();
+    macro_rules! must_find {
+        ($what:literal, $table:literal, $change:expr) => {
+            let (folder, run) = found($table, $change).await;
+            if folder.is_empty() || run.is_empty() {
+                missed.push(format!("{}: folder says {folder:?}, run says {run:?}", $what));
+            }
+        };
+    }
+    must_find!("a forged answer", "records", |row| replaced(row, "It is so.", "It is no."));
+    must_find!("a forged end, resealed", "records", |row| resealed(row, "final-answer", "plan-partial"));
+    must_find!("a number in a header", "records", |row| replaced(row, "\"attempt\":1", "\"attempt\":2"));
+    must_find!("emptied parents", "records", |row| {
+        let text = String::from_utf8(row.1.clone()).ok()?;
+        let (before, rest) = text.split_once("\"parents\":[\"")?;
+        let after = rest.split_once(']')?.1;
+        Some(Some(format!("{before}\"parents\":[]{after}").into_bytes()))
+    });
+    must_find!("a result marked late", "records", |row| {
+        replaced(row, "\"name\":\"i1/observation\"", "\"late\":true,\"name\":\"i1/observation\"")
+    });
+    must_find!("a deleted record", "records", |row| replaced(row, "\"name\":\"i1/observation\"", "").map(|_| None));
+    must_find!("the last event", "index", |row| (row.0[0] == b'e' && row.0.ends_with(&[0, 0, 10])).then_some(None));
+    must_find!("the line of the run", "index", |row| {
+        if row.0[0] == b'h' { replaced(row, "\"answered\"", "\"failed\"") } else { None }
+    });
+    must_find!("the configuration snapshot", "blobs", |row| {
+        let mut value = row.1.clone();
+        value[0] ^= 1;
+        Some(Some(value))
+    });
+    assert_eq!(missed, [] as [String; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_folder_lists_is_checked_too() {
+    for (what, prefix) in [("the list of runs", b'l'), ("finished runs", b'f'), ("the tally", b'y'), ("leaves", b'm')] {
+        let folder = TempDir::new().unwrap();
+        fill(folder.path(), 2).await;
+        let gone = tamper(folder.path(), "index", |row| (row.0[0] == prefix && row.0 != [b'm', 0, 0, 0, 0, 0, 0, 0, 0]).then_some(None));
+        if gone == 0 {
+            assert_eq!(prefix, b'y', "only a folder without documents has no tally");
+            continue;
+        }
+        match open(folder.path()) {
+            Err(error) => assert!(error.to_string().contains("damaged"), "{what}: {error}"),
+            Ok(store) => assert!(store.check().unwrap().wrong > 0, "{what}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_checkpoint_proves_that_nothing_was_changed_or_shows_that_something_was() {
+    let folder = TempDir::new().unwrap();
+    fill(folder.path(), 2).await;
+    let backup = TempDir::new().unwrap();
+    copy(folder.path(), backup.path());
+    let store = open(folder.path()).unwrap();
+    let early = store.log.checkpoint().await.unwrap();
+    drop(store);
+    fill(folder.path(), 1).await;
+    let store = open(folder.path()).unwrap();
+    let late = store.log.checkpoint().await.unwrap();
+    for kept in [&early, &late] {
+        let verdict = store.log.against(kept).await.unwrap();
+        assert_eq!(verdict.faults, [] as [&str; 0]);
+    }
+    drop(store);
+    // An older copy of the whole folder is consistent in itself.
+    let store = open(backup.path()).unwrap();
+    assert_eq!(store.check().unwrap().wrong, 0);
+    assert_eq!(store.log.against(&early).await.unwrap().faults, [] as [&str; 0]);
+    let faults = store.log.against(&late).await.unwrap().faults;
+    assert!(faults[0].contains("entries are missing"), "{faults:?}");
+    drop(store);
+    // And one that went on differently is another log.
+    fill(backup.path(), 3).await;
+    let store = open(backup.path()).unwrap();
+    let faults = store.log.against(&late).await.unwrap().faults;
+    assert!(faults[0].contains("the log was rewritten"), "{faults:?}");
+    assert!(store.log.against("no checkpoint").await.is_err());
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            std::fs::create_dir_all(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Whether bytes occur in any file below a folder.
+fn occurs(folder: &Path, needle: &[u8]) -> bool {
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).any(|path| {
+        if path.is_dir() {
+            return occurs(&path, needle);
+        }
+        std::fs::read(path).unwrap().windows(needle.len()).any(|window| window == needle)
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erased_text_is_gone_from_every_file_and_everything_still_verifies() {
+    // Nothing that is compressed or written in another way: it is found wherever it is.
+    let secret = "k7Qz9XvW3mLp0RtYb2NcAe5U";
+    let folder = TempDir::new().unwrap();
+    let (run, other, checkpoint) = {
+        let store = open(folder.path()).unwrap();
+        let bench = bench(&store).await;
+        let question = format!("What of {secret}? {}", "and so on ".repeat(3000));
+        let request = AgentRequest { question, ..AgentRequest::default() };
+        let run = bench.request(1, request, SomeLimits::default()).await;
+        let other = bench.ask(2, SomeLimits::default()).await;
+        bench.finish(&[run.clone(), other.clone()], 1).await;
+        store.graph.catch_up().unwrap();
+        let checkpoint = store.log.checkpoint().await.unwrap();
+        drop(bench);
+        (run, other, checkpoint)
+    };
+    assert!(occurs(folder.path(), secret.as_bytes()));
+    {
+        let store = open(folder.path()).unwrap();
+        let wish = Wish {
+            workspace: Workspace::default(),
+            run: run.clone(),
+            containing: vec![secret.to_owned()],
+            by: "ada".to_owned(),
+            reason: "asked to".to_owned(),
+            time: Timestamp::from_micros(5),
+        };
+        let erased = store.journal.erase(wish.clone()).await.unwrap();
+        assert!(erased.texts >= 2 && erased.entry.is_some(), "{erased:?}");
+        assert_eq!(store.journal.erase(wish).await.unwrap().texts, 0, "it is gone already");
+        store.graph.catch_up().unwrap();
+        store.shed().unwrap();
+    }
+    let store = open(folder.path()).unwrap();
+    assert_eq!(store.check().unwrap().faults, [] as [&str; 0]);
+    let evidence = evidence(&store, &run).await;
+    let (audit, records) = Audit::of(&evidence);
+    assert_eq!(audit.faults, [] as [&str; 0]);
+    assert_eq!(records[0].body.as_accepted().unwrap().question.text(), "[erased]");
+    assert_eq!(evidence.erasures[0].erasure.reason, "asked to");
+    assert_eq!(faults(&store, &other).await, [] as [&str; 0]);
+    assert_eq!(store.log.against(&checkpoint).await.unwrap().faults, [] as [&str; 0]);
+    let summary = store.journal.run(&Workspace::default(), &run).await.unwrap().unwrap();
+    assert_eq!(summary.question, "[erased]");
+    drop(store);
+    assert!(!occurs(folder.path(), secret.as_bytes()), "it lies in a file");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn evidence_that_was_changed_on_the_way_is_not_believed() {
+    let folder = TempDir::new().unwrap();
+    let run = fill(folder.path(), 1).await.remove(0);
+    let store = open(folder.path()).unwrap();
+    let whole = evidence(&store, &run).await;
+    let told = |change: &dyn Fn(&mut Evidence)| {
+        let mut changed = whole.clone();
+        change(&mut changed);
+        // It travels as JSON.
+        let text = serde_json::to_string(&changed).unwrap();
+        Audit::of(&serde_json::from_str(&text).unwrap()).0.faults
+    };
+    assert_eq!(told(&|_| ()), [] as [&str; 0]);
+    assert!(!told(&|evidence| evidence.entries[1].proven = evidence.entries[1].proven.replace("react", "other")).is_empty());
+    assert!(!told(&|evidence| evidence.entries[2].leaf += 1).is_empty());
+    assert!(!told(&|evidence| evidence.entries[2].proof.truncate(1)).is_empty());
+    assert!(!told(&|evidence| drop(evidence.entries.remove(3))).is_empty());
+    assert!(!told(&|evidence| evidence.entries[0].texts = Some("[]".to_owned())).is_empty());
+    assert!(!told(&|evidence| evidence.checkpoint = "nothing".to_owned()).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_is_missing_old_or_unreadable_is_damage() {
+    let folder = TempDir::new().unwrap();
+    fill(folder.path(), 2).await;
+    let head = folder.path().join("log-head");
+    let old = std::fs::read(&head).unwrap();
+    fill(folder.path(), 3).await;
+    let new = std::fs::read(&head).unwrap();
+    let refused = |what: &str| {
+        let error = open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("is damaged") && error.contains(what), "{error}");
+    };
+    std::fs::write(&head, old).unwrap();
+    refused("older than the journal");
+    std::fs::write(&head, "").unwrap();
+    refused("cannot be read");
+    std::fs::remove_file(&head).unwrap();
+    refused("missing");
+    std::fs::write(&head, &new).unwrap();
+    std::fs::remove_file(folder.path().join("format")).unwrap();
+    refused("`format` is missing");
+    std::fs::write(folder.path().join("format"), "2\n").unwrap();
+    let table = folder.path().join("journal/keyspaces/3/current");
+    let pointer = std::fs::read(&table).unwrap();
+    std::fs::remove_file(&table).unwrap();
+    refused("current is missing");
+    std::fs::write(&table, pointer).unwrap();
+    assert_eq!(open(folder.path()).unwrap().check().unwrap().wrong, 0);
+    std::fs::rename(folder.path().join("journal"), folder.path().join("elsewhere")).unwrap();
+    refused("journal is missing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_survives_any_number_of_sessions_in_one_group() {
+    // More sessions than the committer keeps in mind, all touched before anything of it is on disk.
+    let folder = TempDir::new().unwrap();
+    let store = open(folder.path()).unwrap();
+    let journal = Arc::clone(&store.journal) as Arc<dyn Journal>;
+    trellis_orchestrator::contract::journal::many_sessions_at_once(journal).await;
+    assert_eq!(store.check().unwrap().faults, [] as [&str; 0]);
+}
