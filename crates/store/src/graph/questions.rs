@@ -61,7 +61,8 @@ fn subagents(reader: &Reader<'_>, workspace: &Workspace, run: &RunId) -> Result<
     let mut sessions = BTreeSet::new();
     for row in reader.index_prefix(&keys::events(workspace, run)) {
         let key = row.value().map_err(read_failed)?;
-        sessions.extend(keys::session_of_record(&key, workspace));
+        let key = keys::read_event(&key).map(|(_, key)| key);
+        sessions.extend(key.and_then(|key| keys::session_of_record(key, workspace)));
     }
     sessions.remove(run);
     Ok(sessions)

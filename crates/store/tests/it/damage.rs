@@ -39,7 +39,8 @@ pub(crate) fn log(path: &Path) -> PathBuf {
 }
 
 fn item(key: &str, text: &str) -> StoredItem {
-    StoredItem { kind: "prompt".to_owned(), key: key.to_owned(), value: serde_json::Value::from(text).to_string() }
+    let value = serde_json::json!({"name": key, "description": text, "framing": ""}).to_string();
+    StoredItem { kind: "agent-task-type".to_owned(), key: key.to_owned(), value }
 }
 
 /// The length of the log without the space allocated ahead.

@@ -215,7 +215,7 @@ async fn an_erased_text_is_gone_from_every_file_and_everything_still_verifies() 
             time: Timestamp::from_micros(5),
         };
         let erased = store.journal.erase(wish.clone()).await.unwrap();
-        assert!(erased.texts >= 2 && erased.entry.is_some(), "{erased:?}");
+        assert!(erased.texts >= 1 && erased.entry.is_some(), "{erased:?}");
         assert_eq!(store.journal.erase(wish).await.unwrap().texts, 0, "it is gone already");
         store.graph.catch_up().unwrap();
         store.shed().unwrap();
