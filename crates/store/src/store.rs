@@ -11,7 +11,7 @@ use crate::library::EmbeddedLibrary;
 use crate::request::Request;
 use crate::rescue::{Rescue, sync_folder};
 use crate::state::{Shared, Turn};
-use crate::tables::{Refusal, Tables, catching_panics, read_failed};
+use crate::tables::{Refusal, Tables, read_failed};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -50,7 +50,7 @@ impl Store {
         let thread = std::thread::Builder::new().name("committer".to_owned());
         let committer = thread.spawn(move || committer.run(&inbox)).map_err(|error| folder.unusable(error))?;
         let journal = EmbeddedJournal { tables, shared, requests };
-        let graph = open_graph(&folder, &journal)?;
+        let graph = EmbeddedGraph::new(folder.view(), journal.clone());
         Ok(Self {
             config: Arc::new(EmbeddedConfig::new(journal.clone(), Arc::clone(&world))),
             library: Arc::new(EmbeddedLibrary::new(journal.clone(), world)),
@@ -89,20 +89,6 @@ enum Fault {
     Refused(String),
     /// The log can be read, but something that was acknowledged is not in it.
     Missing(String),
-}
-
-/// Opens the graph's view. It is derived, so a damaged one is removed and derived anew.
-fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<EmbeddedGraph, OpenError> {
-    let reason = match catching_panics(|| EmbeddedGraph::open(&folder.view(), journal.clone())) {
-        Some(Ok(graph)) => return Ok(graph),
-        Some(Err(error)) => error.to_string(),
-        None => Refusal::Panicked.to_string(),
-    };
-    tracing::error!(reason, "the graph view cannot be opened; it is derived anew");
-    let view = folder.view();
-    let removed = if view.is_dir() { std::fs::remove_dir_all(&view) } else { std::fs::remove_file(&view) };
-    removed.map_err(|error| folder.unusable(error))?;
-    EmbeddedGraph::open(&folder.view(), journal.clone()).map_err(|error| folder.unusable(error))
 }
 
 /// Creates the journal beside its place and moves it there whole: a process that dies in between leaves

@@ -2,11 +2,12 @@
 
 use crate::house::{House, Setup, Socket};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use trellis_domain::rdf::{Quad, Term, Triple};
 use trellis_domain::{RunId, Workspace};
-use trellis_orchestrator::ports::{Answer, BoxFuture, Graph, GraphError, QuadPattern, QueryLimits};
+use trellis_orchestrator::ports::{Answer, BoxFuture, Found, Graph, GraphError, QuadPattern, QueryLimits};
 
 const TRIPLES: &str = "/api/v1/flow/default/service/triples";
 const SPARQL: &str = "/api/v1/flow/default/service/sparql";
@@ -133,6 +134,7 @@ async fn wrong_requests_are_refused_by_name_on_both_surfaces() {
 struct Oracle {
     answers: Mutex<Vec<Result<Answer, GraphError>>>,
     asked: Mutex<Vec<(String, QueryLimits)>>,
+    missing_runs: AtomicUsize,
 }
 
 impl Graph for Oracle {
@@ -145,7 +147,7 @@ impl Graph for Oracle {
         _: &'a Workspace,
         _: &'a QuadPattern,
         _: usize,
-    ) -> BoxFuture<'a, Result<Vec<Quad>, GraphError>> {
+    ) -> BoxFuture<'a, Result<Found<Vec<Quad>>, GraphError>> {
         Box::pin(std::future::pending())
     }
 
@@ -154,9 +156,11 @@ impl Graph for Oracle {
         _: &'a Workspace,
         sparql: &'a str,
         limits: QueryLimits,
-    ) -> BoxFuture<'a, Result<Answer, GraphError>> {
+    ) -> BoxFuture<'a, Result<Found<Answer>, GraphError>> {
         self.asked.lock().unwrap().push((sparql.to_owned(), limits));
-        Box::pin(std::future::ready(self.answers.lock().unwrap().remove(0)))
+        let answer = self.answers.lock().unwrap().remove(0);
+        let missing_runs = self.missing_runs.load(Ordering::Relaxed);
+        Box::pin(std::future::ready(answer.map(|found| Found { found, missing_runs })))
     }
 }
 

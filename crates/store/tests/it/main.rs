@@ -4,6 +4,7 @@
 mod damage;
 mod graph;
 mod library;
+mod view;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -8,7 +8,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 use trellis_domain::counted;
 use trellis_domain::rdf::Term;
-use trellis_orchestrator::ports::Answer;
+use trellis_orchestrator::ports::{Answer, Found};
 use trellis_store::view::answer;
 
 pub(crate) async fn run(
@@ -18,7 +18,7 @@ pub(crate) async fn run(
     limit: usize,
     patience: Duration,
 ) -> Result<Exit, Failure> {
-    let answer = desk.sparql(query, limit, patience).await?;
+    let Found { found: answer, missing_runs } = desk.sparql(query, limit, patience).await?;
     match (global.output, &answer) {
         (Output::Json, Answer::Constructed(_) | Answer::Described(_)) => {
             return Err(Failure::usage("this query gives triples, not rows; leave --output out to get N-Triples"));
@@ -36,6 +36,10 @@ pub(crate) async fn run(
     }
     if let Answer::Rows { truncated: true, .. } = answer {
         note(&format!("only the first {}; raise --limit, or add LIMIT and OFFSET", counted(limit, "row")));
+    }
+    if missing_runs > 0 {
+        let runs = counted(missing_runs, "run");
+        note(&format!("the index is behind: what {runs} say is missing; ask again later, or name a run in the query"));
     }
     Ok(Exit::Ok)
 }
