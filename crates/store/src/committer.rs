@@ -198,19 +198,13 @@ impl Committer {
         let index = &self.tables.index;
         let row = serde_json::to_vec(&summary).expect("a summary is always JSON");
         batch.insert(index, keys::run(workspace, &summary.run), row);
-        if began {
-            let lists = [
-                Some(keys::listed_in(workspace)),
-                summary.conversation.as_ref().map(|id| keys::conversation(workspace, id)),
-            ];
-            for list in lists.into_iter().flatten() {
-                batch.insert(index, keys::listed(&list, summary.started, &summary.run), Vec::new());
-            }
-        }
         let root_end = |record: &Arc<trellis_domain::record::Record>| {
             record.header.session == summary.run && record.header.name == trellis_domain::record::Name::end()
         };
         let ended = written.iter().any(root_end);
+        for (key, value) in crate::listing::rows(&summary, began, ended) {
+            batch.insert(index, key, value);
+        }
         let finished = summary.state.is_end() && !written.is_empty();
         if finished {
             let run = keys::finished(workspace, &summary.run);

@@ -13,6 +13,7 @@ mod graph;
 mod journal;
 mod keys;
 mod library;
+mod listing;
 mod request;
 mod rescue;
 mod state;

@@ -38,7 +38,7 @@ impl Store {
         let rescue = Rescue::copy(path, &folder.journal()).map_err(|error| folder.unusable(error))?;
         let (tables, mark) = open_rescued(&folder, known, rescue)?;
         let damaged = |error: JournalError| folder.damaged(error.to_string(), None);
-        let prepared = crate::upgrade::list_conversations(&tables);
+        let prepared = crate::upgrade::list_conversations(&tables).and_then(|()| crate::listing::upgrade(&tables));
         prepared.and_then(|()| crate::library::drop_abandoned(&tables, world.now())).map_err(|error| match error {
             JournalError::Write(reason) => folder.unusable(reason),
             error @ (JournalError::Read(_) | JournalError::Damaged(_) | JournalError::Closed) => damaged(error),
