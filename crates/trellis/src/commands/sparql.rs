@@ -7,6 +7,7 @@ use crate::show::{clean, note, print_json, print_line, table};
 use std::io::IsTerminal;
 use std::time::Duration;
 use trellis_domain::counted;
+use trellis_domain::marks::with_visible_marks;
 use trellis_domain::rdf::Term;
 use trellis_orchestrator::ports::{Answer, Found};
 use trellis_store::view::answer;
@@ -44,8 +45,9 @@ pub(crate) async fn run(
     Ok(Exit::Ok)
 }
 
-/// Data stays as it is; only a terminal is spared its controls.
+/// Data stays as it is but for what makes a line read as something else, which is written as an escape; N-Triples mean
+/// the same by it. A terminal is spared all controls.
 fn safe(text: &str) -> String {
-    let text = text.trim_end();
-    if std::io::stdout().is_terminal() { clean(text) } else { text.to_owned() }
+    let text = with_visible_marks(text.trim_end());
+    if std::io::stdout().is_terminal() { clean(&text) } else { text.into_owned() }
 }
