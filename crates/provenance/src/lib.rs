@@ -49,6 +49,8 @@ mod project_patterns_tests;
 #[cfg(test)]
 mod project_promises_tests;
 #[cfg(test)]
+mod projection_number_tests;
+#[cfg(test)]
 mod random_run;
 #[cfg(test)]
 mod round_trip_tests;

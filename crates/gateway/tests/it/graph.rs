@@ -248,3 +248,15 @@ async fn a_server_that_stops_leaves_no_look_unanswered() {
     let last = socket.next().await;
     assert!(last["error"]["message"].as_str().unwrap().contains("stopping"), "{last}");
 }
+
+#[tokio::test]
+async fn an_answer_that_lacks_runs_says_how_many() {
+    let (house, oracle) = house_with(vec![Ok(Answer::Truth(true)), Ok(rows(2, false)), Ok(rows(1, false))]).await;
+    let (_, whole) = house.post(SPARQL, &json!({"query": "ASK {}"})).await;
+    assert_eq!(whole, json!({"query-type": "ask", "ask-result": true}));
+    oracle.missing_runs.store(1_200, Ordering::Relaxed);
+    let (_, lacking) = house.post(SPARQL, &json!({"query": "SELECT"})).await;
+    assert_eq!(lacking["missing-runs"], 1_200, "{lacking}");
+    let (_, lacking) = house.post("/api/v1/sparql", &json!({"query": "SELECT"})).await;
+    assert_eq!((&lacking["missing-runs"], lacking["bindings"].as_array().unwrap().len()), (&json!(1_200), 1));
+}
