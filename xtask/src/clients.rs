@@ -8,6 +8,9 @@ use std::process::{Command, Stdio};
 /// The oldest Python that the clients run on.
 const PYTHON: (u32, u32) = (3, 11);
 
+/// Where packages come from is set on each machine, so that only the usual place has a name here.
+const UNREACHABLE: &str = "the clients of the acceptance tests are packages of PyPI; is there a network?";
+
 /// Makes `target/clients`, unless it is there and was made from the same list.
 pub(crate) fn install() -> Result<()> {
     let wanted_file = root()?.join("acceptance/requirements.txt");
@@ -29,8 +32,7 @@ pub(crate) fn install() -> Result<()> {
         run(&pip[0], &all)
     };
     // Every package is named in the list, so nothing else is fetched; the check tells whether one was forgotten.
-    pip(&["install", "--no-deps", "--requirement", &wanted_file.display().to_string()])
-        .context("the clients of the acceptance tests come from https://pypi.org; is there a network?")?;
+    pip(&["install", "--no-deps", "--requirement", &wanted_file.display().to_string()]).context(UNREACHABLE)?;
     pip(&["check"]).context("acceptance/requirements.txt lacks something that one of its packages needs")?;
     fs::write(&made_from, wanted).with_context(|| format!("cannot write {}", made_from.display()))
 }
@@ -43,5 +45,15 @@ fn check_python() -> Result<()> {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => bail!("the acceptance tests need python3 {major}.{minor} or newer; this one is older"),
         Err(error) => bail!("the acceptance tests need python3 {major}.{minor} or newer: cannot start it ({error})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::UNREACHABLE;
+
+    #[test]
+    fn an_installation_that_fails_names_no_address() {
+        assert!(UNREACHABLE.contains("PyPI") && !UNREACHABLE.contains("://"), "{UNREACHABLE}");
     }
 }

@@ -1,6 +1,7 @@
 //! Chores. `cargo xtask test` is everything that must pass.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore tells what it does")]
 
+mod advisories;
 mod clients;
 
 use anyhow::{Context, Result, bail};
@@ -30,6 +31,7 @@ fn test() -> Result<()> {
     run("cargo", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"])?;
     run("cargo", &["test", "--workspace", "--all-features"])?;
     acceptance()?;
+    advisories::check()?;
     deny()?;
     println!("all checks passed");
     Ok(())

@@ -14,6 +14,7 @@ pub mod hash;
 pub mod ids;
 mod lenient;
 pub mod limits;
+pub mod marks;
 pub mod merkle;
 pub mod message;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Runs and changes of the configuration as JSON: the same objects for the command line and for programs that ask over HTTP.
 
-use crate::ports::{HistoryEntry, Journal, JournalError, RunFilter, RunPage};
+use crate::ports::{HistoryEntry, Journal, JournalError, RunFilter, RunPage, UnreadableRun};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -78,17 +78,37 @@ pub async fn page(
     Ok(page)
 }
 
-/// All of a page.
-pub async fn all_listed(
-    journal: &dyn Journal,
-    runs: &[RunSummary],
-    now: Timestamp,
-) -> Result<Vec<Listed>, JournalError> {
+/// A page as it is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedPage {
+    pub runs: Vec<Listed>,
+    pub next: Option<String>,
+    /// Runs in between that cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<UnreadableRun>,
+}
+
+impl ListedPage {
+    /// Adds the page after this one. Where to go on, if there is more.
+    pub fn add(&mut self, page: Self) -> Option<String> {
+        self.runs.extend(page.runs);
+        self.unreadable.extend(page.unreadable);
+        self.next.clone_from(&page.next);
+        page.next
+    }
+}
+
+/// All of a page. One run that cannot be read does not hide the others.
+pub async fn all_listed(journal: &dyn Journal, page: RunPage, now: Timestamp) -> ListedPage {
+    let RunPage { runs, next, mut unreadable } = page;
     let mut all = Vec::with_capacity(runs.len());
     for run in runs {
-        all.push(listed(journal, run, now).await?);
+        match listed(journal, &run, now).await {
+            Ok(listed) => all.push(listed),
+            Err(error) => unreadable.push(UnreadableRun { run: run.run, reason: error.to_string() }),
+        }
     }
-    Ok(all)
+    ListedPage { runs: all, next, unreadable }
 }
 
 /// Reads a record only if its question may be longer than what the list holds.

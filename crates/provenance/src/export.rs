@@ -5,6 +5,7 @@ use oxrdf::{BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer};
 use serde_json::{Map, Value, json};
 use std::io;
+use trellis_domain::marks::with_visible_marks;
 use trellis_domain::rdf::{Quad, Term, Triple};
 
 /// The formats that we write.
@@ -33,7 +34,8 @@ pub enum ExportError {
     Json(#[from] serde_json::Error),
 }
 
-/// Writes quads, sorted, so that the same quads always give the same text.
+/// Writes quads, sorted, so that the same quads always give the same text. Controls and direction marks, which can make
+/// a line read as something else, are written as escapes: all three formats know `\u`, and nothing is lost.
 ///
 /// ```
 /// use trellis_domain::rdf::{Quad, Term};
@@ -49,19 +51,20 @@ pub enum ExportError {
 /// ```
 pub fn export(quads: &[Quad], format: Format) -> Result<String, ExportError> {
     let mut quads = quads.to_vec();
-    match format {
-        Format::NQuads => serialize(sorted(quads), RdfFormat::NQuads),
+    let text = match format {
+        Format::NQuads => serialize(sorted(quads), RdfFormat::NQuads)?,
         Format::Turtle => {
             for quad in &mut quads {
                 quad.g = None;
             }
-            serialize(sorted(quads), RdfFormat::Turtle)
+            serialize(sorted(quads), RdfFormat::Turtle)?
         }
         Format::JsonLd => {
             let expanded = serialize(sorted(quads), RdfFormat::JsonLd { profile: JsonLdProfileSet::empty() })?;
-            Ok(serde_json::to_string_pretty(&with_context(serde_json::from_str(&expanded)?))?)
+            serde_json::to_string_pretty(&with_context(serde_json::from_str(&expanded)?))?
         }
-    }
+    };
+    Ok(with_visible_marks(&text).into_owned())
 }
 
 /// By graph, then by subject: what belongs together is written together.

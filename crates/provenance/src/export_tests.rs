@@ -95,3 +95,18 @@ proptest! {
         prop_assert_eq!(parsed(&turtle, RdfFormat::Turtle), expected(&without_graphs(&quads)));
     }
 }
+
+#[test]
+fn marks_that_turn_a_line_around_are_visible_and_nothing_is_lost() {
+    let marks = "a\u{202e}b\u{2066}c\u{200f}d\u{61c}e\u{9b}f\\\u{202a}g";
+    let s = Term::iri("urn:trustgraph:agent:S\u{200e}");
+    let quads = [Quad { s, p: Term::iri("urn:p"), o: Term::literal(marks), g: None }];
+    for (format, read_as) in
+        [(Format::Turtle, RdfFormat::Turtle), (Format::NQuads, RdfFormat::NQuads), (Format::JsonLd, json_ld())]
+    {
+        let text = export(&quads, format).unwrap();
+        assert!(!text.contains(trellis_domain::marks::is_direction_mark) && !text.contains('\u{9b}'), "{text}");
+        assert!(text.contains("\\u202eb"), "{text}");
+        assert_eq!(parsed(&text, read_as), expected(&quads), "{format:?}");
+    }
+}

@@ -26,6 +26,10 @@ pub use export::{ExportError, Format, export, to_oxrdf};
 pub use project::{Event, Projector, events, project};
 pub use trace::{SessionTrace, Step, Trace, trace};
 
+/// The number of this projection. Raise it whenever the same records give other quads: whatever was derived by another
+/// one is derived anew.
+pub const PROJECTION: u32 = 1;
+
 /// The vocabulary as OWL in Turtle, for people and tools: every class and property that the graph uses, what it says,
 /// of what, and when it is written. Tests hold [`vocabulary`] and the projection against it.
 pub const ONTOLOGY: &str = include_str!("../../../ontology/trellis.ttl");
@@ -44,6 +48,8 @@ mod planned_tests;
 mod project_patterns_tests;
 #[cfg(test)]
 mod project_promises_tests;
+#[cfg(test)]
+mod projection_number_tests;
 #[cfg(test)]
 mod random_run;
 #[cfg(test)]

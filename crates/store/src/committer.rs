@@ -242,19 +242,13 @@ impl Committer {
         let index = &self.tables.index;
         let row = serde_json::to_vec(&summary).expect("a summary is always JSON");
         batch.insert(index, keys::run(workspace, &summary.run), row);
-        if began {
-            let lists = [
-                Some(keys::listed_in(workspace)),
-                summary.conversation.as_ref().map(|id| keys::conversation(workspace, id)),
-            ];
-            for list in lists.into_iter().flatten() {
-                batch.insert(index, keys::listed(&list, summary.started, &summary.run), Vec::new());
-            }
-        }
         let root_end = |record: &Arc<trellis_domain::record::Record>| {
             record.header.session == summary.run && record.header.name == trellis_domain::record::Name::end()
         };
         let ended = written.iter().any(root_end);
+        for (key, value) in crate::listing::rows(&summary, began, ended) {
+            batch.insert(index, key, value);
+        }
         let finished = summary.state.is_end() && !written.is_empty();
         if finished {
             let run = keys::finished(workspace, &summary.run);
@@ -348,6 +342,9 @@ impl Committer {
         let (workspace, run) = (summary.workspace.clone(), summary.run.clone());
         let row = serde_json::to_vec(&summary).expect("a summary is always JSON");
         batch.insert(&self.tables.index, keys::run(&workspace, &run), row);
+        for (key, value) in crate::listing::rows(&summary, true, summary.state.is_end()) {
+            batch.insert(&self.tables.index, key, value);
+        }
         // The graph reads the run anew.
         let finished = keys::finished(&workspace, &run);
         batch.insert(&self.tables.index, keys::numbered(prefix::FINISHED, number + 1), finished);

@@ -1,6 +1,7 @@
 //! The embedded journal.
 
 use crate::keys;
+use crate::listing;
 use crate::request::{Reply, Request};
 use crate::state::Shared;
 use crate::tables::{Tables, read_failed};
@@ -82,52 +83,28 @@ fn end_in(records: &[Arc<Record>]) -> Option<Arc<Record>> {
 /// Reads under way at once: thousands of sessions must not mean hundreds of threads.
 static READS: Semaphore = Semaphore::const_new(4);
 
+/// Lists and searches under way at once. They have places of their own, so that nobody who looks for a run holds up
+/// those that are asked or answered.
+static LISTS: Semaphore = Semaphore::const_new(2);
+
 /// Reads that may touch the disk do not hold up other sessions.
 pub(crate) async fn off_the_runtime<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
 ) -> Result<T, JournalError> {
-    let _place = READS.acquire().await.map_err(|_| JournalError::Closed)?;
-    tokio::task::spawn_blocking(read).await.map_err(|error| JournalError::Read(error.to_string()))?
+    in_place_of(&READS, read).await
 }
 
-fn list_runs(
-    tables: &Tables,
-    workspace: &Workspace,
-    filter: &RunFilter,
-    cursor: Option<String>,
-    limit: usize,
-) -> Result<RunPage, JournalError> {
-    let reader = tables.read();
-    // A conversation has a list of its own: it must not cost more the more other runs there are.
-    let list = match &filter.conversation {
-        Some(conversation) => keys::conversation(workspace, conversation),
-        None => keys::listed_in(workspace),
+/// The place is free again once the reading has really ended, whoever waits for it.
+async fn in_place_of<T: Send + 'static>(
+    places: &'static Semaphore,
+    read: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
+) -> Result<T, JournalError> {
+    let place = places.acquire().await.map_err(|_| JournalError::Closed)?;
+    let read = move || {
+        let _place = place;
+        read()
     };
-    let from = match cursor.and_then(|run| RunId::new(&run).ok()) {
-        Some(run) => match reader.run(workspace, &run)? {
-            Some(summary) => keys::listed(&list, summary.started, &run),
-            None => list.clone(),
-        },
-        None => list.clone(),
-    };
-    let mut page = RunPage::default();
-    for row in reader.index_range(from..) {
-        let key = row.key().map_err(read_failed)?;
-        if !key.starts_with(&list) {
-            break;
-        }
-        let Some(run) = keys::listed_run(&key, &list) else { continue };
-        let Some(summary) = reader.run(workspace, &run)? else { continue };
-        if !filter.matches(&summary) {
-            continue;
-        }
-        if page.runs.len() == limit {
-            page.next = Some(run.as_str().to_owned());
-            break;
-        }
-        page.runs.push(summary);
-    }
-    Ok(page)
+    tokio::task::spawn_blocking(read).await.map_err(|error| JournalError::Read(error.to_string()))?
 }
 
 impl Journal for EmbeddedJournal {
@@ -194,9 +171,13 @@ impl Journal for EmbeddedJournal {
         cursor: Option<&'a str>,
         limit: usize,
     ) -> BoxFuture<'a, Result<RunPage, JournalError>> {
-        let (tables, workspace, filter) = (self.tables.clone(), workspace.clone(), filter.clone());
+        let (journal, workspace, filter) = (self.clone(), workspace.clone(), filter.clone());
         let cursor = cursor.map(str::to_owned);
-        Box::pin(off_the_runtime(move || list_runs(&tables, &workspace, &filter, cursor, limit)))
+        // A conversation is read whenever it goes on, and its list is its own.
+        let places = if filter.conversation.is_some() { &READS } else { &LISTS };
+        Box::pin(in_place_of(places, move || {
+            listing::page(&journal.tables, &journal.shared, &workspace, &filter, cursor.as_deref(), limit)
+        }))
     }
 
     fn with_prefix<'a>(
@@ -241,5 +222,35 @@ impl EmbeddedJournal {
             Ok(Some(error)) => error,
             Ok(None) | Err(_) => JournalError::Closed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+    use std::time::Duration;
+    use trellis_domain::ConversationId;
+    use trellis_orchestrator::ports::RealWorld;
+
+    /// However many look for runs, sessions are loaded and conversations go on.
+    #[tokio::test]
+    async fn searches_hold_up_nobody_else() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let holder = crate::Holder { pid: 1, command: "test".to_owned(), url: None };
+        let store = Store::open(folder.path(), &holder, Arc::new(RealWorld)).unwrap();
+        let (journal, workspace, id) = (&store.journal, Workspace::default(), SessionId::new("s").unwrap());
+        let places = LISTS.acquire_many(2).await.unwrap();
+        let patience = Duration::from_millis(200);
+        let search = RunFilter { search: Some("x".to_owned()), ..RunFilter::default() };
+        let waiting = tokio::time::timeout(patience, journal.runs(&workspace, &search, None, 1)).await;
+        assert!(waiting.is_err(), "there is no place for one more search");
+        assert!(journal.load(&workspace, &id).await.unwrap().is_none());
+        assert!(journal.run(&workspace, &id).await.unwrap().is_none());
+        let conversation = Some(ConversationId::new("c").unwrap());
+        let talk = RunFilter { conversation, ..RunFilter::default() };
+        assert!(journal.runs(&workspace, &talk, None, 1).await.unwrap().runs.is_empty());
+        drop(places);
+        assert!(journal.runs(&workspace, &search, None, 1).await.unwrap().runs.is_empty());
     }
 }

@@ -2,6 +2,7 @@
 //! that ranges are in order. The workspace comes first everywhere.
 
 use trellis_domain::record::Name;
+use trellis_domain::run::RunState;
 use trellis_domain::{ConversationId, Flow, RunId, Scope, SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ports::TurnKey;
 
@@ -19,6 +20,7 @@ pub(crate) mod prefix {
     pub(crate) const CONVERSATION: u8 = b'v';
     pub(crate) const ERASURE: u8 = b'x';
     pub(crate) const TALLY: u8 = b'y';
+    pub(crate) const ENDED: u8 = b'z';
 }
 
 fn joined(prefix: Option<u8>, parts: &[&str]) -> Vec<u8> {
@@ -89,6 +91,11 @@ pub(crate) fn run(workspace: &Workspace, run: &RunId) -> Vec<u8> {
 /// All runs of a workspace, newest first.
 pub(crate) fn listed_in(workspace: &Workspace) -> Vec<u8> {
     joined(Some(prefix::LISTED), &[workspace.as_str()])
+}
+
+/// All runs of a workspace that ended in this way, newest first.
+pub(crate) fn ended_in(workspace: &Workspace, state: RunState) -> Vec<u8> {
+    joined(Some(prefix::ENDED), &[workspace.as_str(), state.as_str()])
 }
 
 /// All runs of a conversation, newest first.

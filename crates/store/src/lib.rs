@@ -18,6 +18,7 @@ mod journal;
 mod key;
 mod keys;
 mod library;
+mod listing;
 mod log;
 mod request;
 mod state;

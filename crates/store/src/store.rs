@@ -16,7 +16,7 @@ use crate::library::EmbeddedLibrary;
 use crate::log;
 use crate::request::Request;
 use crate::state::{Shared, Turn};
-use crate::tables::{Refusal, Tables, catching_panics, read_failed};
+use crate::tables::{Refusal, Tables, read_failed};
 use crate::upgrade;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
@@ -62,7 +62,7 @@ impl Store {
             drop(requests.send(Request::Library(abandoned, tokio::sync::oneshot::channel().0)));
         }
         let journal = EmbeddedJournal { tables, shared, requests };
-        let graph = open_graph(&folder, &journal)?;
+        let graph = EmbeddedGraph::new(folder.view(), journal.clone());
         let key = Key::of(folder.path()).map_err(|error| match error.kind() {
             ErrorKind::InvalidData => folder.damaged(error.to_string(), None),
             _ => folder.unusable(error),
@@ -117,21 +117,6 @@ impl Drop for Store {
             tracing::error!("the committer failed before the folder was closed");
         }
     }
-}
-
-/// Opens the graph's view. It is derived, so a damaged one is removed and derived anew.
-fn open_graph(folder: &Folder, journal: &EmbeddedJournal) -> Result<EmbeddedGraph, OpenError> {
-    let reason = match catching_panics(|| EmbeddedGraph::open(&folder.view(), journal.clone())) {
-        Some(Ok(graph)) => return Ok(graph),
-        Some(Err(error)) => error.to_string(),
-        None => Refusal::Panicked.to_string(),
-    };
-    tracing::error!(reason, "the graph view cannot be opened; it is derived anew");
-    let view = folder.view();
-    let removed = if view.is_dir() { std::fs::remove_dir_all(&view) } else { std::fs::remove_file(&view) };
-    removed.map_err(|error| folder.unusable(error))?;
-    EmbeddedGraph::open(&folder.view(), journal.clone())
-        .map_err(|error| folder.unusable(std::io::Error::other(error.to_string())))
 }
 
 /// Creates the journal beside its place and moves it there whole: a process that dies in between leaves nothing that looks

@@ -3,7 +3,7 @@
 use super::{Fault, Parameters, Place, Usual, enter, object, read};
 use crate::Gateway;
 use crate::members::Members;
-use crate::services::sparql::whole;
+use crate::services::sparql::{lacking, whole};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -11,7 +11,7 @@ use axum::http::HeaderMap;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_orchestrator::ports::QueryLimits;
+use trellis_orchestrator::ports::{Found, QueryLimits};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -44,7 +44,8 @@ pub(crate) struct Asked {
 /// Ask the graph of all runs
 ///
 /// The reply has a `query-type`: `select` with `variables`, `bindings` and `truncated`, `ask` with `ask-result`,
-/// `construct` or `describe` with `triples`. Terms are written as stock TrustGraph clients read them.
+/// `construct` or `describe` with `triples`. Terms are written as stock TrustGraph clients read them. An answer that
+/// lacks runs because the index is too far behind says how many: `missing-runs`.
 #[utoipa::path(
     post, path = "/api/v1/sparql", tag = "runs", operation_id = "query",
     params(Place),
@@ -74,7 +75,10 @@ pub(crate) async fn query(
     };
     let query = members.required("query")?;
     tokio::select! {
-        answer = gateway.graph.query(&workspace, query, limits) => Ok(Json(whole(answer?))),
+        answer = gateway.graph.query(&workspace, query, limits) => {
+            let Found { found, missing_runs } = answer?;
+            Ok(Json(lacking(whole(found), missing_runs)))
+        }
         () = gateway.closed() => Err(Fault::stopping()),
     }
 }

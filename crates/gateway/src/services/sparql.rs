@@ -7,31 +7,34 @@ use crate::error::{Refusal, Unserved};
 use crate::outbox::Outbox;
 use serde_json::{Value, json};
 use trellis_domain::rdf::{Term, Triple};
-use trellis_orchestrator::ports::{Answer, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Found, QueryLimits};
 
 /// Everything at once.
 pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
     let portions = Portions::read(call.members())?;
-    Ok(whole(ask(gateway, &call, portions.limit).await?))
+    let Found { found, missing_runs } = ask(gateway, &call, portions.limit).await?;
+    Ok(lacking(whole(found), missing_runs))
 }
 
 /// Rows in batches, if that is wished. Other answers are one reply: the stock client reads no more of them.
 pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
     let portions = Portions::read(call.members())?;
-    match ask(gateway, &call, portions.limit).await? {
+    let Found { found, missing_runs } = ask(gateway, &call, portions.limit).await?;
+    match found {
         Answer::Rows { variables, rows, truncated } if portions.streaming => {
             let rows: Vec<_> = rows.iter().map(row).collect();
-            let reply = |batch, place| selected(&variables, batch, truncated && place == Place::Last);
+            let reply =
+                |batch, place| lacking(selected(&variables, batch, truncated && place == Place::Last), missing_runs);
             portions.send(&rows, reply, outbox).await
         }
         answer @ (Answer::Rows { .. } | Answer::Truth(_) | Answer::Constructed(_) | Answer::Described(_)) => {
-            Ok(outbox.last(&whole(answer)).await?)
+            Ok(outbox.last(&lacking(whole(answer), missing_runs)).await?)
         }
     }
 }
 
 /// Provenance is visible under every collection, so that which one is named does not matter.
-async fn ask(gateway: &Gateway, call: &Call, limit: usize) -> Result<Answer, Refusal> {
+async fn ask(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Answer>, Refusal> {
     let members = call.members();
     members.text("collection")?;
     let query = members.required("query")?;
@@ -49,6 +52,14 @@ pub(crate) fn whole(answer: Answer) -> Value {
         Answer::Constructed(triples) => graph("construct", &triples),
         Answer::Described(triples) => graph("describe", &triples),
     }
+}
+
+/// A reply that says how many runs it lacks, if it lacks some: those that are not indexed yet.
+pub(crate) fn lacking(mut reply: Value, missing_runs: usize) -> Value {
+    if missing_runs > 0 {
+        reply["missing-runs"] = json!(missing_runs);
+    }
+    reply
 }
 
 /// Rows under their variables. A limit that has cut some off is said: the original says nothing.

@@ -1,6 +1,7 @@
 //! Quads by pattern: what the explain tools walk through.
 
 use super::batches::Portions;
+use super::sparql::lacking;
 use super::terms;
 use crate::Gateway;
 use crate::call::Call;
@@ -9,12 +10,13 @@ use crate::members::Members;
 use crate::outbox::Outbox;
 use serde_json::{Value, json};
 use trellis_domain::rdf::Quad;
-use trellis_orchestrator::ports::QuadPattern;
+use trellis_orchestrator::ports::{Found, QuadPattern};
 
 /// All quads at once.
 pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
     let portions = Portions::read(call.members())?;
-    Ok(json!({"response": find(gateway, &call, portions.limit).await?}))
+    let Found { found, missing_runs } = find(gateway, &call, portions.limit).await?;
+    Ok(lacking(json!({ "response": found }), missing_runs))
 }
 
 /// The quads in batches, if that is wished.
@@ -23,11 +25,11 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
     if !portions.streaming {
         return Ok(outbox.last(&answer(gateway, call).await?).await?);
     }
-    let quads = find(gateway, &call, portions.limit).await?;
-    portions.send(&quads, |batch, _| json!({"response": batch}), outbox).await
+    let Found { found, missing_runs } = find(gateway, &call, portions.limit).await?;
+    portions.send(&found, |batch, _| lacking(json!({ "response": batch }), missing_runs), outbox).await
 }
 
-async fn find(gateway: &Gateway, call: &Call, limit: usize) -> Result<Vec<Quad>, Refusal> {
+async fn find(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Vec<Quad>>, Refusal> {
     let pattern = pattern(call.members())?;
     tokio::select! {
         found = gateway.graph.matching(&call.workspace, &pattern, limit) => Ok(found?),

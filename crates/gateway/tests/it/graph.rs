@@ -2,11 +2,12 @@
 
 use crate::house::{House, Setup, Socket};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use trellis_domain::rdf::{Quad, Term, Triple};
 use trellis_domain::{RunId, Workspace};
-use trellis_orchestrator::ports::{Answer, BoxFuture, Graph, GraphError, QuadPattern, QueryLimits};
+use trellis_orchestrator::ports::{Answer, BoxFuture, Found, Graph, GraphError, QuadPattern, QueryLimits};
 
 const TRIPLES: &str = "/api/v1/flow/default/service/triples";
 const SPARQL: &str = "/api/v1/flow/default/service/sparql";
@@ -133,6 +134,7 @@ async fn wrong_requests_are_refused_by_name_on_both_surfaces() {
 struct Oracle {
     answers: Mutex<Vec<Result<Answer, GraphError>>>,
     asked: Mutex<Vec<(String, QueryLimits)>>,
+    missing_runs: AtomicUsize,
 }
 
 impl Graph for Oracle {
@@ -145,7 +147,7 @@ impl Graph for Oracle {
         _: &'a Workspace,
         _: &'a QuadPattern,
         _: usize,
-    ) -> BoxFuture<'a, Result<Vec<Quad>, GraphError>> {
+    ) -> BoxFuture<'a, Result<Found<Vec<Quad>>, GraphError>> {
         Box::pin(std::future::pending())
     }
 
@@ -154,9 +156,11 @@ impl Graph for Oracle {
         _: &'a Workspace,
         sparql: &'a str,
         limits: QueryLimits,
-    ) -> BoxFuture<'a, Result<Answer, GraphError>> {
+    ) -> BoxFuture<'a, Result<Found<Answer>, GraphError>> {
         self.asked.lock().unwrap().push((sparql.to_owned(), limits));
-        Box::pin(std::future::ready(self.answers.lock().unwrap().remove(0)))
+        let answer = self.answers.lock().unwrap().remove(0);
+        let missing_runs = self.missing_runs.load(Ordering::Relaxed);
+        Box::pin(std::future::ready(answer.map(|found| Found { found, missing_runs })))
     }
 }
 
@@ -243,4 +247,16 @@ async fn a_server_that_stops_leaves_no_look_unanswered() {
     house.close.send_replace(trellis_gateway::Phase::Closed);
     let last = socket.next().await;
     assert!(last["error"]["message"].as_str().unwrap().contains("stopping"), "{last}");
+}
+
+#[tokio::test]
+async fn an_answer_that_lacks_runs_says_how_many() {
+    let (house, oracle) = house_with(vec![Ok(Answer::Truth(true)), Ok(rows(2, false)), Ok(rows(1, false))]).await;
+    let (_, whole) = house.post(SPARQL, &json!({"query": "ASK {}"})).await;
+    assert_eq!(whole, json!({"query-type": "ask", "ask-result": true}));
+    oracle.missing_runs.store(1_200, Ordering::Relaxed);
+    let (_, lacking) = house.post(SPARQL, &json!({"query": "SELECT"})).await;
+    assert_eq!(lacking["missing-runs"], 1_200, "{lacking}");
+    let (_, lacking) = house.post("/api/v1/sparql", &json!({"query": "SELECT"})).await;
+    assert_eq!((&lacking["missing-runs"], lacking["bindings"].as_array().unwrap().len()), (&json!(1_200), 1));
 }

@@ -269,6 +269,19 @@ async fn runs_are_listed_newest_first_in_pages(journal: &dyn Journal) {
     assert_eq!(page(&open, None, 9).await.0, "r5 r3 r2 r1");
     let search = RunFilter { search: Some("WHY".to_owned()), ..RunFilter::default() };
     assert_eq!(page(&search, None, 9).await.0, "r5 r4 r3 r2 r1");
+    let (runs, next) = page(&open, None, 2).await;
+    assert_eq!((runs.as_str(), next.as_deref()), ("r5 r3", Some("r2")));
+    assert_eq!(page(&open, next.as_deref(), 2).await, ("r2 r1".to_owned(), None));
+    let state =
+        journal.run(&Workspace::default(), &id("r4")).await.expect("the store works").expect("it is there").state;
+    let ended = RunFilter { state: Some(state), ..RunFilter::default() };
+    assert_eq!(page(&ended, None, 9).await, ("r4".to_owned(), None));
+    let found = RunFilter { search: Some("why".to_owned()), ..ended };
+    assert_eq!(page(&found, None, 9).await, ("r4".to_owned(), None));
+    let nothing = RunFilter { search: Some("nobody asked this".to_owned()), ..found };
+    assert_eq!(page(&nothing, None, 9).await, (String::new(), None));
+    let none = RunFilter { state: Some(RunState::Cancelled), ..RunFilter::default() };
+    assert_eq!(page(&none, None, 9).await, (String::new(), None));
 }
 
 async fn runs_are_found_by_the_beginning_of_their_ids(journal: &dyn Journal) {

@@ -1,6 +1,8 @@
 //! The graph without an index: every question projects what it needs.
 
-use crate::ports::{Answer, BoxFuture, Graph, GraphError, Journal, JournalError, QuadPattern, QueryLimits, RunFilter};
+use crate::ports::{
+    Answer, BoxFuture, Found, Graph, GraphError, Journal, JournalError, QuadPattern, QueryLimits, RunFilter,
+};
 use std::sync::Arc;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::{RunId, Workspace};
@@ -50,8 +52,8 @@ impl Graph for MemoryGraph {
         workspace: &'a Workspace,
         pattern: &'a QuadPattern,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Quad>, GraphError>> {
-        Box::pin(self.find(workspace, pattern, limit))
+    ) -> BoxFuture<'a, Result<Found<Vec<Quad>>, GraphError>> {
+        Box::pin(async move { self.find(workspace, pattern, limit).await.map(Found::whole) })
     }
 
     fn query<'a>(
@@ -59,7 +61,7 @@ impl Graph for MemoryGraph {
         _workspace: &'a Workspace,
         _sparql: &'a str,
         _limits: QueryLimits,
-    ) -> BoxFuture<'a, Result<Answer, GraphError>> {
+    ) -> BoxFuture<'a, Result<Found<Answer>, GraphError>> {
         Box::pin(std::future::ready(Err(GraphError::NoSparql)))
     }
 }

@@ -177,7 +177,7 @@ impl Journal for MemoryJournal {
         let mut matching = runs.into_iter().skip(skipped).filter(|run| filter.matches(run));
         let page: Vec<_> = matching.by_ref().take(limit).cloned().collect();
         let next = matching.next().map(|run| run.run.as_str().to_owned());
-        ready(RunPage { runs: page, next })
+        ready(RunPage { runs: page, next, unreadable: Vec::new() })
     }
 
     fn with_prefix<'a>(

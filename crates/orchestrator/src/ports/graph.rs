@@ -63,6 +63,21 @@ pub enum Answer {
     Described(Vec<Triple>),
 }
 
+/// What was found, and how much could not be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found<T> {
+    pub found: T,
+    /// Runs that are not indexed yet, and too many to be read one by one: what they say is missing.
+    pub missing_runs: usize,
+}
+
+impl<T> Found<T> {
+    /// Found in everything that there is.
+    pub const fn whole(found: T) -> Self {
+        Self { found, missing_runs: 0 }
+    }
+}
+
 /// How much a SPARQL query may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryLimits {
@@ -98,7 +113,8 @@ pub enum GraphError {
     Store(#[from] JournalError),
 }
 
-/// Quads that follow from the records of a workspace's runs: always current, never edited.
+/// Quads that follow from the records of a workspace's runs: never edited, and current unless an answer says that runs
+/// are missing.
 ///
 /// Answers are stable. Unless something is committed in between, the same request gives the same quads in the same
 /// order, and a larger limit only adds to the end.
@@ -117,7 +133,7 @@ pub trait Graph: Send + Sync + std::fmt::Debug {
         workspace: &'a Workspace,
         pattern: &'a QuadPattern,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Quad>, GraphError>>;
+    ) -> BoxFuture<'a, Result<Found<Vec<Quad>>, GraphError>>;
 
     /// Answers a SPARQL 1.1 query. Its default graph is the union of all graphs of the workspace. A query whose
     /// answer nobody waits for any more is ended.
@@ -126,7 +142,7 @@ pub trait Graph: Send + Sync + std::fmt::Debug {
         workspace: &'a Workspace,
         sparql: &'a str,
         limits: QueryLimits,
-    ) -> BoxFuture<'a, Result<Answer, GraphError>>;
+    ) -> BoxFuture<'a, Result<Found<Answer>, GraphError>>;
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The journal: records, open turns, runs. Its commit contract is the heart of the system.
 
 use super::BoxFuture;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 use trellis_domain::record::{Body, Name, Record};
@@ -110,11 +111,22 @@ impl RunFilter {
     }
 }
 
-/// Runs, newest first, and where to go on.
+/// Runs, newest first, and where to go on. A page may be short although there is more: looking for what is rare is done
+/// in portions.
 #[derive(Debug, Clone, Default)]
 pub struct RunPage {
     pub runs: Vec<RunSummary>,
     pub next: Option<String>,
+    /// Runs in between that cannot be read.
+    pub unreadable: Vec<UnreadableRun>,
+}
+
+/// A run that is known and cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnreadableRun {
+    #[serde(rename = "run_id")]
+    pub run: RunId,
+    pub reason: String,
 }
 
 /// The store failed. What was committed before is safe; nothing of the failed commit counts.

@@ -11,10 +11,10 @@ mod tool_runner;
 mod world;
 
 pub use config::{Config, ConfigError, HistoryEntry};
-pub use graph::{Answer, Graph, GraphError, QuadPattern, QueryLimits};
+pub use graph::{Answer, Found, Graph, GraphError, QuadPattern, QueryLimits};
 pub use journal::{
     Commit, Committed, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, SessionLog,
-    TurnKey,
+    TurnKey, UnreadableRun,
 };
 pub use library::{
     DocumentMetadata, Library, LibraryError, Listing, MetadataChanges, Processing, StoredDocument, Upload,

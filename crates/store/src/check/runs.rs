@@ -88,26 +88,22 @@ pub(crate) fn read(reader: &Reader<'_>, workspace: &Workspace, run: &RunId) -> (
 
 /// The lists that runs are found by.
 fn lists(reader: &Reader<'_>, summaries: &HashMap<Place, RunSummary>, checked: &mut Checked) {
-    let (mut listed, mut talked) = (0, 0);
+    let mut expected = HashMap::new();
     for summary in summaries.values() {
-        let list = keys::listed_in(&summary.workspace);
-        let mut places = vec![keys::listed(&list, summary.started, &summary.run)];
-        listed += 1;
-        if let Some(conversation) = &summary.conversation {
-            let list = keys::conversation(&summary.workspace, conversation);
-            places.push(keys::listed(&list, summary.started, &summary.run));
-            talked += 1;
-        }
-        for place in places {
-            let found = reader.index(&place);
-            let found = checked.read("the list of runs", found).flatten();
-            checked.unless(found.is_some(), || format!("run {} is not in its list", summary.run));
+        let rows = crate::listing::rows(summary, true, summary.state.is_end());
+        expected.extend(rows.into_iter().map(|row| (row, &summary.run)));
+    }
+    for prefix in [prefix::LISTED, prefix::CONVERSATION, prefix::ENDED] {
+        for row in reader.index_prefix(&[prefix]) {
+            let row = row.into_inner().map_err(read_failed);
+            let Some((key, value)) = checked.read("the lists of runs", row) else { continue };
+            let known = expected.remove(&(key.to_vec(), value.to_vec()));
+            checked.unless(known.is_some(), || "a list names a run that there is not, or not as it is".to_owned());
         }
     }
-    let rows = count(reader, &[prefix::LISTED], checked);
-    checked.unless(rows == listed, || format!("the list of runs names {rows} of {listed}"));
-    let rows = count(reader, &[prefix::CONVERSATION], checked);
-    checked.unless(rows == talked, || format!("the lists of conversations name {rows} runs of {talked}"));
+    for run in expected.values() {
+        checked.fault(format!("run {run} is not in one of its lists"));
+    }
     let mut finished = HashSet::new();
     for row in reader.index_prefix(&[prefix::FINISHED]) {
         let place = row.value().map_err(read_failed);

@@ -1,9 +1,10 @@
 //! How the view follows the journal.
 
-use super::{EmbeddedGraph, unusable};
+use super::EmbeddedGraph;
+use super::identity::identity_at;
 use crate::keys::{self, prefix};
 use crate::tables::read_failed;
-use crate::view::RunQuads;
+use crate::view::{Cursor, RunQuads};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -26,6 +27,24 @@ impl EmbeddedGraph {
                 more => absorbed += more,
             }
         }
+    }
+
+    /// Takes finished runs into the view for about that long. What fails now is tried again with the next run that
+    /// finishes; a query does without.
+    pub async fn catch_up_within(&self, time: Duration) {
+        let absorb = async {
+            loop {
+                let graph = self.clone();
+                match tokio::task::spawn_blocking(move || graph.absorb_next()).await {
+                    Ok(Ok(0)) => return,
+                    Ok(Ok(_)) => {}
+                    Ok(Err(error)) => return tracing::error!(%error, "the graph view cannot follow the journal"),
+                    Err(error) => return tracing::error!(%error, "the graph view cannot follow the journal"),
+                }
+            }
+        };
+        // Out of time: the query says what it lacks.
+        let _ = tokio::time::timeout(time, absorb).await;
     }
 
     /// Takes runs into the view as they finish, until it is told to stop. It sleeps while there is nothing to do, and
@@ -62,19 +81,34 @@ impl EmbeddedGraph {
 
     /// How many finished runs the view lacks.
     pub fn lag(&self) -> Result<usize, GraphError> {
-        Ok(self.finished_after(self.view.cursor().map_err(unusable)?, usize::MAX)?.0.len())
+        Ok(self.finished_after(self.cursor()?, usize::MAX)?.0.len())
     }
 
     /// Forgets the view and derives it anew.
     pub fn rebuild(&self) -> Result<usize, GraphError> {
-        self.view.clear().map_err(unusable)?;
+        self.forget()?;
         self.catch_up()
+    }
+
+    /// Projects a run anew, after something was taken out of its records: what it said before goes from the view, and
+    /// from its files.
+    pub fn renew(&self, workspace: &Workspace, run: &RunId) -> Result<(), GraphError> {
+        let _alone = self.absorbing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.projections.forget(workspace, run);
+        let view = self.view()?;
+        let quads = project(&self.journal.tables.read().events(workspace, run, 0, usize::MAX)?);
+        let quads = RunQuads { workspace: workspace.as_str().to_owned(), quads };
+        view.absorb(&[quads], Cursor::START).and_then(|()| view.purge()).map_err(|error| self.failed(error.into()))
+    }
+
+    fn cursor(&self) -> Result<u64, GraphError> {
+        Ok(self.view()?.cursor().map_err(|error| self.failed(error.into()))?.number)
     }
 
     /// Absorbs one batch. How many runs; none if the view has caught up.
     fn absorb_next(&self) -> Result<usize, GraphError> {
         let _alone = self.absorbing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (runs, cursor) = self.finished_after(self.view.cursor().map_err(unusable)?, BATCH)?;
+        let (runs, last) = self.finished_after(self.cursor()?, BATCH)?;
         if runs.is_empty() {
             return Ok(0);
         }
@@ -88,7 +122,10 @@ impl EmbeddedGraph {
                 Err(error) => tracing::error!(%error, %run, "a run could not be projected"),
             }
         }
-        self.view.absorb(&quads, cursor).map_err(unusable)?;
+        let missing = || JournalError::Damaged(format!("commit {last} is missing"));
+        let identity = identity_at(&self.journal.tables, last)?.ok_or_else(missing)?;
+        let absorbed = self.view()?.absorb(&quads, Cursor { number: last, identity });
+        absorbed.map_err(|error| self.failed(error.into()))?;
         Ok(runs.len())
     }
 

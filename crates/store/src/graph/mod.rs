@@ -2,24 +2,28 @@
 //!
 //! What is asked about one run is projected from its records on the fly. What may concern any run is read from the
 //! view, which holds finished runs up to a cursor; what is newer or still open is laid over it. Either way an answer
-//! has everything that was committed before it was asked for.
+//! has everything that was committed before it was asked for, unless more is newer than can be laid over the view: then
+//! the answer is the view's, and says how many runs it lacks.
 
 mod absorbing;
+mod identity;
+mod lazy;
 mod newer;
 mod patience;
 mod projections;
 mod questions;
 
 use crate::journal::EmbeddedJournal;
-use crate::view::{Bounds, Cancellation, QueryError, View, ViewError};
+use crate::view::{Bounds, Cancellation, NoOverlay, Overlay, QueryError, View, ViewError};
+use lazy::LazyView;
 use patience::{LOOKS, SCANS, patiently};
 use projections::Projections;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::{RunId, SessionId, Workspace};
-use trellis_orchestrator::ports::{Answer, BoxFuture, Graph, GraphError, QuadPattern, QueryLimits};
+use trellis_orchestrator::ports::{Answer, BoxFuture, Found, Graph, GraphError, QuadPattern, QueryLimits};
 use trellis_provenance::iri;
 use trellis_provenance::vocabulary::{tg, trellis};
 
@@ -29,7 +33,7 @@ const LOOKING: Duration = Duration::from_secs(30);
 /// The embedded graph. Its own methods block; those of the port do not.
 #[derive(Debug, Clone)]
 pub struct EmbeddedGraph {
-    view: Arc<View>,
+    view: Arc<LazyView>,
     journal: EmbeddedJournal,
     projections: Arc<Projections>,
     /// One absorber at a time.
@@ -37,9 +41,19 @@ pub struct EmbeddedGraph {
 }
 
 impl EmbeddedGraph {
-    pub(crate) fn open(path: &Path, journal: EmbeddedJournal) -> Result<Self, ViewError> {
-        let view = Arc::new(View::open(path)?);
-        Ok(Self { view, journal, projections: Arc::default(), absorbing: Arc::default() })
+    /// The graph of this journal, with its view at that place. Nothing is opened yet.
+    pub(crate) fn new(view: PathBuf, journal: EmbeddedJournal) -> Self {
+        let view = Arc::new(LazyView::new(view));
+        Self { view, journal, projections: Arc::default(), absorbing: Arc::default() }
+    }
+
+    fn view(&self) -> Result<Arc<View>, GraphError> {
+        self.view.get(&self.journal.tables)
+    }
+
+    /// Empties the view, so that it is derived anew.
+    fn forget(&self) -> Result<(), GraphError> {
+        self.view()?.clear().map_err(unusable)
     }
 
     fn project(&self, workspace: &Workspace, run: &RunId) -> Result<Arc<[Quad]>, GraphError> {
@@ -54,9 +68,44 @@ impl EmbeddedGraph {
         Ok(self.journal.tables.read().run_of(workspace, &session)?)
     }
 
-    fn find(&self, workspace: &Workspace, pattern: &QuadPattern, bounds: &Bounds) -> Result<Vec<Quad>, QueryError> {
-        let overlay = self.overlay(workspace)?;
-        self.view.matching(workspace.as_str(), pattern, &overlay, bounds)
+    fn find(
+        &self,
+        workspace: &Workspace,
+        pattern: &QuadPattern,
+        bounds: &Bounds,
+    ) -> Result<Found<Vec<Quad>>, GraphError> {
+        self.read(workspace, |view, overlay| view.matching(workspace.as_str(), pattern, overlay, bounds))
+    }
+
+    /// Reads the view with what is newer, or without if that is too much.
+    fn read<T>(
+        &self,
+        workspace: &Workspace,
+        read: impl Fn(&View, &dyn Overlay) -> Result<T, QueryError>,
+    ) -> Result<Found<T>, GraphError> {
+        let view = self.view()?;
+        let overlay = self.overlay(&view, workspace).map_err(|error| self.failed(error))?;
+        let found = match read(&view, &overlay) {
+            Err(QueryError::OverlayTooLarge { .. }) => {
+                read(&view, &NoOverlay).map(|found| Found { found, missing_runs: overlay.count() })
+            }
+            found => found.map(Found::whole),
+        };
+        found.map_err(|error| self.failed(error))
+    }
+
+    /// What the view says, in the words of the port. A damaged one is derived anew.
+    fn failed(&self, error: QueryError) -> GraphError {
+        if let QueryError::View(error) = &error
+            && error.is_damage()
+        {
+            tracing::error!(%error, "the graph view is damaged; it is derived anew");
+            match self.forget() {
+                Ok(()) => self.journal.shared.finished.notify_one(),
+                Err(error) => tracing::error!(%error, "the damaged graph view cannot be removed"),
+            }
+        }
+        failed(error)
     }
 }
 
@@ -98,7 +147,7 @@ impl Graph for EmbeddedGraph {
         workspace: &'a Workspace,
         pattern: &'a QuadPattern,
         limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Quad>, GraphError>> {
+    ) -> BoxFuture<'a, Result<Found<Vec<Quad>>, GraphError>> {
         Box::pin(self.look(workspace, pattern, limit))
     }
 
@@ -107,18 +156,22 @@ impl Graph for EmbeddedGraph {
         workspace: &'a Workspace,
         sparql: &'a str,
         limits: QueryLimits,
-    ) -> BoxFuture<'a, Result<Answer, GraphError>> {
+    ) -> BoxFuture<'a, Result<Found<Answer>, GraphError>> {
         let (graph, workspace, sparql) = (self.clone(), workspace.clone(), sparql.to_owned());
         Box::pin(patiently(&SCANS, limits.time, move |cancellation| {
             let bounds = bounds(limits.max_rows, cancellation);
-            let overlay = graph.overlay(&workspace).map_err(failed)?;
-            graph.view.query(workspace.as_str(), &sparql, &overlay, &bounds).map_err(failed)
+            graph.read(&workspace, |view, overlay| view.query(workspace.as_str(), &sparql, overlay, &bounds))
         }))
     }
 }
 
 impl EmbeddedGraph {
-    async fn look(&self, workspace: &Workspace, pattern: &QuadPattern, limit: usize) -> Result<Vec<Quad>, GraphError> {
+    async fn look(
+        &self,
+        workspace: &Workspace,
+        pattern: &QuadPattern,
+        limit: usize,
+    ) -> Result<Found<Vec<Quad>>, GraphError> {
         let (graph, place, wanted) = (self.clone(), workspace.clone(), pattern.clone());
         let near = match Reach::of(pattern) {
             Reach::Node(node) => {
@@ -139,13 +192,10 @@ impl EmbeddedGraph {
             Reach::Anywhere => None,
         };
         if let Some(quads) = near {
-            return Ok(quads);
+            return Ok(Found::whole(quads));
         }
         let (graph, place, wanted) = (self.clone(), workspace.clone(), pattern.clone());
-        patiently(&SCANS, LOOKING, move |cancellation| {
-            graph.find(&place, &wanted, &bounds(limit, cancellation)).map_err(failed)
-        })
-        .await
+        patiently(&SCANS, LOOKING, move |cancellation| graph.find(&place, &wanted, &bounds(limit, cancellation))).await
     }
 }
 
@@ -153,7 +203,7 @@ fn bounds(max_rows: usize, cancellation: Cancellation) -> Bounds {
     Bounds { max_rows, cancellation, ..Bounds::default() }
 }
 
-/// What the view says, in the words of the port. A reading that was cancelled is one that nobody waits for.
+/// A reading that was cancelled is one that nobody waits for.
 fn failed(error: QueryError) -> GraphError {
     match error {
         QueryError::Syntax(_)

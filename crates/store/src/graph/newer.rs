@@ -3,7 +3,7 @@
 use super::EmbeddedGraph;
 use crate::keys;
 use crate::tables::read_failed;
-use crate::view::{Overlay, QueryError};
+use crate::view::{Overlay, QueryError, View};
 use std::collections::BTreeSet;
 use trellis_domain::rdf::Quad;
 use trellis_domain::{RunId, SessionId, Workspace};
@@ -19,20 +19,24 @@ pub(super) struct Newer<'a> {
 
 impl EmbeddedGraph {
     /// The runs of a workspace that the view lacks: finished since its cursor, or still open.
-    pub(super) fn overlay(&self, workspace: &Workspace) -> Result<Newer<'_>, QueryError> {
+    pub(super) fn overlay(&self, view: &View, workspace: &Workspace) -> Result<Newer<'_>, QueryError> {
         let of_workspace = |(found, run): (Workspace, RunId)| (found == *workspace).then_some(run);
         // Open runs first: one that finishes meanwhile is then among the finished.
         let mut runs: BTreeSet<RunId> = {
             let turns = self.journal.shared.turns();
             turns.keys().filter(|turn| turn.scope.workspace == *workspace).map(|turn| turn.run.clone()).collect()
         };
-        let (finished, _) = self.finished_after(self.view.cursor()?, usize::MAX)?;
+        let (finished, _) = self.finished_after(view.cursor()?.number, usize::MAX)?;
         runs.extend(finished.into_iter().filter_map(of_workspace));
         Ok(Newer { graph: self, workspace: workspace.clone(), runs })
     }
 }
 
 impl Newer<'_> {
+    pub(super) fn count(&self) -> usize {
+        self.runs.len()
+    }
+
     /// Runs of the same conversation: a question that follows on another one names it.
     fn of_conversation(&self, run: &RunId) -> Result<Vec<RunId>, JournalError> {
         let reader = self.graph.journal.tables.read();

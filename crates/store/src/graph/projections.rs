@@ -28,6 +28,10 @@ impl Projections {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn forget(&self, workspace: &Workspace, run: &RunId) {
+        self.known().remove_with_weight(&(workspace.clone(), run.clone()));
+    }
+
     /// The quads of a run as of this look at its records.
     pub(super) fn of(
         &self,

@@ -84,32 +84,26 @@ fn make_log(folder: &Folder, tables: &Tables) -> Result<Head, JournalError> {
             tally.add(&table, &key, &value);
         }
     }
-    batch.remove(&tables.index, LISTED);
     batch.insert(&tables.index, TALLY, tally.to_bytes());
-    list_conversations(&reader, tables, &mut batch)?;
+    list_runs(&reader, tables, &mut batch)?;
     batch.insert(&tables.index, GROUP, 1_u64.to_be_bytes());
     batch.commit().map_err(|error| JournalError::Write(error.to_string()))?;
     Ok(Head { group: 1, size: frontier.size(), root: frontier.root() })
 }
 
-/// Said of older folders that conversations have their lists. Shorter than any list's key.
-const LISTED: &[u8] = &[prefix::CONVERSATION];
+/// Said of older folders that their conversations, and later their runs, have lists.
+const LISTED: [&[u8]; 2] = [&[prefix::CONVERSATION], &[prefix::ENDED]];
 
-/// Conversations have lists of their own; the first folders had none.
-fn list_conversations(
-    reader: &Reader<'_>,
-    tables: &Tables,
-    batch: &mut fjall::OwnedWriteBatch,
-) -> Result<(), JournalError> {
-    if reader.index(LISTED)?.is_some() {
-        return Ok(());
+/// Older folders had fewer lists of runs, and less in them.
+fn list_runs(reader: &Reader<'_>, tables: &Tables, batch: &mut fjall::OwnedWriteBatch) -> Result<(), JournalError> {
+    for marker in LISTED {
+        batch.remove(&tables.index, marker);
     }
     for row in reader.index_prefix(&[prefix::RUN]) {
         let value = row.value().map_err(read_failed)?;
         let run: RunSummary = serde_json::from_slice(&value).map_err(|error| unreadable(error.into()))?;
-        if let Some(conversation) = &run.conversation {
-            let list = keys::conversation(&run.workspace, conversation);
-            batch.insert(&tables.index, keys::listed(&list, run.started, &run.run), Vec::new());
+        for (key, value) in crate::listing::rows(&run, true, run.state.is_end()) {
+            batch.insert(&tables.index, key, value);
         }
     }
     Ok(())
@@ -121,7 +115,7 @@ mod tests {
     use trellis_domain::{ConversationId, Workspace};
 
     #[test]
-    fn the_first_folders_get_the_lists_of_their_conversations() {
+    fn older_folders_get_the_lists_of_their_runs() {
         let folder = tempfile::TempDir::new().unwrap();
         let tables = Tables::open(folder.path()).unwrap();
         let row = r#"{"workspace": "default", "run": "r", "state": "answered", "question": "why?", "pattern": "react",
@@ -129,7 +123,7 @@ mod tests {
         let run: RunSummary = serde_json::from_str(row).unwrap();
         tables.index.insert(keys::run(&run.workspace, &run.run), row).unwrap();
         let mut batch = tables.database.batch();
-        list_conversations(&tables.read(), &tables, &mut batch).unwrap();
+        list_runs(&tables.read(), &tables, &mut batch).unwrap();
         batch.commit().unwrap();
         let list = keys::conversation(&Workspace::default(), &ConversationId::new("c").unwrap());
         assert!(tables.read().index(&keys::listed(&list, run.started, &run.run)).unwrap().is_some());

@@ -1,66 +1,172 @@
-//! What a batch of runs writes into the tables.
+//! What a batch of runs writes into the trees.
+//!
+//! Statements about the nodes of a session are made by its own run only. So the dictionary also knows which nodes each
+//! session has, and a run that is projected anew replaces what it said before: after late records, or when something
+//! was taken out of them.
 
 use super::RunQuads;
-use super::order::{EncodedQuad, Order, QuadKey, quad_key};
-use super::reader::{TermKey, term_key};
+use super::ViewError;
+use super::order::{EncodedQuad, Order, quad_key};
+use super::overlay::AGENT_PREFIX;
+use super::reader::{Reader, TermKey, term_key};
 use super::recent_terms::RecentTerms;
-use super::tables::Tables;
-use super::term_id::{TermId, WorkspaceId, canonical_bytes, canonical_iri};
-use fjall::OwnedWriteBatch;
-use std::collections::BTreeMap;
-use trellis_domain::rdf::Quad;
+use super::term_id::{TERM_ID_BYTES, TermId, WorkspaceId, canonical_bytes, canonical_iri};
+use super::trees::Writing;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use trellis_domain::rdf::{Quad, Term};
+use trellis_provenance::iri;
 
-/// Sorted, each key once: a memtable takes neighbours faster.
-pub(super) struct Additions {
-    quads: Vec<QuadKey>,
-    terms: BTreeMap<TermKey, Vec<u8>>,
+/// What the runs of one workspace add and take away.
+pub(super) struct Additions<'r> {
+    workspace: WorkspaceId,
+    quads: Vec<EncodedQuad>,
+    terms: Vec<(TermKey, Vec<u8>)>,
+    /// The nodes of each session.
+    sessions: BTreeMap<&'r str, Vec<TermId>>,
+    /// Ids of IRIs that this batch has met: most occur many times.
+    known: HashMap<&'r str, TermId>,
+    stale: BTreeSet<EncodedQuad>,
+    stale_terms: Vec<TermKey>,
 }
 
-impl Additions {
-    pub(super) fn of(runs: &[RunQuads], recent_terms: &mut RecentTerms<TermKey>) -> Self {
-        let mut additions = Self { quads: Vec::new(), terms: BTreeMap::new() };
-        for run in runs {
-            let workspace = WorkspaceId::of(&run.workspace);
-            for quad in &run.quads {
-                additions.add(workspace, quad, recent_terms);
-            }
+impl<'r> Additions<'r> {
+    pub(super) fn of(
+        workspace: &str,
+        runs: impl Iterator<Item = &'r RunQuads>,
+        recent_terms: &mut RecentTerms<TermKey>,
+    ) -> Self {
+        let mut additions = Self {
+            workspace: WorkspaceId::of(workspace),
+            quads: Vec::new(),
+            terms: Vec::new(),
+            sessions: BTreeMap::new(),
+            known: HashMap::new(),
+            stale: BTreeSet::new(),
+            stale_terms: Vec::new(),
+        };
+        for quad in runs.flat_map(|run| &run.quads) {
+            additions.add(quad, recent_terms);
         }
         additions.quads.sort_unstable();
         additions.quads.dedup();
         additions
     }
 
-    fn add(&mut self, workspace: WorkspaceId, quad: &Quad, recent_terms: &mut RecentTerms<TermKey>) {
-        let mut id_of = |canonical: Vec<u8>| {
-            let id = TermId::of(&canonical);
-            let key = term_key(workspace, id);
-            if !recent_terms.recall(key) {
-                self.terms.insert(key, canonical);
-            }
-            id
-        };
+    fn add(&mut self, quad: &'r Quad, recent_terms: &mut RecentTerms<TermKey>) {
+        let s = self.node(&quad.s, recent_terms);
         let encoded = EncodedQuad {
-            s: id_of(canonical_bytes(&quad.s)),
-            p: id_of(canonical_bytes(&quad.p)),
-            o: id_of(canonical_bytes(&quad.o)),
+            s,
+            p: self.id(&quad.p, recent_terms),
+            o: self.id(&quad.o, recent_terms),
             g: match quad.g.as_deref() {
                 None | Some("") => TermId::DEFAULT_GRAPH,
-                Some(graph) => id_of(canonical_iri(graph)),
+                Some(graph) => self.iri(graph, recent_terms),
             },
         };
-        self.quads.extend(Order::ALL.map(|order| quad_key(workspace, order, &encoded)));
+        self.quads.push(encoded);
     }
 
-    /// Returns the keys of the terms that were written.
-    pub(super) fn write(self, batch: &mut OwnedWriteBatch, tables: &Tables) -> Vec<TermKey> {
-        for key in &self.quads {
-            batch.insert(&tables.quads, key.as_slice(), b"".as_slice());
+    /// The id of a subject, which is noted under its session.
+    fn node(&mut self, term: &'r Term, recent_terms: &mut RecentTerms<TermKey>) -> TermId {
+        let id = self.id(term, recent_terms);
+        if let Some(session) = term.as_iri().and_then(iri::session_of) {
+            let nodes = self.sessions.entry(session).or_default();
+            // Quads of a run are sorted, so those of a node come together.
+            if nodes.last() != Some(&id) {
+                nodes.push(id);
+            }
         }
-        let mut written = Vec::with_capacity(self.terms.len());
-        for (key, canonical) in self.terms {
-            batch.insert(&tables.terms, key.as_slice(), canonical);
-            written.push(key);
-        }
-        written
+        id
     }
+
+    fn id(&mut self, term: &'r Term, recent_terms: &mut RecentTerms<TermKey>) -> TermId {
+        match term {
+            Term::Iri { iri } => self.iri(iri, recent_terms),
+            Term::Literal { .. } | Term::Blank { .. } | Term::Quoted { .. } => {
+                self.note(canonical_bytes(term), recent_terms)
+            }
+        }
+    }
+
+    fn iri(&mut self, iri: &'r str, recent_terms: &mut RecentTerms<TermKey>) -> TermId {
+        if let Some(id) = self.known.get(iri) {
+            return *id;
+        }
+        let id = self.note(canonical_iri(iri), recent_terms);
+        self.known.insert(iri, id);
+        id
+    }
+
+    fn note(&mut self, canonical: Vec<u8>, recent_terms: &mut RecentTerms<TermKey>) -> TermId {
+        let id = TermId::of(&canonical);
+        let key = term_key(self.workspace, id);
+        if !recent_terms.recall(key) {
+            self.terms.push((key, canonical));
+        }
+        id
+    }
+
+    /// Finds what these sessions said before and do not say any more.
+    pub(super) fn find_stale(&mut self, reader: &Reader) -> Result<(), ViewError> {
+        let mut before = Vec::new();
+        for (session, nodes) in &mut self.sessions {
+            let known = reader.dictionary(&session_key(self.workspace, session))?;
+            for id in known.iter().flat_map(|row| row.chunks_exact(TERM_ID_BYTES)) {
+                let id = TermId::from_bytes(id.try_into().expect("a chunk has the size of an id"));
+                before.extend(reader.about(id).collect::<Result<Vec<_>, _>>()?);
+            }
+            nodes.sort_unstable();
+            nodes.dedup();
+        }
+        let said = |quad: &EncodedQuad| self.quads.binary_search(quad).is_ok();
+        self.stale = before.into_iter().filter(|quad| !said(quad)).collect();
+        // Texts that nobody says any more go with what said them.
+        let objects: BTreeSet<TermId> = self.stale.iter().map(|quad| quad.o).collect();
+        let said: BTreeSet<TermId> = self.quads.iter().map(|quad| quad.o).filter(|o| objects.contains(o)).collect();
+        for object in objects.difference(&said) {
+            let is_text = matches!(reader.term(*object)?, Term::Literal { .. });
+            let mut others =
+                reader.naming(*object).filter(|quad| !matches!(quad, Ok(quad) if self.stale.contains(quad)));
+            if is_text && others.next().transpose()?.is_none() {
+                self.stale_terms.push(term_key(self.workspace, *object));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sorted, because a tree takes neighbours faster. Returns the keys of the terms that were written, and of those
+    /// that were removed.
+    pub(super) fn write(mut self, writing: &Writing<'_>) -> (Vec<TermKey>, Vec<TermKey>) {
+        self.terms.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        self.terms.dedup_by(|(a, _), (b, _)| a == b);
+        for key in &self.stale_terms {
+            writing.remove_term(key);
+        }
+        for (key, canonical) in &self.terms {
+            writing.put_term(key, canonical);
+        }
+        for (session, nodes) in &self.sessions {
+            let row: Vec<u8> = nodes.iter().flat_map(|id| id.to_bytes()).collect();
+            writing.put_term(&session_key(self.workspace, session), &row);
+        }
+        for quad in &self.stale {
+            for order in Order::ALL {
+                writing.remove_quad(&quad_key(self.workspace, order, quad));
+            }
+        }
+        for order in Order::ALL {
+            let kept = self.quads.iter().filter(|quad| order.keeps(quad));
+            let mut ids: Vec<[TermId; 4]> = kept.map(|quad| order.arrange(quad)).collect();
+            ids.sort_unstable();
+            for ids in ids {
+                writing.put_quad(&quad_key(self.workspace, order, &order.restore(ids)), b"");
+            }
+        }
+        (self.terms.into_iter().map(|(key, _)| key).collect(), self.stale_terms)
+    }
+}
+
+/// Where the dictionary has the nodes of a session. No term's bytes begin like this.
+fn session_key(workspace: WorkspaceId, session: &str) -> TermKey {
+    term_key(workspace, TermId::of(format!("s{AGENT_PREFIX}{session}").as_bytes()))
 }

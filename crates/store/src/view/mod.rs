@@ -4,13 +4,14 @@
 //! its folder, and absorbing the runs anew gives the same bytes. It does not know how quads are
 //! projected, nor which runs exist; it is told, together with a cursor that says how far.
 //!
-//! A batch of runs and the cursor are one atomic write. Batches are not synced one by one: after a
-//! power cut the view may be some batches behind, and its cursor says so. fjall syncs its journal
-//! before it flushes a memtable, so no part of a batch can outlive the rest.
+//! A batch of runs and the cursor are one atomic write. Batches are in memory at first: after a crash the view may be
+//! some of them behind, and its cursor says so. The cursor also says which log it means, so that a view of another
+//! one, or of one that was put back to an earlier state, is noticed.
 
 mod additions;
 pub mod answer;
 mod convert;
+mod cursor;
 mod dataset;
 mod held;
 mod matching;
@@ -22,8 +23,8 @@ mod reader;
 mod recent_terms;
 mod session;
 mod survey;
-mod tables;
 mod term_id;
+mod trees;
 
 #[cfg(test)]
 mod fixtures;
@@ -40,23 +41,22 @@ mod term_id_tests;
 #[cfg(test)]
 mod view_tests;
 
+pub use cursor::Cursor;
 pub use overlay::{NoOverlay, Overlay};
 pub use query::{Bounds, Cancellation, QueryError};
 pub use term_id::TermId;
 
 use additions::Additions;
-use fjall::Database;
 use reader::{Reader, TermKey};
 use recent_terms::RecentTerms;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
-use tables::{Tables, open_database};
 use term_id::WorkspaceId;
+use trees::Trees;
 use trellis_domain::rdf::Quad;
 
-/// Shorter than any index prefix, so that no scan takes it for a quad.
-const CURSOR_KEY: &[u8] = b"cursor";
 const RECENT_TERMS: usize = 8_192;
 
 /// What a run adds to the view.
@@ -68,14 +68,32 @@ pub struct RunQuads {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
-    #[error("the graph view's database failed")]
-    Engine(#[from] fjall::Error),
+    #[error("the graph view's files cannot be used: {0}")]
+    Files(#[from] std::io::Error),
+    #[error("the graph view's database failed: {0}")]
+    Engine(lsm_tree::Error),
     #[error("the graph view knows no term {id}; rebuild it")]
     TermMissing { id: TermId },
     #[error("the graph view's term {id} is damaged; rebuild it")]
     TermDamaged { id: TermId },
     #[error("the graph view has a damaged key {key:02x?}; rebuild it")]
     KeyDamaged { key: Vec<u8> },
+}
+
+impl ViewError {
+    /// Whether the view itself is wrong, so that it has to be derived anew; else the machine is.
+    pub fn is_damage(&self) -> bool {
+        !matches!(self, Self::Files(_))
+    }
+}
+
+impl From<lsm_tree::Error> for ViewError {
+    fn from(error: lsm_tree::Error) -> Self {
+        match error {
+            lsm_tree::Error::Io(error) => Self::Files(error),
+            error => Self::Engine(error),
+        }
+    }
 }
 
 /// The index. Readers and the one writer do not block each other.
@@ -91,55 +109,79 @@ pub enum ViewError {
 /// view.absorb(&[RunQuads { workspace: "w".into(), quads: vec![quad] }], 1)?;
 ///
 /// let known = view.query("w", "ASK { <urn:s> ?p \"o\" }", &NoOverlay, &Bounds::default())?;
-/// assert_eq!((known, view.cursor()?), (Answer::Truth(true), 1));
+/// assert_eq!((known, view.cursor()?.number), (Answer::Truth(true), 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct View {
-    db: Database,
-    tables: RwLock<Tables>,
+    path: PathBuf,
+    projection: u32,
+    trees: RwLock<Arc<Trees>>,
     /// Held while writing; knows which terms need no second write.
     recent_terms: Mutex<RecentTerms<TermKey>>,
     visited: Arc<AtomicU64>,
 }
 
 impl View {
+    /// Opens the view of what [`trellis_provenance::project`] makes of runs.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ViewError> {
-        let db = open_database(path.as_ref())?;
-        let tables = RwLock::new(Tables::open(&db)?);
+        Self::open_for(path, trellis_provenance::PROJECTION)
+    }
+
+    /// Opens the view of a projection with this number. What another projection left there is removed.
+    pub fn open_for(path: impl AsRef<Path>, projection: u32) -> Result<Self, ViewError> {
+        let path = path.as_ref().to_owned();
+        let trees = RwLock::new(Arc::new(Trees::open(&path, projection)?));
         let recent_terms = Mutex::new(RecentTerms::new(RECENT_TERMS));
-        Ok(Self { db, tables, recent_terms, visited: Arc::default() })
+        Ok(Self { path, projection, trees, recent_terms, visited: Arc::default() })
     }
 
-    /// How far the view is: what [`View::absorb`] was last told, 0 in an empty view.
-    pub fn cursor(&self) -> Result<u64, ViewError> {
-        let stored = self.tables().quads.get(CURSOR_KEY)?;
-        Ok(stored.and_then(|bytes| Some(u64::from_be_bytes(bytes.as_ref().try_into().ok()?))).unwrap_or(0))
+    /// How far the view is: what [`View::absorb`] was last told, zero in an empty view.
+    pub fn cursor(&self) -> Result<Cursor, ViewError> {
+        Cursor::read(&self.trees().snapshot())
     }
 
-    /// Adds the quads and moves the cursor, both or neither. Absorbing again what is there changes
-    /// nothing; the cursor never goes back.
-    pub fn absorb(&self, runs: &[RunQuads], cursor: u64) -> Result<(), ViewError> {
+    /// Adds the quads of whole runs and moves the cursor, both or neither. What a run said before and does not say any
+    /// more is removed. Absorbing again what is there changes nothing; the cursor never goes back.
+    pub fn absorb(&self, runs: &[RunQuads], cursor: impl Into<Cursor>) -> Result<(), ViewError> {
         let mut recent_terms = self.writer();
-        let cursor = cursor.max(self.cursor()?);
-        let tables = self.tables();
-        let mut batch = self.db.batch();
-        let new_terms = Additions::of(runs, &mut recent_terms).write(&mut batch, &tables);
-        batch.insert(&tables.quads, CURSOR_KEY, cursor.to_be_bytes());
-        batch.commit()?;
-        // Only now: a term of a failed batch must be written again.
-        for key in new_terms {
-            recent_terms.remember(key);
+        let trees = self.trees();
+        // Before anything is added: what finds no room on disk must not fill the memory.
+        trees.make_room()?;
+        let mut by_workspace: BTreeMap<&str, Vec<&RunQuads>> = BTreeMap::new();
+        for run in runs {
+            by_workspace.entry(&run.workspace).or_default().push(run);
         }
+        let mut all = Vec::with_capacity(by_workspace.len());
+        for (workspace, runs) in by_workspace {
+            let mut additions = Additions::of(workspace, runs.into_iter(), &mut recent_terms);
+            additions.find_stale(&self.reader(workspace))?;
+            all.push(additions);
+        }
+        let cursor = cursor.into().max(self.cursor()?);
+        let writing = trees.write();
+        for additions in all {
+            let (written, removed) = additions.write(&writing);
+            written.into_iter().for_each(|key| recent_terms.remember(key));
+            removed.iter().for_each(|key| recent_terms.forget(key));
+        }
+        cursor.write(&writing);
+        writing.show();
         Ok(())
     }
 
     /// Forgets everything, for a rebuild. Queries under way finish on what they began with.
     pub fn clear(&self) -> Result<(), ViewError> {
         let mut recent_terms = self.writer();
-        let renewed = self.tables().renew(&self.db)?;
-        *self.tables.write().expect("no holder of this lock panics") = renewed;
+        let renewed = Arc::new(self.trees().renew(&self.path, self.projection)?);
+        *self.trees.write().expect("no holder of this lock panics") = renewed;
         recent_terms.forget_all();
         Ok(())
+    }
+
+    /// Writes everything anew, so that the disk has nothing left of what was removed.
+    pub fn purge(&self) -> Result<(), ViewError> {
+        let _alone = self.writer();
+        self.trees().purge()
     }
 
     /// Index keys read since the view was opened: what a query costs, free of clock and cache.
@@ -148,12 +190,11 @@ impl View {
     }
 
     fn reader(&self, workspace: &str) -> Reader {
-        let tables = self.tables();
-        Reader::new(self.db.snapshot(), tables, WorkspaceId::of(workspace), Arc::clone(&self.visited))
+        Reader::new(self.trees().snapshot(), WorkspaceId::of(workspace), Arc::clone(&self.visited))
     }
 
-    fn tables(&self) -> Tables {
-        self.tables.read().expect("no holder of this lock panics").clone()
+    fn trees(&self) -> Arc<Trees> {
+        Arc::clone(&self.trees.read().expect("no holder of this lock panics"))
     }
 
     fn writer(&self) -> MutexGuard<'_, RecentTerms<TermKey>> {

@@ -3,13 +3,19 @@
 //! Four orders are enough. Subject, object, predicate and predicate + object each start one, with
 //! the graph last, so that equal triples of several graphs lie side by side and a union drops
 //! them without remembering anything. A graph starts the fourth: a graph may hold any share of the
-//! workspace. Where a graph comes together with a subject or an object, these already narrow the
-//! scan, and the few keys of other graphs are skipped; a fifth order would cost every write for that.
+//! workspace. The graph of runs holds nearly all of it, so that this order would only repeat the
+//! others; its quads are left out of it. Where a graph comes together with a subject or an object, these already
+//! narrow the scan, and the few keys of other graphs are skipped; a fifth order would cost every write for that.
 
 use super::term_id::{TERM_ID_BYTES, TermId, WORKSPACE_ID_BYTES, WorkspaceId};
+use std::sync::LazyLock;
+use trellis_provenance::vocabulary::GRAPH_RETRIEVAL;
+
+/// The graph that runs are projected into.
+pub(super) static MAIN_GRAPH: LazyLock<TermId> = LazyLock::new(|| TermId::of_graph(Some(GRAPH_RETRIEVAL)));
 
 /// A quad as ids; the default graph is [`TermId::DEFAULT_GRAPH`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct EncodedQuad {
     pub(super) s: TermId,
     pub(super) p: TermId,
@@ -27,6 +33,14 @@ pub(super) enum Order {
 
 impl Order {
     pub(super) const ALL: [Self; 4] = [Self::Spog, Self::Posg, Self::Ospg, Self::Gpos];
+
+    /// Whether a quad is kept in this order.
+    pub(super) fn keeps(self, quad: &EncodedQuad) -> bool {
+        match self {
+            Self::Spog | Self::Posg | Self::Ospg => true,
+            Self::Gpos => quad.g != *MAIN_GRAPH,
+        }
+    }
 
     /// The byte behind the workspace. Zero is free for what is not an index.
     fn tag(self) -> u8 {
@@ -143,8 +157,8 @@ impl IdPattern {
 
     pub(super) fn access_path(&self) -> AccessPath {
         let graph = match self.g {
-            Graphs::One(graph) => Some(graph),
-            Graphs::All | Graphs::Named => None,
+            Graphs::One(graph) if graph != *MAIN_GRAPH => Some(graph),
+            Graphs::One(_) | Graphs::All | Graphs::Named => None,
         };
         let (order, prefix) = match (self.s, self.p, self.o, graph) {
             (Some(s), None, Some(o), _) => (Order::Ospg, vec![o, s]),
@@ -158,6 +172,8 @@ impl IdPattern {
             (None, Some(p), None, Some(g)) => (Order::Gpos, vec![g, p]),
             (None, Some(p), None, None) => (Order::Posg, vec![p]),
             (None, None, None, Some(g)) => (Order::Gpos, vec![g]),
+            // Sorted like any other graph, so that graphs can be merged.
+            (None, None, None, None) if matches!(self.g, Graphs::One(_)) => (Order::Posg, vec![]),
             (None, None, None, None) => (Order::Spog, vec![]),
         };
         AccessPath { order, prefix }

@@ -1,11 +1,11 @@
 //! Reads one workspace as it was at one moment.
 
 use super::ViewError;
-use super::order::{EncodedQuad, IdPattern, Order, key_prefix, read_quad_key};
+use super::order::{EncodedQuad, Graphs, IdPattern, MAIN_GRAPH, Order, key_prefix, read_quad_key};
 use super::query::Cancellation;
-use super::tables::Tables;
 use super::term_id::{TERM_ID_BYTES, TermId, WORKSPACE_ID_BYTES, WorkspaceId, read_term};
-use fjall::{Readable, Snapshot};
+use super::trees::{Keys, Snapshot};
+use lsm_tree::Guard;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,14 +13,13 @@ use trellis_domain::rdf::Term;
 
 pub(super) struct Reader {
     snapshot: Snapshot,
-    tables: Tables,
     workspace: WorkspaceId,
     visited: Arc<AtomicU64>,
 }
 
 impl Reader {
-    pub(super) fn new(snapshot: Snapshot, tables: Tables, workspace: WorkspaceId, visited: Arc<AtomicU64>) -> Self {
-        Self { snapshot, tables, workspace, visited }
+    pub(super) fn new(snapshot: Snapshot, workspace: WorkspaceId, visited: Arc<AtomicU64>) -> Self {
+        Self { snapshot, workspace, visited }
     }
 
     /// The quads that match, sorted by the order of the pattern's access path.
@@ -28,8 +27,8 @@ impl Reader {
         let path = pattern.access_path();
         let prefix = key_prefix(self.workspace, path.order, &path.prefix);
         Scan {
-            // Not `prefix`: fjall would also seek the end, and most scans are short.
-            keys: self.snapshot.range(&self.tables.quads, prefix.as_slice()..),
+            // Not a range with an end: that would be looked for as well, and most scans are short.
+            keys: self.snapshot.quads_from(&prefix),
             prefix,
             order: path.order,
             pattern,
@@ -40,13 +39,30 @@ impl Reader {
 
     pub(super) fn term(&self, id: TermId) -> Result<Term, ViewError> {
         let key = term_key(self.workspace, id);
-        let bytes = self.snapshot.get(&self.tables.terms, key)?.ok_or(ViewError::TermMissing { id })?;
+        let bytes = self.snapshot.term(&key)?.ok_or(ViewError::TermMissing { id })?;
         read_term(&bytes).ok_or(ViewError::TermDamaged { id })
+    }
+
+    /// What the dictionary has under a key that is no term's.
+    pub(super) fn dictionary(&self, key: &TermKey) -> Result<Option<lsm_tree::UserValue>, ViewError> {
+        self.snapshot.term(key)
+    }
+
+    /// All quads about a node.
+    pub(super) fn about(&self, node: TermId) -> Scan {
+        self.scan(IdPattern { s: Some(node), p: None, o: None, g: Graphs::All }, Cancellation::default())
+    }
+
+    /// All quads that name a term as their object.
+    pub(super) fn naming(&self, object: TermId) -> Scan {
+        self.scan(IdPattern { s: None, p: None, o: Some(object), g: Graphs::All }, Cancellation::default())
     }
 
     /// The named graphs, by jumping from one to the next: one key read for each.
     pub(super) fn named_graphs(&self) -> Result<Vec<TermId>, ViewError> {
-        let mut graphs = Vec::new();
+        let main = IdPattern { s: None, p: None, o: None, g: Graphs::One(*MAIN_GRAPH) };
+        let main = self.scan(main, Cancellation::default()).next().transpose()?;
+        let mut graphs: Vec<TermId> = main.into_iter().map(|quad| quad.g).collect();
         let mut from = TermId::DEFAULT_GRAPH.successor();
         while let Some(start) = from {
             let Some(graph) = self.first_graph_from(start)? else { break };
@@ -58,7 +74,7 @@ impl Reader {
 
     fn first_graph_from(&self, start: TermId) -> Result<Option<TermId>, ViewError> {
         let from = key_prefix(self.workspace, Order::Gpos, &[start]);
-        let Some(guard) = self.snapshot.range(&self.tables.quads, from..).next() else { return Ok(None) };
+        let Some(guard) = self.snapshot.quads_from(&from).next() else { return Ok(None) };
         self.visited.fetch_add(1, Ordering::Relaxed);
         let key = guard.key()?;
         let in_index = key.starts_with(&key_prefix(self.workspace, Order::Gpos, &[]));
@@ -77,7 +93,7 @@ pub(super) fn term_key(workspace: WorkspaceId, id: TermId) -> TermKey {
 
 /// A range of index keys, of which those that match come out. Ends early when cancelled.
 pub(super) struct Scan {
-    keys: fjall::Iter,
+    keys: Keys,
     prefix: Vec<u8>,
     order: Order,
     pattern: IdPattern,

@@ -39,6 +39,11 @@ impl<K: Eq + std::hash::Hash> RecentTerms<K> {
         self.young.insert(term);
     }
 
+    pub(super) fn forget(&mut self, term: &K) {
+        self.young.remove(term);
+        self.old.remove(term);
+    }
+
     pub(super) fn forget_all(&mut self) {
         self.young.clear();
         self.old.clear();

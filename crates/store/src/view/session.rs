@@ -22,6 +22,9 @@ pub(super) enum DefaultGraph {
     Listed(Vec<TermId>),
 }
 
+/// Projecting more runs for one query would take too long and too much memory.
+const MOST_OVERLAY_RUNS: usize = 1_000;
+
 /// The reading failed, and the session knows why.
 #[derive(Debug, thiserror::Error)]
 #[error("reading the graph failed")]
@@ -164,6 +167,9 @@ impl<'q> Session<'q> {
 
     fn project_all(&self) -> Result<(), Interrupted> {
         let runs = self.unprojected.take().unwrap_or_default();
+        if runs.len() > MOST_OVERLAY_RUNS {
+            return Err(self.fail(QueryError::OverlayTooLarge { max: self.max_overlay_quads }));
+        }
         runs.iter().try_for_each(|run| self.project(run))
     }
 

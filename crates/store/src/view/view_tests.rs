@@ -1,7 +1,7 @@
 use super::fixtures::{quad, session_iri, trace};
 use super::order::{Graphs, IdPattern};
 use super::term_id_tests::any_term;
-use super::{Bounds, Cancellation, NoOverlay, RunQuads, View};
+use super::{Bounds, Cancellation, Cursor, NoOverlay, RunQuads, View};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -80,16 +80,16 @@ fn absorbing_twice_changes_nothing() {
     view.absorb(&runs, 7).unwrap();
     assert_eq!(everything(&view, "w"), before);
     assert_eq!(found(&view, "w", &QuadPattern::default()).len(), before.len());
-    assert_eq!(view.cursor().unwrap(), 7);
+    assert_eq!(view.cursor().unwrap().number, 7);
 }
 
 #[test]
 fn the_cursor_starts_at_zero_and_never_goes_back() {
     let (_folder, view) = new_view();
-    assert_eq!(view.cursor().unwrap(), 0);
+    assert_eq!(view.cursor().unwrap().number, 0);
     view.absorb(&[], 5).unwrap();
     view.absorb(&[run("w", trace(1))], 3).unwrap();
-    assert_eq!(view.cursor().unwrap(), 5);
+    assert_eq!(view.cursor().unwrap().number, 5);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn reopening_keeps_quads_and_cursor() {
     let before = everything(&view, "w");
     drop(view);
     let view = View::open(folder.path()).unwrap();
-    assert_eq!(view.cursor().unwrap(), 42);
+    assert_eq!(view.cursor().unwrap().number, 42);
     assert_eq!(everything(&view, "w"), before);
 }
 
@@ -111,14 +111,14 @@ fn a_rebuild_gives_the_same_content() {
     view.absorb(&[run("w", trace(1)), run("w", trace(2))], 2).unwrap();
     let before = everything(&view, "w");
     view.clear().unwrap();
-    assert_eq!(view.cursor().unwrap(), 0);
+    assert_eq!(view.cursor().unwrap().number, 0);
     assert_eq!(everything(&view, "w"), BTreeSet::new());
     view.absorb(&[run("w", trace(1))], 1).unwrap();
     view.absorb(&[run("w", trace(2))], 2).unwrap();
     drop(view);
     let view = View::open(folder.path()).unwrap();
     assert_eq!(everything(&view, "w"), before);
-    assert_eq!(view.cursor().unwrap(), 2);
+    assert_eq!(view.cursor().unwrap().number, 2);
 }
 
 #[test]
@@ -164,31 +164,130 @@ fn an_empty_graph_name_is_the_default_graph() {
     assert_eq!(found(&view, "w", &default_graph), [quad("urn:s", "urn:p", Term::literal("o"), None)]);
 }
 
-/// A kill or a power cut leaves a prefix of the journal. Whatever its length, the cursor must tell
-/// exactly which runs are there.
+/// A process that dies leaves what was written so far. The cursor must tell exactly which runs that are.
 #[test]
-fn a_cut_journal_leaves_whole_batches() {
+fn a_crash_leaves_whole_batches() {
     let folder = tempfile::tempdir().unwrap();
-    let view = View::open(folder.path()).unwrap();
-    for cursor in 1..=8 {
-        view.absorb(&[run("w", trace(cursor))], cursor as u64).unwrap();
-    }
-    drop(view);
-    let journal = journal_file(folder.path());
-    let written = std::fs::read(&journal).unwrap();
-    let end = written.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-    let mut cursors = BTreeSet::new();
-    for kept in [end, end - 1, end * 3 / 4, end / 2, end / 9] {
-        std::fs::write(&journal, &written[..kept]).unwrap();
+    let mut known = 0;
+    for written in [3, 5, 9] {
         let view = View::open(folder.path()).unwrap();
-        let cursor = usize::try_from(view.cursor().unwrap()).unwrap();
-        assert_eq!(everything(&view, "w"), (1..=cursor).flat_map(trace).collect(), "{kept} bytes of {end}");
-        cursors.insert(cursor);
+        assert_eq!(view.cursor().unwrap().number, known);
+        for cursor in known + 1..=written {
+            view.absorb(&[run("w", trace(usize::try_from(cursor).unwrap()))], cursor).unwrap();
+        }
+        drop(view);
+        known = written;
+        // And some that are in memory only.
+        let view = View::open(folder.path()).unwrap();
+        view.absorb(&[run("w", trace(100))], 100).unwrap();
+        std::mem::forget(view);
     }
-    assert!(cursors.contains(&8) && cursors.contains(&7) && cursors.len() >= 4, "{cursors:?}");
+    let view = View::open(folder.path()).unwrap();
+    assert_eq!(view.cursor().unwrap().number, known);
+    assert_eq!(everything(&view, "w"), (1..=usize::try_from(known).unwrap()).flat_map(trace).collect());
 }
 
-fn journal_file(folder: &Path) -> PathBuf {
-    let journals = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    journals.filter(|path| path.extension().is_some_and(|extension| extension == "jnl")).max().unwrap()
+#[test]
+fn opening_reads_no_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let view = View::open(folder.path()).unwrap();
+    view.absorb(&[run("w", trace(1))], 1).unwrap();
+    drop(view);
+    let mut files = Vec::new();
+    list(folder.path(), &mut files);
+    assert!(!files.is_empty() && files.iter().all(|path| path.extension().is_none()), "{files:?}");
+}
+
+fn list(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { list(&path, files) } else { files.push(path) }
+    }
+}
+
+fn bytes_on_disk(folder: &Path) -> Vec<u8> {
+    let mut files = Vec::new();
+    list(folder, &mut files);
+    files.into_iter().flat_map(|file| std::fs::read(file).unwrap()).collect()
+}
+
+fn has(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+#[test]
+fn a_run_that_is_absorbed_anew_replaces_what_it_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let view = View::open(folder.path()).unwrap();
+    let (node, child) = (session_iri(1), format!("{}/i1", session_iri(1)));
+    let said = |text: &str| {
+        let said = |node: &str| quad(node, "urn:says", Term::literal(text), None);
+        [said(&node), said(&child)]
+    };
+    let shared = |node: &str| quad(node, "urn:says", Term::literal("shared"), Some("urn:graph:other"));
+    let (first, second) = (said("forget-me-please"), said("kept"));
+    let other = [shared(&session_iri(2))];
+    view.absorb(&[run("w", first.iter().cloned().chain([shared(&node)]).collect()), run("w", other.to_vec())], 1)
+        .unwrap();
+    let known = quad("urn:model", "urn:says", Term::literal("not of a session"), None);
+    view.absorb(&[run("w", vec![known.clone()])], 2).unwrap();
+    drop(view);
+    assert!(has(&bytes_on_disk(folder.path()), "forget-me-please"));
+    let view = View::open(folder.path()).unwrap();
+    view.absorb(&[run("w", second.to_vec())], 3).unwrap();
+    let expected: BTreeSet<_> = second.into_iter().chain(other).chain([known]).collect();
+    assert_eq!(everything(&view, "w"), expected);
+    view.purge().unwrap();
+    drop(view);
+    assert!(!has(&bytes_on_disk(folder.path()), "forget-me-please"), "nothing is left of it");
+    // And it can be said again.
+    let view = View::open(folder.path()).unwrap();
+    view.absorb(&[run("w", first.to_vec())], 4).unwrap();
+    let found = found(&view, "w", &QuadPattern { s: Some(Term::iri(&node)), ..QuadPattern::default() });
+    assert_eq!(found, first[..1]);
+}
+
+#[test]
+fn another_projection_begins_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let view = View::open_for(folder.path(), 1).unwrap();
+    view.absorb(&[run("w", trace(1))], 1).unwrap();
+    drop(view);
+    // Of a program that kept its view in another way.
+    std::fs::write(folder.path().join("0.jnl"), "log").unwrap();
+    let view = View::open_for(folder.path(), 2).unwrap();
+    assert_eq!((view.cursor().unwrap(), everything(&view, "w")), (Cursor::START, BTreeSet::new()));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the old one is gone");
+}
+
+#[test]
+fn a_cleared_view_goes_with_its_last_reader() {
+    let (folder, view) = new_view();
+    view.absorb(&[run("w", trace(1))], 1).unwrap();
+    let reader = view.reader("w");
+    view.clear().unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    drop(reader);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// Tables are written and merged while somebody reads.
+#[test]
+fn a_reader_sees_its_moment_whatever_is_written_meanwhile() {
+    let (_folder, view) = new_view();
+    view.absorb(&[run("w", trace(1))], 1).unwrap();
+    let reader = view.reader("w");
+    let read = || {
+        let everything = IdPattern { s: None, p: None, o: None, g: Graphs::All };
+        let quads: Vec<_> = reader.scan(everything, Cancellation::default()).collect::<Result<_, _>>().unwrap();
+        (quads.len(), reader.term(quads[0].s).unwrap())
+    };
+    let before = read();
+    for round in 0..6 {
+        view.absorb(&[run("w", trace(2)), run("w", vec![])], 2).unwrap();
+        view.absorb(&[run("w", vec![quad(&session_iri(1), "urn:p", Term::literal(round.to_string()), None)])], 3)
+            .unwrap();
+        view.purge().unwrap();
+        assert_eq!(read(), before);
+    }
 }

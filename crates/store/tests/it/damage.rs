@@ -48,7 +48,7 @@ pub(crate) fn used(log: &Path) -> usize {
     fs::read(log).unwrap().iter().rposition(|byte| *byte != 0).unwrap() + 1
 }
 
-fn flip(log: &Path, at: usize) {
+pub(crate) fn flip(log: &Path, at: usize) {
     let mut bytes = fs::read(log).unwrap();
     bytes[at] ^= 0x40;
     fs::write(log, bytes).unwrap();
@@ -143,19 +143,9 @@ async fn a_repair_that_was_cut_short_begins_anew() {
 async fn a_damaged_view_is_derived_anew() {
     let folder = TempDir::new().unwrap();
     fill(folder.path(), 2).await;
-    fs::remove_dir_all(folder.path().join("view")).unwrap();
     fs::write(folder.path().join("view"), "not a database").unwrap();
     let store = open(folder.path()).unwrap();
     assert_eq!(store.graph.catch_up().unwrap(), 2);
-    drop(store);
-    let entries = fs::read_dir(folder.path().join("view")).unwrap().map(|entry| entry.unwrap().path());
-    let view_log = entries.filter(|path| path.extension().is_some_and(|e| e == "jnl")).max().unwrap();
-    for part in [1, 3, 5, 7] {
-        flip(&view_log, used(&view_log) * part / 8);
-        let store = open(folder.path()).unwrap();
-        store.graph.catch_up().unwrap();
-        drop(store);
-    }
 }
 
 #[test]

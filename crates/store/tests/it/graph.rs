@@ -21,8 +21,8 @@ use trellis_store::Store;
 const ALL: &str = "SELECT ?s ?p ?o WHERE { ?s ?p ?o } ORDER BY ?s ?p ?o";
 const QUESTIONS: &str = "SELECT ?q WHERE { ?s <https://trustgraph.ai/ns/query> ?q } ORDER BY ?q";
 
-async fn rows(store: &Store, sparql: &str) -> Vec<Vec<String>> {
-    match store.graph.query(&Workspace::default(), sparql, QueryLimits::default()).await.unwrap() {
+pub(crate) async fn rows(store: &Store, sparql: &str) -> Vec<Vec<String>> {
+    match store.graph.query(&Workspace::default(), sparql, QueryLimits::default()).await.unwrap().found {
         Answer::Rows { rows, .. } => rows
             .into_iter()
             .map(|row| {

@@ -5,6 +5,7 @@ mod damage;
 mod graph;
 mod library;
 mod proof;
+mod view;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

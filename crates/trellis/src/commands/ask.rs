@@ -154,8 +154,8 @@ fn check_session(ask: &Ask) -> Result<(), Failure> {
 async fn conversation(desk: &Desk, ask: &Ask) -> Result<String, Failure> {
     match ask.conversation.as_deref() {
         Some("last") => {
-            let (newest, _) = desk.runs(&RunFilter::default(), None, 1).await?;
-            let conversation = newest.into_iter().find_map(|run| run.conversation_id);
+            let newest = desk.runs(&RunFilter::default(), None, 1).await?;
+            let conversation = newest.runs.into_iter().find_map(|run| run.conversation_id);
             let none = || Failure::new(Exit::NotFound, "the newest run belongs to no conversation; give an id");
             conversation.map(|id| id.as_str().to_owned()).ok_or_else(none)
         }

@@ -6,7 +6,7 @@ use crate::failure::{Exit, Failure};
 use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line, seconds, short};
 use serde_json::json;
 use trellis_domain::ConversationId;
-use trellis_orchestrator::ports::RunFilter;
+use trellis_orchestrator::ports::{RunFilter, UnreadableRun};
 use trellis_orchestrator::summary::Listed;
 
 pub(crate) async fn run(desk: &Desk, global: &Global, runs: &Runs) -> Result<Exit, Failure> {
@@ -18,16 +18,19 @@ pub(crate) async fn run(desk: &Desk, global: &Global, runs: &Runs) -> Result<Exi
         search: runs.search.clone(),
         ..RunFilter::default()
     };
-    let (list, next) = desk.runs(&filter, runs.cursor.as_deref(), runs.limit).await?;
+    let page = desk.runs(&filter, runs.cursor.as_deref(), runs.limit).await?;
     if global.output == Output::Json {
-        print_json(&json!({"runs": list, "next": next}).to_string())?;
+        print_json(&json!(page).to_string())?;
         return Ok(Exit::Ok);
     }
-    if list.is_empty() {
+    if page.runs.is_empty() {
         note("no runs match; `trellis ask QUESTION` starts one");
     }
-    lines(&list, columns()).iter().try_for_each(|line| print_line(line))?;
-    if let Some(next) = next {
+    lines(&page.runs, columns()).iter().try_for_each(|line| print_line(line))?;
+    for UnreadableRun { run, reason } in &page.unreadable {
+        note(&format!("run {run} cannot be read: {reason}; `trellis doctor` looks for more"));
+    }
+    if let Some(next) = page.next {
         note(&format!("more with --cursor {next}"));
     }
     Ok(Exit::Ok)

@@ -7,8 +7,9 @@ use crate::show::{clean, note, print_json, print_line, table};
 use std::io::IsTerminal;
 use std::time::Duration;
 use trellis_domain::counted;
+use trellis_domain::marks::with_visible_marks;
 use trellis_domain::rdf::Term;
-use trellis_orchestrator::ports::Answer;
+use trellis_orchestrator::ports::{Answer, Found};
 use trellis_store::view::answer;
 
 pub(crate) async fn run(
@@ -18,7 +19,7 @@ pub(crate) async fn run(
     limit: usize,
     patience: Duration,
 ) -> Result<Exit, Failure> {
-    let answer = desk.sparql(query, limit, patience).await?;
+    let Found { found: answer, missing_runs } = desk.sparql(query, limit, patience).await?;
     match (global.output, &answer) {
         (Output::Json, Answer::Constructed(_) | Answer::Described(_)) => {
             return Err(Failure::usage("this query gives triples, not rows; leave --output out to get N-Triples"));
@@ -37,11 +38,16 @@ pub(crate) async fn run(
     if let Answer::Rows { truncated: true, .. } = answer {
         note(&format!("only the first {}; raise --limit, or add LIMIT and OFFSET", counted(limit, "row")));
     }
+    if missing_runs > 0 {
+        let runs = counted(missing_runs, "run");
+        note(&format!("the index is behind: what {runs} say is missing; ask again later, or name a run in the query"));
+    }
     Ok(Exit::Ok)
 }
 
-/// Data stays as it is; only a terminal is spared its controls.
+/// Data stays as it is but for what makes a line read as something else, which is written as an escape; N-Triples mean
+/// the same by it. A terminal is spared all controls.
 fn safe(text: &str) -> String {
-    let text = text.trim_end();
-    if std::io::stdout().is_terminal() { clean(text) } else { text.to_owned() }
+    let text = with_visible_marks(text.trim_end());
+    if std::io::stdout().is_terminal() { clean(&text) } else { text.into_owned() }
 }

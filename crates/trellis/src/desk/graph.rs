@@ -7,14 +7,13 @@ use crate::failure::{Exit, Failure};
 use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 use trellis_domain::rdf::{Term, Triple};
-use trellis_orchestrator::ports::{Answer, Graph, GraphError, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Found, Graph, GraphError, QueryLimits};
 
 impl Desk {
-    pub(crate) async fn sparql(&self, query: &str, limit: usize, patience: Duration) -> Result<Answer, Failure> {
+    pub(crate) async fn sparql(&self, query: &str, limit: usize, patience: Duration) -> Result<Found<Answer>, Failure> {
         let answer = async {
             match self {
                 Self::Local(app) => app.sparql(query, limit, patience).await,
@@ -31,11 +30,10 @@ fn too_slow(patience: Duration) -> Failure {
 }
 
 impl App {
-    async fn sparql(&self, query: &str, limit: usize, patience: Duration) -> Result<Answer, Failure> {
-        let graph = Arc::clone(&self.store.graph);
-        // Indexing what has finished is cheaper than projecting it for every query.
-        tokio::task::spawn_blocking(move || graph.catch_up()).await.map_err(Failure::unexpected)??;
-        let limits = QueryLimits { max_rows: limit, time: patience };
+    async fn sparql(&self, query: &str, limit: usize, patience: Duration) -> Result<Found<Answer>, Failure> {
+        // Indexing what has finished is cheaper than projecting it for every query, but the query needs its time, too.
+        self.store.graph.catch_up_within(patience / 2).await;
+        let limits = QueryLimits { max_rows: limit, time: patience / 2 };
         self.store.graph.query(self.workspace(), query, limits).await.map_err(|error| match error {
             GraphError::TimedOut(_) => too_slow(patience),
             GraphError::Query(_)
@@ -69,6 +67,16 @@ enum Told {
     },
 }
 
+/// An answer, and how many runs it lacks.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Reply {
+    #[serde(default)]
+    missing_runs: usize,
+    #[serde(flatten)]
+    told: Told,
+}
+
 #[derive(Debug, Deserialize)]
 struct Row {
     values: Vec<Option<Term>>,
@@ -89,11 +97,11 @@ impl From<Told> for Answer {
 }
 
 impl Server {
-    async fn sparql(&self, query: &str, limit: usize, patience: Duration) -> Result<Answer, Failure> {
+    async fn sparql(&self, query: &str, limit: usize, patience: Duration) -> Result<Found<Answer>, Failure> {
         let body = json!({"query": query, "limit": limit, "timeout": patience.as_secs()});
         let request = self.request(Method::POST, &["sparql"], &[]).body(body.to_string());
-        match self.json_within::<Told>(request, patience).await {
-            Ok(told) => Ok(told.into()),
+        match self.json_within::<Reply>(request, patience).await {
+            Ok(Reply { missing_runs, told }) => Ok(Found { found: told.into(), missing_runs }),
             Err(Trouble::Refused(Refusal { status: StatusCode::REQUEST_TIMEOUT, .. })) => Err(too_slow(patience)),
             Err(Trouble::Refused(Refusal { status: StatusCode::PAYLOAD_TOO_LARGE, message, .. })) => {
                 Err(Failure::new(Exit::Limit, message))

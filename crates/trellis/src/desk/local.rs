@@ -10,7 +10,7 @@ use trellis_models::{Models, Rehearsal};
 use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::audit::Evidence;
 use trellis_orchestrator::ports::{Config, Journal, Log, RunFilter};
-use trellis_orchestrator::summary::{Change, Listed, all_listed, page};
+use trellis_orchestrator::summary::{Change, ListedPage, all_listed, page};
 use trellis_patterns::router::OperatorLimits;
 
 impl App {
@@ -19,10 +19,16 @@ impl App {
         filter: &RunFilter,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<(Vec<Listed>, Option<String>), Failure> {
+    ) -> Result<ListedPage, Failure> {
         let journal = &*self.store.journal;
-        let page = page(journal, self.workspace(), filter, cursor, limit).await?;
-        Ok((all_listed(journal, &page.runs, self.world.now()).await?, page.next))
+        let (mut all, mut cursor) = (ListedPage::default(), cursor.map(str::to_owned));
+        loop {
+            let page = page(journal, self.workspace(), filter, cursor.as_deref(), limit - all.runs.len()).await?;
+            cursor = all.add(all_listed(journal, page, self.world.now()).await);
+            if cursor.is_none() || all.runs.len() >= limit {
+                return Ok(all);
+            }
+        }
     }
 
     pub(super) async fn with_prefix(&self, start: &str, limit: usize) -> Result<Vec<RunId>, Failure> {

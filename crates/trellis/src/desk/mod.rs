@@ -21,7 +21,7 @@ use trellis_domain::record::Record;
 use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::audit::Evidence;
 use trellis_orchestrator::ports::{Log, LogEntry, RunFilter, Verdict};
-use trellis_orchestrator::summary::{Change, Listed};
+use trellis_orchestrator::summary::{Change, ListedPage};
 
 /// An open data folder, or the server that is asked instead.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Desk {
         filter: &RunFilter,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<(Vec<Listed>, Option<String>), Failure> {
+    ) -> Result<ListedPage, Failure> {
         match self {
             Self::Local(app) => app.list(filter, cursor, limit).await,
             Self::Remote(server) => server.runs(filter, cursor, limit).await,
@@ -84,8 +84,8 @@ impl Desk {
     pub(crate) async fn find_run(&self, wish: &str) -> Result<RunId, Failure> {
         let newest = if wish == "last" { Some(1) } else { wish.strip_prefix('@').and_then(|n| n.parse().ok()) };
         if let Some(place) = newest.filter(|place| *place > 0) {
-            let (runs, _) = self.runs(&RunFilter::default(), None, place).await?;
-            let found = runs.into_iter().nth(place - 1).map(|run| run.run_id);
+            let page = self.runs(&RunFilter::default(), None, place).await?;
+            let found = page.runs.into_iter().nth(place - 1).map(|run| run.run_id);
             return found
                 .ok_or_else(|| Failure::new(Exit::NotFound, "there are not so many runs; `trellis runs` lists them"));
         }

@@ -15,17 +15,11 @@ use trellis_domain::{RequestId, RunId};
 use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::audit::Evidence;
 use trellis_orchestrator::ports::{LogEntry, RunFilter, Verdict};
-use trellis_orchestrator::summary::{Change, Listed};
+use trellis_orchestrator::summary::{Change, ListedPage};
 
 /// Most runs and records that a server gives at once.
 const RUNS: usize = 500;
 const RECORDS: &str = "1000";
-
-#[derive(Debug, Deserialize)]
-struct RunsPage {
-    runs: Vec<Listed>,
-    next: Option<String>,
-}
 
 #[derive(Debug, Deserialize)]
 struct RecordsPage {
@@ -72,28 +66,27 @@ impl Server {
         filter: &RunFilter,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<(Vec<Listed>, Option<String>), Failure> {
-        let (mut runs, mut next) = (Vec::new(), cursor.map(str::to_owned));
+    ) -> Result<ListedPage, Failure> {
+        let (mut all, mut next) = (ListedPage::default(), cursor.map(str::to_owned));
         loop {
-            let count = (limit - runs.len()).min(RUNS).to_string();
+            let count = (limit - all.runs.len()).min(RUNS).to_string();
             let mut query = vec![("limit", count.as_str())];
             query.extend(filter.state.map(|state| ("state", state.as_str())));
             query.extend(filter.pattern.as_deref().map(|pattern| ("pattern", pattern)));
             query.extend(filter.conversation.as_ref().map(|id| ("conversation", id.as_str())));
             query.extend(filter.search.as_deref().map(|text| ("search", text)));
             query.extend(next.as_deref().map(|cursor| ("cursor", cursor)));
-            let page: RunsPage = self.ask(self.request(Method::GET, &["runs"], &query)).await?;
-            runs.extend(page.runs);
-            next = page.next;
-            if next.is_none() || runs.len() >= limit {
-                return Ok((runs, next));
+            let page: ListedPage = self.ask(self.request(Method::GET, &["runs"], &query)).await?;
+            next = all.add(page);
+            if next.is_none() || all.runs.len() >= limit {
+                return Ok(all);
             }
         }
     }
 
     pub(super) async fn with_prefix(&self, start: &str, limit: usize) -> Result<Vec<RunId>, Failure> {
         let query = [("prefix", start), ("limit", &limit.to_string())];
-        let page: RunsPage = self.ask(self.request(Method::GET, &["runs"], &query)).await?;
+        let page: ListedPage = self.ask(self.request(Method::GET, &["runs"], &query)).await?;
         Ok(page.runs.into_iter().map(|run| run.run_id).collect())
     }
 

@@ -15,6 +15,7 @@ pub(crate) use text::{clean, cut, decide_marks, excerpt, grouped, one_line, seco
 use crate::cli::Colour;
 use anstream::ColorChoice;
 use std::io::Write;
+use trellis_domain::marks::with_visible_marks;
 
 /// `auto` looks at each stream, `NO_COLOR` and `TERM`.
 pub(crate) fn decide_colour(colour: Colour) {
@@ -43,14 +44,5 @@ pub(crate) fn print_coloured(line: &str) -> std::io::Result<()> {
 /// One line of JSON on stdout. JSON may hold controls and direction marks that a terminal obeys; escaped, they
 /// mean the same to a program and nothing to a terminal.
 pub(crate) fn print_json(json: &str) -> std::io::Result<()> {
-    let mut line = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
-                line.extend(["\\u".to_owned(), format!("{:04x}", u32::from(c))]);
-            }
-            other => line.push(other),
-        }
-    }
-    print_line(&line)
+    print_line(&with_visible_marks(json))
 }

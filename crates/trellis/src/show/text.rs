@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use trellis_domain::RunId;
+use trellis_domain::marks::is_direction_mark;
 
 /// Whether our own marks are plain ASCII. One choice for the whole process, as colour is.
 static PLAIN: AtomicBool = AtomicBool::new(false);
@@ -24,10 +25,11 @@ pub(crate) fn clean(text: &str) -> String {
     let safe = |c: char| match c {
         '\n' | '\t' => c,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' if plain => '?',
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' if plain => '?',
+        c if is_direction_mark(c) && plain => '?',
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
         '\u{7f}' => '\u{2421}',
-        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => '\u{fffd}',
+        '\u{80}'..='\u{9f}' => '\u{fffd}',
+        c if is_direction_mark(c) => '\u{fffd}',
         other => other,
     };
     text.chars().map(safe).collect()

@@ -197,4 +197,21 @@ fn terminal_escapes_in_a_question_are_not_printed_raw() {
         let shown = crate::run(data.path(), arguments);
         assert!(!shown.stdout.contains(&0x1b) && !shown.stdout.contains(&0x07));
     }
+    let question = "CONSTRUCT { ?s tg:query ?q } WHERE { ?s tg:query ?q }";
+    let values = "SELECT ?q WHERE { ?s tg:query ?q }";
+    for arguments in [
+        &["runs"][..],
+        &["run", "show", "last"],
+        &["run", "show", "last", "--output", "json"],
+        &["run", "export", "last"],
+        &["run", "export", "last", "--format", "nquads"],
+        &["run", "export", "last", "--format", "jsonld"],
+        &["sparql", values],
+        &["sparql", values, "--output", "json"],
+        &["sparql", values, "--output", "csv"],
+        &["sparql", question],
+    ] {
+        let text = ok(data.path(), arguments);
+        assert!(text.contains("desrever") && !text.contains(['\u{9b}', '\u{202e}']), "{arguments:?}: {text}");
+    }
 }

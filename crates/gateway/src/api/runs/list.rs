@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{ConversationId, Workspace};
-use trellis_orchestrator::ports::{Journal, RunFilter, RunPage};
+use trellis_orchestrator::ports::{Journal, RunFilter, RunPage, UnreadableRun};
 use trellis_orchestrator::summary;
 use utoipa::IntoParams;
 
@@ -56,6 +56,8 @@ impl Wanted {
 }
 
 /// List runs, newest first
+///
+/// What is rare is looked for in portions: a page may have fewer runs than `limit` and yet a `next`.
 #[utoipa::path(
     get, path = "/api/v1/runs", tag = "runs", operation_id = "listRuns",
     params(Wanted),
@@ -77,8 +79,7 @@ pub(crate) async fn list(
         (None, cursor) => summary::page(journal, &workspace, &filter, cursor.as_deref(), limit).await?,
     };
     let now = gateway.orchestrator.ports.world.now();
-    let runs = summary::all_listed(journal, &page.runs, now).await?;
-    Ok(Json(json!({"runs": runs, "next": page.next})))
+    Ok(Json(json!(summary::all_listed(journal, page, now).await)))
 }
 
 fn filter(wanted: &Wanted) -> Result<RunFilter, Fault> {
@@ -105,16 +106,22 @@ async fn beginning(
     filter: &RunFilter,
     limit: usize,
 ) -> Result<RunPage, Fault> {
-    let mut runs: Vec<RunSummary> = Vec::new();
+    let (mut runs, mut unreadable): (Vec<RunSummary>, Vec<UnreadableRun>) = Default::default();
     // Ids know nothing of filters, so many of them are looked at until enough fit.
     for run in journal.with_prefix(workspace, prefix, LOOKED_AT).await? {
-        let run = journal.run(workspace, &run).await?.filter(|run| filter.matches(run));
+        let run = match journal.run(workspace, &run).await {
+            Ok(found) => found.filter(|run| filter.matches(run)),
+            Err(error) => {
+                unreadable.push(UnreadableRun { run, reason: error.to_string() });
+                continue;
+            }
+        };
         runs.extend(run.map(|run| RunSummary { state: filter.state_of(&run), ..run }));
         if runs.len() == limit {
             break;
         }
     }
-    Ok(RunPage { runs, next: None })
+    Ok(RunPage { runs, next: None, unreadable })
 }
 
 /// Look at one run

@@ -135,6 +135,15 @@ pub(crate) struct Runs {
     /// The cursor of the next page; null on the last one
     #[schema(required)]
     next: Option<String>,
+    /// Runs in between that are damaged
+    unreadable: Option<Vec<UnreadableRun>>,
+}
+
+/// A run that is known and cannot be read.
+#[derive(Debug, ToSchema)]
+pub(crate) struct UnreadableRun {
+    run_id: String,
+    reason: String,
 }
 
 /// A run in the list.
