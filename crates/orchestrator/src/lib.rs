@@ -63,6 +63,7 @@
 pub mod accept;
 pub mod audit;
 mod cancel;
+mod claims;
 #[cfg(feature = "testing")]
 pub mod contract;
 mod decide;
@@ -76,9 +77,13 @@ pub mod ledger;
 pub mod library;
 pub mod memory;
 mod perform;
+pub mod permits;
 pub mod ports;
 pub mod queue;
 pub mod summary;
+mod suspects;
+mod unread;
+mod worker;
 pub mod workers;
 
 pub use accept::{AcceptError, Acceptance, Question};

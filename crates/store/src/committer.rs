@@ -7,7 +7,8 @@ use crate::cache::Cache;
 use crate::chain::{Link, Table};
 use crate::folder::{HighWater, Mark};
 use crate::keys::{self, prefix};
-use crate::request::{ConfigWrite, LibraryWrite, Reply, Request};
+use crate::recovery::Aside;
+use crate::request::{ConfigWrite, LibraryWrite, Reply, Request, TurnChanges};
 use crate::state::{Shared, Turn};
 use crate::tables::{Tables, blob_key};
 use fjall::PersistMode;
@@ -15,9 +16,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use trellis_domain::run::RunSummary;
-use trellis_domain::{RunId, SessionId, Workspace};
+use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ledger::{Prepared, SessionHead, Stored, prepare};
-use trellis_orchestrator::ports::{Commit, Committed, JournalError, OpenTurn, Outcome, TurnKey};
+use trellis_orchestrator::ports::{Commit, Committed, JournalError, Outcome, SetAside, TurnKey};
 
 /// At most this many requests share a flush.
 const GROUP: usize = 256;
@@ -34,6 +35,8 @@ pub(crate) struct Committer {
     /// Open turns as of the requests handled so far; the shared set follows after the flush.
     turns: HashMap<TurnKey, Turn>,
     failed: Option<JournalError>,
+    /// The newest record's time, which is a sign of life.
+    newest: Timestamp,
 }
 
 /// An answer that waits for the flush.
@@ -41,6 +44,8 @@ enum Answer {
     Commit(Reply<Outcome>, Box<Effects>),
     Conflict(Reply<Outcome>),
     Done(Reply<()>),
+    /// Turns that are set aside; true if the run counts as ended by that.
+    Aside(Reply<()>, Vec<TurnKey>, bool),
 }
 
 /// What becomes visible once it is durable.
@@ -59,7 +64,7 @@ impl Committer {
     pub(crate) fn new(tables: Tables, shared: Arc<Shared>, high_water: HighWater, mark: Mark) -> Self {
         let turns = shared.turns().clone();
         let (heads, runs) = (Cache::new(CACHED_HEADS), Cache::new(CACHED_RUNS));
-        Self { tables, shared, high_water, mark, heads, runs, turns, failed: None }
+        Self { tables, shared, high_water, mark, heads, runs, turns, failed: None, newest: Timestamp::default() }
     }
 
     /// Serves until it is told to stop or nobody can ask any more.
@@ -102,10 +107,11 @@ impl Committer {
                     Ok(None) => answers.push(Answer::Conflict(reply)),
                     Err(error) => drop(reply.send(Err(error))),
                 },
-                Request::Count(turn, begun, reply) => {
-                    self.count(&turn, begun, &mut batch);
+                Request::Turns(changes, reply) => {
+                    self.change_turns(changes, &mut batch);
                     answers.push(Answer::Done(reply));
                 }
+                Request::SetAside(aside, reply) => answers.push(self.set_aside(*aside, reply, &mut batch)),
                 Request::Config(writes, reply) => {
                     self.configure(writes, &mut batch);
                     answers.push(Answer::Done(reply));
@@ -120,6 +126,9 @@ impl Committer {
                 }
                 Request::Stop => stop = true,
             }
+        }
+        if let Some((key, row)) = self.shared.served().sign(self.newest) {
+            batch.insert(&self.tables.index, key, row);
         }
         let result = self.flush(batch);
         for answer in answers {
@@ -145,7 +154,11 @@ impl Committer {
         // A caller that has gone away does not need its answer.
         match (answer, result) {
             (Answer::Commit(reply, _) | Answer::Conflict(reply), Err(error)) => drop(reply.send(Err(error.clone()))),
-            (Answer::Done(reply), Err(error)) => drop(reply.send(Err(error.clone()))),
+            (Answer::Done(reply) | Answer::Aside(reply, ..), Err(error)) => drop(reply.send(Err(error.clone()))),
+            (Answer::Aside(reply, turns, ended), Ok(())) => {
+                self.shared.set_aside(&turns, ended);
+                drop(reply.send(Ok(())));
+            }
             (Answer::Conflict(reply), Ok(())) => drop(reply.send(Ok(Outcome::Conflict))),
             (Answer::Done(reply), Ok(())) => drop(reply.send(Ok(()))),
             (Answer::Commit(reply, effects), Ok(())) => {
@@ -189,6 +202,7 @@ impl Committer {
             written.push(prepared.record);
         }
         for record in &written {
+            self.newest = self.newest.max(record.header.time);
             let place = (workspace.clone(), record.header.session.clone());
             if let Some(head) = self.heads.get(&place) {
                 head.add(record);
@@ -229,11 +243,46 @@ impl Committer {
         Effects { workspace: workspace.clone(), committed, sizes, closed, began, ended, finished }
     }
 
-    fn count(&mut self, key: &TurnKey, begun: u32, batch: &mut fjall::OwnedWriteBatch) {
-        if let Some(turn) = self.turns.get_mut(key) {
-            turn.begun = begun;
-            batch.insert(&self.tables.index, keys::turn(key), turn.to_bytes());
+    fn change_turns(&mut self, changes: TurnChanges, batch: &mut fjall::OwnedWriteBatch) {
+        for key in changes.turns {
+            // One that was closed by a request before this one stays closed.
+            let changed = self.shared.turns().get(&key).cloned();
+            if let Some((turn, changed)) = self.turns.get_mut(&key).zip(changed) {
+                batch.insert(&self.tables.index, keys::turn(&key), changed.to_bytes());
+                *turn = changed;
+            }
         }
+        for (key, row) in changes.rows {
+            match row {
+                Some(row) => batch.insert(&self.tables.index, key, row),
+                None => batch.remove(&self.tables.index, key),
+            }
+        }
+    }
+
+    /// Closes turns without a record: what they belong to cannot be read.
+    fn set_aside(&mut self, aside: SetAside, reply: Reply<()>, batch: &mut fjall::OwnedWriteBatch) -> Answer {
+        let SetAside { workspace, run, session, reason, state, time } = aside;
+        let whole = session == run;
+        let concerned =
+            |turn: &TurnKey| turn.scope.workspace == workspace && turn.run == run && (whole || turn.session == session);
+        let turns: Vec<_> = self.turns.keys().filter(|turn| concerned(turn)).cloned().collect();
+        let row = serde_json::to_vec(&Aside { reason, time }).expect("a reason is always JSON");
+        for turn in &turns {
+            batch.remove(&self.tables.index, keys::turn(turn));
+            batch.insert(&self.tables.index, keys::aside(turn), row.clone());
+            self.turns.remove(turn);
+        }
+        let known = Look { committer: self, workspace: &workspace, run: &run }.run().ok().flatten();
+        let open = known.filter(|summary| whole && !summary.state.is_end());
+        let ended = open.is_some();
+        if let Some(mut summary) = open {
+            (summary.state, summary.ended) = (state, Some(time));
+            let row = serde_json::to_vec(&summary).expect("a summary is always JSON");
+            batch.insert(&self.tables.index, keys::run(&workspace, &run), row);
+            self.runs.put((workspace, run), summary, 1);
+        }
+        Answer::Aside(reply, turns, ended)
     }
 
     fn configure(&mut self, writes: Vec<ConfigWrite>, batch: &mut fjall::OwnedWriteBatch) {
@@ -304,11 +353,5 @@ impl Stored for Look<'_> {
 
     fn is_open(&mut self, turn: &TurnKey) -> Result<bool, JournalError> {
         Ok(self.committer.turns.contains_key(turn))
-    }
-}
-
-impl Turn {
-    fn fresh(turn: &OpenTurn) -> Self {
-        Self { due: turn.due, root: turn.root, begun: 0, recovered: false }
     }
 }

@@ -7,11 +7,14 @@ use trellis_orchestrator::ports::TurnKey;
 
 /// The prefixes inside the index table.
 pub(crate) mod prefix {
+    pub(crate) const ASIDE: u8 = b'a';
     pub(crate) const CHAIN: u8 = b'c';
     pub(crate) const EVENT: u8 = b'e';
     pub(crate) const FINISHED: u8 = b'f';
+    pub(crate) const OUTAGE: u8 = b'o';
     pub(crate) const RUN: u8 = b'h';
     pub(crate) const LISTED: u8 = b'l';
+    pub(crate) const SIGN: u8 = b's';
     pub(crate) const TURN: u8 = b't';
     pub(crate) const CONVERSATION: u8 = b'v';
 }
@@ -102,6 +105,17 @@ pub(crate) fn turn(turn: &TurnKey) -> Vec<u8> {
     let mut key = joined(Some(prefix::TURN), &parts);
     key.extend_from_slice(turn.name.as_str().as_bytes());
     key
+}
+
+/// The place of a turn that was set aside; it reads back like that of an open one.
+pub(crate) fn aside(of: &TurnKey) -> Vec<u8> {
+    let mut key = turn(of);
+    key[0] = prefix::ASIDE;
+    key
+}
+
+pub(crate) fn outage(from: Timestamp) -> Vec<u8> {
+    numbered(prefix::OUTAGE, from.as_micros().cast_unsigned())
 }
 
 pub(crate) fn read_turn(key: &[u8]) -> Option<TurnKey> {

@@ -8,14 +8,17 @@ use crate::graph::EmbeddedGraph;
 use crate::journal::EmbeddedJournal;
 use crate::keys::{self, prefix};
 use crate::library::EmbeddedLibrary;
+use crate::recovery::{self, AsideTurn};
 use crate::request::Request;
 use crate::rescue::{Rescue, sync_folder};
+use crate::service::Served;
 use crate::state::{Shared, Turn};
 use crate::tables::{Refusal, Tables, catching_panics, read_failed};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use trellis_domain::Timestamp;
 use trellis_orchestrator::ports::{JournalError, TurnKey, World};
 
 /// The embedded engine: one folder, owned by one process.
@@ -43,8 +46,9 @@ impl Store {
             JournalError::Write(reason) => folder.unusable(reason),
             error @ (JournalError::Read(_) | JournalError::Damaged(_) | JournalError::Closed) => damaged(error),
         })?;
-        let (turns, open_runs) = open_turns(&tables).map_err(damaged)?;
-        let shared = Arc::new(Shared::new(turns, open_runs));
+        let (turns, open_runs, oldest) = open_turns(&tables).map_err(damaged)?;
+        let served = Served::read(&tables, world.now(), oldest).map_err(damaged)?;
+        let shared = Arc::new(Shared::new(turns, open_runs, served));
         let (requests, inbox) = mpsc::channel();
         let committer = Committer::new(tables.clone(), Arc::clone(&shared), high_water, mark);
         let thread = std::thread::Builder::new().name("committer".to_owned());
@@ -64,6 +68,11 @@ impl Store {
     /// Recomputes the whole hash chain. The number of commits, or what is wrong.
     pub fn check(&self) -> Result<u64, JournalError> {
         chain::check_from(&self.journal.tables, Mark::START).map(|mark| mark.number)
+    }
+
+    /// Turns that were set aside, because what their session has recorded cannot be read.
+    pub fn set_aside(&self) -> Result<Vec<AsideTurn>, JournalError> {
+        recovery::all_aside(&self.journal.tables)
     }
 
     pub fn path(&self) -> &Path {
@@ -198,8 +207,10 @@ fn open_checked(folder: &Folder, known: Option<Mark>) -> Result<(Tables, Mark), 
     Ok((tables, checked))
 }
 
-/// The open turns as the journal has them, and how many runs they belong to.
-fn open_turns(tables: &Tables) -> Result<(HashMap<TurnKey, Turn>, usize), JournalError> {
+type OpenTurns = (HashMap<TurnKey, Turn>, usize, Option<Timestamp>);
+
+/// The open turns as the journal has them, how many runs they belong to, and when the first of these began.
+fn open_turns(tables: &Tables) -> Result<OpenTurns, JournalError> {
     let mut turns = HashMap::new();
     let reader = tables.read();
     for row in reader.index_prefix(&[prefix::TURN]) {
@@ -207,12 +218,16 @@ fn open_turns(tables: &Tables) -> Result<(HashMap<TurnKey, Turn>, usize), Journa
         let damaged = || JournalError::Damaged("an open turn cannot be read".to_owned());
         let key = keys::read_turn(&key).ok_or_else(damaged)?;
         let turn: Turn = serde_json::from_slice(&value).map_err(|_| damaged())?;
-        turns.insert(key, Turn { recovered: true, ..turn });
+        let turn = recovery::found(tables, &key, turn);
+        turns.insert(key, turn);
     }
     let runs: HashSet<_> = turns.keys().map(|turn| (turn.scope.workspace.clone(), turn.run.clone())).collect();
-    let mut open = 0;
+    let (mut open, mut oldest) = (0, None);
     for (workspace, run) in &runs {
-        open += usize::from(reader.run(workspace, run)?.is_some_and(|summary| !summary.state.is_end()));
+        if let Some(summary) = reader.run(workspace, run)?.filter(|summary| !summary.state.is_end()) {
+            open += 1;
+            oldest = Some(oldest.map_or(summary.started, |oldest: Timestamp| oldest.min(summary.started)));
+        }
     }
-    Ok((turns, open))
+    Ok((turns, open, oldest))
 }

@@ -12,13 +12,15 @@ mod world;
 pub use config::{Config, ConfigError, HistoryEntry};
 pub use graph::{Answer, Graph, GraphError, QuadPattern, QueryLimits};
 pub use journal::{
-    Commit, Committed, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, SessionLog,
-    TurnKey,
+    Commit, Committed, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, Service,
+    SessionLog, SetAside, TurnKey,
 };
 pub use library::{
     DocumentMetadata, Library, LibraryError, Listing, MetadataChanges, Processing, StoredDocument, Upload,
 };
-pub use prompter::{CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink};
+pub use prompter::{
+    CallLabels, Completion, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink,
+};
 pub use queue::{Delivery, Queue, Role};
 pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};
 pub use world::{RealWorld, World};

@@ -4,6 +4,7 @@
 mod audit;
 mod callers;
 mod cancel;
+mod crowded;
 mod dialog;
 mod events;
 mod fan_in;

@@ -1,9 +1,12 @@
 //! The embedded engine keeps the contracts of its ports, and survives what happens to files.
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "a test may fail loudly")]
 
+mod crashes;
 mod damage;
 mod graph;
 mod library;
+mod service;
+mod unreadable;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

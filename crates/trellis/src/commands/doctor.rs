@@ -11,6 +11,7 @@ use trellis_domain::config::Settings;
 use trellis_domain::counted;
 use trellis_models::{Choice, choose};
 use trellis_orchestrator::ports::{Config, Journal};
+use trellis_store::AsideTurn;
 
 /// One thing that was looked at.
 struct Finding {
@@ -64,6 +65,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let models = app::models(global).and_then(|_| app::chosen_models(global));
     let (open, lag) = (app.store.journal.open_runs(), app.store.graph.lag()?);
     let named = NamedModels::of(&settings, app::names_models(global));
+    let aside = app.store.set_aside()?;
     let mut findings = vec![
         Finding {
             what: "data folder",
@@ -110,6 +112,14 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             says: models.as_deref().map_or_else(|failure| failure.message.clone(), listed),
         },
     ];
+    if !aside.is_empty() {
+        let line = |turn: &AsideTurn| {
+            let AsideTurn { workspace, run, session, turn, reason, time } = turn;
+            format!("{time} run {run}, {session}/{turn} in workspace {workspace}: {reason}")
+        };
+        let says = aside.iter().map(line).collect::<Vec<_>>().join("\n");
+        findings.push(Finding { what: "set aside", good: false, says });
+    }
     if !named.lines.is_empty() {
         findings.push(Finding { what: "named models", good: named.good, says: named.lines.join("\n") });
     }
@@ -126,9 +136,12 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             ))?;
         }
     }
-    Ok(match (chain.is_ok(), problems.is_empty() && limits.is_ok() && models.is_ok() && named.good) {
-        (true, true) => Exit::Ok,
-        (false, _) => Exit::DataFolder,
-        (true, false) => Exit::InvalidConfig,
-    })
+    Ok(
+        match (chain.is_ok() && aside.is_empty(), problems.is_empty() && limits.is_ok() && models.is_ok() && named.good)
+        {
+            (true, true) => Exit::Ok,
+            (false, _) => Exit::DataFolder,
+            (true, false) => Exit::InvalidConfig,
+        },
+    )
 }
