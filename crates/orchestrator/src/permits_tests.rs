@@ -27,8 +27,7 @@ async fn served(callers: &[(&str, &str)]) -> String {
     for one in waiting {
         one.await.unwrap();
     }
-    let order = order.lock().unwrap().join(" ");
-    order
+    order.lock().unwrap().join(" ")
 }
 
 #[tokio::test]

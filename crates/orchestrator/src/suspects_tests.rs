@@ -47,9 +47,9 @@ fn a_killer_among_a_thousand_is_found_in_a_dozen_restarts_and_nobody_else_is_bla
         let mut set_aside: Vec<String> = Vec::new();
         let mut crashes = 0;
         loop {
-            let (aside, crashed) = live(&mut turns, &killers);
+            let (aside, died) = live(&mut turns, &killers);
             set_aside.extend(aside.into_iter().map(|turn| turn.key.run.to_string()));
-            if !crashed {
+            if !died {
                 break;
             }
             crashes += 1;

@@ -246,10 +246,10 @@ impl Committer {
     fn change_turns(&mut self, changes: TurnChanges, batch: &mut fjall::OwnedWriteBatch) {
         for key in changes.turns {
             // One that was closed by a request before this one stays closed.
-            let changed = self.shared.turns().get(&key).cloned();
-            if let Some((turn, changed)) = self.turns.get_mut(&key).zip(changed) {
-                batch.insert(&self.tables.index, keys::turn(&key), changed.to_bytes());
-                *turn = changed;
+            let known = self.shared.turns().get(&key).cloned();
+            if let Some((turn, known)) = self.turns.get_mut(&key).zip(known) {
+                batch.insert(&self.tables.index, keys::turn(&key), known.to_bytes());
+                *turn = known;
             }
         }
         for (key, row) in changes.rows {

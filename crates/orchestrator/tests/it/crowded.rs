@@ -106,7 +106,7 @@ async fn hundreds_of_runs_of_one_workspace_do_not_keep_the_run_of_another_waitin
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_for_a_permit_can_be_cancelled_and_ends_when_its_time_is_over() {
-    let (bench, popular) = crowd(1, Duration::from_secs(600)).await;
+    let (bench, popular) = crowd(1, Duration::from_mins(10)).await;
     let workspace = Workspace::default();
     let serving = Serving::start(&bench, WorkerOptions::default());
     let busy = ask(&bench, &workspace, 1).await;

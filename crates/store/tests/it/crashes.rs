@@ -24,7 +24,7 @@ use trellis_store::Store;
 #[derive(Debug)]
 struct Deadly {
     model: ScriptedPrompter,
-    deadly: &'static [&'static str],
+    kills: &'static [&'static str],
     struck: Arc<Notify>,
     takes: Duration,
 }
@@ -37,7 +37,7 @@ impl Prompter for Deadly {
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         Box::pin(async move {
             let question = call.variables["question"].as_str().unwrap_or_default();
-            if self.deadly.contains(&question) {
+            if self.kills.contains(&question) {
                 // Others are begun at the same time.
                 tokio::time::sleep(self.takes / 2).await;
                 self.struck.notify_one();
@@ -62,7 +62,7 @@ async fn begin(path: &Path, deadly: &'static [&'static str], takes: Duration) ->
     let first = Bench::new(ports(&store), ScriptedPrompter::replies(&SCRIPT[3..])).await;
     let struck = Arc::new(Notify::new());
     let model = ScriptedPrompter::replies(&SCRIPT[3..]);
-    let deadly = Deadly { model, deadly, struck: Arc::clone(&struck), takes };
+    let deadly = Deadly { model, kills: deadly, struck: Arc::clone(&struck), takes };
     let ports = Ports { prompter: Arc::new(deadly), ..first.orchestrator.ports.clone() };
     let orchestrator = Arc::new(Orchestrator::new(ports, Options::default()));
     Life { bench: Bench { orchestrator, ..first }, struck, _store: store }
@@ -152,7 +152,7 @@ async fn two_killers_are_both_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn suspects_keep_nobody_waiting_and_are_cleared_when_the_process_lives() {
-    const LONG: Duration = Duration::from_secs(600);
+    const LONG: Duration = Duration::from_mins(10);
     let folder = TempDir::new().unwrap();
     let mut runs = Vec::new();
     for life in 0..2 {

@@ -116,6 +116,7 @@ fn a_question_that_kills_the_server_is_found_among_many_and_nobody_else_pays_for
 fn ok_with(data: &Path, model: &str, arguments: &[&str]) {
     let mut command = trellis(data, arguments);
     command.env_remove("TRELLIS_MODEL").env("OPENAI_API_KEY", "sk-test").env("OPENAI_BASE_URL", model);
+    command.env("OPENAI_MODEL", "moss-1");
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", crate::stderr(&output));
 }
