@@ -270,7 +270,7 @@ async fn check(engine: &Engine) -> Result<f64> {
             open: vec![turn],
         };
         journal.commit(commit).await?;
-        let open = OpenTurn { key: key(Name::check(1, 0)), due: None, root: false, begun: 0 };
+        let open = OpenTurn { key: key(Name::check(1, 0)), due: None, root: false, begun: 0, cut: 0 };
         let started = Instant::now();
         engine.orchestrator.handle(&open, &tokio::sync::Semaphore::new(1)).await?;
         spent += started.elapsed();

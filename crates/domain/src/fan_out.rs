@@ -79,6 +79,9 @@ pub struct Joined {
     pub cause: JoinCause,
     /// In the order of the goals, one for each.
     pub members: Vec<Member>,
+    /// For how long nobody served the store since the fan-out: its deadline was so much later.
+    #[serde(default, skip_serializing_if = "crate::outage::is_zero")]
+    pub outage_ms: u64,
 }
 
 /// How one subagent ended, as the join found it.

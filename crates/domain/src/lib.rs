@@ -20,6 +20,7 @@ pub mod message;
 #[cfg(test)]
 mod message_tests;
 mod name;
+pub mod outage;
 mod prompt_use;
 pub mod rdf;
 pub mod reading;

@@ -404,6 +404,9 @@ pub struct Ended {
     /// Steps or findings that the answer has to do without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<u32>,
+    /// For how long nobody served the store while the session was open. It did not count as its time.
+    #[serde(default, skip_serializing_if = "crate::outage::is_zero")]
+    pub outage_ms: u64,
 }
 
 impl Ended {

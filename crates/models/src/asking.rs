@@ -11,7 +11,8 @@ use trellis_domain::Hash;
 use trellis_domain::config::{PromptReply as Expected, Settings, ToolItem};
 use trellis_domain::document::Document;
 use trellis_domain::record::{FailedAttempt, PromptUse, ReplyFormat};
-use trellis_orchestrator::ports::{CallLabels, Completion, PromptCall, PromptError};
+use trellis_orchestrator::permits::{Caller, Permit, Room};
+use trellis_orchestrator::ports::{CallLabels, Completion, PromptCall, PromptError, PromptNeed};
 
 /// The variable that tells a template that tools are offered as functions.
 const NATIVE_TOOLS: &str = "native_tools";
@@ -27,16 +28,21 @@ pub(crate) struct Asking {
     tools: Option<Vec<Arc<ToolItem>>>,
     /// What the text is made of, if another model may need another text.
     variables: Option<Map<String, Value>>,
+    caller: Caller,
+    /// Room for the first attempt, if it has been waited for already.
+    permit: Permit,
 }
 
 impl Asking {
     /// A prompt, rendered in text form. What it was rendered with is only kept for models that read it.
     pub(crate) fn of_prompt(templates: &Templates, call: PromptCall) -> Result<Self, PromptError> {
-        let PromptCall { scope: _, settings, id, variables, schema, tools, patience, labels } = call;
+        let PromptCall { scope, settings, id, variables, schema, tools, patience, labels, permit } = call;
         let Some(template) = settings.prompts.get(&id) else { return Err(PromptError::UnknownPrompt { id }) };
         let expected = reply::expected(&template.reply, schema);
         let (system, user) = render(templates, &settings, &id, &variables)?;
         let template = Some(template.hash);
+        let caller =
+            Caller { workspace: scope.workspace, run: labels.as_ref().map(|labels: &CallLabels| labels.run.clone()) };
         let request = ModelRequest {
             system,
             user,
@@ -47,27 +53,32 @@ impl Asking {
             labels,
             sent: LastSent::default(),
         };
-        Ok(Self { request, patience, settings, template, tools, variables: Some(variables) })
+        Ok(Self { request, patience, settings, template, tools, variables: Some(variables), caller, permit })
     }
 
     /// A text that needs no template.
     pub(crate) fn of_text(call: Completion) -> Self {
-        let Completion { scope: _, settings, system, prompt: user, schema, json } = call;
+        let Completion { scope, settings, system, prompt: user, schema, json } = call;
         let expected = if json || schema.is_some() { Expected::Json { schema } } else { Expected::Text };
         let (prompt, variables) = (Completion::ID.to_owned(), Map::new());
         let sent = LastSent::default();
         let request = ModelRequest { system, user, prompt, variables, expected, tools: None, labels: None, sent };
-        Self { request, patience: None, settings, template: None, tools: None, variables: None }
+        let (caller, permit) = (Caller { workspace: scope.workspace, run: None }, Permit::default());
+        Self { request, patience: None, settings, template: None, tools: None, variables: None, caller, permit }
     }
 
     /// What configuration says about the models of this prompt.
     pub(crate) fn wishes(&self) -> Wishes<'_> {
-        let Settings { prompts, task_types, models, .. } = &*self.settings;
         let task_type = self.request.labels.as_ref().map_or("", |labels: &CallLabels| labels.task_type.as_str());
-        Wishes {
-            prompt: prompts.get(&self.request.prompt).map_or(&[], |prompt| &prompt.models),
-            task_type: task_types.get(task_type).map_or(&[], |task_type| &task_type.models),
-            workspace: models,
+        Wishes::of(PromptNeed { settings: &self.settings, id: &self.request.prompt, task_type })
+    }
+
+    /// Waits for the turn of this call at a model that has room for so many.
+    pub(crate) async fn enter(&mut self, room: Option<&Arc<Room>>) -> Permit {
+        let waited_for = std::mem::take(&mut self.permit);
+        match room {
+            Some(room) if !waited_for.is_in(room) => room.enter(self.caller.clone()).await,
+            Some(_) | None => waited_for,
         }
     }
 

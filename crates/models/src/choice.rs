@@ -5,7 +5,7 @@ use crate::provider::Provider;
 use crate::remote::{CallSettings, Door, Endpoint, EndpointError, Key, Remote, address};
 use crate::secret::Secret;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use trellis_orchestrator::permits::Room;
 use trellis_orchestrator::ports::World;
 
 /// What the scripted model is called.
@@ -184,8 +184,8 @@ fn ollama_address(host: &str) -> String {
 }
 
 /// Room for as many calls as may be made at a time.
-pub(crate) fn room(settings: &CallSettings) -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(settings.concurrency.clamp(1, Semaphore::MAX_PERMITS)))
+pub(crate) fn room(settings: &CallSettings) -> Arc<Room> {
+    Room::new(settings.concurrency.max(1))
 }
 
 impl ProviderKind {
@@ -236,7 +236,7 @@ impl RemoteChoice {
 
     pub(crate) fn connect_sharing(
         self,
-        room: Arc<Semaphore>,
+        room: Arc<Room>,
         settings: CallSettings,
         world: Arc<dyn World>,
     ) -> Result<Arc<dyn Provider>, EndpointError> {

@@ -7,7 +7,7 @@ use crate::remote::CallSettings;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use trellis_orchestrator::permits::Room;
 use trellis_orchestrator::ports::World;
 
 /// How models are called: all of them, and some by name.
@@ -42,7 +42,7 @@ struct Kept {
     /// By what they were asked for with.
     models: BTreeMap<String, Arc<dyn Provider>>,
     /// By provider.
-    rooms: BTreeMap<&'static str, Arc<Semaphore>>,
+    rooms: BTreeMap<&'static str, Arc<Room>>,
 }
 
 impl std::fmt::Debug for Connections {

@@ -4,6 +4,8 @@ use crate::choice::{REHEARSAL, provider_of};
 use crate::connections::Connections;
 use crate::provider::Provider;
 use std::sync::Arc;
+use trellis_domain::config::Settings;
+use trellis_orchestrator::ports::PromptNeed;
 
 /// The operator's models in the order in which they are asked, and how others are found that configuration names.
 #[derive(Debug, Clone)]
@@ -45,6 +47,17 @@ pub(crate) struct Wishes<'c> {
     pub(crate) prompt: &'c [String],
     pub(crate) task_type: &'c [String],
     pub(crate) workspace: &'c [String],
+}
+
+impl<'c> Wishes<'c> {
+    pub(crate) fn of(need: PromptNeed<'c>) -> Self {
+        let Settings { prompts, task_types, models, .. } = need.settings;
+        Self {
+            prompt: prompts.get(need.id).map_or(&[], |prompt| &prompt.models),
+            task_type: task_types.get(need.task_type).map_or(&[], |task_type| &task_type.models),
+            workspace: models,
+        }
+    }
 }
 
 impl Models {

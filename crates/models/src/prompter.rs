@@ -2,7 +2,7 @@
 //! not answer is followed by the next one, if there is one.
 
 use crate::asking::Asking;
-use crate::models::{Candidate, Models};
+use crate::models::{Candidate, Models, Wishes};
 use crate::provider::{ModelReply, Provider, ProviderError};
 use crate::reply::ReplyReader;
 use crate::template::Templates;
@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Timestamp;
 use trellis_domain::record::FailedAttempt;
+use trellis_orchestrator::permits::Room;
 use trellis_orchestrator::ports::{
-    BoxFuture, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink, World,
+    BoxFuture, Completion, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink, World,
 };
 
 /// How often a request is sent at most.
@@ -214,7 +215,7 @@ impl TemplatePrompter {
         attempts: &mut Attempts<'_>,
     ) -> (Option<Result<ModelReply, ProviderError>>, u64) {
         let asked = self.world.now();
-        let _permit = model.admit().await;
+        let _permit = attempts.asking.enter(model.room()).await;
         let started = self.world.now();
         attempts.waited_ms += started.ms_since(asked);
         let left = attempts.time_left(started);
@@ -271,6 +272,13 @@ impl Prompter for TemplatePrompter {
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         Box::pin(self.send(Box::new(Asking::of_text(call)), sink))
+    }
+
+    /// The room of the model that is asked first.
+    fn room(&self, need: PromptNeed<'_>) -> Option<Arc<Room>> {
+        let candidates = self.models.candidates(&Wishes::of(need));
+        let first = candidates.iter().find_map(|candidate| self.models.ready(candidate).ok())?;
+        first.room().cloned()
     }
 
     fn models(&self) -> Vec<String> {

@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trellis_domain::Hash;
 use trellis_domain::config::{PromptReply, ToolItem};
+use trellis_orchestrator::permits::Room;
 use trellis_orchestrator::ports::{BoxFuture, CallLabels};
 
 /// One request to a model, fully rendered.
@@ -117,19 +117,6 @@ pub enum ProviderError {
     ToolsRefused { reason: String },
 }
 
-/// Room for one call. It is taken as long as this is there.
-#[derive(Debug, Default)]
-pub struct Permit {
-    _taken: Option<OwnedSemaphorePermit>,
-}
-
-impl Permit {
-    pub(crate) async fn of(room: Arc<Semaphore>) -> Self {
-        // Nobody closes it.
-        Self { _taken: room.acquire_owned().await.ok() }
-    }
-}
-
 /// Takes text while it is written. Break stops the call: what came so far is the reply.
 pub type OnText<'a> = dyn FnMut(&str) -> ControlFlow<()> + Send + 'a;
 
@@ -148,9 +135,9 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
         false
     }
 
-    /// Waits until there is room for one more call.
-    fn admit(&self) -> BoxFuture<'_, Permit> {
-        Box::pin(std::future::ready(Permit::default()))
+    /// Where calls wait for their turn; none if any number of them can be made.
+    fn room(&self) -> Option<&Arc<Room>> {
+        None
     }
 
     fn complete<'a>(

@@ -3,14 +3,14 @@
 //! Calls in flight are let go at once: whoever waits for one in this process is told to look at the record. A worker
 //! elsewhere finds the end with its next commit, and what it brings is late.
 
+use crate::claims::Claims;
 use crate::driver::{Orchestrator, TurnError};
 use crate::handling::Handling;
-use crate::ports::{Commit, Outcome, TurnKey};
-use crate::workers::Claims;
+use crate::ports::{Commit, Outcome, SetAside, TurnKey};
 use tokio::sync::watch;
 use trellis_domain::record::{Body, Name};
 use trellis_domain::run::{RunState, Termination};
-use trellis_domain::{RunId, Scope, Timestamp, Workspace};
+use trellis_domain::{RunId, Scope, SessionId, Timestamp, Workspace};
 use trellis_patterns::Ending;
 
 /// What became of the wish to cancel a run.
@@ -40,9 +40,36 @@ impl Orchestrator {
     /// Ends a run that has not ended. The end is durable when this returns.
     pub async fn cancel(&self, workspace: &Workspace, run: &RunId) -> Result<Cancelling, TurnError> {
         // A subagent's session is no run.
-        if self.ports.journal.run(workspace, run).await?.is_none() {
-            return Ok(Cancelling::Unknown);
+        let Some(summary) = self.ports.journal.run(workspace, run).await? else { return Ok(Cancelling::Unknown) };
+        let error = match self.cancel_by_commit(workspace, run).await {
+            Err(TurnError::Journal(error)) if error.is_unreadable() => error,
+            cancelled => return cancelled,
+        };
+        if summary.state.is_end() {
+            return Ok(Cancelling::AlreadyEnded(summary.state));
         }
+        // Nothing can be added to records that cannot be read. Whoever cancels wants no more of it, and gets that.
+        let reason = format!("cancelled; its records cannot be read: {error}");
+        self.set_aside(workspace, run, run, reason, RunState::Cancelled).await?;
+        Ok(Cancelling::Cancelled)
+    }
+
+    /// Closes the turns of a session that cannot be read, or of the run if it is the root.
+    pub(crate) async fn set_aside(
+        &self,
+        workspace: &Workspace,
+        run: &RunId,
+        session: &SessionId,
+        reason: String,
+        state: RunState,
+    ) -> Result<(), TurnError> {
+        tracing::error!(%workspace, %run, %session, reason, "set aside");
+        let (workspace, run, session) = (workspace.clone(), run.clone(), session.clone());
+        let aside = SetAside { workspace, run, session, reason, state, time: self.ports.world.now() };
+        Ok(self.ports.journal.set_aside(aside).await?)
+    }
+
+    async fn cancel_by_commit(&self, workspace: &Workspace, run: &RunId) -> Result<Cancelling, TurnError> {
         loop {
             let Some(handling) = self.root(workspace, run).await? else { return Ok(Cancelling::Unknown) };
             if let Some(ended) = handling.session.ended() {

@@ -71,13 +71,12 @@ pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Nex
 
 /// The end of a session that has no time left.
 fn time_is_up(session: &Session, turn: &Turn) -> Option<Ending> {
-    let parent = session.accepted().and_then(|accepted| accepted.parent.as_ref());
-    if parent.is_some_and(|parent| parent.deadline <= turn.now) {
+    if session.waited_for_until(turn.now).is_some_and(|deadline| deadline <= turn.now) {
         // Nobody waits for it any more, so nothing more is paid for.
         return Some(Ending::failed(Termination::Timeout, TOO_LATE));
     }
     let limit = session.limits().run_timeout_ms;
-    let over = session.started().is_some_and(|started| turn.now.ms_since(started) > limit);
+    let over = session.spent_ms(turn.now) > limit;
     let error = || format!("the run took longer than {limit} ms, which is its limit");
     over.then(|| Ending::failed(Termination::Timeout, error()))
 }

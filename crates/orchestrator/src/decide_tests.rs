@@ -112,6 +112,7 @@ fn ended_above(reason: Termination) -> Ended {
         total: None,
         criteria: String::new(),
         missing: Vec::new(),
+        outage_ms: 0,
     }
 }
 

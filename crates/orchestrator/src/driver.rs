@@ -1,18 +1,21 @@
 //! The handling of one turn: fold the records, decide, perform what is due, commit each outcome.
 
 use crate::cancel::Cancels;
+use crate::claims::Claims;
 use crate::decide::{Closing, Next, Step, next};
 use crate::handling::Handling;
 use crate::hub::Hub;
-use crate::perform::outcome_of_report;
+use crate::perform::{outcome_of_report, remaining, within};
+use crate::permits::{Caller, Permit, Room};
 use crate::ports::{
     BoxFuture, Commit, Committed, Config, ConfigError, Journal, JournalError, OpenTurn, Outcome, Prompter, Queue,
     SessionLog, ToolRunner, TurnKey, World,
 };
-use crate::workers::Claims;
+use crate::suspects::Suspects;
+use crate::unread::Unread;
 use std::collections::HashSet;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use std::time::Duration;
 use trellis_domain::config::Settings;
 use trellis_domain::record::{Body, Ended, Name, Record};
 use trellis_domain::run::Termination;
@@ -40,7 +43,8 @@ pub struct Options {
     pub limits: OperatorLimits,
     /// Runs without an end; more are refused.
     pub max_open_runs: usize,
-    /// A turn that was begun more often than this is set aside: it may be what stops the process.
+    /// A turn that was in hand at so many crashes, more than any other, is set aside: it is what stops the process. So
+    /// is one whose records could not be read so often.
     pub max_deliveries: u32,
 }
 
@@ -60,6 +64,8 @@ pub struct Orchestrator {
     /// Shared by all workers of the process.
     pub(crate) claims: Arc<Claims>,
     pub(crate) cancels: Arc<Cancels>,
+    pub(crate) suspects: Arc<Suspects>,
+    pub(crate) unread: Arc<Unread>,
 }
 
 /// Why a turn could not be handled now. It stays open.
@@ -78,45 +84,91 @@ impl TurnError {
             Self::Journal(error) | Self::Config(ConfigError::Store(error)) => error,
             Self::Config(ConfigError::Invalid(_) | ConfigError::NoSnapshot(_)) => return false,
         };
-        match journal {
-            JournalError::Write(_) | JournalError::Closed => true,
-            JournalError::Read(_) | JournalError::Damaged(_) => false,
-        }
+        !journal.is_unreadable()
     }
+}
+
+/// How far a turn came.
+#[derive(Debug)]
+pub(crate) enum Handled {
+    /// It is closed, or it is not its time yet.
+    Done,
+    Waits(Waiting),
+}
+
+/// A turn whose next call has to wait. It holds nothing of its session meanwhile.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    begun: u32,
+    room: Arc<Room>,
+    /// How long it makes sense to wait.
+    patience: Duration,
+}
+
+/// What a turn that has waited goes on with.
+#[derive(Debug, Default)]
+pub(crate) struct Ticket {
+    begun: Option<u32>,
+    permit: Permit,
+}
+
+/// Where a step leaves its turn.
+#[derive(Debug)]
+enum Taken {
+    Open,
+    Closed,
+    /// Nothing is done yet: there is no room for the call.
+    Waits(Arc<Room>),
 }
 
 impl Orchestrator {
     pub fn new(ports: Ports, options: Options) -> Self {
         let limits = Arc::new(options.limits.clone());
-        Self { ports, options, limits, claims: Arc::default(), cancels: Arc::default() }
+        let (claims, cancels, suspects, unread) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
+        Self { ports, options, limits, claims, cancels, suspects, unread }
     }
 
-    /// Handles a turn until it closes. A turn that is not open any more is nobody's business.
-    ///
-    /// Turns that were cut short more than once run one at a time, so that one that stops the process does not
-    /// take others along.
-    pub async fn handle(&self, turn: &OpenTurn, suspects: &Semaphore) -> Result<(), TurnError> {
-        let _alone = match turn.begun {
-            0 | 1 => None,
-            _ => match suspects.acquire().await {
-                Ok(place) => Some(place),
-                // Closed: the process is about to stop and takes nothing new.
-                Err(_) => return Ok(()),
+    /// Handles a turn until it closes, and waits where its calls have to wait.
+    pub async fn handle(&self, turn: &OpenTurn) -> Result<(), TurnError> {
+        let mut ticket = Ticket::default();
+        while let Handled::Waits(waiting) = Box::pin(self.attend(turn, ticket)).await? {
+            ticket = self.wait(&turn.key, waiting).await?;
+        }
+        Ok(())
+    }
+
+    /// Handles a turn until it closes, or until a call of it has to wait for its turn: then all that was loaded for it
+    /// is let go, because what is recorded is enough to go on. A turn that is not open any more is nobody's business.
+    pub(crate) async fn attend(&self, turn: &OpenTurn, ticket: Ticket) -> Result<Handled, TurnError> {
+        let begun = match ticket.begun {
+            Some(begun) => begun,
+            None => match self.ports.journal.begin(&turn.key).await? {
+                Some(begun) => begun,
+                None => return Ok(Handled::Done),
             },
         };
-        let Some(begun) = self.ports.journal.begin(&turn.key).await? else { return Ok(()) };
-        let Some(session) = self.load(&turn.key).await? else { return Ok(()) };
-        let mut handling = Handling::new(turn.key.clone(), session, begun);
-        if begun > self.options.max_deliveries {
-            let error = format!("set aside: handling this request was cut short {} times", begun - 1);
-            return Box::pin(self.end_with(&mut handling, Ending::failed(Termination::Error, error))).await;
-        }
+        let Some(session) = self.load(&turn.key).await? else { return Ok(Handled::Done) };
+        let mut handling = Handling { permit: ticket.permit, ..Handling::new(turn.key.clone(), session, begun) };
         loop {
             let step = Box::pin(self.decide(&mut handling)).await?;
-            if self.take(&mut handling, step).await? {
-                return Ok(());
+            match self.take(&mut handling, step).await? {
+                Taken::Open => {}
+                Taken::Closed => return Ok(Handled::Done),
+                Taken::Waits(room) => {
+                    let patience = remaining(&handling, self.ports.world.now(), u64::MAX);
+                    return Ok(Handled::Waits(Waiting { begun, room, patience }));
+                }
             }
         }
+    }
+
+    /// Waits until it is a turn's turn, or until its run is cancelled or out of time: then it is to be looked at, too.
+    pub(crate) async fn wait(&self, turn: &TurnKey, waiting: Waiting) -> Result<Ticket, TurnError> {
+        let Waiting { begun, room, patience } = waiting;
+        let caller = Caller { workspace: turn.scope.workspace.clone(), run: Some(turn.run.clone()) };
+        let entering = within(&*self.ports.world, patience, room.enter(caller));
+        let permit = self.unless_cancelled(turn, entering).await?.flatten().unwrap_or_default();
+        Ok(Ticket { begun: Some(begun), permit })
     }
 
     /// The runs of a workspace that workers of this process have in hand.
@@ -138,7 +190,9 @@ impl Orchestrator {
             } else {
                 Step::End(ending.clone())
             };
-            if self.take(handling, step).await? || !self.ports.journal.is_open(&handling.key).await? {
+            if matches!(self.take(handling, step).await?, Taken::Closed)
+                || !self.ports.journal.is_open(&handling.key).await?
+            {
                 return Ok(());
             }
         }
@@ -170,48 +224,61 @@ impl Orchestrator {
         Ok(None)
     }
 
-    /// Takes a step; true when the turn is closed. Steps are boxed, because thousands of sessions wait in one, and the
+    /// Takes a step. Steps are boxed, because thousands of sessions wait in one, and the
     /// room of the largest would be taken up by all of them.
-    fn take<'a>(&'a self, handling: &'a mut Handling, step: Step) -> BoxFuture<'a, Result<bool, TurnError>> {
+    fn take<'a>(&'a self, handling: &'a mut Handling, step: Step) -> BoxFuture<'a, Result<Taken, TurnError>> {
         match step {
             Step::Perform(name, effect) => Box::pin(self.act(handling, name, effect)),
             Step::Close(closing) => Box::pin(self.close(handling, closing)),
             Step::End(ending) => Box::pin(self.end(handling, ending)),
-            Step::Wait => Box::pin(std::future::ready(Ok(true))),
+            Step::Wait => Box::pin(std::future::ready(Ok(Taken::Closed))),
         }
     }
 
-    async fn act(&self, handling: &mut Handling, name: Name, effect: Effect) -> Result<bool, TurnError> {
+    async fn act(&self, handling: &mut Handling, name: Name, effect: Effect) -> Result<Taken, TurnError> {
         if !Box::pin(self.commit_pending(handling)).await? {
             // The records have changed under us: decide again before doing anything.
-            return Ok(false);
+            return Ok(Taken::Open);
         }
-        let outcome = self.unless_cancelled(&handling.key, self.perform(handling, &name, effect)).await?;
+        let mut permit = std::mem::take(&mut handling.permit);
+        if let Some(room) = self.room(&handling.session, &effect).filter(|room| !permit.is_in(room)) {
+            match room.try_enter() {
+                Some(free) => permit = free,
+                None => return Ok(Taken::Waits(room)),
+            }
+        }
+        let outcome = self.unless_cancelled(&handling.key, self.perform(handling, &name, effect, permit)).await?;
         let Some((body, attempt)) = outcome else {
             // Nothing came of it, so there is nothing to record. The session has ended.
             self.reload(handling).await?;
-            return Ok(false);
+            return Ok(Taken::Open);
         };
         handling.keep(name, body, attempt, self.ports.world.now());
-        Ok(false)
+        Ok(Taken::Open)
     }
 
-    async fn end(&self, handling: &mut Handling, ending: Ending) -> Result<bool, TurnError> {
+    async fn end(&self, handling: &mut Handling, ending: Ending) -> Result<Taken, TurnError> {
         // The outcome first, on its own: it must not be lost to a conflict about the end.
         if !self.commit_pending(handling).await? {
-            return Ok(false);
+            return Ok(Taken::Open);
         }
         let closing = self.ending(handling, ending).await?;
         self.close(handling, closing).await
     }
 
     /// What came of an effect, and the attempt that counted.
-    fn perform<'a>(&'a self, handling: &'a Handling, name: &'a Name, effect: Effect) -> BoxFuture<'a, (Body, u32)> {
+    fn perform<'a>(
+        &'a self,
+        handling: &'a Handling,
+        name: &'a Name,
+        effect: Effect,
+        permit: Permit,
+    ) -> BoxFuture<'a, (Body, u32)> {
         let begun = handling.attempt;
         match effect {
-            Effect::AskModel(order) => Box::pin(self.ask_model(handling, name, order)),
+            Effect::AskModel(order) => Box::pin(self.ask_model(handling, name, order, permit)),
             Effect::CallTool { tool, arguments } => {
-                Box::pin(async move { (self.call_tool(handling, name, &tool, arguments).await, begun) })
+                Box::pin(async move { (self.call_tool(handling, name, &tool, arguments, permit).await, begun) })
             }
             Effect::Report { error } => Box::pin(std::future::ready((outcome_of_report(&error), begun))),
         }
@@ -224,7 +291,9 @@ impl Orchestrator {
         }
         let records = std::mem::take(&mut handling.pending);
         let commit = handling.commit(records.clone(), Vec::new(), Vec::new());
-        match self.ports.journal.commit(commit).await? {
+        let outcome = self.ports.journal.commit(commit).await?;
+        self.suspects.settle(&handling.key);
+        match outcome {
             Outcome::Committed(committed) if committed.version == handling.session.seen() + 1 => {
                 self.adopt(handling, &committed).await;
                 Ok(true)
@@ -246,10 +315,10 @@ impl Orchestrator {
     ///
     /// Where others commit to the same session, the outcome goes first and alone: it needs no agreement, so it is
     /// recorded together with theirs, and the mere closings after it do not stand in each other's way.
-    async fn close(&self, handling: &mut Handling, closing: Closing) -> Result<bool, TurnError> {
+    async fn close(&self, handling: &mut Handling, closing: Closing) -> Result<Taken, TurnError> {
         if handling.contended && !handling.pending.is_empty() {
             self.commit_pending(handling).await?;
-            return Ok(false);
+            return Ok(Taken::Open);
         }
         let pending = std::mem::take(&mut handling.pending);
         let now = self.ports.world.now();
@@ -263,7 +332,7 @@ impl Orchestrator {
         match self.ports.journal.commit(commit).await? {
             Outcome::Committed(committed) => {
                 self.after_commit(&handling.key.scope.workspace, &handling.key.run, &committed).await;
-                Ok(true)
+                Ok(Taken::Closed)
             }
             Outcome::Conflict => {
                 handling.pending = pending;
@@ -274,7 +343,8 @@ impl Orchestrator {
                 while !handling.pending.is_empty() {
                     self.commit_pending(handling).await?;
                 }
-                Ok(!self.ports.journal.is_open(&handling.key).await?)
+                let open = self.ports.journal.is_open(&handling.key).await?;
+                Ok(if open { Taken::Open } else { Taken::Closed })
             }
         }
     }
@@ -303,7 +373,8 @@ impl Orchestrator {
     }
 
     fn folded(&self, settings: Arc<Settings>, log: SessionLog) -> Session {
-        let mut session = Session::new(settings, Arc::clone(&self.limits));
+        let outages = self.ports.journal.service().outages;
+        let mut session = Session::new(settings, Arc::clone(&self.limits)).with_outages(outages);
         log.records.into_iter().for_each(|record| session.apply(record));
         session
     }

@@ -9,7 +9,7 @@ use trellis_domain::fan_out::{FannedOut, Goal, JoinCause, Joined, Member};
 use trellis_domain::record::{Body, Ended, Name, TurnKind};
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
-use trellis_domain::{SessionId, Workspace};
+use trellis_domain::{SessionId, Timestamp, Workspace};
 use trellis_patterns::{Ending, Session, Turn, supervisor};
 
 /// A session that nobody waits for any more, wound up.
@@ -23,6 +23,30 @@ struct Wound {
     seen: Vec<(SessionId, u64)>,
 }
 
+impl Wound {
+    fn given_up(error: &JournalError) -> Self {
+        Self { end: unreadable(error), records: Vec::new(), seen: Vec::new() }
+    }
+}
+
+/// How a session ended whose records cannot be read, for those who waited for it.
+fn unreadable(error: &JournalError) -> Ended {
+    Ended {
+        reason: Termination::Error,
+        answer: None,
+        error: Some(format!("its records cannot be read: {error}")),
+        usage: Usage::default(),
+        total: None,
+        criteria: String::new(),
+        missing: Vec::new(),
+        outage_ms: 0,
+    }
+}
+
+fn no_records(session: &SessionId) -> JournalError {
+    JournalError::Damaged(format!("the session {session} has no records"))
+}
+
 impl Orchestrator {
     /// Joins if all subagents have ended, or if the deadline has come. Otherwise the turn just closes: the end of
     /// each subagent opens another one.
@@ -32,13 +56,14 @@ impl Orchestrator {
             return Ok(Step::Close(Closing::default()));
         };
         let is_deadline = matches!(turn.name.turn_kind(), Some(TurnKind::Deadline(_)));
-        if is_deadline && turn.now < fan_out.deadline {
+        let outage_ms = session.outage_ms_since_fan_out(round, turn.now);
+        if is_deadline && turn.now < fan_out.deadline.plus_ms(outage_ms) {
             return Ok(Step::Wait);
         }
         let Some(ends) = self.ends(&handling.key.scope.workspace, fan_out, turn, is_deadline).await? else {
             return Ok(Step::Close(Closing::default()));
         };
-        Ok(Step::Close(self.join(handling, fan_out, ends).await?))
+        Ok(Step::Close(self.join(handling, fan_out, ends, outage_ms).await?))
     }
 
     /// How each subagent ended, in the order of the goals. None as soon as one is missing, unless the deadline has
@@ -59,8 +84,11 @@ impl Orchestrator {
         let start = fan_out.goals.iter().position(|goal| goal.index == index).map_or(0, |place| place + 1);
         let mut ends = vec![None; count];
         for place in (start..count).chain(0..start) {
-            let end = self.ports.journal.end(workspace, &fan_out.goals[place].session).await?;
-            ends[place] = end.and_then(|record| record.body.as_ended().cloned());
+            ends[place] = match self.ports.journal.end(workspace, &fan_out.goals[place].session).await {
+                Ok(end) => end.and_then(|record| record.body.as_ended().cloned()),
+                Err(error) if error.is_unreadable() => Some(unreadable(&error)),
+                Err(error) => return Err(error.into()),
+            };
             if ends[place].is_none() && !is_deadline {
                 return Ok(None);
             }
@@ -74,6 +102,7 @@ impl Orchestrator {
         handling: &Handling,
         fan_out: &FannedOut,
         ends: Vec<Option<Ended>>,
+        outage_ms: u64,
     ) -> Result<Closing, TurnError> {
         let mut closing = Closing::default();
         let mut members = Vec::new();
@@ -91,7 +120,7 @@ impl Orchestrator {
         }
         let cause = if closing.records.is_empty() { JoinCause::AllEnded } else { JoinCause::Deadline };
         let (round, correlation) = (fan_out.round, fan_out.correlation.clone());
-        let joined = Joined { round, correlation, cause, members };
+        let joined = Joined { round, correlation, cause, members, outage_ms };
         closing.records.insert(0, handling.own(Name::join(round), Body::Joined(joined)));
         closing.close.extend(fan_in_turns(fan_out).filter(|name| *name != handling.key.name));
         let next = supervisor::after_join(&handling.session, round);
@@ -111,7 +140,8 @@ impl Orchestrator {
             closing.close.extend([Name::deadline(fan_out.round), Name::check(fan_out.round, goal.index)]);
             below.add(wound.end.total());
         }
-        let end = handling.own(Name::end(), Body::Ended(ended(&handling.session, ending, &below)));
+        let now = self.ports.world.now();
+        let end = handling.own(Name::end(), Body::Ended(ended(&handling.session, ending, &below, now)));
         // Last: whoever follows the run stops listening at the root's end.
         closing.records.push(end);
         let parent = handling.session.accepted().and_then(|accepted| accepted.parent.as_ref());
@@ -123,7 +153,8 @@ impl Orchestrator {
         Ok(closing)
     }
 
-    /// Ends a session and all below it, as far as they have not ended by themselves.
+    /// Ends a session and all below it, as far as they have not ended by themselves. One that cannot be read cannot be
+    /// written to either: it is given up, and those who wait for it go on without it.
     fn wind_up<'a>(
         &'a self,
         handling: &'a Handling,
@@ -132,9 +163,12 @@ impl Orchestrator {
     ) -> BoxFuture<'a, Result<Wound, TurnError>> {
         Box::pin(async move {
             let key = TurnKey { session: session.clone(), ..handling.key.clone() };
-            let folded = self.load_without_settings(&key).await?;
-            let folded =
-                folded.ok_or_else(|| JournalError::Damaged(format!("the session {session} has no records")))?;
+            let folded = match self.load_without_settings(&key).await {
+                Ok(Some(folded)) => folded,
+                Ok(None) => return Ok(Wound::given_up(&no_records(session))),
+                Err(TurnError::Journal(error)) if error.is_unreadable() => return Ok(Wound::given_up(&error)),
+                Err(error) => return Err(error),
+            };
             if let Some(end) = folded.ended() {
                 return Ok(Wound { end: end.clone(), records: Vec::new(), seen: Vec::new() });
             }
@@ -146,7 +180,7 @@ impl Orchestrator {
                 seen.extend(wound.seen);
                 below.add(wound.end.total());
             }
-            let end = ended(&folded, ending.clone(), &below);
+            let end = ended(&folded, ending.clone(), &below, self.ports.world.now());
             let causes = folded.in_order().last().map(|record| record.header.name.clone()).into_iter().collect();
             let body = Body::Ended(end.clone());
             records.push(Decided { session: session.clone(), name: Name::end(), causes, body });
@@ -168,8 +202,8 @@ fn fan_in_turns(fan_out: &FannedOut) -> impl Iterator<Item = Name> {
 }
 
 /// The record of an end, with what subagents had cost that were never joined.
-fn ended(session: &Session, ending: Ending, below: &Usage) -> Ended {
-    let mut end = ending.into_ended(session);
+fn ended(session: &Session, ending: Ending, below: &Usage, now: Timestamp) -> Ended {
+    let mut end = ending.into_ended(session, now);
     if let Some(total) = &mut end.total {
         total.add(below);
     }

@@ -1,5 +1,6 @@
 //! A turn being handled: its session, and outcomes that are not committed yet.
 
+use crate::permits::Permit;
 use crate::ports::{Commit, NewRecord, NewTurn, TurnKey};
 use std::sync::Arc;
 use trellis_domain::record::{Body, FORMAT, Header, Name, Record, TurnKind};
@@ -18,6 +19,8 @@ pub(crate) struct Handling {
     pub(crate) contended: bool,
     /// Conflicts in a row between which nothing changed in the session.
     pub(crate) stuck: u32,
+    /// Room for the next call, if it was waited for.
+    pub(crate) permit: Permit,
 }
 
 /// A record that was decided, not performed. It may belong to another session of the run.
@@ -31,7 +34,7 @@ pub(crate) struct Decided {
 
 impl Handling {
     pub(crate) fn new(key: TurnKey, session: Session, attempt: u32) -> Self {
-        Self { key, session, attempt, pending: Vec::new(), contended: false, stuck: 0 }
+        Self { key, session, attempt, pending: Vec::new(), contended: false, stuck: 0, permit: Permit::default() }
     }
 
     /// A record of this session that was decided.

@@ -101,7 +101,7 @@ pub fn prepare<S: Stored>(commit: Commit, stored: &mut S) -> Result<Option<Prepa
     let opened = commit
         .open
         .iter()
-        .map(|turn| OpenTurn { key: key(&turn.session, &turn.name), due: turn.due, root: began, begun: 0 })
+        .map(|turn| OpenTurn { key: key(&turn.session, &turn.name), due: turn.due, root: began, begun: 0, cut: 0 })
         .collect();
     let Some(mut summary) = known.or_else(|| first_summary(&commit)) else { return Ok(None) };
     for (session, head) in &mut heads {

@@ -64,6 +64,7 @@ pub mod accept;
 pub mod audit;
 mod cancel;
 pub mod checkpoint;
+mod claims;
 #[cfg(feature = "testing")]
 pub mod contract;
 mod decide;
@@ -77,9 +78,13 @@ pub mod ledger;
 pub mod library;
 pub mod memory;
 mod perform;
+pub mod permits;
 pub mod ports;
 pub mod queue;
 pub mod summary;
+mod suspects;
+mod unread;
+mod worker;
 pub mod workers;
 
 pub use accept::{AcceptError, Acceptance, Question};

@@ -3,7 +3,10 @@
 use crate::driver::Orchestrator;
 use crate::handling::Handling;
 use crate::hub::{TextKind, TextWriter};
-use crate::ports::{CallLabels, PromptCall, PromptError, PromptReply, ReplySink, ToolCall, ToolError, World};
+use crate::permits::{Permit, Room};
+use crate::ports::{
+    CallLabels, PromptCall, PromptError, PromptNeed, PromptReply, ReplySink, ToolCall, ToolError, World,
+};
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,16 +17,32 @@ use trellis_domain::record::{Body, FailedAttempt, Header, Name, Observed, Prompt
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp};
 use trellis_patterns::react::parser::{Channel, Fragment, ReplyParser};
-use trellis_patterns::{PromptOrder, Reader};
+use trellis_patterns::{Effect, PromptOrder, Reader, Session};
 use trellis_provenance::iri;
 
 impl Orchestrator {
+    /// Where the call of an effect has to wait for its turn, if it may have to.
+    pub(crate) fn room(&self, session: &Session, effect: &Effect) -> Option<Arc<Room>> {
+        let (settings, task_type) = (session.settings(), task_type(session));
+        match effect {
+            Effect::AskModel(order) => self.ports.prompter.room(PromptNeed { settings, id: order.id, task_type }),
+            Effect::CallTool { tool, .. } => self.ports.tools.room(settings.tools.get(tool)?, settings, task_type),
+            Effect::Report { .. } => None,
+        }
+    }
+
     /// Asks the model and streams its reply while it is written. Gives the attempt that counted, too.
-    pub(crate) async fn ask_model(&self, handling: &Handling, name: &Name, order: Box<PromptOrder>) -> (Body, u32) {
+    pub(crate) async fn ask_model(
+        &self,
+        handling: &Handling,
+        name: &Name,
+        order: Box<PromptOrder>,
+        permit: Permit,
+    ) -> (Body, u32) {
         let world = &*self.ports.world;
         let started = world.now();
         tracing::debug!(session = %handling.key.session, step = %name, attempt = handling.attempt, "asking the model");
-        let (id, reader, offered, call) = prepared(handling, name, order);
+        let (id, reader, offered, call) = prepared(handling, name, order, permit);
         let mut sink = LiveReply::new(self, handling, name, &reader, handling.session.limits().max_reply_bytes);
         // The call's own limit is the prompter's business, which knows when the call had to wait for its turn.
         let patience = remaining(handling, started, u64::MAX);
@@ -48,6 +67,7 @@ impl Orchestrator {
         name: &Name,
         tool: &str,
         arguments: Map<String, Value>,
+        permit: Permit,
     ) -> Body {
         let world = &*self.ports.world;
         let started = world.now();
@@ -70,6 +90,7 @@ impl Orchestrator {
             patience,
             max_reply_bytes: limits.max_reply_bytes,
             labels: Some(labels(handling, name)),
+            permit,
         };
         // As for any prompt, the prompter knows when it had to wait, and can tell of the attempts that it made.
         let patience = if item.kind.asks_a_model() { remaining(handling, started, u64::MAX) } else { patience };
@@ -94,6 +115,7 @@ fn prepared(
     handling: &Handling,
     name: &Name,
     order: Box<PromptOrder>,
+    permit: Permit,
 ) -> (&'static str, Reader, Vec<Decision>, PromptCall) {
     let PromptOrder { id, variables, schema, reader, offered, tools } = *order;
     let call = PromptCall {
@@ -105,6 +127,7 @@ fn prepared(
         tools,
         patience: Some(Duration::from_millis(handling.session.limits().model_timeout_ms)),
         labels: Some(labels(handling, name)),
+        permit,
     };
     (id, reader, offered, call)
 }
@@ -153,23 +176,27 @@ fn labels(handling: &Handling, name: &Name) -> CallLabels {
         session: handling.key.session.clone(),
         step: name.clone(),
         attempt: handling.attempt,
-        task_type: handling.session.routed().map(|routed| routed.task_type.clone()).unwrap_or_default(),
+        task_type: task_type(&handling.session).to_owned(),
     }
+}
+
+fn task_type(session: &Session) -> &str {
+    session.routed().map_or("", |routed| &routed.task_type)
 }
 
 /// A call of a subagent may outlast the subagent's deadline by this much, so that what was paid for is recorded.
 const GRACE_MS: u64 = 5_000;
 
 /// The call's own limit, or what is left of the run's, or how long anybody waits for this subagent.
-fn remaining(handling: &Handling, now: Timestamp, limit_ms: u64) -> Duration {
+pub(crate) fn remaining(handling: &Handling, now: Timestamp, limit_ms: u64) -> Duration {
     let run = handling.session.limits().run_timeout_ms;
-    let spent = handling.session.started().map_or(0, |started| now.ms_since(started));
-    let parent = handling.session.accepted().and_then(|accepted| accepted.parent.as_ref());
-    let waited_for = parent.map_or(u64::MAX, |parent| parent.deadline.ms_since(now) + GRACE_MS);
+    let spent = handling.session.spent_ms(now);
+    let deadline = handling.session.waited_for_until(now);
+    let waited_for = deadline.map_or(u64::MAX, |deadline| deadline.ms_since(now) + GRACE_MS);
     Duration::from_millis(limit_ms.min(run.saturating_sub(spent)).min(waited_for))
 }
 
-async fn within<T>(world: &dyn World, patience: Duration, work: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn within<T>(world: &dyn World, patience: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         // Work that keeps to its own limit tells more than that it took too long.
         biased;

@@ -1,16 +1,14 @@
-//! Workers: take wake-ups, handle turns, survive what a turn does.
+//! Workers: take wake-ups and have turns handled.
 
+use crate::claims::Claims;
 use crate::driver::{Orchestrator, TurnError};
-use crate::ports::{BoxFuture, ConfigError, Delivery, OpenTurn, Role, TurnKey};
-use std::collections::HashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use crate::ports::{Delivery, OpenTurn, Role, TurnKey};
+use crate::worker::Worker;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use trellis_domain::{RunId, Timestamp, Workspace};
+use trellis_domain::Timestamp;
 
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
@@ -32,10 +30,10 @@ impl Default for WorkerOptions {
 /// Runs the loop in a task group that stopping waits for.
 #[derive(Debug)]
 pub struct Workers {
-    orchestrator: Arc<Orchestrator>,
-    options: WorkerOptions,
+    pub(crate) orchestrator: Arc<Orchestrator>,
+    pub(crate) options: WorkerOptions,
     /// Set once the store has failed: nothing new is taken.
-    failure: watch::Sender<Option<String>>,
+    pub(crate) failure: watch::Sender<Option<String>>,
 }
 
 /// How the workers are asked to stop.
@@ -59,6 +57,8 @@ impl Workers {
 
     /// Serves until asked to stop.
     pub async fn run(&self, stop: watch::Receiver<Option<Stop>>) {
+        self.sign_of_life().await;
+        let suspects = self.hold_suspects().await;
         // At the start also those that are not due yet: their order lives in the queue.
         self.sweep(Timestamp::from_micros(i64::MAX)).await;
         let of = |role: Role| {
@@ -70,7 +70,25 @@ impl Workers {
                 }
             })
         };
-        tokio::join!(of(Role::Agent), of(Role::Aggregator), self.sweep_until(stop.clone()));
+        tokio::join!(
+            of(Role::Agent),
+            of(Role::Aggregator),
+            self.sweep_until(stop.clone()),
+            Box::pin(self.try_suspects(suspects, stop.clone()))
+        );
+        self.sign_of_life().await;
+    }
+
+    /// Says that the store is served: time in which nobody says so is nobody's run time.
+    async fn sign_of_life(&self) {
+        let ports = &self.orchestrator.ports;
+        if let Err(error) = ports.journal.sign_of_life(ports.world.now()).await {
+            tracing::error!(%error, "that the store is served could not be written down");
+        }
+    }
+
+    pub(crate) fn worker(&self, stop: watch::Receiver<Option<Stop>>) -> Worker {
+        Worker { orchestrator: Arc::clone(&self.orchestrator), failure: self.failure.clone(), stop }
     }
 
     /// Takes the turns of a role. Each role has places of its own: agents that wait for models must not keep a
@@ -78,7 +96,6 @@ impl Workers {
     async fn serve(&self, role: Role, mut stop: watch::Receiver<Option<Stop>>) {
         let mut tasks = JoinSet::new();
         let places = Arc::new(Semaphore::new(self.options.concurrency));
-        let suspects = Arc::new(Semaphore::new(1));
         let mut failure = self.failure.subscribe();
         while stop.borrow().is_none() && failure.borrow().is_none() {
             tokio::select! {
@@ -87,19 +104,14 @@ impl Workers {
                 Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
                 (delivery, place) = self.next(role, &places) => {
                     let Some(claim) = Claims::claim(&self.orchestrator.claims, &delivery.turn.key) else { continue };
-                    let worker = Worker {
-                        orchestrator: Arc::clone(&self.orchestrator),
-                        suspects: Arc::clone(&suspects),
-                        failure: self.failure.clone(),
-                    };
+                    let worker = self.worker(stop.clone());
                     tasks.spawn(async move {
-                        worker.serve(&delivery).await;
-                        drop((claim, place));
+                        worker.serve(&delivery, place).await;
+                        drop(claim);
                     });
                 }
             }
         }
-        suspects.close();
         loop {
             if *stop.borrow_and_update() == Some(Stop::Abandon) || !self.is_awaited(role).await {
                 self.abandon(role, &mut tasks).await;
@@ -135,6 +147,7 @@ impl Workers {
                 _ = stop.changed() => {}
                 _ = failure.changed() => {}
                 () = self.orchestrator.ports.world.sleep(self.options.sweep_every) => {
+                    self.sign_of_life().await;
                     self.sweep(self.orchestrator.ports.world.now()).await;
                 }
             }
@@ -142,7 +155,7 @@ impl Workers {
     }
 
     /// A place first, then a wake-up: what waits for a place stays in the queue.
-    async fn next(&self, role: Role, places: &Arc<Semaphore>) -> (Delivery, tokio::sync::OwnedSemaphorePermit) {
+    async fn next(&self, role: Role, places: &Arc<Semaphore>) -> (Delivery, OwnedSemaphorePermit) {
         let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
         (self.orchestrator.ports.queue.take(role).await, place)
     }
@@ -161,8 +174,8 @@ impl Workers {
     async fn let_go(&self, turn: &TurnKey) -> Result<(), TurnError> {
         let journal = &self.orchestrator.ports.journal;
         if journal.end(&turn.scope.workspace, &turn.session).await?.is_some() {
-            let open = OpenTurn { key: turn.clone(), due: None, root: false, begun: 0 };
-            return self.orchestrator.handle(&open, &Semaphore::new(1)).await;
+            let open = OpenTurn { key: turn.clone(), due: None, root: false, begun: 0, cut: 0 };
+            return self.orchestrator.handle(&open).await;
         }
         Ok(journal.release(turn).await?)
     }
@@ -173,101 +186,12 @@ impl Workers {
         match ports.journal.due_turns(until).await {
             Ok(turns) => {
                 for turn in turns {
-                    if !self.orchestrator.claims.holds(&turn.key) {
+                    if !self.orchestrator.claims.holds(&turn.key) && !self.orchestrator.suspects.holds(&turn.key) {
                         ports.queue.publish(turn).await;
                     }
                 }
             }
             Err(error) => tracing::error!(%error, "open turns could not be listed"),
         }
-    }
-}
-
-/// Handles one delivery.
-struct Worker {
-    orchestrator: Arc<Orchestrator>,
-    suspects: Arc<Semaphore>,
-    failure: watch::Sender<Option<String>>,
-}
-
-impl Worker {
-    async fn serve(&self, delivery: &Delivery) {
-        let turn = &delivery.turn;
-        match self.handle_safely(turn).await {
-            Ok(()) => self.orchestrator.ports.queue.acknowledge(delivery).await,
-            Err(error) => {
-                tracing::error!(session = %turn.key.session, turn = %turn.key.name, %error, "the turn stays open");
-                if error.stops_everything() {
-                    self.failure.send_replace(Some(error.to_string()));
-                }
-            }
-        }
-    }
-
-    /// A panic ends one run, not the process.
-    async fn handle_safely(&self, turn: &OpenTurn) -> Result<(), TurnError> {
-        let reason = match CatchPanic(Box::pin(self.orchestrator.handle(turn, &self.suspects))).await {
-            Some(Err(TurnError::Config(error @ (ConfigError::Invalid(_) | ConfigError::NoSnapshot(_))))) => {
-                error.to_string()
-            }
-            Some(result) => return result,
-            None => "an internal error ended this run; the log says more".to_owned(),
-        };
-        // Boxed, because it is rare and thousands of turns would carry the room for it.
-        Box::pin(self.orchestrator.fail(turn, &reason)).await
-    }
-}
-
-/// The output of a future, or None if it panicked. What it held is dropped with it.
-struct CatchPanic<'a, T>(BoxFuture<'a, T>);
-
-impl<T> Future for CatchPanic<'_, T> {
-    type Output = Option<T>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        let future = &mut self.0;
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(polled) => polled.map(Some),
-            Err(_) => Poll::Ready(None),
-        }
-    }
-}
-
-/// At most one task of this process handles a turn.
-#[derive(Debug, Default)]
-pub(crate) struct Claims(Mutex<HashSet<TurnKey>>);
-
-pub(crate) struct Claim {
-    claims: Arc<Claims>,
-    turn: TurnKey,
-}
-
-impl Claims {
-    fn set(&self) -> std::sync::MutexGuard<'_, HashSet<TurnKey>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn claim(claims: &Arc<Self>, turn: &TurnKey) -> Option<Claim> {
-        let new = claims.set().insert(turn.clone());
-        new.then(|| Claim { claims: Arc::clone(claims), turn: turn.clone() })
-    }
-
-    fn holds(&self, turn: &TurnKey) -> bool {
-        self.set().contains(turn)
-    }
-
-    /// The runs of a workspace whose turns are handled.
-    pub(crate) fn runs(&self, workspace: &Workspace) -> HashSet<RunId> {
-        self.set().iter().filter(|turn| turn.scope.workspace == *workspace).map(|turn| turn.run.clone()).collect()
-    }
-
-    fn held(&self) -> Vec<TurnKey> {
-        self.set().iter().cloned().collect()
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        self.claims.set().remove(&self.turn);
     }
 }

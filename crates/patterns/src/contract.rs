@@ -110,7 +110,7 @@ impl Ending {
     }
 
     /// The record of this end.
-    pub fn into_ended(self, session: &Session) -> Ended {
+    pub fn into_ended(self, session: &Session, now: Timestamp) -> Ended {
         Ended {
             reason: self.reason,
             answer: Document::stored(self.answer),
@@ -119,6 +119,7 @@ impl Ending {
             total: session.has_subagents().then(|| session.total_usage()),
             criteria: session.routed().map(|routed| routed.termination.clone()).unwrap_or_default(),
             missing: self.missing,
+            outage_ms: session.outage_ms(now),
         }
     }
 }

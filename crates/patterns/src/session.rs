@@ -9,6 +9,7 @@ use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::fan_out::{FannedOut, Joined};
 use trellis_domain::ids::config_iri;
 use trellis_domain::limits::Limits;
+use trellis_domain::outage::Outages;
 use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Record, Replied, Routed};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp, Workspace};
@@ -25,6 +26,7 @@ pub struct Session {
     order: Vec<Name>,
     tool_state: String,
     usage: Usage,
+    outages: Arc<Outages>,
 }
 
 /// A request that names no state is in this one.
@@ -40,7 +42,15 @@ impl Session {
             order: Vec::new(),
             tool_state: NO_STATE.to_owned(),
             usage: Usage::default(),
+            outages: Arc::default(),
         }
+    }
+
+    /// Tells when nobody served the store: that is not the session's time.
+    #[must_use]
+    pub fn with_outages(mut self, outages: Arc<Outages>) -> Self {
+        self.outages = outages;
+        self
     }
 
     /// Folds one record in. Records that arrived after the end change nothing that counts.
@@ -117,6 +127,29 @@ impl Session {
 
     pub fn started(&self) -> Option<Timestamp> {
         Some(self.records.get(&Name::session())?.header.time)
+    }
+
+    /// For how long nobody served the store since the session began.
+    pub fn outage_ms(&self, now: Timestamp) -> u64 {
+        self.started().map_or(0, |started| self.outages.ms_between(started, now))
+    }
+
+    /// How much of its time the session has spent.
+    pub fn spent_ms(&self, now: Timestamp) -> u64 {
+        let spent = self.started().map_or(0, |started| now.ms_since(started));
+        spent.saturating_sub(self.outage_ms(now))
+    }
+
+    /// The time after which nobody waits for this subagent any more; none for the root of a run.
+    pub fn waited_for_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let parent = self.accepted()?.parent.as_ref()?;
+        Some(parent.deadline.plus_ms(self.outage_ms(now)))
+    }
+
+    /// For how long nobody served the store since the fan-out of that round.
+    pub fn outage_ms_since_fan_out(&self, round: u32, now: Timestamp) -> u64 {
+        let sent_out = self.records.get(&Name::fan_out(round)).map(|record| record.header.time);
+        sent_out.map_or(0, |sent_out| self.outages.ms_between(sent_out, now))
     }
 
     pub fn id(&self) -> Option<&SessionId> {

@@ -75,7 +75,7 @@ fn member(index: u32, reason: Termination, answer: &str) -> Member {
 }
 
 fn join(fixture: &mut Fixture, round: u32, members: Vec<Member>) {
-    let joined = Joined { round, correlation: format!("c{round}"), cause: JoinCause::AllEnded, members };
+    let joined = Joined { round, correlation: format!("c{round}"), cause: JoinCause::AllEnded, members, outage_ms: 0 };
     fixture.record(Name::join(round), Body::Joined(joined));
 }
 

@@ -34,7 +34,7 @@ fn join(fixture: &mut Fixture, fan_out: &FannedOut, reasons: &[Termination]) {
     };
     let members = fan_out.goals.iter().zip(reasons).map(member).collect();
     let (round, correlation) = (fan_out.round, fan_out.correlation.clone());
-    let joined = Joined { round, correlation, cause: JoinCause::AllEnded, members };
+    let joined = Joined { round, correlation, cause: JoinCause::AllEnded, members, outage_ms: 0 };
     fixture.record(Name::join(round), Body::Joined(joined));
 }
 
@@ -143,7 +143,7 @@ fn a_supervisor_below_another_stays_a_subagent_after_its_join() {
 }
 
 fn end(fixture: &mut Fixture, ending: Ending) {
-    let ended = ending.into_ended(&fixture.session);
+    let ended = ending.into_ended(&fixture.session, trellis_domain::Timestamp::from_micros(0));
     fixture.record(Name::end(), Body::Ended(ended));
 }
 

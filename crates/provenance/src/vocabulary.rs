@@ -187,6 +187,7 @@ namespace! {
         MODEL_MS = "modelMs",
         OPTION = "option",
         OPTION_SOURCE = "optionSource",
+        OUTAGE_MS = "outageMs",
         PLANNED = "planned",
         PLANNED_STEP = "plannedStep",
         RATIONALE = "rationale",

@@ -7,7 +7,8 @@ use crate::cache::Cache;
 use crate::head::{Head, HeadFile};
 use crate::keys::{self, prefix};
 use crate::log::{GROUP as GROUP_KEY, Kind, Leaf};
-use crate::request::{ConfigWrite, Erasing, LibraryTable, LibraryWrite, Reply, Request};
+use crate::recovery::Aside;
+use crate::request::{ConfigWrite, Erasing, LibraryTable, LibraryWrite, Reply, Request, TurnChanges};
 use crate::state::{Shared, Turn};
 use crate::tables::{TALLY, Tables, blob_key};
 use crate::tally::Tally;
@@ -17,9 +18,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use trellis_domain::merkle::Frontier;
 use trellis_domain::run::RunSummary;
-use trellis_domain::{Hash, RunId, SessionId, Workspace};
+use trellis_domain::{Hash, RunId, SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ledger::{Prepared, SessionHead, Stored, prepare};
-use trellis_orchestrator::ports::{Commit, Committed, JournalError, OpenTurn, Outcome, TurnKey, World};
+use trellis_orchestrator::ports::{Commit, Committed, JournalError, Outcome, SetAside, TurnKey, World};
 
 /// At most this many requests share a flush.
 const GROUP: usize = 256;
@@ -39,6 +40,8 @@ pub(crate) struct Committer {
     turns: HashMap<TurnKey, Turn>,
     seeds: Seeds,
     failed: Option<JournalError>,
+    /// The newest record's time, which is a sign of life.
+    newest: Timestamp,
 }
 
 /// What the group under way has touched. On disk it is still as it was before, so none of this may be forgotten until the
@@ -75,6 +78,8 @@ enum Answer {
     Conflict(Reply<Outcome>),
     Done(Reply<()>),
     Erased(Reply<u64>, u64),
+    /// Turns that are set aside; true if the run counts as ended by that.
+    Aside(Reply<()>, Vec<TurnKey>, bool),
 }
 
 /// What becomes visible once it is durable.
@@ -93,8 +98,8 @@ impl Committer {
     pub(crate) fn new(tables: Tables, shared: Arc<Shared>, head: HeadFile, log: Frontier, group: u64, seeds: Seeds) -> Self {
         let turns = shared.turns().clone();
         let (heads, runs) = (Cache::new(CACHED_HEADS), Cache::new(CACHED_RUNS));
-        let unflushed = Unflushed::default();
-        Self { tables, shared, head, group, log, heads, runs, unflushed, turns, seeds, failed: None }
+        let (unflushed, newest) = (Unflushed::default(), Timestamp::default());
+        Self { tables, shared, head, group, log, heads, runs, unflushed, turns, seeds, failed: None, newest }
     }
 
     /// Serves until it is told to stop or nobody can ask any more.
@@ -133,10 +138,11 @@ impl Committer {
                     Ok(None) => answers.push(Answer::Conflict(reply)),
                     Err(error) => drop(reply.send(Err(error))),
                 },
-                Request::Count(turn, begun, reply) => {
-                    self.count(&turn, begun, &mut batch);
+                Request::Turns(changes, reply) => {
+                    self.change_turns(changes, &mut batch);
                     answers.push(Answer::Done(reply));
                 }
+                Request::SetAside(aside, reply) => answers.push(self.set_aside(*aside, reply, &mut batch)),
                 Request::Config(writes, reply) => {
                     self.configure(writes, &mut batch);
                     answers.push(Answer::Done(reply));
@@ -155,6 +161,9 @@ impl Committer {
                 },
                 Request::Stop => stop = true,
             }
+        }
+        if let Some((key, row)) = self.shared.served().sign(self.newest) {
+            batch.insert(&self.tables.index, key, row);
         }
         let result = self.flush(batch);
         for answer in answers {
@@ -192,9 +201,13 @@ impl Committer {
         // A caller that has gone away does not need its answer.
         match (answer, result) {
             (Answer::Commit(reply, _) | Answer::Conflict(reply), Err(error)) => drop(reply.send(Err(error.clone()))),
-            (Answer::Done(reply), Err(error)) => drop(reply.send(Err(error.clone()))),
+            (Answer::Done(reply) | Answer::Aside(reply, ..), Err(error)) => drop(reply.send(Err(error.clone()))),
             (Answer::Erased(reply, _), Err(error)) => drop(reply.send(Err(error.clone()))),
             (Answer::Erased(reply, number), Ok(())) => drop(reply.send(Ok(number))),
+            (Answer::Aside(reply, turns, ended), Ok(())) => {
+                self.shared.set_aside(&turns, ended);
+                drop(reply.send(Ok(())));
+            }
             (Answer::Conflict(reply), Ok(())) => drop(reply.send(Ok(Outcome::Conflict))),
             (Answer::Done(reply), Ok(())) => drop(reply.send(Ok(()))),
             (Answer::Commit(reply, effects), Ok(())) => {
@@ -236,6 +249,9 @@ impl Committer {
             }
             written.push(prepared.record);
         }
+        for record in &written {
+            self.newest = self.newest.max(record.header.time);
+        }
         for (session, head) in heads {
             self.unflushed.heads.insert((workspace.clone(), session), head);
         }
@@ -267,11 +283,46 @@ impl Committer {
         Effects { workspace: workspace.clone(), committed, sizes, closed, began, ended, finished }
     }
 
-    fn count(&mut self, key: &TurnKey, begun: u32, batch: &mut fjall::OwnedWriteBatch) {
-        if let Some(turn) = self.turns.get_mut(key) {
-            turn.begun = begun;
-            batch.insert(&self.tables.index, keys::turn(key), turn.to_bytes());
+    fn change_turns(&mut self, changes: TurnChanges, batch: &mut fjall::OwnedWriteBatch) {
+        for key in changes.turns {
+            // One that was closed by a request before this one stays closed.
+            let known = self.shared.turns().get(&key).cloned();
+            if let Some((turn, known)) = self.turns.get_mut(&key).zip(known) {
+                batch.insert(&self.tables.index, keys::turn(&key), known.to_bytes());
+                *turn = known;
+            }
         }
+        for (key, row) in changes.rows {
+            match row {
+                Some(row) => batch.insert(&self.tables.index, key, row),
+                None => batch.remove(&self.tables.index, key),
+            }
+        }
+    }
+
+    /// Closes turns without a record: what they belong to cannot be read.
+    fn set_aside(&mut self, aside: SetAside, reply: Reply<()>, batch: &mut fjall::OwnedWriteBatch) -> Answer {
+        let SetAside { workspace, run, session, reason, state, time } = aside;
+        let whole = session == run;
+        let concerned =
+            |turn: &TurnKey| turn.scope.workspace == workspace && turn.run == run && (whole || turn.session == session);
+        let turns: Vec<_> = self.turns.keys().filter(|turn| concerned(turn)).cloned().collect();
+        let row = serde_json::to_vec(&Aside { reason, time }).expect("a reason is always JSON");
+        for turn in &turns {
+            batch.remove(&self.tables.index, keys::turn(turn));
+            batch.insert(&self.tables.index, keys::aside(turn), row.clone());
+            self.turns.remove(turn);
+        }
+        let known = Look { committer: self, workspace: &workspace, run: &run }.run().ok().flatten();
+        let open = known.filter(|summary| whole && !summary.state.is_end());
+        let ended = open.is_some();
+        if let Some(mut summary) = open {
+            (summary.state, summary.ended) = (state, Some(time));
+            let row = serde_json::to_vec(&summary).expect("a summary is always JSON");
+            batch.insert(&self.tables.index, keys::run(&workspace, &run), row);
+            self.unflushed.runs.insert((workspace, run), summary);
+        }
+        Answer::Aside(reply, turns, ended)
     }
 
     fn configure(&mut self, writes: Vec<ConfigWrite>, batch: &mut fjall::OwnedWriteBatch) {
@@ -404,11 +455,5 @@ impl Stored for Look<'_> {
 
     fn seed(&mut self) -> [u8; 32] {
         self.committer.seeds.next()
-    }
-}
-
-impl Turn {
-    fn fresh(turn: &OpenTurn) -> Self {
-        Self { due: turn.due, root: turn.root, begun: 0, recovered: false }
     }
 }

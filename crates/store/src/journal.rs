@@ -12,7 +12,8 @@ use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ports::{
-    BoxFuture, Commit, Journal, JournalError, OpenTurn, Outcome, RunFilter, RunPage, SessionLog, TurnKey,
+    BoxFuture, Commit, Journal, JournalError, OpenTurn, Outcome, RunFilter, RunPage, Service, SessionLog, SetAside,
+    TurnKey,
 };
 
 /// Commits go to the committer's thread; reads come from memory, or from disk off the runtime.
@@ -28,35 +29,6 @@ impl EmbeddedJournal {
         let (reply, answer) = oneshot::channel();
         self.requests.send(request(reply)).map_err(|_| JournalError::Closed)?;
         answer.await.map_err(|_| JournalError::Closed)?
-    }
-
-    async fn begin_turn(&self, key: &TurnKey) -> Result<Option<u32>, JournalError> {
-        let begun = {
-            let mut turns = self.shared.turns();
-            let Some(turn) = turns.get_mut(key) else { return Ok(None) };
-            if !turn.recovered {
-                return Ok(Some(1));
-            }
-            turn.begun += 1;
-            turn.begun
-        };
-        self.ask(|reply| Request::Count(key.clone(), begun, reply)).await?;
-        // The beginning that was cut short, and those since.
-        Ok(Some(begun + 1))
-    }
-
-    async fn release_turn(&self, key: &TurnKey) -> Result<(), JournalError> {
-        let begun = {
-            let mut turns = self.shared.turns();
-            match turns.get_mut(key) {
-                Some(turn) if turn.recovered && turn.begun > 0 => {
-                    turn.begun -= 1;
-                    turn.begun
-                }
-                Some(_) | None => return Ok(()),
-            }
-        };
-        self.ask(|reply| Request::Count(key.clone(), begun, reply)).await
     }
 
     async fn load_session(
@@ -144,6 +116,22 @@ impl Journal for EmbeddedJournal {
 
     fn release<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>> {
         Box::pin(self.release_turn(turn))
+    }
+
+    fn acquit<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(self.acquit_turns(turns))
+    }
+
+    fn set_aside(&self, aside: SetAside) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(self.set_turns_aside(aside))
+    }
+
+    fn sign_of_life(&self, now: Timestamp) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(self.note_sign_of_life(now))
+    }
+
+    fn service(&self) -> Service {
+        self.shared.served().told()
     }
 
     fn due_turns(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenTurn>, JournalError>> {

@@ -8,6 +8,7 @@ use trellis_orchestrator::ports::TurnKey;
 
 /// The prefixes inside the index table.
 pub(crate) mod prefix {
+    pub(crate) const ASIDE: u8 = b'a';
     /// Of the first format of the folder: entries of a hash chain.
     pub(crate) const CHAIN: u8 = b'c';
     pub(crate) const EVENT: u8 = b'e';
@@ -16,6 +17,8 @@ pub(crate) mod prefix {
     pub(crate) const RUN: u8 = b'h';
     pub(crate) const LISTED: u8 = b'l';
     pub(crate) const LEAF: u8 = b'm';
+    pub(crate) const OUTAGE: u8 = b'o';
+    pub(crate) const SIGN: u8 = b's';
     pub(crate) const TURN: u8 = b't';
     pub(crate) const CONVERSATION: u8 = b'v';
     pub(crate) const ERASURE: u8 = b'x';
@@ -124,6 +127,17 @@ pub(crate) fn turn(turn: &TurnKey) -> Vec<u8> {
     let mut key = joined(Some(prefix::TURN), &parts);
     key.extend_from_slice(turn.name.as_str().as_bytes());
     key
+}
+
+/// The place of a turn that was set aside; it reads back like that of an open one.
+pub(crate) fn aside(of: &TurnKey) -> Vec<u8> {
+    let mut key = turn(of);
+    key[0] = prefix::ASIDE;
+    key
+}
+
+pub(crate) fn outage(from: Timestamp) -> Vec<u8> {
+    numbered(prefix::OUTAGE, from.as_micros().cast_unsigned())
 }
 
 pub(crate) fn read_turn(key: &[u8]) -> Option<TurnKey> {

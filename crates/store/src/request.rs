@@ -3,13 +3,14 @@
 use tokio::sync::oneshot;
 use trellis_domain::run::RunSummary;
 use trellis_domain::{Hash, Workspace};
-use trellis_orchestrator::ports::{Commit, JournalError, Outcome, TurnKey};
+use trellis_orchestrator::ports::{Commit, JournalError, Outcome, SetAside, TurnKey};
 
 /// One request, with where its answer goes once it is on disk.
 pub(crate) enum Request {
     Commit(Box<Commit>, Reply<Outcome>),
-    /// A turn recovered from disk is begun (or given back): the count is durable.
-    Count(TurnKey, u32, Reply<()>),
+    /// What is known of open turns has changed.
+    Turns(TurnChanges, Reply<()>),
+    SetAside(Box<SetAside>, Reply<()>),
     Config(Vec<ConfigWrite>, Reply<()>),
     Snapshot(Workspace, Hash, Vec<u8>, Reply<()>),
     Library(Vec<LibraryWrite>, Reply<()>),
@@ -28,6 +29,14 @@ pub(crate) struct Erased {
     pub(crate) run: RunSummary,
     /// What the log keeps of it.
     pub(crate) entry: Vec<u8>,
+}
+
+/// Open turns that are to be written as they are known to readers, and rows beside them.
+#[derive(Default)]
+pub(crate) struct TurnChanges {
+    pub(crate) turns: Vec<TurnKey>,
+    /// Of the index; without a value, the key is removed.
+    pub(crate) rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, JournalError>>;

@@ -1,9 +1,10 @@
 //! What readers see of the journal without touching the disk: open turns and recent sessions.
 
 use crate::cache::Cache;
+use crate::service::Served;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 use trellis_domain::record::Record;
@@ -20,12 +21,22 @@ pub(crate) struct Turn {
     pub(crate) root: bool,
     /// How often it was begun after it was found on disk.
     pub(crate) begun: u32,
+    /// At how many crashes it was in hand and had brought nothing.
+    #[serde(default)]
+    pub(crate) cut: u32,
+    /// It is in hand, since the session had this version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) in_hand: Option<u64>,
     /// Found on disk: an earlier process may have begun it.
     #[serde(skip)]
     pub(crate) recovered: bool,
 }
 
 impl Turn {
+    pub(crate) fn fresh(turn: &OpenTurn) -> Self {
+        Self { due: turn.due, root: turn.root, begun: 0, cut: 0, in_hand: None, recovered: false }
+    }
+
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a turn is always JSON")
     }
@@ -36,6 +47,9 @@ pub(crate) struct Shared {
     turns: Mutex<HashMap<TurnKey, Turn>>,
     sessions: Mutex<Sessions>,
     open_runs: AtomicUsize,
+    served: Mutex<Served>,
+    /// Somebody is suspected: every beginning is written down.
+    watchful: AtomicBool,
     /// Told whenever a run that has ended is to be read, be it again.
     pub(crate) finished: Notify,
     /// Why nothing can be written any more.
@@ -75,8 +89,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    pub(crate) fn new(turns: HashMap<TurnKey, Turn>, open_runs: usize) -> Self {
+    pub(crate) fn new(turns: HashMap<TurnKey, Turn>, open_runs: usize, served: Served) -> Self {
         Self {
+            served: Mutex::new(served),
+            watchful: AtomicBool::new(turns.values().any(|turn| turn.cut > 0)),
             turns: Mutex::new(turns),
             sessions: Mutex::new(Cache::new(CACHED_RECORDS)),
             open_runs: AtomicUsize::new(open_runs),
@@ -105,6 +121,24 @@ impl Shared {
         lock(&self.turns)
     }
 
+    pub(crate) fn served(&self) -> MutexGuard<'_, Served> {
+        lock(&self.served)
+    }
+
+    pub(crate) fn is_watchful(&self) -> bool {
+        self.watchful.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn watch(&self, watchful: bool) {
+        self.watchful.store(watchful, Ordering::Relaxed);
+    }
+
+    /// Turns are set aside, and with them the whole run if it was open.
+    pub(crate) fn set_aside(&self, turns: &[TurnKey], ended: bool) {
+        self.turns().retain(|turn, _| !turns.contains(turn));
+        self.open_runs.fetch_sub(usize::from(ended), Ordering::Relaxed);
+    }
+
     pub(crate) fn open_runs(&self) -> usize {
         self.open_runs.load(Ordering::Relaxed)
     }
@@ -116,6 +150,7 @@ impl Shared {
             due: turn.due,
             root: turn.root,
             begun: turn.begun,
+            cut: turn.cut,
         };
         self.turns().iter().filter(due).map(open).collect()
     }
@@ -143,8 +178,7 @@ impl Shared {
                 turns.remove(turn);
             }
             for turn in &committed.opened {
-                let open = Turn { due: turn.due, root: turn.root, begun: 0, recovered: false };
-                turns.insert(turn.key.clone(), open);
+                turns.insert(turn.key.clone(), Turn::fresh(turn));
             }
         }
         if began {
@@ -203,13 +237,14 @@ mod tests {
         let record = |place| Arc::new(Record { header: header(place), body: body.clone() });
         let (run, own) = (RunId::clone(&session), session.clone());
         let key = TurnKey { scope: Scope::default(), run, session: own, name: Name::iteration(1) };
-        let opened = vec![OpenTurn { key, due: None, root: false, begun: 0 }];
+        let opened = vec![OpenTurn { key, due: None, root: false, begun: 0, cut: 0 }];
         Committed { version: 1, records: (1..=20).map(record).collect(), opened }
     }
 
     #[test]
     fn whoever_finds_a_turn_finds_all_that_it_was_opened_by() {
-        let shared = Arc::new(Shared::new(HashMap::new(), 0));
+        let served = Served::new(Timestamp::from_micros(0), None);
+        let shared = Arc::new(Shared::new(HashMap::new(), 0, served));
         let reader = Arc::clone(&shared);
         let reading = std::thread::spawn(move || {
             let mut checked = 0;

@@ -14,7 +14,9 @@ use crate::key::Key;
 use crate::keys::{self, prefix};
 use crate::library::EmbeddedLibrary;
 use crate::log;
+use crate::recovery::{self, AsideTurn};
 use crate::request::Request;
+use crate::service::Served;
 use crate::state::{Shared, Turn};
 use crate::tables::{Refusal, Tables, read_failed};
 use crate::upgrade;
@@ -24,7 +26,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use trellis_domain::Hash;
+use trellis_domain::{Hash, Timestamp};
 use trellis_orchestrator::ports::{JournalError, TurnKey, World};
 
 /// The embedded engine: one folder, owned by one process.
@@ -49,8 +51,9 @@ impl Store {
         let (tables, head, group) = open_journal(&mut folder)?;
         let damaged = |error: JournalError| folder.damaged(error.to_string(), None);
         let abandoned = crate::library::abandoned(&tables, world.now()).map_err(damaged)?;
-        let (turns, open_runs) = open_turns(&tables).map_err(damaged)?;
-        let shared = Arc::new(Shared::new(turns, open_runs));
+        let (turns, open_runs, oldest) = open_turns(&tables).map_err(damaged)?;
+        let served = Served::read(&tables, world.now(), oldest).map_err(damaged)?;
+        let shared = Arc::new(Shared::new(turns, open_runs, served));
         let (requests, inbox) = mpsc::channel();
         let frontier = log::size(&tables.read()).and_then(|size| log::frontier(&tables.read(), size)).map_err(damaged)?;
         let seeds = Seeds::new(&*world);
@@ -99,6 +102,11 @@ impl Store {
     /// Logs that were kept because something in them could not be read.
     pub fn kept_logs(&self) -> Vec<std::path::PathBuf> {
         engine_files::kept_before(self.folder.path()).unwrap_or_default()
+    }
+
+    /// Turns that were set aside, because what their session has recorded cannot be read.
+    pub fn set_aside(&self) -> Result<Vec<AsideTurn>, JournalError> {
+        recovery::all_aside(&self.journal.tables)
     }
 
     pub fn path(&self) -> &Path {
@@ -231,8 +239,10 @@ fn compare(folder: &Folder, tables: &Tables) -> Result<u64, OpenError> {
     Ok(group)
 }
 
-/// The open turns as the journal has them, and how many runs they belong to.
-fn open_turns(tables: &Tables) -> Result<(HashMap<TurnKey, Turn>, usize), JournalError> {
+type OpenTurns = (HashMap<TurnKey, Turn>, usize, Option<Timestamp>);
+
+/// The open turns as the journal has them, how many runs they belong to, and when the first of these began.
+fn open_turns(tables: &Tables) -> Result<OpenTurns, JournalError> {
     let mut turns = HashMap::new();
     let reader = tables.read();
     for row in reader.index_prefix(&[prefix::TURN]) {
@@ -240,12 +250,16 @@ fn open_turns(tables: &Tables) -> Result<(HashMap<TurnKey, Turn>, usize), Journa
         let damaged = || JournalError::Damaged("an open turn cannot be read".to_owned());
         let key = keys::read_turn(&key).ok_or_else(damaged)?;
         let turn: Turn = serde_json::from_slice(&value).map_err(|_| damaged())?;
-        turns.insert(key, Turn { recovered: true, ..turn });
+        let turn = recovery::found(tables, &key, turn);
+        turns.insert(key, turn);
     }
     let runs: HashSet<_> = turns.keys().map(|turn| (turn.scope.workspace.clone(), turn.run.clone())).collect();
-    let mut open = 0;
+    let (mut open, mut oldest) = (0, None);
     for (workspace, run) in &runs {
-        open += usize::from(reader.run(workspace, run)?.is_some_and(|summary| !summary.state.is_end()));
+        if let Some(summary) = reader.run(workspace, run)?.filter(|summary| !summary.state.is_end()) {
+            open += 1;
+            oldest = Some(oldest.map_or(summary.started, |oldest: Timestamp| oldest.min(summary.started)));
+        }
     }
-    Ok((turns, open))
+    Ok((turns, open, oldest))
 }

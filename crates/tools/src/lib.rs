@@ -5,11 +5,12 @@
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use trellis_domain::config::{ToolItem, ToolKind};
+use trellis_domain::config::{Settings, ToolItem, ToolKind};
 use trellis_domain::record::{ModelCall, PromptUse};
+use trellis_orchestrator::permits::Room;
 use trellis_orchestrator::ports::{
-    BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall, ToolError,
-    ToolOutput, ToolRunner,
+    BoxFuture, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall,
+    ToolError, ToolOutput, ToolRunner,
 };
 
 /// The prompt behind tools of kind `text-completion`, and its only variable.
@@ -52,9 +53,9 @@ impl Tools {
     }
 
     async fn prompt(&self, id: String, variables: Map<String, Value>, call: ToolCall) -> Result<ToolOutput, ToolError> {
-        let ToolCall { scope, settings, labels, patience, max_reply_bytes, .. } = call;
+        let ToolCall { scope, settings, labels, patience, max_reply_bytes, permit, .. } = call;
         let patience = Some(patience);
-        let call = PromptCall { scope, settings, id, variables, patience, labels, ..PromptCall::default() };
+        let call = PromptCall { scope, settings, id, variables, patience, labels, permit, ..PromptCall::default() };
         let mut unheard = Unheard { bytes: 0, limit: max_reply_bytes };
         let id = call.id.clone();
         match self.prompter.ask(call, &mut unheard).await {
@@ -67,6 +68,19 @@ impl Tools {
 impl ToolRunner for Tools {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(self.perform(call))
+    }
+
+    fn room(&self, tool: &ToolItem, settings: &Settings, task_type: &str) -> Option<Arc<Room>> {
+        let id = match tool.kind {
+            ToolKind::TextCompletion => QUESTION,
+            ToolKind::Prompt => tool.setting("template").unwrap_or_default(),
+            ToolKind::KnowledgeQuery
+            | ToolKind::McpTool
+            | ToolKind::StructuredQuery
+            | ToolKind::RowEmbeddingsQuery
+            | ToolKind::ToolService => return None,
+        };
+        self.prompter.room(PromptNeed { settings, id, task_type })
     }
 }
 

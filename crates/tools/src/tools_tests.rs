@@ -4,6 +4,7 @@ use trellis_domain::config::{Item, Settings, validate};
 use trellis_domain::document::Payload;
 use trellis_domain::{Collection, Scope};
 use trellis_orchestrator::memory::scripted::{SILENT, ScriptedPrompter};
+use trellis_orchestrator::permits::Permit;
 use trellis_orchestrator::ports::PromptError;
 
 fn tool(value: &str) -> Arc<ToolItem> {
@@ -24,6 +25,7 @@ fn call(tool: Arc<ToolItem>, arguments: &Value) -> ToolCall {
         patience: Duration::from_mins(1),
         max_reply_bytes: 1 << 20,
         labels: None,
+        permit: Permit::default(),
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) use lines::{Brought, Lines, Messages};
 pub(crate) use thinking::{UNMARKED, behind_thinking};
 
 use crate::functions::Functions;
-use crate::provider::{ModelReply, ModelRequest, OnText, Permit, Provider, ProviderError};
+use crate::provider::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
 use crate::strict::strict;
 use answer::AnswerMessages;
 use converse::Strength;
@@ -31,9 +31,9 @@ use heard::Heard;
 use memory::Memory;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 use trellis_domain::config::PromptReply;
+use trellis_orchestrator::permits::Room;
 use trellis_orchestrator::ports::BoxFuture;
 
 /// How long a server that has said why the model stopped is waited for: counts of tokens come last.
@@ -45,7 +45,7 @@ pub(crate) struct Remote<D> {
     dialect: D,
     endpoint: Endpoint,
     model: String,
-    room: Arc<Semaphore>,
+    room: Arc<Room>,
     /// Forms of schemas that it takes, and forms of functions.
     schemas: Memory,
     functions: Memory,
@@ -53,7 +53,7 @@ pub(crate) struct Remote<D> {
 
 impl<D: Dialect> Remote<D> {
     /// At most so many calls are made at a time as there is room for.
-    pub(crate) fn new(dialect: D, endpoint: Endpoint, model: String, room: Arc<Semaphore>) -> Self {
+    pub(crate) fn new(dialect: D, endpoint: Endpoint, model: String, room: Arc<Room>) -> Self {
         let (schemas, functions) = (Memory::default(), Memory::default());
         Self { dialect, endpoint, model, room, schemas, functions }
     }
@@ -226,8 +226,8 @@ impl<D: Dialect> Provider for Remote<D> {
         self.endpoint.settings.native_tools && self.functions.strongest(prompt) > Strength::Free
     }
 
-    fn admit(&self) -> BoxFuture<'_, Permit> {
-        Box::pin(Permit::of(Arc::clone(&self.room)))
+    fn room(&self) -> Option<&Arc<Room>> {
+        Some(&self.room)
     }
 
     fn complete<'a>(

@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_domain::SessionId;
 use trellis_domain::config::PromptReply;
 use trellis_domain::record::Name;
+use trellis_domain::{SessionId, Workspace};
 use trellis_models::{CallSettings, Choice, LastSent, ModelReply, ModelRequest, Provider, ProviderError, choose};
+use trellis_orchestrator::permits::Caller;
 use trellis_orchestrator::ports::{CallLabels, RealWorld};
 
 pub(crate) const KEY: &str = "sk-test-0123456789";
@@ -84,7 +85,11 @@ pub(crate) async fn ask(
     request: &ModelRequest,
 ) -> (Result<ModelReply, ProviderError>, Vec<String>) {
     let mut pieces = Vec::new();
-    let _permit = provider.admit().await;
+    let caller = Caller { workspace: Workspace::default(), run: None };
+    let _permit = match provider.room() {
+        Some(room) => Some(room.enter(caller).await),
+        None => None,
+    };
     let result = provider
         .complete(request, &mut |text| {
             pieces.push(text.to_owned());

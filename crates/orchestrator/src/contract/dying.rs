@@ -1,7 +1,8 @@
 //! A journal whose process dies.
 
 use crate::ports::{
-    BoxFuture, Commit, Journal, JournalError, OpenTurn, Outcome, RunFilter, RunPage, SessionLog, TurnKey,
+    BoxFuture, Commit, Journal, JournalError, OpenTurn, Outcome, RunFilter, RunPage, Service, SessionLog, SetAside,
+    TurnKey,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,6 +69,22 @@ impl Journal for Dying {
 
     fn release<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>> {
         self.journal.release(turn)
+    }
+
+    fn acquit<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.alive(|journal| journal.acquit(turns))
+    }
+
+    fn set_aside(&self, aside: SetAside) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.alive(|journal| journal.set_aside(aside))
+    }
+
+    fn sign_of_life(&self, now: Timestamp) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.alive(|journal| journal.sign_of_life(now))
+    }
+
+    fn service(&self) -> Service {
+        self.journal.service()
     }
 
     fn due_turns(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenTurn>, JournalError>> {

@@ -87,6 +87,7 @@ pub(crate) fn ended(reason: Termination) -> Body {
         total: None,
         criteria: String::new(),
         missing: Vec::new(),
+        outage_ms: 0,
     })
 }
 

@@ -11,11 +11,11 @@ use crate::ports::{Config, Journal, OpenTurn, RealWorld, World};
 use crate::queue::FairQueue;
 use crate::workers::{Stop, WorkerOptions, Workers};
 use std::sync::Arc;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use trellis_domain::config::StoredItem;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::record::{Body, Name, Record};
+use trellis_domain::record::{Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{RequestId, RunId, Workspace};
 
@@ -162,7 +162,6 @@ pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
     the_same_request_attaches_and_another_gets_its_own_session(fresh().await).await;
     a_request_id_names_one_request_only(fresh().await).await;
     a_turn_that_panics_ends_its_run_only(fresh().await).await;
-    a_turn_cut_short_too_often_is_set_aside(fresh().await).await;
 }
 
 fn names(records: &[Arc<Record>]) -> String {
@@ -231,7 +230,7 @@ async fn two_workers_on_one_turn_leave_one_outcome(store: Store) {
         let turn = first_turn(&bench, &run).await;
         let race = || {
             let (orchestrator, turn) = (Arc::clone(&bench.orchestrator), turn.clone());
-            tokio::spawn(async move { orchestrator.handle(&turn, &Semaphore::new(9)).await })
+            tokio::spawn(async move { orchestrator.handle(&turn).await })
         };
         let (one, two) = (race(), race());
         one.await.expect("no panic").expect("the store works");
@@ -252,7 +251,7 @@ async fn a_recorded_reply_is_not_asked_for_again(store: Store) {
     let run = bench.ask(1, SomeLimits::default()).await;
     let turn = first_turn(&bench, &run).await;
     let (orchestrator, handled) = (Arc::clone(&bench.orchestrator), turn.clone());
-    let died = tokio::spawn(async move { orchestrator.handle(&handled, &Semaphore::new(1)).await }).await;
+    let died = tokio::spawn(async move { orchestrator.handle(&handled).await }).await;
     assert!(died.is_err_and(|error| error.is_panic()));
     let second = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
     second.finish(std::slice::from_ref(&run), 1).await;
@@ -305,17 +304,4 @@ async fn a_turn_that_panics_ends_its_run_only(store: Store) {
     bench.finish(&runs, 1).await;
     assert_eq!(bench.summary(&runs[0]).await.state, RunState::Failed);
     assert_eq!(bench.summary(&runs[1]).await.state, RunState::Answered);
-}
-
-async fn a_turn_cut_short_too_often_is_set_aside(store: Store) {
-    let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
-    let run = bench.ask(1, SomeLimits::default()).await;
-    let turn = first_turn(&bench, &run).await;
-    let mut orchestrator = (*bench.orchestrator).clone();
-    orchestrator.options.max_deliveries = 0;
-    orchestrator.handle(&turn, &Semaphore::new(1)).await.expect("the store works");
-    let records = bench.records(&run).await;
-    let Some(Body::Ended(ended)) = records.last().map(|record| &record.body) else { panic!("the run ended") };
-    assert_eq!(ended.error.as_deref(), Some("set aside: handling this request was cut short 0 times"));
-    assert!(bench.prompter.calls.all().is_empty(), "nothing was performed");
 }

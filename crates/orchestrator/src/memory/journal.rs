@@ -2,7 +2,8 @@
 
 use crate::ledger::{Prepared, SessionHead, Stored, prepare};
 use crate::ports::{
-    BoxFuture, Commit, Committed, Journal, JournalError, OpenTurn, Outcome, RunFilter, RunPage, SessionLog, TurnKey,
+    BoxFuture, Commit, Committed, Journal, JournalError, OpenTurn, Outcome, RunFilter, RunPage, Service, SessionLog,
+    SetAside, TurnKey,
 };
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -143,6 +144,35 @@ impl Journal for MemoryJournal {
             open.begun = open.begun.saturating_sub(1);
         }
         ready(())
+    }
+
+    /// What is in memory does not outlive a crash, so nobody is suspected here.
+    fn acquit<'a>(&'a self, _: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>> {
+        ready(())
+    }
+
+    fn set_aside(&self, aside: SetAside) -> BoxFuture<'_, Result<(), JournalError>> {
+        let SetAside { workspace, run, session, reason: _, state, time } = aside;
+        let mut memory = self.state();
+        let whole = session == run;
+        let concerned =
+            |turn: &TurnKey| turn.scope.workspace == workspace && turn.run == run && (whole || turn.session == session);
+        memory.turns.retain(|turn, _| !concerned(turn));
+        if let Some((summary, _)) = memory.runs.get_mut(&(workspace, run))
+            && whole
+            && !summary.state.is_end()
+        {
+            (summary.state, summary.ended) = (state, Some(time));
+        }
+        ready(())
+    }
+
+    fn sign_of_life(&self, _: Timestamp) -> BoxFuture<'_, Result<(), JournalError>> {
+        ready(())
+    }
+
+    fn service(&self) -> Service {
+        Service::default()
     }
 
     fn due_turns(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenTurn>, JournalError>> {

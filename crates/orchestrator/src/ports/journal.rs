@@ -4,6 +4,7 @@ use super::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
+use trellis_domain::outage::Outages;
 use trellis_domain::record::{Body, Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{ConversationId, Hash, RunId, Scope, SessionId, Timestamp, Workspace};
@@ -27,6 +28,31 @@ pub struct OpenTurn {
     pub root: bool,
     /// How often it is known to have been begun and cut short.
     pub begun: u32,
+    /// At how many crashes it was in hand and had brought nothing since it was begun. One that was is a suspect: it is
+    /// tried apart from the others.
+    pub cut: u32,
+}
+
+/// A session that cannot be ended by a commit, because what it has recorded cannot be read.
+#[derive(Debug, Clone)]
+pub struct SetAside {
+    pub workspace: Workspace,
+    pub run: RunId,
+    /// If it is the root, the whole run is set aside.
+    pub session: SessionId,
+    pub reason: String,
+    /// How the run counts as ended, if it is the whole.
+    pub state: RunState,
+    pub time: Timestamp,
+}
+
+/// When the store was served, before and since it was opened.
+#[derive(Debug, Clone, Default)]
+pub struct Service {
+    /// When it was not, as far as that still matters to an open run.
+    pub outages: Arc<Outages>,
+    /// For how long the process before this one served.
+    pub before_ms: u64,
 }
 
 /// What is to be committed, all or nothing.
@@ -144,6 +170,16 @@ pub enum JournalError {
     Closed,
 }
 
+impl JournalError {
+    /// Concerns what was asked for and nothing else.
+    pub fn is_unreadable(&self) -> bool {
+        match self {
+            Self::Read(_) | Self::Damaged(_) => true,
+            Self::Write(_) | Self::Closed => false,
+        }
+    }
+}
+
 /// Records and open turns under the commit contract:
 ///
 /// - a commit is all or nothing, and durable when it returns;
@@ -173,6 +209,18 @@ pub trait Journal: Send + Sync + std::fmt::Debug {
 
     /// A turn is given back unharmed: this beginning does not count.
     fn release<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// Turns that were suspected were tried, and the process has lived: nothing is held against them any more.
+    fn acquit<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// Closes the turns of a session that cannot be read, and keeps the reason.
+    fn set_aside(&self, aside: SetAside) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    /// Somebody serves the store at this time. The first sign after it was opened ends the time in which nobody did, and
+    /// moves what is delayed by so much.
+    fn sign_of_life(&self, now: Timestamp) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    fn service(&self) -> Service;
 
     /// All open turns that are due at that time.
     fn due_turns(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenTurn>, JournalError>>;

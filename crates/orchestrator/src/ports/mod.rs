@@ -13,14 +13,16 @@ mod world;
 pub use config::{Config, ConfigError, HistoryEntry};
 pub use graph::{Answer, Found, Graph, GraphError, QuadPattern, QueryLimits};
 pub use journal::{
-    Commit, Committed, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, SessionLog,
-    TurnKey, UnreadableRun,
+    Commit, Committed, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, Service,
+    SessionLog, SetAside, TurnKey, UnreadableRun,
 };
 pub use library::{
     DocumentMetadata, Library, LibraryError, Listing, MetadataChanges, Processing, StoredDocument, Upload,
 };
 pub use log::{Log, LogEntry, LogError, Verdict};
-pub use prompter::{CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink};
+pub use prompter::{
+    CallLabels, Completion, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink,
+};
 pub use queue::{Delivery, Queue, Role};
 pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};
 pub use world::{RealWorld, World};

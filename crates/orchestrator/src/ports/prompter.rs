@@ -1,6 +1,7 @@
 //! Prompts to models: an id with variables in, text, object or list out.
 
 use super::BoxFuture;
+use crate::permits::{Permit, Room};
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -26,6 +27,18 @@ pub struct PromptCall {
     pub patience: Option<Duration>,
     /// None for a call outside of any run.
     pub labels: Option<CallLabels>,
+    /// Room that whoever calls has waited for already; see [`Prompter::room`].
+    pub permit: Permit,
+}
+
+/// What decides which model a prompt goes to.
+#[derive(Debug, Clone, Copy)]
+pub struct PromptNeed<'a> {
+    pub settings: &'a Settings,
+    /// The prompt's id.
+    pub id: &'a str,
+    /// Empty before it is known.
+    pub task_type: &'a str,
 }
 
 /// One text to complete as it stands, without a template and outside of any run.
@@ -141,6 +154,12 @@ pub trait Prompter: Send + Sync + std::fmt::Debug {
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         let reason = "texts without a template are not answered here".to_owned();
         Box::pin(std::future::ready(Err(PromptError::Provider { reason, failures: Vec::new() })))
+    }
+
+    /// Where the call of a prompt has to wait for its turn, if it may have to. Who has much to hold while it waits does
+    /// so there first, and calls with the permit.
+    fn room(&self, _need: PromptNeed<'_>) -> Option<Arc<Room>> {
+        None
     }
 
     /// The models that are asked where configuration names no others, as `provider/model`, in their order.

@@ -1,6 +1,7 @@
 //! Tool calls by descriptor.
 
 use super::{BoxFuture, CallLabels};
+use crate::permits::{Permit, Room};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub struct ToolCall {
     pub max_reply_bytes: u64,
     /// None for a call outside of any run.
     pub labels: Option<CallLabels>,
+    /// Room at the model that the tool asks, if it asks one; see [`ToolRunner::room`].
+    pub permit: Permit,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,4 +54,9 @@ impl ToolError {
 
 pub trait ToolRunner: Send + Sync + std::fmt::Debug {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+
+    /// Where a call of this tool has to wait for its turn, if it may have to: a tool may ask a model.
+    fn room(&self, _tool: &ToolItem, _settings: &Settings, _task_type: &str) -> Option<Arc<Room>> {
+        None
+    }
 }

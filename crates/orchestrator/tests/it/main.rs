@@ -3,6 +3,7 @@
 
 mod callers;
 mod cancel;
+mod crowded;
 mod dialog;
 mod events;
 mod fan_in;

@@ -5,7 +5,6 @@ use crate::memory;
 use crate::promises::put;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 use trellis_domain::limits::{Limits, SomeLimits};
 use trellis_domain::record::TurnKind;
 use trellis_domain::{RunId, Timestamp};
@@ -140,7 +139,7 @@ async fn steps_at_once_are_limited_by_every_source() {
         let journal = &bench.orchestrator.ports.journal;
         let open = async || journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
         let first = open().await.remove(0);
-        bench.orchestrator.handle(&first, &Semaphore::new(1)).await.unwrap();
+        bench.orchestrator.handle(&first).await.unwrap();
         assert_eq!(open().await.len() as u64, expected, "{sources:?}");
         bench.finish(&[run], 1).await;
     }

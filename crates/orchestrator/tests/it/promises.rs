@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use trellis_domain::config::StoredItem;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::{AgentRequest, AgentResponse, AgentStep, message_type};
@@ -550,7 +550,7 @@ async fn routing_is_a_turn_of_its_own_that_a_second_delivery_does_not_repeat() {
     let turn = open().await.remove(0);
     assert_eq!(turn.key.name, Name::route());
     for _ in 0..2 {
-        bench.orchestrator.handle(&turn, &Semaphore::new(1)).await.unwrap();
+        bench.orchestrator.handle(&turn).await.unwrap();
         let names: Vec<_> = open().await.into_iter().map(|turn| turn.key.name).collect();
         assert_eq!(names, [Name::iteration(1)], "what was chosen goes back to the queue");
         assert_eq!(bench.prompter.calls.all(), BTreeMap::from([(format!("{run}/route/pattern"), 1)]));

@@ -31,7 +31,7 @@ pub(super) fn fan_out(
     Order::FanOut(Box::new(FannedOut {
         round,
         correlation: id.correlation(round),
-        deadline: deadline(session, accepted, now),
+        deadline: deadline(session, now),
         goals,
         decisions,
         resume: Resume {
@@ -58,12 +58,11 @@ fn goal(id: &SessionId, accepted: &Accepted, round: u32, index: usize, draft: &G
 }
 
 /// Absolute, and never beyond what is left to those who wait for this session.
-fn deadline(session: &Session, accepted: &Accepted, now: Timestamp) -> Timestamp {
+fn deadline(session: &Session, now: Timestamp) -> Timestamp {
     let limits = session.limits();
-    let started = session.started().unwrap_or(now);
-    let run_left = limits.run_timeout_ms.saturating_sub(now.ms_since(started));
-    let left = match &accepted.parent {
-        Some(parent) => run_left.min(parent.deadline.ms_since(now)),
+    let run_left = limits.run_timeout_ms.saturating_sub(session.spent_ms(now));
+    let left = match session.waited_for_until(now) {
+        Some(deadline) => run_left.min(deadline.ms_since(now)),
         None => run_left,
     };
     now.plus_ms(limits.fan_in_timeout_ms.min(left.saturating_mul(SHARE) / 100))

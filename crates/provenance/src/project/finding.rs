@@ -50,6 +50,7 @@ fn join(session: &Session, joined: &Joined) -> [Node; 2] {
         .label("Join")
         .text(tg::CORRELATION_ID, &joined.correlation)
         .text(trellis::JOIN_CAUSE, joined.cause)
+        .texts(trellis::OUTAGE_MS, Some(joined.outage_ms).filter(|ms| *ms > 0))
         .links(trellis::JOINED, findings);
     let fan_out = Node::new(iri::fan_out(&session.id, &joined.correlation)).link(trellis::JOIN, join.iri());
     [join, fan_out]

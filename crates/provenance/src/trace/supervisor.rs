@@ -45,6 +45,9 @@ pub struct FanOut {
 pub struct Join {
     pub id: String,
     pub cause: Option<Word<JoinCause>>,
+    /// For how long nobody served the store since the fan-out; none if somebody always did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outage_ms: Option<u64>,
     /// IRIs of the findings.
     pub findings: Vec<String>,
 }
@@ -108,6 +111,7 @@ fn fan_out(graph: &Graph<'_>, node: Subject<'_>) -> FanOut {
     let join = node.links(trellis::JOIN).find_map(|iri| graph.subject(iri)).map(|join| Join {
         id: join.iri.to_owned(),
         cause: word(join, trellis::JOIN_CAUSE, JoinCause::from_word),
+        outage_ms: join.number(trellis::OUTAGE_MS),
         findings: all_links(join, trellis::JOINED),
     });
     FanOut {

@@ -1,11 +1,14 @@
 //! The embedded engine keeps the contracts of its ports, and survives what happens to files.
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "a test may fail loudly")]
 
+mod crashes;
 mod damage;
 mod graph;
 mod library;
 mod proof;
 mod view;
+mod service;
+mod unreadable;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -11,7 +11,7 @@ use trellis_domain::config::Settings;
 use trellis_domain::counted;
 use trellis_models::{Choice, choose};
 use trellis_orchestrator::ports::{Config, Journal};
-use trellis_store::Checked;
+use trellis_store::{AsideTurn, Checked};
 
 /// One thing that was looked at.
 struct Finding {
@@ -95,6 +95,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let models = app::models(global).and_then(|_| app::chosen_models(global));
     let (open, lag) = (app.store.journal.open_runs(), app.store.graph.lag()?);
     let named = NamedModels::of(&settings, app::names_models(global));
+    let aside = app.store.set_aside()?;
     let mut findings = vec![
         Finding {
             what: "data folder",
@@ -136,6 +137,14 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             says: models.as_deref().map_or_else(|failure| failure.message.clone(), listed),
         },
     ];
+    if !aside.is_empty() {
+        let line = |turn: &AsideTurn| {
+            let AsideTurn { workspace, run, session, turn, reason, time } = turn;
+            format!("{time} run {run}, {session}/{turn} in workspace {workspace}: {reason}")
+        };
+        let says = aside.iter().map(line).collect::<Vec<_>>().join("\n");
+        findings.push(Finding { what: "set aside", good: false, says });
+    }
     if !named.lines.is_empty() {
         findings.push(Finding { what: "named models", good: named.good, says: named.lines.join("\n") });
     }
@@ -152,7 +161,8 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             ))?;
         }
     }
-    Ok(match (checked.wrong == 0, problems.is_empty() && limits.is_ok() && models.is_ok() && named.good) {
+    let sound = checked.wrong == 0 && aside.is_empty();
+    Ok(match (sound, problems.is_empty() && limits.is_ok() && models.is_ok() && named.good) {
         (true, true) => Exit::Ok,
         (false, _) => Exit::DataFolder,
         (true, false) => Exit::InvalidConfig,

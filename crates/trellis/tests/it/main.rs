@@ -5,6 +5,7 @@ mod bad_input;
 mod cancelled;
 mod configuration;
 mod conversation;
+mod crashes;
 mod everyday;
 mod killed;
 mod limits;

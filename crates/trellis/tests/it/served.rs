@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 pub(crate) struct Served {
     process: Child,
@@ -63,6 +64,20 @@ impl Served {
     /// Waits until it has stopped by itself; gives its exit code.
     pub(crate) fn stopped(mut self) -> Option<i32> {
         self.process.wait().unwrap().code()
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Whether it dies in that time.
+    pub(crate) fn has_died_within(&mut self, patience: Duration) -> bool {
+        let pause = Duration::from_millis(20);
+        let looks = patience.as_millis() / pause.as_millis();
+        (0..looks).any(|_| {
+            std::thread::sleep(pause);
+            self.process.try_wait().unwrap().is_some()
+        })
     }
 
     pub(crate) fn kill(self) {

@@ -2,6 +2,7 @@
 
 use super::choices::word;
 use super::node::Node;
+use super::steps::not_served;
 use super::{Tree, behind, labelled, marked, number_of};
 use crate::show::clean;
 use owo_colors::OwoColorize;
@@ -85,7 +86,8 @@ impl Tree<'_> {
             self.marks.partly.yellow().to_string()
         };
         let title = format!("{mark} {}  {cause}: {there} of {} findings", "Join".bold(), joined.len());
-        Node { children: joined.into_iter().map(|finding| self.finding(finding)).collect(), ..Node::new(title) }
+        let node = Node::new(title).with(join.outage_ms.map(not_served));
+        Node { children: joined.into_iter().map(|finding| self.finding(finding)).collect(), ..node }
     }
 
     pub(super) fn finding(&self, finding: &Finding) -> Node {
@@ -123,6 +125,7 @@ impl Tree<'_> {
         let without = || labelled("missing", &missing.join(", ")).yellow().to_string();
         node.details.extend((!missing.is_empty()).then(without));
         node.with(self.end_details(session, synthesis.error.as_deref(), synthesis.criteria.as_deref()))
+            .with(synthesis.outage_ms.map(not_served))
             .with(self.choices(&synthesis.decisions))
             .with(self.document(synthesis.document.as_ref()).map(|text| labelled("answer", &text)))
     }

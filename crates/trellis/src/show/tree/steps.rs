@@ -122,6 +122,7 @@ impl Tree<'_> {
         Node::new(format!("{title}{}{}", behind(&conclusion.cost), marked(&conclusion.mark)))
             .with(self.thoughts(conclusion.thought.as_ref()))
             .with(self.end_details(session, conclusion.error.as_deref(), conclusion.criteria.as_deref()))
+            .with(conclusion.outage_ms.map(not_served))
             .with(self.choices(&conclusion.decisions))
             .with(self.document(conclusion.document.as_ref()).map(|text| labelled("answer", &text)))
     }
@@ -152,6 +153,11 @@ impl Tree<'_> {
         let criteria = criteria.map(|criteria| labelled("criteria", &self.cut(criteria)));
         error.into_iter().chain(criteria).collect()
     }
+}
+
+/// For how long nobody worked on it, which did not count as its time.
+pub(super) fn not_served(ms: u64) -> String {
+    labelled("outage", &format!("nobody served it for {}, which did not count", seconds(ms)))
 }
 
 /// `financial-data(company: "Company X")`.

@@ -1,0 +1,162 @@
+//! Room for a bounded number of calls at a time, shared fairly: round robin over workspaces, then over runs.
+//!
+//! A semaphore would serve callers in the order in which they come, so that whoever asks four hundred questions is
+//! served four hundred times before the next one is served once.
+
+use crate::ports::BoxFuture;
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+use trellis_domain::{RunId, Workspace};
+
+/// Whose turn it is at a room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    pub workspace: Workspace,
+    /// None for a call outside of any run: all those of a workspace count as one run.
+    pub run: Option<RunId>,
+}
+
+/// Room for so many calls. What is given back goes to the next one in turn.
+#[derive(Debug)]
+pub struct Room(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    waiting: Rounds<Workspace, Rounds<Option<RunId>, VecDeque<oneshot::Sender<Permit>>>>,
+}
+
+/// Room for one call. Copies stand for the same place; it is free again when the last of them is gone.
+#[derive(Debug, Clone, Default)]
+pub struct Permit(Option<Arc<Place>>);
+
+#[derive(Debug)]
+struct Place(Arc<Room>);
+
+impl Room {
+    pub fn new(places: usize) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State { free: places, waiting: Rounds::default() })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place, if one is free now. Nobody who waits is overtaken: while somebody waits, none is free.
+    pub fn try_enter(self: &Arc<Self>) -> Option<Permit> {
+        let mut state = self.state();
+        state.free = state.free.checked_sub(1)?;
+        Some(self.permit())
+    }
+
+    /// Waits for a place. Who stops waiting loses nothing but its place in the line.
+    pub fn enter(self: &Arc<Self>, caller: Caller) -> BoxFuture<'static, Permit> {
+        let waits = {
+            let mut state = self.state();
+            if let Some(free) = state.free.checked_sub(1) {
+                state.free = free;
+                let permit = self.permit();
+                return Box::pin(std::future::ready(permit));
+            }
+            let (granted, waits) = oneshot::channel();
+            state.waiting.line(caller.workspace).line(caller.run).push_back(granted);
+            waits
+        };
+        // The sender is in the room, and whoever holds a permit holds the room.
+        Box::pin(async move { waits.await.unwrap_or_default() })
+    }
+
+    fn permit(self: &Arc<Self>) -> Permit {
+        Permit(Some(Arc::new(Place(Arc::clone(self)))))
+    }
+}
+
+impl Permit {
+    /// Whether it is a place in this room.
+    pub fn is_in(&self, room: &Arc<Room>) -> bool {
+        self.0.as_ref().is_some_and(|place| Arc::ptr_eq(&place.0, room))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let next = {
+            let mut state = self.0.state();
+            let next = std::iter::from_fn(|| state.waiting.next()).find(|next| !next.is_closed());
+            state.free += usize::from(next.is_none());
+            next
+        };
+        // Who stops waiting in this moment gives its permit back like anybody else.
+        drop(next.map(|next| next.send(self.0.permit())));
+    }
+}
+
+/// Something that is served one after the other.
+trait Line: Default {
+    type Item;
+
+    fn next(&mut self) -> Option<Self::Item>;
+    fn is_empty(&self) -> bool;
+}
+
+impl<T> Line for VecDeque<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.pop_front()
+    }
+
+    fn is_empty(&self) -> bool {
+        Self::is_empty(self)
+    }
+}
+
+/// Lines that are served in turn, one of each.
+#[derive(Debug)]
+struct Rounds<K, L> {
+    /// Whose turn it is next.
+    order: VecDeque<K>,
+    lines: HashMap<K, L>,
+}
+
+impl<K, L> Default for Rounds<K, L> {
+    fn default() -> Self {
+        Self { order: VecDeque::new(), lines: HashMap::new() }
+    }
+}
+
+impl<K: Clone + Eq + Hash, L: Line> Rounds<K, L> {
+    /// The line of that name, which something is to be added to.
+    fn line(&mut self, name: K) -> &mut L {
+        if !self.lines.contains_key(&name) {
+            self.order.push_back(name.clone());
+        }
+        self.lines.entry(name).or_default()
+    }
+}
+
+impl<K: Clone + Eq + Hash, L: Line> Line for Rounds<K, L> {
+    type Item = L::Item;
+
+    fn next(&mut self) -> Option<L::Item> {
+        let name = self.order.pop_front()?;
+        let line = self.lines.get_mut(&name)?;
+        let item = line.next();
+        if line.is_empty() {
+            self.lines.remove(&name);
+        } else {
+            self.order.push_back(name);
+        }
+        item
+    }
+
+    fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+}
+
+#[cfg(test)]
+#[path = "permits_tests.rs"]
+mod tests;

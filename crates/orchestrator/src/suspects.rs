@@ -1,0 +1,166 @@
+//! Turns that may be what stops the process: how they are tried, and which is set aside.
+//!
+//! The journal knows which turns were in hand at a crash and had brought nothing. They are suspects, and the longer the
+//! more often that was so. They wait, without holding anything, while everybody else is served; of those that were
+//! there most often, one half is tried at a time. If the process lives, they are innocent; if not, they were there once
+//! more than the others, and the next process halves them again. So one among a thousand is found in about ten
+//! restarts, and an innocent one that was only near is cleared as soon as it brings something.
+
+use crate::claims::Claims;
+use crate::driver::Orchestrator;
+use crate::ports::{OpenTurn, Role, TurnKey};
+use crate::workers::{Stop, Workers};
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use trellis_domain::Timestamp;
+
+/// What is done about suspects next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Trial {
+    /// These are handled, and the others go on waiting.
+    Try(Vec<OpenTurn>),
+    /// It was there too often, and clearly more often than any other.
+    SetAside(Box<OpenTurn>),
+}
+
+/// So many crashes more than anybody else: with one, a crash that had another reason would decide.
+const CLEARLY: u32 = 2;
+
+/// Takes the next ones out of the suspects; none if there are no more.
+pub(crate) fn next_trial(suspects: &mut Vec<OpenTurn>, most: u32) -> Option<Trial> {
+    suspects.sort_by(|one, other| (other.cut, &one.key).cmp(&(one.cut, &other.key)));
+    let worst = suspects.first()?.cut;
+    let group = suspects.iter().take_while(|turn| turn.cut == worst).count();
+    let next = suspects.get(group).map_or(0, |turn| turn.cut);
+    if group == 1 && worst >= most.max(next + CLEARLY) {
+        return Some(Trial::SetAside(Box::new(suspects.remove(0))));
+    }
+    Some(Trial::Try(suspects.drain(..group.div_ceil(2)).collect()))
+}
+
+/// How long one half is waited for before the next is tried, if nothing comes of it: a process that is stopped by it
+/// lives about as long as the one before, which may have lived for some seconds since its last sign of life.
+pub(crate) fn patience(before_ms: u64) -> Duration {
+    Duration::from_millis(before_ms.saturating_add(5_000).saturating_mul(2).min(120_000))
+}
+
+/// The suspects of this process, shared by its workers.
+#[derive(Debug, Default)]
+pub(crate) struct Suspects {
+    state: Mutex<State>,
+    settled: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    held: HashSet<TurnKey>,
+    on_trial: HashSet<TurnKey>,
+}
+
+impl Suspects {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a turn back; false if it was kept back before.
+    pub(crate) fn hold(&self, turn: &TurnKey) -> bool {
+        self.state().held.insert(turn.clone())
+    }
+
+    pub(crate) fn holds(&self, turn: &TurnKey) -> bool {
+        self.state().held.contains(turn)
+    }
+
+    /// Lets turns go, to be tried.
+    pub(crate) fn on_trial<'a>(&self, turns: impl IntoIterator<Item = &'a TurnKey>) {
+        let mut state = self.state();
+        for turn in turns {
+            state.held.remove(turn);
+            state.on_trial.insert(turn.clone());
+        }
+    }
+
+    /// Something came of a turn, or it is closed.
+    pub(crate) fn settle(&self, turn: &TurnKey) {
+        let mut state = self.state();
+        if state.on_trial.remove(turn) && state.on_trial.is_empty() {
+            self.settled.notify_one();
+        }
+    }
+
+    /// Waits until something has come of all that are tried.
+    pub(crate) async fn all_settled(&self) {
+        while !self.state().on_trial.is_empty() {
+            self.settled.notified().await;
+        }
+    }
+
+    /// The trial is over, whatever came of it.
+    pub(crate) fn over(&self) {
+        self.state().on_trial.clear();
+    }
+}
+
+impl Workers {
+    /// Keeps back the turns that may be what stops the process.
+    pub(crate) async fn hold_suspects(&self) -> Vec<OpenTurn> {
+        let held = &self.orchestrator.suspects;
+        let is_mine = |turn: &OpenTurn| turn.cut > 0 && self.options.roles.contains(&Role::of(turn));
+        match self.orchestrator.ports.journal.due_turns(Timestamp::from_micros(i64::MAX)).await {
+            Ok(turns) => turns.into_iter().filter(|turn| is_mine(turn) && held.hold(&turn.key)).collect(),
+            Err(error) => {
+                tracing::error!(%error, "open turns could not be listed");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Tries suspects by halves, while everything else is served.
+    pub(crate) async fn try_suspects(&self, mut suspects: Vec<OpenTurn>, mut stop: watch::Receiver<Option<Stop>>) {
+        let Orchestrator { ports, options, suspects: held, .. } = &*self.orchestrator;
+        let patience = patience(ports.journal.service().before_ms);
+        let mut failure = self.failure.subscribe();
+        while let Some(trial) = next_trial(&mut suspects, options.max_deliveries) {
+            let tried = match trial {
+                Trial::SetAside(turn) => {
+                    self.set_aside(&turn, &stop).await;
+                    continue;
+                }
+                Trial::Try(tried) => tried,
+            };
+            tracing::warn!(tried = tried.len(), held = suspects.len(), "turns that were in hand at a crash are tried");
+            let keys: Vec<_> = tried.iter().map(|turn| turn.key.clone()).collect();
+            held.on_trial(&keys);
+            for turn in tried {
+                ports.queue.publish(turn).await;
+            }
+            tokio::select! {
+                () = held.all_settled() => {}
+                () = ports.world.sleep(patience) => {}
+                _ = stop.wait_for(Option::is_some) => return,
+                _ = failure.wait_for(Option::is_some) => return,
+            }
+            held.over();
+            if let Err(error) = ports.journal.acquit(&keys).await {
+                tracing::error!(%error, "that turns are innocent could not be written down");
+                return;
+            }
+        }
+    }
+
+    /// Ends the session of a turn that has stopped the process again and again.
+    async fn set_aside(&self, turn: &OpenTurn, stop: &watch::Receiver<Option<Stop>>) {
+        let Some(_claim) = Claims::claim(&self.orchestrator.claims, &turn.key) else { return };
+        let reason = format!("set aside: handling this request was cut short {} times", turn.cut);
+        tracing::error!(session = %turn.key.session, turn = %turn.key.name, reason);
+        if let Err(error) = self.orchestrator.fail(turn, &reason).await {
+            self.worker(stop.clone()).give_up(turn, &error).await;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "suspects_tests.rs"]
+mod tests;

@@ -1,0 +1,119 @@
+//! What outlives a process that dies: which turns it had in hand, and which were set aside.
+//!
+//! A turn that is found on disk is written down when it is begun, and so is every other turn while anybody is suspected.
+//! The row tells the session's version at that time: whoever is found with it again has brought nothing.
+
+use crate::journal::{EmbeddedJournal, off_the_runtime};
+use crate::keys;
+use crate::request::{Request, TurnChanges};
+use crate::state::Turn;
+use crate::tables::{Tables, read_failed};
+use serde::{Deserialize, Serialize};
+use trellis_domain::record::Name;
+use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
+use trellis_orchestrator::ports::{JournalError, SetAside, TurnKey};
+
+/// A turn as it is found on disk.
+pub(crate) fn found(tables: &Tables, key: &TurnKey, turn: Turn) -> Turn {
+    let Some(begun_at) = turn.in_hand else { return Turn { recovered: true, ..turn } };
+    // The process before this one died with it. Damage is no reason to refuse the folder, nor to think better of it.
+    let newest = newest_version(tables, &key.scope.workspace, &key.session);
+    let cut = if newest.is_ok_and(|newest| newest != begun_at) { 0 } else { turn.cut + 1 };
+    Turn { recovered: true, cut, in_hand: None, ..turn }
+}
+
+/// The version of a session's last record. Reads only its key, so that damage to a record is no matter.
+fn newest_version(tables: &Tables, workspace: &Workspace, session: &SessionId) -> Result<u64, JournalError> {
+    let prefix = keys::session(workspace, session);
+    let Some(last) = tables.records.prefix(&prefix).next_back() else { return Ok(0) };
+    let key = last.key().map_err(read_failed)?;
+    let version = key.get(prefix.len()..prefix.len() + 8).and_then(|bytes| bytes.try_into().ok());
+    Ok(version.map_or(0, u64::from_be_bytes))
+}
+
+/// Why a turn was set aside.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Aside {
+    pub(crate) reason: String,
+    pub(crate) time: Timestamp,
+}
+
+/// A turn that was set aside, because what its session has recorded cannot be read.
+#[derive(Debug)]
+pub struct AsideTurn {
+    pub workspace: Workspace,
+    pub run: RunId,
+    pub session: SessionId,
+    pub turn: Name,
+    pub reason: String,
+    pub time: Timestamp,
+}
+
+/// All turns that were set aside.
+pub(crate) fn all_aside(tables: &Tables) -> Result<Vec<AsideTurn>, JournalError> {
+    let damaged = || JournalError::Damaged("a turn that was set aside cannot be read".to_owned());
+    let rows = tables.read().index_prefix(&[keys::prefix::ASIDE]).map(|row| {
+        let (key, value) = row.into_inner().map_err(read_failed)?;
+        let TurnKey { scope, run, session, name } = keys::read_turn(&key).ok_or_else(damaged)?;
+        let Aside { reason, time } = serde_json::from_slice(&value).map_err(|_| damaged())?;
+        Ok(AsideTurn { workspace: scope.workspace, run, session, turn: name, reason, time })
+    });
+    rows.collect()
+}
+
+impl EmbeddedJournal {
+    pub(crate) async fn begin_turn(&self, key: &TurnKey) -> Result<Option<u32>, JournalError> {
+        match self.shared.turns().get(key) {
+            None => return Ok(None),
+            Some(turn) if !turn.recovered && !self.shared.is_watchful() => return Ok(Some(1)),
+            Some(_) => {}
+        }
+        let (tables, place) = (self.tables.clone(), (key.scope.workspace.clone(), key.session.clone()));
+        let version = off_the_runtime(move || newest_version(&tables, &place.0, &place.1)).await?;
+        let begun = {
+            let mut turns = self.shared.turns();
+            let Some(turn) = turns.get_mut(key) else { return Ok(None) };
+            turn.begun += u32::from(turn.recovered);
+            turn.in_hand = Some(version);
+            // The beginning that was cut short, and those since.
+            turn.begun + 1
+        };
+        self.write_turns(vec![key.clone()]).await?;
+        Ok(Some(begun))
+    }
+
+    pub(crate) async fn release_turn(&self, key: &TurnKey) -> Result<(), JournalError> {
+        match self.shared.turns().get_mut(key) {
+            Some(turn) if turn.in_hand.is_some() => {
+                turn.in_hand = None;
+                turn.begun = turn.begun.saturating_sub(1);
+            }
+            Some(_) | None => return Ok(()),
+        }
+        self.write_turns(vec![key.clone()]).await
+    }
+
+    pub(crate) async fn acquit_turns(&self, keys: &[TurnKey]) -> Result<(), JournalError> {
+        let innocent = {
+            let mut turns = self.shared.turns();
+            let mut innocent = Vec::new();
+            for key in keys {
+                if let Some(turn) = turns.get_mut(key).filter(|turn| turn.cut > 0) {
+                    turn.cut = 0;
+                    innocent.push(key.clone());
+                }
+            }
+            self.shared.watch(turns.values().any(|turn| turn.cut > 0));
+            innocent
+        };
+        if innocent.is_empty() { Ok(()) } else { self.write_turns(innocent).await }
+    }
+
+    async fn write_turns(&self, turns: Vec<TurnKey>) -> Result<(), JournalError> {
+        self.ask(|reply| Request::Turns(TurnChanges { turns, rows: Vec::new() }, reply)).await
+    }
+
+    pub(crate) async fn set_turns_aside(&self, aside: SetAside) -> Result<(), JournalError> {
+        self.ask(|reply| Request::SetAside(Box::new(aside), reply)).await
+    }
+}

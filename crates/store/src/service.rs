@@ -1,0 +1,124 @@
+//! When the store was served. A row tells of the last sign of life, others of the times in which there was none.
+
+use crate::journal::EmbeddedJournal;
+use crate::keys::{self, prefix};
+use crate::request::{Request, TurnChanges};
+use crate::tables::{Tables, read_failed};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use trellis_domain::Timestamp;
+use trellis_domain::outage::{Outage, Outages};
+use trellis_orchestrator::ports::{JournalError, Service};
+
+/// Commits carry a sign of life if the last one is older than this. An outage seems so much longer at most.
+const OFTEN_MS: u64 = 1000;
+
+/// A process serves, or did.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Sign {
+    since: Timestamp,
+    last: Timestamp,
+}
+
+impl Sign {
+    fn row(self) -> (Vec<u8>, Vec<u8>) {
+        (vec![prefix::SIGN], serde_json::to_vec(&self).expect("a sign of life is always JSON"))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Served {
+    opened: Timestamp,
+    /// The process before this one.
+    before: Option<Sign>,
+    /// This process, once it serves: who only looks does not end an outage.
+    here: Option<Sign>,
+    outages: Arc<Outages>,
+    /// When the oldest open run began: outages before it matter to nobody.
+    oldest: Option<Timestamp>,
+}
+
+impl Served {
+    /// Nothing is known of earlier times.
+    pub(crate) fn new(opened: Timestamp, oldest: Option<Timestamp>) -> Self {
+        Self { opened, before: None, here: None, outages: Arc::default(), oldest }
+    }
+
+    pub(crate) fn read(tables: &Tables, opened: Timestamp, oldest: Option<Timestamp>) -> Result<Self, JournalError> {
+        let reader = tables.read();
+        // Whoever cannot read it knows of no outage, which is no reason to refuse the folder.
+        let before = reader.index(&[prefix::SIGN])?.and_then(|row| serde_json::from_slice(&row).ok());
+        let mut outages = Vec::new();
+        for row in reader.index_prefix(&[prefix::OUTAGE]) {
+            let (key, value) = row.into_inner().map_err(read_failed)?;
+            let micros = |bytes: &[u8]| Some(i64::from_be_bytes(bytes.try_into().ok()?));
+            let times = key.get(1..).and_then(micros).zip(micros(&value));
+            outages.extend(
+                times.map(|(from, to)| Outage { from: Timestamp::from_micros(from), to: Timestamp::from_micros(to) }),
+            );
+        }
+        let outages = Arc::new(outages.into_iter().collect());
+        Ok(Self { before, outages, ..Self::new(opened, oldest) })
+    }
+
+    pub(crate) fn told(&self) -> Service {
+        let before_ms = self.before.map_or(0, |before| before.last.ms_since(before.since));
+        Service { outages: Arc::clone(&self.outages), before_ms }
+    }
+
+    /// The row of a sign of life at this time, if this process serves and the last one is old enough.
+    pub(crate) fn sign(&mut self, now: Timestamp) -> Option<(Vec<u8>, Vec<u8>)> {
+        let here = self.here.as_mut().filter(|here| now.ms_since(here.last) >= OFTEN_MS)?;
+        here.last = now;
+        Some(here.row())
+    }
+
+    /// This process begins to serve. Gives the outage that this ends, if anybody has waited for it.
+    fn begin(&mut self, now: Timestamp) -> Option<Outage> {
+        self.here = Some(Sign { since: now, last: now });
+        let oldest = self.oldest;
+        let matters = |outage: &Outage| outage.ms() > 0 && oldest.is_some_and(|oldest| outage.to > oldest);
+        let ended = self.before.map(|before| Outage { from: before.last, to: self.opened }).filter(matters);
+        self.outages = Arc::new(self.outages.iter().copied().filter(matters).chain(ended).collect());
+        ended
+    }
+}
+
+impl EmbeddedJournal {
+    pub(crate) async fn note_sign_of_life(&self, now: Timestamp) -> Result<(), JournalError> {
+        let changes = self.sign_of_life_at(now);
+        match changes {
+            Some(changes) => self.ask(|reply| Request::Turns(changes, reply)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// What there is to write for it.
+    fn sign_of_life_at(&self, now: Timestamp) -> Option<TurnChanges> {
+        let mut served = self.shared.served();
+        if served.here.is_some() {
+            // If nobody waits, there is no time to be counted.
+            let waits = !self.shared.turns().is_empty();
+            let (key, row) = if waits { served.sign(now)? } else { return None };
+            return Some(TurnChanges { rows: vec![(key, Some(row))], ..TurnChanges::default() });
+        }
+        let known = Arc::clone(&served.outages);
+        let ended = served.begin(now);
+        let forgotten = known.iter().filter(|known| served.outages.iter().all(|kept| kept != *known));
+        let mut changes = TurnChanges::default();
+        changes.rows.extend(forgotten.map(|outage| (keys::outage(outage.from), None)));
+        changes.rows.extend(served.here.map(Sign::row).map(|(key, row)| (key, Some(row))));
+        if let Some(outage) = ended {
+            let to = outage.to.as_micros().to_be_bytes().to_vec();
+            changes.rows.push((keys::outage(outage.from), Some(to)));
+            // What was delayed when nobody served is delayed by so much longer.
+            for (key, turn) in self.shared.turns().iter_mut() {
+                if let Some(due) = turn.due.as_mut().filter(|due| **due > outage.from) {
+                    *due = due.plus_ms(outage.ms());
+                    changes.turns.push(key.clone());
+                }
+            }
+        }
+        Some(changes)
+    }
+}
