@@ -119,6 +119,7 @@ impl Ending {
             total: session.has_subagents().then(|| session.total_usage()),
             criteria: session.routed().map(|routed| routed.termination.clone()).unwrap_or_default(),
             missing: self.missing,
+            left_out: session.left_out(),
         }
     }
 }

@@ -57,6 +57,7 @@ fn main_node(session: &Session, header: &Header, ended: &Ended) -> Node {
         .derived_from(parents(session, ended))
         .text(tg::TERMINATION_REASON, ended.reason)
         .texts(trellis::TERMINATION_CRITERIA, criteria)
+        .texts(trellis::LEFT_OUT, &ended.left_out)
         .error(ended.error.as_deref())
         .marks(header.attempt, header.late)
 }

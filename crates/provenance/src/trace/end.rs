@@ -16,6 +16,9 @@ pub struct Conclusion {
     pub error: Option<String>,
     /// The task type's words on when to stop.
     pub criteria: Option<String>,
+    /// What a limit did not let be done, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     pub decisions: Vec<Decision>,
     pub thought: Option<Thought>,
     /// How the model said that it answers.
@@ -37,6 +40,9 @@ pub struct Synthesis {
     pub error: Option<String>,
     /// The task type's words on when to stop.
     pub criteria: Option<String>,
+    /// What a limit did not let be done, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// One per round of a supervisor.
     pub correlations: Vec<String>,
     /// IRIs of the steps or findings that the answer says it rests on.
@@ -56,6 +62,7 @@ pub(super) fn conclusion(graph: &Graph<'_>, node: Subject<'_>) -> Conclusion {
         document: document(node),
         error: node.text(tg::TOOL_ERROR),
         criteria: node.text(trellis::TERMINATION_CRITERIA),
+        left_out: node.all_texts(trellis::LEFT_OUT),
         decisions: decisions(graph, node),
         thought: thought(graph, node),
         format: word(node, trellis::REPLY_FORMAT, ReplyFormat::from_word),
@@ -73,6 +80,7 @@ pub(super) fn synthesis(graph: &Graph<'_>, node: Subject<'_>) -> Synthesis {
         document: document(node),
         error: node.text(tg::TOOL_ERROR),
         criteria: node.text(trellis::TERMINATION_CRITERIA),
+        left_out: node.all_texts(trellis::LEFT_OUT),
         correlations: node.all_texts(tg::CORRELATION_ID),
         cites: all_links(node, trellis::CITES),
         missing: missing.concat(),
