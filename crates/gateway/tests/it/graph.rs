@@ -79,7 +79,9 @@ async fn the_explain_tools_find_everything_of_a_long_plan() {
     let house = House::open().await;
     let mut socket = house.socket().await;
     let steps: Vec<_> = (0..50).map(|number| json!({"tool": true, "number": number})).collect();
-    let session = asked(&mut socket, json!({"plan": steps})).await;
+    let question = json!({"plan": steps}).to_string();
+    let replies = replies(&mut socket, "agent", json!({"question": question, "pattern": "plan-then-execute"})).await;
+    let session = replies[0]["response"]["explain_id"].as_str().unwrap().to_owned();
     let mut found = Vec::new();
     walk(&mut socket, &session, &mut found).await;
     for step in 0..50 {

@@ -173,3 +173,10 @@ fn what_is_kept_of_templates_is_bounded() {
         );
     }
 }
+
+/// Numbers beyond what a float holds are equal to one that lies between them: no order, and no reason to stumble.
+#[test]
+fn values_without_a_proper_order_are_sorted_somehow() {
+    let text = "{{ (range(9007199254740990, 9007199254741090) | list + [9007199254740992.0] * 50 + ['a', none, [1], true] * 20) | sort | length }}";
+    assert_eq!(render(text).unwrap(), "230");
+}

@@ -79,7 +79,7 @@ const SAME: &str = r#"
 {{ list | select("odd") }} {{ list | reject("odd") }} {{ [0, 1, ""] | select }} {{ people | selectattr("age", "gt", 26) | map(attribute="name") | list }} {{ people | rejectattr("town") | map(attribute="name") | list }} {{ list | select("in", [1, 2]) }}
 {% for g in people | groupby("age") %}{{ g.grouper }}:{{ g.list | map(attribute="name") | join(",") }} {% endfor %}{% for k, v in people | groupby(attribute="town.name", default="-") %}{{ k }}{{ v | length }} {% endfor %}
 {{ [1] | chain([2], [3, 4]) | list }} {{ {"a": 1} | chain({"a": 2, "b": 3}) }} {% for a, b in [1, 2] | zip(["a", "b", "c"]) %}{{ a }}{{ b }}{% endfor %}
-{{ "%s is %d (%5.2f%%) %x %-4s| %04d %+d" | format("a", 3, 12.345, 255, "ab", 42, 7) }} {{ "%(a)s-%(b)s" | format(a=1, b="x") }}
+{{ "%s is %d (%5.2f%%) %x %-4s| %04d %+d" | format("a", 3, 12.345, 255, "ab", 42, 7) }} {{ "%(a)s-%(b)s" | format(a=1, b="x") }} {{ "%x %o %X" | format(-255, 8, 171) }}
 {{ text is defined }} {{ missing is undefined }} {{ none is none }} {{ 3 is odd }} {{ 4 is even }} {{ 9 is divisibleby 3 }} {{ 9 is divisibleby(4) }} {{ n is number }} {{ n is integer }} {{ pi is float }}
 {{ text is string }} {{ list is sequence }} {{ map is mapping }} {{ list is iterable }} {{ yes is boolean }} {{ yes is true }} {{ no is false }} {{ n is not none }} {{ "Ab" is startingwith "A" }} {{ "Ab" is endingwith("b") }}
 {{ "ab" is lower }} {{ "AB" is upper }} {{ n is eq 7 }} {{ n is ne(7) }} {{ n is lt 8 }} {{ n is ge 8 }} {{ 1 is in list }} {{ "upper" is filter }} {{ "nope" is filter }} {{ "odd" is test }} {{ n is sameas 7 }} {{ n is equalto 7 and yes }}

@@ -147,6 +147,9 @@ impl Writer {
             return Ok(());
         }
         let at_once = (PORTION / text.len()).clamp(1, times.max(1));
+        if at_once == 1 {
+            return (0..times).try_for_each(|_| self.push(text));
+        }
         let portion = text.repeat(at_once);
         for _ in 0..times / at_once {
             self.push(&portion)?;

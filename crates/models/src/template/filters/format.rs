@@ -118,9 +118,15 @@ impl Field {
                 other => return self.padded(writer, "", other.as_str().ok_or_else(no_number)?, Some(1)),
             },
             'd' | 'i' | 'u' => whole(value).ok_or_else(no_number)?.to_string(),
-            'x' => format!("{:x}", whole(value).ok_or_else(no_number)?),
-            'X' => format!("{:X}", whole(value).ok_or_else(no_number)?),
-            'o' => format!("{:o}", whole(value).ok_or_else(no_number)?),
+            'x' | 'X' | 'o' => {
+                let number = whole(value).ok_or_else(no_number)?;
+                let (sign, digits) = (if number < 0 { "-" } else { "" }, number.unsigned_abs());
+                match conversion {
+                    'x' => format!("{sign}{digits:x}"),
+                    'X' => format!("{sign}{digits:X}"),
+                    _ => format!("{sign}{digits:o}"),
+                }
+            }
             'f' | 'F' => format!("{:.digits$}", operators::float(value).ok_or_else(no_number)?),
             'e' => format!("{:.digits$e}", operators::float(value).ok_or_else(no_number)?),
             'E' => format!("{:.digits$E}", operators::float(value).ok_or_else(no_number)?),

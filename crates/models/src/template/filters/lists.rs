@@ -8,7 +8,6 @@ use crate::template::render::Rendering;
 use crate::template::show;
 use crate::template::tree::Operator;
 use crate::template::value::Value;
-use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -206,25 +205,13 @@ impl<'v> Sorting<'v> {
     fn order(&self, meter: &Rc<Meter>, items: &[Value<'v>]) -> Outcome<(Vec<usize>, Vec<Value<'v>>)> {
         let keys: Outcome<Vec<_>> = items.iter().map(|item| self.key(meter, item)).collect();
         let keys = keys?;
-        let mut places: Vec<usize> = (0..items.len()).collect();
-        let fault = RefCell::new(None);
-        places.sort_by(|a, b| {
-            let (a, b) = (&keys[*a], &keys[*b]);
-            // A sort cannot be stopped half-way, but what is left of it can be free.
-            if fault.borrow().is_some() {
-                return Ordering::Equal;
-            }
-            if let Err(stopped) = meter.bytes(a.weight().min(b.weight())) {
-                *fault.borrow_mut() = Some(stopped);
-                return Ordering::Equal;
-            }
+        let places = sorted((0..items.len()).collect(), |a, b| {
+            let (a, b) = (&keys[a], &keys[b]);
+            meter.bytes(a.weight().min(b.weight()))?;
             let order = operators::order(a, b);
-            if self.reverse { order.reverse() } else { order }
-        });
-        match fault.into_inner() {
-            Some(fault) => Err(fault),
-            None => Ok((places, keys)),
-        }
+            Ok(if self.reverse { order.reverse() } else { order })
+        })?;
+        Ok((places, keys))
     }
 
     fn sorted(&self, meter: &Rc<Meter>, items: &[Value<'v>]) -> Outcome<Vec<Value<'v>>> {
@@ -258,4 +245,30 @@ impl<'v> Sorting<'v> {
         }
         Value::list(meter, groups)
     }
+}
+
+/// Merges from small to large. Unlike the library's sort it can be stopped, and it does not mind values whose order is
+/// not quite one, such as numbers too large for a float among floats.
+fn sorted(mut places: Vec<usize>, mut compare: impl FnMut(usize, usize) -> Outcome<Ordering>) -> Outcome<Vec<usize>> {
+    let mut width = 1;
+    while width < places.len() {
+        let mut merged = Vec::with_capacity(places.len());
+        for pair in places.chunks(2 * width) {
+            let (mut left, mut right) = pair.split_at(width.min(pair.len()));
+            while let ([first, others @ ..], [second, rest @ ..]) = (left, right) {
+                if compare(*first, *second)?.is_le() {
+                    merged.push(*first);
+                    left = others;
+                } else {
+                    merged.push(*second);
+                    right = rest;
+                }
+            }
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
+        }
+        places = merged;
+        width *= 2;
+    }
+    Ok(places)
 }
