@@ -6,6 +6,7 @@ use crate::run::Termination;
 use crate::usage::Usage;
 use crate::{SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A supervisor sent out subagents. Committed together with their first turns, so it exists before any of them runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,7 +45,7 @@ pub struct Resume {
     pub streaming: bool,
     pub state: String,
     pub group: Option<Vec<String>>,
-    pub framing: String,
+    pub framing: Arc<str>,
     /// How many steps the session's history had.
     pub history: u32,
 }

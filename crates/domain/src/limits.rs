@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 macro_rules! limits {
-    ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr),* $(,)?) => {
+    ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr, at most $most:expr;)*) => {
         /// The limits in force for one session.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default, rename_all = "kebab-case")]
@@ -23,6 +23,30 @@ macro_rules! limits {
         }
 
         impl SomeLimits {
+            /// How far requests, task types and patterns may go unless the operator says otherwise.
+            ///
+            /// ```
+            /// use trellis_domain::limits::{Limits, SomeLimits};
+            ///
+            /// let request = SomeLimits { max_siblings: Some(600), ..SomeLimits::default() };
+            /// assert_eq!(Limits::default().refined(&request, &SomeLimits::built_in_maximum()).max_siblings, 32);
+            /// ```
+            pub fn built_in_maximum() -> Self {
+                Self { $($field: Some($most)),* }
+            }
+
+            /// These limits, and those of another source where these say nothing.
+            #[must_use]
+            pub fn or(self, other: Self) -> Self {
+                Self { $($field: self.$field.or(other.$field)),* }
+            }
+
+            /// The larger of both, where both say something; what only one says stands alone.
+            #[must_use]
+            pub fn at_least(self, other: Self) -> Self {
+                Self { $($field: self.$field.max(other.$field)),* }
+            }
+
             /// The first limit that is 0 although nothing could be done then.
             ///
             /// ```
@@ -53,32 +77,34 @@ macro_rules! limits {
     };
 }
 
+const HOUR_MS: u64 = 3_600_000;
+
 /// None of these is a sensible wish.
 const MAY_BE_ZERO: [&str; 2] = ["max_replans", "max_depth"];
 
 limits! {
     /// Iterations of a ReAct session.
-    max_iterations: u32 = 10,
+    max_iterations: u32 = 10, at most 100;
     /// Steps of a plan.
-    max_plan_steps: u32 = 50,
+    max_plan_steps: u32 = 50, at most 200;
     /// Revisions of a plan.
-    max_replans: u32 = 2,
+    max_replans: u32 = 2, at most 6;
     /// Plan steps running at once.
-    steps_at_once: u32 = 8,
+    steps_at_once: u32 = 8, at most 32;
     /// Rounds of a supervisor.
-    max_rounds: u32 = 3,
+    max_rounds: u32 = 3, at most 10;
     /// Subagents below subagents.
-    max_depth: u32 = 3,
+    max_depth: u32 = 3, at most 4;
     /// Siblings of one fan-out.
-    max_siblings: u32 = 8,
-    fan_in_timeout_ms: u64 = 300_000,
-    model_timeout_ms: u64 = 120_000,
-    tool_timeout_ms: u64 = 120_000,
-    run_timeout_ms: u64 = 3_600_000,
-    max_question_bytes: u64 = 1 << 20,
-    max_reply_bytes: u64 = 1 << 20,
+    max_siblings: u32 = 8, at most 32;
+    fan_in_timeout_ms: u64 = 300_000, at most HOUR_MS;
+    model_timeout_ms: u64 = 120_000, at most HOUR_MS;
+    tool_timeout_ms: u64 = 120_000, at most HOUR_MS;
+    run_timeout_ms: u64 = HOUR_MS, at most 24 * HOUR_MS;
+    max_question_bytes: u64 = 1 << 20, at most 4 << 20;
+    max_reply_bytes: u64 = 1 << 20, at most 4 << 20;
     /// How much of an observation the model is shown; all of it is recorded.
-    shown_observation_bytes: u64 = 64 << 10,
+    shown_observation_bytes: u64 = 64 << 10, at most 1 << 20;
 }
 
 #[cfg(test)]

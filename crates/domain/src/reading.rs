@@ -55,6 +55,42 @@ pub enum Reading {
     Failed { reason: String },
 }
 
+/// How the note ends that tells of something cut off by a limit.
+const LEFT_OUT: &str = ", the rest was left out";
+
+/// What is noted of a reply that named more than a limit allows.
+pub fn left_out_note(named: &str, limit: impl std::fmt::Display) -> String {
+    format!("{named} were named; the limit is {limit}{LEFT_OUT}")
+}
+
+impl Reading {
+    /// The notes on what a limit cut off.
+    ///
+    /// ```
+    /// use trellis_domain::reading::{Reading, left_out_note};
+    ///
+    /// let mended = vec!["entry 3 has no goal".to_owned(), left_out_note("20 goals", 8)];
+    /// let reading = Reading::Goals { goals: Vec::new(), mended };
+    /// let cut: Vec<_> = reading.left_out().collect();
+    /// assert_eq!(cut, ["20 goals were named; the limit is 8, the rest was left out"]);
+    /// ```
+    pub fn left_out(&self) -> impl Iterator<Item = &str> {
+        let mended = match self {
+            Self::Plan { mended, .. }
+            | Self::Revision { mended, .. }
+            | Self::Goals { mended, .. }
+            | Self::Review { mended, .. } => mended.as_slice(),
+            Self::Action { .. }
+            | Self::Answer { .. }
+            | Self::Chosen { .. }
+            | Self::Step { .. }
+            | Self::Unreadable { .. }
+            | Self::Failed { .. } => &[],
+        };
+        mended.iter().map(String::as_str).filter(|note| note.ends_with(LEFT_OUT))
+    }
+}
+
 /// The goal of the only step where no plan could be had.
 pub const DIRECT_STEP: &str = "Answer the question directly";
 

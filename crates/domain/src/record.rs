@@ -296,7 +296,7 @@ pub struct Accepted {
     #[serde(default)]
     pub task_type: String,
     #[serde(default)]
-    pub framing: String,
+    pub framing: Arc<str>,
     #[serde(default)]
     pub limits: SomeLimits,
     /// Caller-supplied history: context, not iterations of this session.
@@ -326,7 +326,8 @@ pub struct Exchange {
 pub struct Routed {
     pub task_type: String,
     pub pattern: String,
-    pub framing: String,
+    /// Shared by all subagents that go without context of their own.
+    pub framing: Arc<str>,
     /// The task type's own words on when to stop; empty if it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub termination: String,
@@ -407,6 +408,9 @@ pub struct Ended {
     /// For how long nobody served the store while the session was open. It did not count as its time.
     #[serde(default, skip_serializing_if = "crate::outage::is_zero")]
     pub outage_ms: u64,
+    /// What a model planned and a limit did not let it do, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 impl Ended {

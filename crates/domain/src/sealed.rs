@@ -76,7 +76,7 @@ impl Shape {
 fn shape(within: &str, object: &Map<String, Value>, key: &str, value: &Value) -> Option<Shape> {
     let said = match key {
         "question" | "framing" | "state" | "raw" | "answer" | "text" | "error" | "reply" | "goal" | "context"
-        | "idempotency_key" | "history" | "earlier" | "arguments" | "mended" | "signals" => true,
+        | "idempotency_key" | "history" | "earlier" | "arguments" | "mended" | "signals" | "left_out" => true,
         "reason" => matches!(within, "reading" | "failures"),
         "chosen" | "options" => object.get("kind").is_some_and(|kind| kind == "goals"),
         "request" | "sent" => return value.is_string().then_some(Shape::Hash),
@@ -249,12 +249,21 @@ pub fn erase(
     let mut hashes = Vec::new();
     hashes_in(&body, &mut hashes);
     let mut erased = Vec::new();
-    for (text, hash) in texts.iter_mut().zip(hashes) {
+    for (text, (shape, hash)) in texts.iter_mut().zip(&hashes) {
         let Some(stored) = text.as_array().and_then(|pair| pair.get(1)) else { continue };
-        let said = if let Some(text) = stored.as_str() { text.into() } else { fetch(hash)? };
-        if goes(&said) {
+        let said = if let Some(text) = stored.as_str() { text.into() } else { fetch(*hash)? };
+        if *shape != Shape::Hash && goes(&said) {
             *text = json!({ "erased": number });
-            erased.push(hash);
+            erased.push(*hash);
+        }
+    }
+    if !erased.is_empty() {
+        // A plain hash over what was said would confirm a guess.
+        for (text, (_, hash)) in texts.iter_mut().zip(&hashes).filter(|(_, (shape, _))| *shape == Shape::Hash) {
+            if text.is_array() {
+                *text = json!({ "erased": number });
+                erased.push(*hash);
+            }
         }
     }
     Ok((serde_json::to_vec(&texts)?, erased))
@@ -306,12 +315,12 @@ fn erase_in(
     }
 }
 
-/// The hashes of a stored body's texts, in their order.
-fn hashes_in(value: &Value, hashes: &mut Vec<Hash>) {
+/// What stands in a stored body in the place of texts, in order.
+fn hashes_in(value: &Value, hashes: &mut Vec<(Shape, Hash)>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| hashes_in(item, hashes)),
         Value::Object(object) => match taken_out(object) {
-            Some((_, hash)) => hashes.push(hash),
+            Some(taken) => hashes.push(taken),
             None => {
                 for (key, member) in object {
                     if key != OPAQUE {
@@ -331,7 +340,7 @@ pub fn blobs_of(body: &[u8], texts: &[u8]) -> Result<Vec<Hash>, UnreadableRecord
     let mut hashes = Vec::new();
     hashes_in(&body, &mut hashes);
     let apart = |text: &Value| text.get(1).is_some_and(Value::is_object);
-    Ok(hashes.into_iter().zip(&texts).filter(|(_, text)| apart(text)).map(|(hash, _)| hash).collect())
+    Ok(hashes.into_iter().zip(&texts).filter(|(_, text)| apart(text)).map(|((_, hash), _)| hash).collect())
 }
 
 #[cfg(test)]

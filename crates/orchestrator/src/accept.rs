@@ -8,8 +8,9 @@ use trellis_domain::ids::InvalidId;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Accepted, Body, Exchange, Name};
+use trellis_domain::request::{TooLarge, check_sizes, earlier_fingerprint, fingerprint};
 use trellis_domain::run::RunSummary;
-use trellis_domain::{Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, broker, counted};
+use trellis_domain::{Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, counted};
 use trellis_patterns::pattern;
 use trellis_patterns::router::{self, Refusal, Wishes};
 
@@ -48,6 +49,8 @@ pub enum AcceptError {
     )]
     QuestionTooLong { bytes: usize, limit: u64 },
     #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+    #[error(transparent)]
     InvalidId(#[from] InvalidId),
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -76,10 +79,16 @@ impl Orchestrator {
             None => (SessionId::for_request(&question.scope, &question.request_id), false),
         };
         loop {
-            match self.find(&question.scope, &session, &accepted).await? {
+            match self.find(&question, &session, &accepted).await? {
                 Found::Same { limits } if limits || chosen => return Ok(Acceptance { run: session, attached: true }),
                 Found::Same { .. } | Found::Other if !chosen => return Err(AcceptError::OtherRequest { run: session }),
-                Found::Same { .. } | Found::Other => session = session.beside(accepted.request),
+                Found::Same { .. } | Found::Other => {
+                    // Where an earlier version would have put the same request.
+                    let before = session.beside(earlier_fingerprint(&question.request));
+                    let found = self.find(&question, &before, &accepted).await?;
+                    let was_there = matches!(found, Found::Same { .. });
+                    session = if was_there { before } else { session.beside(accepted.request) };
+                }
                 Found::Nothing => {
                     accepted.earlier = self.earlier(&question.scope, accepted.conversation.as_ref()).await?;
                     if let Some(begun) = self.begin(&question, &session, &accepted).await? {
@@ -121,14 +130,14 @@ impl Orchestrator {
         if request.question.len() as u64 > limit {
             return Err(AcceptError::QuestionTooLong { bytes: request.question.len(), limit });
         }
+        check_sizes(request, limit)?;
         let conversation = match request.conversation_id.as_str() {
             "" => None,
             id => Some(ConversationId::new(id)?),
         };
-        let wide = broker::request(request).to_string();
         Ok(Accepted {
             question: request.question.as_str().into(),
-            request: Hash::of(wide),
+            request: fingerprint(request),
             group: request.group.clone(),
             state: request.state.clone(),
             collection: Collection::new(&request.collection)?,
@@ -136,7 +145,7 @@ impl Orchestrator {
             conversation,
             pattern: request.pattern.clone(),
             task_type: request.task_type.clone(),
-            framing: request.framing.clone(),
+            framing: request.framing.as_str().into(),
             limits: question.limits.clone(),
             history: request.history.clone(),
             request_id: question.request_id.as_str().to_owned(),
@@ -145,10 +154,13 @@ impl Orchestrator {
         })
     }
 
-    async fn find(&self, scope: &Scope, session: &SessionId, wanted: &Accepted) -> Result<Found, JournalError> {
+    /// Whether a session answers a request. Records of an earlier version know the request by its earlier fingerprint.
+    async fn find(&self, question: &Question, session: &SessionId, wanted: &Accepted) -> Result<Found, JournalError> {
+        let scope = &question.scope;
         let Some(log) = self.ports.journal.load(&scope.workspace, session).await? else { return Ok(Found::Nothing) };
         let mut known = log.records.iter().filter_map(|record| record.body.as_accepted());
-        let same = known.find(|accepted| accepted.request == wanted.request);
+        let earlier = || earlier_fingerprint(&question.request);
+        let same = known.find(|accepted| accepted.request == wanted.request || accepted.request == earlier());
         Ok(same.map_or(Found::Other, |accepted| Found::Same { limits: accepted.limits == wanted.limits }))
     }
 

@@ -62,6 +62,8 @@ pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Nex
         | None => pattern(session.routed().map_or("", |routed| routed.pattern.as_str())).decide(session, turn),
     };
     Next::Step(match (step_of(session, orders), time_is_up(session, turn)) {
+        // A call that was given up because the time is over did not fail: the run is at its limit.
+        (Step::End(Ending { reason: Termination::Error, .. }), Some(late)) => Step::End(late),
         // An answer that is recorded was paid for and seen: it counts.
         (Step::End(ending), _) => Step::End(ending),
         (_, Some(ending)) => Step::End(ending),
@@ -76,7 +78,7 @@ fn time_is_up(session: &Session, turn: &Turn) -> Option<Ending> {
         return Some(Ending::failed(Termination::Timeout, TOO_LATE));
     }
     let limit = session.limits().run_timeout_ms;
-    let over = session.spent_ms(turn.now) > limit;
+    let over = session.spent_ms(turn.now) >= limit;
     let error = || format!("the run took longer than {limit} ms, which is its limit");
     over.then(|| Ending::failed(Termination::Timeout, error()))
 }

@@ -58,7 +58,7 @@ fn subagent() -> Session {
         conversation: None,
         pattern: "react".to_owned(),
         task_type: String::new(),
-        framing: String::new(),
+        framing: "".into(),
         limits: SomeLimits::default(),
         history: Vec::new(),
         request_id: String::new(),
@@ -68,7 +68,7 @@ fn subagent() -> Session {
     let routed = Routed {
         task_type: "general".to_owned(),
         pattern: "react".to_owned(),
-        framing: String::new(),
+        framing: "".into(),
         termination: String::new(),
         limits: Limits { run_timeout_ms: 5_000, ..Limits::default() },
         decisions: Vec::new(),
@@ -80,12 +80,16 @@ fn subagent() -> Session {
 }
 
 fn answered() -> Session {
+    replied(Reading::Answer { answer: "42".into() })
+}
+
+fn replied(reading: Reading) -> Session {
     let mut session = subagent();
     let replied = Replied {
         prompt: PromptUse::default(),
         raw: "42".into(),
         thought: None,
-        reading: Reading::Answer { answer: "42".into() },
+        reading,
         decision: Vec::new(),
         model: None,
         in_token: None,
@@ -113,6 +117,7 @@ fn ended_above(reason: Termination) -> Ended {
         criteria: String::new(),
         missing: Vec::new(),
         outage_ms: 0,
+        left_out: Vec::new(),
     }
 }
 
@@ -157,4 +162,13 @@ fn a_fan_in_of_a_run_without_time_ends_the_session() {
     assert!(matches!(next(&subagent(), &check, None), Next::FanIn(1)));
     let late = Turn { name: Name::deadline(1), now: at(5_001) };
     assert_eq!(reason(next(&subagent(), &late, None)), Termination::Timeout);
+}
+
+/// The call was given up because the run had no time left: that is a limit, and nothing that went wrong.
+#[test]
+fn a_call_that_is_given_up_at_the_end_of_the_time_ends_the_run_at_its_limit() {
+    let session = replied(Reading::Failed { reason: "the model did not answer in time".to_owned() });
+    assert_eq!(reason(next(&session, &turn(500), None)), Termination::Error);
+    assert_eq!(reason(next(&session, &turn(1_000), None)), Termination::Timeout);
+    assert_eq!(reason(next(&session, &turn(5_000), None)), Termination::Timeout);
 }

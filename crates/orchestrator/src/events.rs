@@ -68,9 +68,10 @@ fn durable(run: &RunId, record: &Record) -> Value {
             };
             let usage = ended.total();
             let missing = (!ended.missing.is_empty()).then_some(&ended.missing);
+            let left_out = (!ended.left_out.is_empty()).then_some(&ended.left_out);
             let details = json!({
                 "run_id": root.then(|| run.as_str()), "state": state, "reason": ended.reason, "answer": ended.answer.as_ref().map(Document::text),
-                "error": ended.error, "missing": missing,
+                "error": ended.error, "missing": missing, "left_out": left_out,
                 "in_token": usage.in_token, "out_token": usage.out_token, "model": usage.model,
                 "model_calls": usage.model_calls, "tool_calls": usage.tool_calls,
                 "model_ms": usage.model_ms, "tool_ms": usage.tool_ms,

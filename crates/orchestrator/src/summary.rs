@@ -188,8 +188,13 @@ pub fn end_of<'a>(records: &'a [Arc<Record>], run: &RunId) -> Option<&'a Ended> 
     own.find_map(|record| record.body.as_ended())
 }
 
-/// What an answer does without, if it does without something: numbers of steps or findings.
+/// What an answer does without, if it does without something: numbers of steps or findings, and in words what a limit
+/// did not let be done.
 pub fn put_missing(object: &mut Value, ended: Option<&Ended>) {
+    let left_out = ended.map(|ended| ended.left_out.as_slice()).unwrap_or_default();
+    if !left_out.is_empty() {
+        object["left_out"] = json!(left_out);
+    }
     let missing = ended.map(|ended| ended.missing.as_slice()).unwrap_or_default();
     if !missing.is_empty() {
         object["missing"] = json!(missing);

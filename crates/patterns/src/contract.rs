@@ -120,6 +120,7 @@ impl Ending {
             criteria: session.routed().map(|routed| routed.termination.clone()).unwrap_or_default(),
             missing: self.missing,
             outage_ms: session.outage_ms(now),
+            left_out: session.left_out(),
         }
     }
 }

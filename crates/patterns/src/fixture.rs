@@ -36,7 +36,7 @@ pub(crate) fn question(text: &str) -> Accepted {
         conversation: None,
         pattern: String::new(),
         task_type: String::new(),
-        framing: String::new(),
+        framing: "".into(),
         limits: SomeLimits::default(),
         history: Vec::new(),
         request_id: String::new(),

@@ -55,7 +55,7 @@ const IN_THE_MIDDLE: Wishes<'_> =
 fn an_empty_configuration_gives_general_and_react() {
     let routed = routed(&[], Wishes::default());
     assert_eq!(choices(&routed), [("general", DecidedBy::OnlyOption), ("react", DecidedBy::OnlyOption)]);
-    assert_eq!((routed.framing.as_str(), routed.termination.as_str()), ("", ""));
+    assert_eq!((&*routed.framing, routed.termination.as_str()), ("", ""));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn one_option_needs_no_model_and_says_so() {
     assert_eq!(routed.decisions[0].source, "urn:trellis:config:default:agent-task-type");
     assert_eq!(routed.decisions[1].source, "urn:trellis:config:default:agent-task-type:general");
     assert_eq!(excluded(&routed), [("supervisor", "not defined in the configuration")]);
-    assert_eq!(routed.framing, "Be brief.");
+    assert_eq!(&*routed.framing, "Be brief.");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_caller_who_names_a_pattern_bypasses_routing_completely() {
         let routed = routed(&items, naming(pattern));
         assert_eq!(choices(&routed), [("general", DecidedBy::Rule), (pattern, DecidedBy::Caller)]);
         assert_eq!(routed.decisions[1].source, "urn:trellis:config:default:agent-pattern");
-        assert_eq!(routed.framing, "Be brief.", "the task type still frames the question");
+        assert_eq!(&*routed.framing, "Be brief.", "the task type still frames the question");
     }
 }
 

@@ -1,5 +1,7 @@
 //! A session as its records tell it.
 
+use crate::contract::pattern;
+use crate::react::{React, cut};
 use crate::router::OperatorLimits;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -7,6 +9,7 @@ use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::fan_out::{FannedOut, Joined};
+use trellis_domain::history::told;
 use trellis_domain::ids::config_iri;
 use trellis_domain::limits::Limits;
 use trellis_domain::outage::Outages;
@@ -218,14 +221,21 @@ impl Session {
         self.records.get(&Name::end())?.body.as_ended()
     }
 
+    /// What models named and limits did not let happen, in words.
+    pub fn left_out(&self) -> Vec<String> {
+        let replies = self.in_order().filter_map(|record| record.body.as_replied());
+        replies.flat_map(|replied| replied.reading.left_out()).map(str::to_owned).collect()
+    }
+
     /// What every prompt is told besides the question: the configured context, the framing, the task type's words
-    /// on when to stop, and what was said before in the conversation. Null if there is none of them.
+    /// on when to stop, what was said before in the conversation, and the steps that the caller brought along. Null if
+    /// there is none of them.
     pub fn context(&self) -> Value {
         let routed = self.routed();
-        let framing = routed.map(|routed| routed.framing.clone()).unwrap_or_default();
+        let framing = routed.map(|routed| routed.framing.to_string()).unwrap_or_default();
         let stop = routed.map(|routed| routed.termination.as_str()).filter(|words| !words.is_empty());
         let stop = stop.map(|words| format!("When to stop: {words}")).unwrap_or_default();
-        let parts = [self.settings.additional_context.clone(), framing, stop, self.earlier()];
+        let parts = [self.settings.additional_context.clone(), framing, stop, self.earlier(), self.brought()];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         if parts.is_empty() { Value::Null } else { json!(parts.join("\n\n")) }
     }
@@ -240,6 +250,17 @@ impl Session {
             format!("\n\nQuestion: {}\nAnswer: {}", exchange.question, exchange.answer)
         };
         format!("Earlier in this conversation:{}", earlier.iter().map(exchange).collect::<String>())
+    }
+
+    /// The steps that the caller brought along. ReAct lists them before its own.
+    fn brought(&self) -> String {
+        let history = self.accepted().map(|accepted| accepted.history.as_slice()).unwrap_or_default();
+        let lists_steps = self.routed().is_some_and(|routed| pattern(&routed.pattern).name() == React::NAME);
+        if history.is_empty() || lists_steps {
+            return String::new();
+        }
+        let most = usize::try_from(self.limits().shown_observation_bytes).unwrap_or(usize::MAX);
+        format!("Done before this question was asked:\n\n{}", told(history, |text| cut(text, most)))
     }
 
     /// The state that decides which tools apply.

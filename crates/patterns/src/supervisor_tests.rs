@@ -134,7 +134,7 @@ fn each_goal_has_its_own_pattern_group_and_slice_of_context() {
     assert_eq!(by, [DecidedBy::Model, DecidedBy::Model, DecidedBy::Rule], "the usual is nobody's choice");
     let (accepted, routed) = child(&fixture.session, &fanned_out, &fanned_out.goals[0]).unwrap();
     assert_eq!(accepted.question.text(), "finances");
-    assert_eq!(routed.framing, "Be thorough.\n\nOnly the last year.");
+    assert_eq!(&*routed.framing, "Be thorough.\n\nOnly the last year.");
     assert_eq!((routed.task_type.as_str(), routed.pattern.as_str()), ("general", "react"));
     assert!(routed.decisions.iter().all(|decision| decision.decided_by == DecidedBy::Supervisor));
 }
@@ -236,7 +236,7 @@ fn a_fan_out_keeps_what_its_synthesis_needs_to_be_built_again() {
     let fanned_out = fan_out(after(&mut fixture, Name::decompose(), r#"["a"]"#));
     let resume = &fanned_out.resume;
     assert_eq!((resume.reply_to.as_str(), resume.streaming, resume.state.as_str()), ("request-9", true, "open"));
-    assert_eq!((resume.framing.as_str(), resume.history), ("Be thorough.", 0));
+    assert_eq!((&*resume.framing, resume.history), ("Be thorough.", 0));
     assert_eq!(resume.group, supervising().group);
     let (child, _) = child(&fixture.session, &fanned_out, &fanned_out.goals[0]).unwrap();
     assert_eq!(child.conversation, Some(ConversationId::new("c").unwrap()), "subagents belong to the conversation");
@@ -354,4 +354,45 @@ fn a_turn_that_a_supervisor_does_not_have_ends_the_session() {
     assert_eq!(end(decide(&begun(), Name::iteration(1))).reason, Termination::Error);
     let effects = decide(&begun(), Name::decompose());
     assert!(matches!(effects.as_slice(), [Order::Perform(_, Effect::AskModel(_))]));
+}
+
+#[test]
+fn goals_that_were_cut_are_told_of_at_the_end() {
+    let mut fixture = limited(SomeLimits { max_siblings: Some(1), max_rounds: Some(1), ..SomeLimits::default() });
+    let fanned_out = fan_out(after(&mut fixture, Name::decompose(), r#"["a", "b", "c"]"#));
+    fixture.record(Name::fan_out(1), Body::FannedOut(fanned_out));
+    join(&mut fixture, 1, vec![member(0, Termination::FinalAnswer, "a")]);
+    let ending = end(after(&mut fixture, Name::synthesis(), "Only [finding 0]."));
+    assert_eq!((ending.reason, ending.missing.as_slice()), (Termination::SubagentsPartial, [].as_slice()));
+    let left_out = ending.into_ended(&fixture.session).left_out;
+    assert_eq!(left_out, ["3 goals were named; the limit is 1, the rest was left out"]);
+}
+
+/// What goes to every subagent lies in memory once.
+#[test]
+fn subagents_share_their_framing() {
+    let mut fixture = begun();
+    let goals = r#"{"goals": [{"goal": "a"}, {"goal": "b"}, {"goal": "c", "context": "Look at 2025."}]}"#;
+    let fanned_out = fan_out(after(&mut fixture, Name::decompose(), goals));
+    let own = &fixture.session.routed().unwrap().framing;
+    let framing = |place: usize| child(&fixture.session, &fanned_out, &fanned_out.goals[place]).unwrap().1.framing;
+    for framing in [&framing(0), &framing(1), &fanned_out.resume.framing] {
+        assert!(std::sync::Arc::ptr_eq(framing, own));
+    }
+    assert_eq!(&*framing(2), "Be thorough.\n\nLook at 2025.");
+}
+
+/// Every prompt of a supervisor is told the steps that its caller brought along.
+#[test]
+fn a_history_is_shown_to_every_prompt() {
+    let step = trellis_domain::message::AgentStep { observation: "X owns Y.".into(), ..Default::default() };
+    let limits = SomeLimits { max_rounds: Some(2), ..SomeLimits::default() };
+    let mut fixture = Fixture::routed(configured(), Accepted { history: vec![step], limits, ..supervising() });
+    let shows = |orders: &[Order]| asked(orders).1.variables["context"].as_str().unwrap().contains("X owns Y.");
+    assert!(shows(&decide(&fixture, Name::decompose())));
+    let fanned_out = fan_out(after(&mut fixture, Name::decompose(), r#"["a"]"#));
+    fixture.record(Name::fan_out(1), Body::FannedOut(fanned_out));
+    join(&mut fixture, 1, vec![member(0, Termination::FinalAnswer, "a")]);
+    assert!(shows(&decide(&fixture, Name::review(1))));
+    assert!(shows(&decide(&fixture, Name::synthesis())));
 }

@@ -58,6 +58,10 @@ fn a_plan_has_these_documents() {
 #[test]
 fn what_comes_late_is_a_document_too() {
     expect![[r#"
+        urn:trustgraph:agent:planner/history | Brought History | Step 1
+        Action: look
+        Args: {}
+        Observation: Nothing.
         urn:trustgraph:agent:planner/pattern-decision/decision/task-type/rationale | Rationale: task-type | Nothing special.
         urn:trustgraph:agent:planner/pattern-decision/decision/task-type/rejected | Rejected reply: task-type | poetry
         urn:trustgraph:agent:planner/routing/rationale | Routing rationale | Several parts.

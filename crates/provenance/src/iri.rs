@@ -42,6 +42,8 @@ macro_rules! nodes {
 nodes! {
     /// The activity behind a session's nodes.
     run() = "run";
+    /// The steps that the caller brought along: node and document.
+    brought_history() = "history";
     /// The specification's record of the routing.
     routing() = "routing";
     /// Document with the model's reason for the pattern.

@@ -2,10 +2,11 @@
 //! whole run, each step once and in order.
 
 use crate::fixture::{
-    Script, Team, cancelled_plan, cancelled_supervisor, ending, plan_run, planned, react_run, reply, supervisor_run,
+    Script, Team, call, cancelled_plan, cancelled_supervisor, check_with, ending, plan_run, planned, react_run, reply,
+    result, routing, supervisor_run, texts,
 };
 use crate::random_run::{any_run, finished_react_run, finished_run};
-use crate::vocabulary::{prov, rdf, tg};
+use crate::vocabulary::{prov, rdf, tg, trellis};
 use crate::{Event, events, iri, project};
 use expect_test::expect;
 use proptest::prelude::*;
@@ -101,6 +102,21 @@ fn a_whole_run_is_listed_in_order() {
     let classes: Vec<_> = listed.iter().map(|(class, _)| class.trim_start_matches(tg::NS)).collect();
     let (analysis, observation) = ("Analysis", "Observation");
     assert_eq!(classes, [analysis, observation, analysis, observation, analysis, observation, "Conclusion"]);
+}
+
+#[test]
+fn a_long_session_is_listed_whole() {
+    let mut script = Script::new("s");
+    script.accepted("why?", None).routed(routing());
+    for n in 1..=100 {
+        script.replied(n, call("", "weather", serde_json::json!({}))).observed(n, result("Rain."));
+    }
+    script.ended(ending(Termination::FinalAnswer, "Rain.", None));
+    let listed = stock_trace(&script.records);
+    let count = |class: &str| listed.iter().filter(|(found, _)| *found == class).count();
+    let (analyses, observations) = (count(tg::class::ANALYSIS), count(tg::class::OBSERVATION));
+    assert_eq!((analyses, observations, count(tg::class::CONCLUSION)), (100, 100, 1));
+    assert_eq!(check_with(&project(&script.records), &texts(&script.records)), []);
 }
 
 #[test]
@@ -203,6 +219,23 @@ fn the_question_is_the_only_node_in_the_list_of_sessions() {
     let queried: Vec<_> = graph.iter().filter(|quad| quad.p.text() == tg::QUERY).map(|quad| quad.s.text()).collect();
     assert_eq!(queried, ["urn:trustgraph:agent:8f2c1a"]);
     assert!(!graph.iter().any(|quad| quad.s.text() == queried[0] && quad.p.text() == prov::WAS_DERIVED_FROM));
+}
+
+/// What the caller brought along has its node and its text; the question stays one that nothing lies behind.
+#[test]
+fn a_history_that_was_brought_along_is_told_and_changes_nothing_for_the_stock_reader() {
+    let records = cancelled_plan();
+    let graph = project(&records);
+    let (root, node) = ("urn:trustgraph:agent:planner", "urn:trustgraph:agent:planner/history");
+    let says = |s: &str, p: &str| graph.iter().find(|quad| quad.s.text() == s && quad.p.text() == p);
+    assert_eq!(says(root, trellis::BROUGHT_HISTORY).map(|quad| quad.o.text()), Some(node));
+    assert!(says(root, prov::WAS_DERIVED_FROM).is_none() && says(node, prov::WAS_DERIVED_FROM).is_none());
+    let text = crate::documents(&records).into_iter().find(|document| document.id == node).unwrap().text;
+    assert_eq!(text.text(), "Step 1\nAction: look\nArgs: {}\nObservation: Nothing.");
+    let hash = trellis_domain::Hash::of(text.text()).to_string();
+    assert_eq!(says(node, trellis::DOCUMENT_HASH).map(|quad| quad.o.text()), Some(hash.as_str()));
+    assert_eq!(crate::trace(&graph).sessions[0].history.as_ref().map(|link| link.id.as_str()), Some(node));
+    assert_eq!(class(&events(&records)[0].inline()), Some(tg::class::AGENT_QUESTION));
 }
 
 #[test]

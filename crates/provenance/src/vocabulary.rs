@@ -140,6 +140,7 @@ namespace! {
     /// Our own names.
     trellis = "urn:trellis:ns:"
     classes {
+        BROUGHT_HISTORY = "BroughtHistory",
         DECISION = "Decision",
         JOIN = "Join",
         LATE_REPLY = "LateReply",
@@ -166,6 +167,8 @@ namespace! {
         DEPENDS_ON_PLANNED = "dependsOnPlanned",
         DEPENDS_ON_STEP = "dependsOnStep",
         DOCUMENT_HASH = "documentHash",
+        BROUGHT_HISTORY = "broughtHistory",
+        BROUGHT_STEPS = "broughtSteps",
         EARLIER_QUESTION = "earlierQuestion",
         ENFORCEMENT = "enforcement",
         EXCLUDED_OPTION = "excludedOption",
@@ -212,6 +215,7 @@ namespace! {
         SUPERSEDED_STEP = "supersededStep",
         SURPRISING = "surprising",
         TERMINATION_CRITERIA = "terminationCriteria",
+        LEFT_OUT = "leftOut",
         TOOL = "tool",
         TOOL_CALLS = "toolCalls",
         TOOL_GROUP = "toolGroup",

@@ -131,6 +131,7 @@ impl From<AcceptError> for Failure {
         match error {
             AcceptError::EmptyQuestion
             | AcceptError::QuestionTooLong { .. }
+            | AcceptError::TooLarge(_)
             | AcceptError::InvalidId(_)
             | AcceptError::OtherRequest { .. }
             | AcceptError::Refused(_) => Self::usage(error.to_string()),

@@ -101,7 +101,9 @@ pub(crate) fn described(operator: &OperatorLimits) -> String {
         let words = limits.iter().map(|(name, value)| format!("{name} {value}"));
         words.collect::<Vec<_>>().join(", ")
     };
-    let (usual, most) = (listed(usual.collect()), listed(members(&operator.maximum).into_iter().collect()));
+    let built_in = members(&SomeLimits::built_in_maximum());
+    let most = members(&operator.maximum).into_iter().filter(|(name, value)| built_in.get(name) != Some(value));
+    let (usual, most) = (listed(usual.collect()), listed(most.collect()));
     let most = if most.is_empty() { most } else { format!("at most {most}") };
     [usual, most].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
@@ -113,10 +115,12 @@ fn members(limits: &impl serde::Serialize) -> BTreeMap<String, u64> {
     members.filter_map(|(name, value)| Some((name.clone(), value.as_u64()?))).collect()
 }
 
-/// The weakest source first.
+/// The weakest source first. Where the operator names no maximum there is one all the same; who sets a usual limit
+/// above that one wants it.
 fn merged(sources: &[Source]) -> Result<OperatorLimits, serde_json::Error> {
     let usual = some(sources.iter().flat_map(|source| &source.usual))?;
-    let maximum = some(sources.iter().flat_map(|source| &source.maximum))?;
+    let named = some(sources.iter().flat_map(|source| &source.maximum))?;
+    let maximum = named.or(SomeLimits::built_in_maximum().at_least(usual.clone()));
     Ok(OperatorLimits { usual: Limits::default().refined(&usual, &maximum), maximum })
 }
 

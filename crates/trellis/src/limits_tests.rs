@@ -54,3 +54,19 @@ fn wrong_names_and_values_are_told_with_their_place() {
     }
     assert_eq!(limit("max-replans=0"), Limit { name: "max-replans".to_owned(), value: 0 });
 }
+
+#[test]
+fn there_is_a_maximum_without_the_operators_word_and_the_operator_may_go_above_it() {
+    let plain = merged(&[]).unwrap();
+    assert_eq!((plain.maximum.max_siblings, plain.maximum.max_plan_steps), (Some(32), Some(200)));
+    assert_eq!(described(&plain), "", "what is built in is not told");
+    let request = of_request(&[limit("max-siblings=600")]).unwrap();
+    assert_eq!(plain.refined(&request).max_siblings, 32);
+    assert_eq!(held(&request, &plain), ["max-siblings is held to 32, the operator's maximum"]);
+    let raised = merged(&[parse("[limits.maximum]\nmax-siblings = 100\n").unwrap()]).unwrap();
+    assert_eq!(raised.refined(&request).max_siblings, 100);
+    let usual = merged(&[parse("[limits]\nmax-siblings = 60\n").unwrap()]).unwrap();
+    assert_eq!((usual.usual.max_siblings, usual.refined(&request).max_siblings), (60, 60), "who sets more wants more");
+    let held = merged(&[parse("[limits]\nmax-siblings = 60\n[limits.maximum]\nmax-siblings = 5\n").unwrap()]).unwrap();
+    assert_eq!(held.usual.max_siblings, 5);
+}

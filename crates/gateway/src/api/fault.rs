@@ -198,7 +198,9 @@ impl From<AcceptError> for Fault {
         let message = error.to_string();
         match error {
             AcceptError::EmptyQuestion | AcceptError::InvalidId(_) | AcceptError::Refused(_) => Self::request(message),
-            AcceptError::QuestionTooLong { .. } => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message),
+            AcceptError::QuestionTooLong { .. } | AcceptError::TooLarge(_) => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
+            }
             AcceptError::OtherRequest { .. } => Self::new(StatusCode::CONFLICT, "conflict", message),
             AcceptError::TooManyRuns { .. } => Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-runs", message),
             AcceptError::Config(error) => error.into(),

@@ -9,8 +9,10 @@ use crate::error::{Refusal, Unserved};
 use crate::members::Members;
 use crate::outbox::Outbox;
 use serde_json::{Value, json};
-use trellis_domain::rdf::Quad;
+use trellis_domain::rdf::{Quad, Term};
 use trellis_orchestrator::ports::{Found, QuadPattern};
+use trellis_provenance::iri;
+use trellis_provenance::vocabulary::prov;
 
 /// All quads at once.
 pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
@@ -31,9 +33,27 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
 
 async fn find(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Vec<Quad>>, Refusal> {
     let pattern = pattern(call.members())?;
+    let limit = if walks_a_trace(&pattern) { limit.max(WHOLE_NODE) } else { limit };
     tokio::select! {
         found = gateway.graph.matching(&call.workspace, &pattern, limit) => Ok(found?),
         () = gateway.closed() => Err(Refusal::stopping()),
+    }
+}
+
+/// All that is ever said of a node, or derives from it.
+const WHOLE_NODE: usize = 10_000;
+
+/// Whether this is a step of the stock explain tools through a run: what derives from a node of it, or what is said of
+/// one. They ask for 20 and for 100, and show a plan of fifty steps without most of them and without its answer: a
+/// trace is given whole, whatever they ask for.
+fn walks_a_trace(pattern: &QuadPattern) -> bool {
+    let is_node =
+        |term: &Option<Term>| term.as_ref().and_then(Term::as_iri).is_some_and(|iri| iri::session_of(iri).is_some());
+    let derives = || pattern.p.as_ref().and_then(Term::as_iri) == Some(prov::WAS_DERIVED_FROM);
+    match (&pattern.s, &pattern.p, &pattern.o) {
+        (None, Some(_), object @ Some(_)) => derives() && is_node(object),
+        (subject @ Some(_), None, None) => is_node(subject),
+        _ => false,
     }
 }
 
@@ -50,7 +70,6 @@ fn pattern(members: Members<'_>) -> Result<QuadPattern, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trellis_domain::rdf::Term;
 
     fn read(request: &Value) -> Result<QuadPattern, Refusal> {
         pattern(Members::new(request.as_object().unwrap()))
@@ -78,5 +97,18 @@ mod tests {
             let refused = read(&json!({name: 7})).unwrap_err();
             assert!(refused.message.contains(&format!("`{name}`")), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_limit_never_cuts_a_trace() {
+        let walks = |request: Value| walks_a_trace(&read(&request).unwrap());
+        let iri = |iri: &str| json!({"t": "i", "i": iri});
+        let (node, derived) = (iri("urn:trustgraph:agent:s/plan"), iri(prov::WAS_DERIVED_FROM));
+        assert!(walks(json!({"p": derived, "o": node})));
+        assert!(walks(json!({"s": node})));
+        assert!(!walks(json!({"p": derived})), "that may be anywhere");
+        assert!(!walks(json!({"p": derived, "o": iri("urn:book")})), "that is nobody's trace");
+        assert!(!walks(json!({"s": node, "p": derived})));
+        assert!(!walks(json!({"p": iri("urn:trustgraph:query"), "o": node})));
     }
 }

@@ -74,6 +74,28 @@ async fn the_explain_tools_find_and_walk_a_session() {
     }
 }
 
+/// The tools ask for 20 nodes below a node and for 100 statements about one; a long plan has more of both.
+#[tokio::test]
+async fn the_explain_tools_find_everything_of_a_long_plan() {
+    let house = House::open().await;
+    let mut socket = house.socket().await;
+    let steps: Vec<_> = (0..50).map(|number| json!({"tool": true, "number": number})).collect();
+    let question = json!({"plan": steps}).to_string();
+    let replies = replies(&mut socket, "agent", json!({"question": question, "pattern": "plan-then-execute"})).await;
+    let session = replies[0]["response"]["explain_id"].as_str().unwrap().to_owned();
+    let mut found = Vec::new();
+    walk(&mut socket, &session, &mut found).await;
+    for step in 0..50 {
+        assert!(found.contains(&format!("{session}/step/{step}")), "step {step} in {found:?}");
+    }
+    assert!(found.contains(&format!("{session}/synthesis")), "{found:?}");
+    let about = json!({"limit": 100, "s": iri(&format!("{session}/plan"))});
+    let (_, about) = house.post(TRIPLES, &about).await;
+    assert!(about["response"].as_array().unwrap().len() > 100, "the plan itself is whole, too");
+    let (_, few) = house.post(TRIPLES, &json!({"limit": 20, "p": iri(DERIVED)})).await;
+    assert_eq!(few["response"].as_array().unwrap().len(), 20, "what is no step through a trace keeps to its limit");
+}
+
 #[tokio::test]
 async fn triples_are_the_same_over_rest_and_in_batches() {
     let house = House::open().await;

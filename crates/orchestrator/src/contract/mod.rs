@@ -46,7 +46,7 @@ pub(crate) fn accepted(question: &str) -> Body {
         conversation: None,
         pattern: String::new(),
         task_type: String::new(),
-        framing: String::new(),
+        framing: "".into(),
         limits: SomeLimits::default(),
         history: Vec::new(),
         request_id: String::new(),
@@ -59,7 +59,7 @@ pub(crate) fn routed() -> Body {
     Body::Routed(Routed {
         task_type: "general".to_owned(),
         pattern: "react".to_owned(),
-        framing: String::new(),
+        framing: "".into(),
         termination: String::new(),
         limits: Limits::default(),
         decisions: Vec::new(),
@@ -88,6 +88,7 @@ pub(crate) fn ended(reason: Termination) -> Body {
         criteria: String::new(),
         missing: Vec::new(),
         outage_ms: 0,
+        left_out: Vec::new(),
     })
 }
 

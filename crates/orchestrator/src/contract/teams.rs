@@ -154,13 +154,13 @@ async fn a_run_that_comes_back_too_late_ends_with_everything_below_it(store: Sto
 async fn subagents_that_never_stop_working_do_not_keep_a_join_from_its_deadline(store: Store) {
     let bench = Bench::play(store).await;
     let busy = json!({"tools": 1_000_000});
-    let scene = json!({"team": [vec![busy; 40]]});
+    let scene = json!({"team": [vec![busy; 32]]});
     let limits =
-        SomeLimits { max_iterations: Some(u32::MAX), max_siblings: Some(40), max_rounds: Some(1), ..hurried(200) };
+        SomeLimits { max_iterations: Some(u32::MAX), max_siblings: Some(32), max_rounds: Some(1), ..hurried(200) };
     let played = play(&bench, &scene, "supervisor", limits).await;
     played.keeps_the_promises();
     let end = played.end();
-    assert_eq!((end.reason, end.missing.len()), (Termination::SubagentsPartial, 40), "{end:?}");
+    assert_eq!((end.reason, end.missing.len()), (Termination::SubagentsPartial, 32), "{end:?}");
 }
 
 async fn a_subagent_whose_id_is_taken_ends_the_run_with_the_reason(store: Store) {

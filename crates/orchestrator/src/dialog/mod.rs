@@ -10,6 +10,7 @@ use crate::perform::{answer_id, thought_id};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use trellis_domain::document::{Document, Payload};
+use trellis_domain::fan_out::Member;
 use trellis_domain::message::{AgentResponse, ErrorInfo, message_type};
 use trellis_domain::record::{Body, Ended, Header, Name, Reading, Record, Replied};
 use trellis_domain::run::Termination;
@@ -113,7 +114,10 @@ impl Dialog {
                 let observation = message(&header.session, message_type::OBSERVATION, &id, text.to_owned());
                 out.push(AgentResponse { end_of_message: true, ..observation });
             }
-            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => {}
+            Body::Joined(joined) => {
+                out.extend(joined.members.iter().filter_map(|member| finding(&header.session, member)))
+            }
+            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Ended(_) => {}
         }
         out.extend(self.projector.apply(record).into_iter().map(explanation));
         if let (Body::Ended(ended), true) = (&record.body, header.session == self.run) {
@@ -239,6 +243,15 @@ fn explanation(event: Event) -> AgentResponse {
         explain_triples: event.into_inline(),
         ..AgentResponse::default()
     }
+}
+
+/// What a subagent brought, as its supervisor observes it: whole, and never as an answer. One that brought nothing is
+/// told of by its explanation.
+fn finding(session: &SessionId, member: &Member) -> Option<AgentResponse> {
+    let answer = member.answer.as_ref().map(Document::text).filter(|answer| !answer.is_empty())?;
+    let id = iri::finding(session, member.index);
+    let observation = message(session, message_type::OBSERVATION, &id, answer.to_owned());
+    Some(AgentResponse { end_of_message: true, ..observation })
 }
 
 /// What a tool brought is streamed under the name of its node: a plan step's is the step.

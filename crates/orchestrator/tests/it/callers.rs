@@ -116,6 +116,8 @@ async fn a_supervisors_caller_hears_goals_findings_and_one_answer() {
         "explain /pattern-decision",
         "thought /decompose/thought",
         "explain /decompose",
+        "observation /finding/0",
+        "observation /finding/1",
         "explain /finding/0",
         "explain /finding/1",
         "thought /review/1/thought",

@@ -1,9 +1,11 @@
 //! The same script, streamed and not: the same texts, the same end, one end of dialog.
 
 use crate::memory;
+use serde_json::json;
 use trellis_domain::limits::SomeLimits;
-use trellis_domain::message::AgentResponse;
+use trellis_domain::message::{AgentRequest, AgentResponse};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
+use trellis_orchestrator::contract::teams::{agent, question};
 use trellis_orchestrator::dialog::Dialog;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::ports::PromptCall;
@@ -116,5 +118,34 @@ async fn a_limit_still_gives_what_was_found() {
             messages.iter().filter(|m| m.message_type == "answer").map(|m| m.content.as_str()).collect();
         assert!(answer.starts_with("No final answer after 4 iterations,"), "{answer}");
         assert!(messages.last().unwrap().end_of_dialog);
+    }
+}
+
+/// What subagents bring arrives as what their supervisor observes: whole, in the supervisor's session, and never as the
+/// answer; also below another supervisor.
+#[tokio::test(flavor = "multi_thread")]
+async fn findings_arrive_as_observations() {
+    let inner = json!({"team": [[agent("deep")]]});
+    let scene = json!({"team": [[agent("first"), {"fail": true}, inner]]});
+    for streaming in [true, false] {
+        let bench = Bench::play(memory()).await;
+        let limits = SomeLimits { max_rounds: Some(1), ..SomeLimits::default() };
+        let asked = AgentRequest { streaming, ..question(&scene, "supervisor") };
+        let run = bench.request(1, asked, limits).await;
+        let (items, ()) = tokio::join!(bench.follow(&run), bench.finish(std::slice::from_ref(&run), 2));
+        let mut dialog = Dialog::new(run.clone(), streaming);
+        let messages: Vec<_> = items.into_iter().flat_map(|item| dialog.project(item)).collect();
+        let findings: Vec<_> = messages.iter().filter(|message| message.message_id.contains("/finding/")).collect();
+        let of_root = |message: &&&AgentResponse| message.session_id == run.as_str();
+        let told: Vec<_> = findings.iter().filter(of_root).map(|message| message.content.as_str()).collect();
+        assert_eq!((told.len(), told[0]), (2, "first"), "who brought nothing is not heard");
+        assert!(told[1].contains("finding 0"), "{told:?}");
+        let below: Vec<_> = findings.iter().filter(|message| !of_root(message)).map(|m| m.content.as_str()).collect();
+        assert_eq!(below, ["deep"]);
+        assert!(findings.iter().all(|message| message.message_type == "observation" && message.end_of_message));
+        let ids: std::collections::BTreeSet<_> = findings.iter().map(|message| &message.message_id).collect();
+        assert_eq!(ids.len(), 3);
+        let answers = messages.iter().filter(|message| message.message_type == "answer");
+        assert!(answers.into_iter().all(|message| message.session_id == run.as_str()));
     }
 }

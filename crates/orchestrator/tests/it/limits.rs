@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
-use trellis_domain::message::AgentRequest;
-use trellis_domain::record::{Body, Observed, Reading, Record};
+use trellis_domain::message::{AgentRequest, AgentStep};
+use trellis_domain::record::{Body, Name, Observed, Reading, Record};
+use trellis_domain::request::earlier_fingerprint;
 use trellis_domain::run::RunState;
-use trellis_domain::{RequestId, Scope};
+use trellis_domain::{Hash, RequestId, Scope, SessionId, Timestamp};
 use trellis_orchestrator::accept::{AcceptError, Question, UnknownNames};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
 use trellis_orchestrator::memory::scripted::{SILENT, ScriptedPrompter, ScriptedTools};
+use trellis_orchestrator::ports::{Commit, NewRecord, NewTurn, Outcome};
 
 async fn run(prompter: ScriptedPrompter, tools: ScriptedTools, limits: SomeLimits) -> (RunState, Vec<Arc<Record>>) {
     let bench = Bench::with_tools(memory(), prompter, tools).await;
@@ -176,4 +178,91 @@ async fn bad_questions_are_refused_with_a_reason_and_leave_nothing() {
         "there is no pattern `debate`; choose one of react, plan-then-execute, supervisor"
     );
     assert_eq!(bench.orchestrator.ports.journal.open_runs(), 0);
+}
+
+/// Each part of a request that a caller may make large is refused by its name, and nothing of it is kept.
+#[tokio::test]
+async fn every_part_of_a_request_is_bounded() {
+    let bench = Bench::new(memory(), ScriptedPrompter::replies(&SCRIPT)).await;
+    let plain = || AgentRequest { question: "q".into(), ..AgentRequest::default() };
+    let long = |bytes: usize| "x".repeat(bytes);
+    let step = |observation: String| AgentStep { observation, ..AgentStep::default() };
+    let parts: [(&str, AgentRequest); 8] = [
+        ("`framing` has 2000000 bytes", AgentRequest { framing: long(2_000_000), ..plain() }),
+        ("`state` has 201 bytes", AgentRequest { state: long(201), ..plain() }),
+        ("`pattern` has 201 bytes", AgentRequest { pattern: long(201), ..plain() }),
+        ("`task_type` has 201 bytes", AgentRequest { task_type: long(201), ..plain() }),
+        ("`group` has 101 names", AgentRequest { group: Some(vec![long(1); 101]), ..plain() }),
+        ("`history` has 2000000 bytes", AgentRequest { history: vec![step(long(2_000_000))], ..plain() }),
+        ("the collection is 201 characters long", AgentRequest { collection: long(201), ..plain() }),
+        ("the conversation id is 201 characters long", AgentRequest { conversation_id: long(201), ..plain() }),
+    ];
+    for (expected, request) in parts {
+        let refused = bench.try_request(1, request, SomeLimits::default()).await.unwrap_err().to_string();
+        assert!(refused.starts_with(expected) && refused.contains("at most"), "{expected}: {refused:.200}");
+    }
+    assert_eq!(bench.orchestrator.ports.journal.open_runs(), 0);
+}
+
+/// Who asks for more than there is a maximum for gets the maximum, also where no operator has named one.
+#[tokio::test]
+async fn there_is_a_maximum_although_nobody_has_named_one() {
+    let bench = Bench::new(memory(), ScriptedPrompter::replies(&SCRIPT)).await;
+    let wishes = SomeLimits { max_siblings: Some(600), steps_at_once: Some(200), ..SomeLimits::default() };
+    let run = bench.ask(1, wishes).await;
+    let records = bench.records(&run).await;
+    let limits = &records.iter().find_map(|record| record.body.as_routed()).unwrap().limits;
+    assert_eq!((limits.max_siblings, limits.steps_at_once), (32, 32));
+}
+
+/// A request that an earlier version accepted is recognised by its fingerprint of that time.
+#[tokio::test]
+async fn a_request_that_is_repeated_after_an_upgrade_is_the_same() {
+    let bench = Bench::new(memory(), ScriptedPrompter::replies(&SCRIPT)).await;
+    let asked = AgentRequest { question: "question 1".into(), ..AgentRequest::default() };
+    let other = AgentRequest { question: "question 2".into(), session_id: "mine".into(), ..AgentRequest::default() };
+    let mine = AgentRequest { question: "question 3".into(), session_id: "mine".into(), ..AgentRequest::default() };
+    let id = |text: &str| RequestId::new(text).unwrap();
+    let first = SessionId::for_request(&Scope::default(), &id("request-1"));
+    let second = SessionId::new("mine").unwrap();
+    let beside = second.beside(earlier_fingerprint(&mine));
+    for (session, request) in [(&first, &asked), (&second, &other), (&beside, &mine)] {
+        accepted_by_an_earlier_version(&bench, session, request).await;
+    }
+    let limits = SomeLimits::default;
+    assert_eq!(bench.request(1, asked.clone(), limits()).await, first);
+    assert_eq!(bench.request(2, other, limits()).await, second);
+    assert_eq!(bench.request(3, mine, limits()).await, beside);
+    assert_eq!(bench.orchestrator.ports.journal.open_runs(), 3, "nothing was begun");
+    let changed = AgentRequest { question: "another question".into(), ..asked };
+    let refused = bench.try_request(1, changed, limits()).await.unwrap_err();
+    assert!(matches!(refused, AcceptError::OtherRequest { run } if run == first));
+}
+
+async fn accepted_by_an_earlier_version(bench: &Bench, session: &SessionId, request: &AgentRequest) {
+    let body = serde_json::json!({
+        "event": "accepted", "question": request.question, "request": earlier_fingerprint(request), "group": null,
+        "state": "", "collection": "default", "streaming": false,
+    });
+    let record = NewRecord {
+        session: session.clone(),
+        name: Name::session(),
+        causes: Vec::new(),
+        config: Hash::ZERO,
+        attempt: 1,
+        time: Timestamp::from_micros(0),
+        body: serde_json::from_value(body).unwrap(),
+    };
+    let commit = Commit {
+        scope: Scope::default(),
+        run: session.clone(),
+        session: session.clone(),
+        seen: 0,
+        seen_of_others: Vec::new(),
+        records: vec![record],
+        close: Vec::new(),
+        open: vec![NewTurn { session: session.clone(), name: Name::iteration(1), due: None }],
+    };
+    let outcome = bench.orchestrator.ports.journal.commit(commit).await.unwrap();
+    assert!(matches!(outcome, Outcome::Committed(_)));
 }

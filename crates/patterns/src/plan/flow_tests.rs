@@ -409,3 +409,16 @@ fn steps_that_finish_together_share_what_follows() {
     first.run(2, Ok("c"));
     assert_eq!(first.opened(&Name::step(0)), ["step/2"], "the same when asked again much later");
 }
+
+#[test]
+fn a_plan_that_was_cut_ends_as_one_in_part_and_says_what_was_left_out() {
+    let mut planning = Planning::with(SomeLimits { max_plan_steps: Some(2), ..SomeLimits::default() });
+    planning.plan(&[&[], &[], &[]]);
+    planning.run(0, Ok("a"));
+    planning.run(1, Ok("b"));
+    planning.reply(&Name::synthesis(), "both");
+    let ending = planning.ending(&Name::synthesis());
+    assert_eq!((ending.reason, ending.missing.as_slice()), (Termination::PlanPartial, [].as_slice()));
+    let left_out = ending.into_ended(planning.session()).left_out;
+    assert_eq!(left_out, ["3 steps were named; the limit is 2, the rest was left out"]);
+}

@@ -5,7 +5,7 @@ use super::PlanRules;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use trellis_domain::counted;
-use trellis_domain::reading::PlannedStep;
+use trellis_domain::reading::{PlannedStep, left_out_note};
 
 /// Longer goals are cut to so many characters.
 const GOAL_CHARS: usize = 2_000;
@@ -41,6 +41,8 @@ struct Draft {
 struct Notes {
     kept: Vec<String>,
     more: usize,
+    /// What the end of the session tells of, too; never one of those that are too many.
+    cut: Option<String>,
 }
 
 impl Notes {
@@ -56,6 +58,7 @@ impl Notes {
         if self.more > 0 {
             self.kept.push(format!("and {} more", self.more));
         }
+        self.kept.extend(self.cut);
         self.kept
     }
 }
@@ -166,9 +169,8 @@ fn redirect(draft: &mut Draft, merged: &BTreeMap<u32, u32>) {
 
 fn cut(drafts: &mut Vec<Draft>, most: u32, notes: &mut Notes) {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    if let Some(first) = drafts.get(most) {
-        let room = counted(most, "more step");
-        notes.add(first.number, &format!("dropped with all that follow, a plan may have {room}"));
+    if drafts.len() > most {
+        notes.cut = Some(left_out_note(&counted(drafts.len(), "step"), most));
         drafts.truncate(most);
     }
 }

@@ -101,8 +101,8 @@ fn a_plan_is_cut_to_what_is_allowed_and_nothing_refers_to_the_rest() {
     assert_eq!(
         notes,
         [
-            "step 2: dropped with all that follow, a plan may have 2 more steps",
-            "step 1: dropped the reference to step 2, which cannot be built on"
+            "step 1: dropped the reference to step 2, which cannot be built on",
+            "4 steps were named; the limit is 2, the rest was left out",
         ]
     );
 }
@@ -138,4 +138,8 @@ fn a_reply_that_is_wrong_all_over_gets_a_short_list_of_notes() {
     let (steps, notes) = mended(&Value::Array(vec![json!(1); 1_000]));
     assert!(steps.is_empty());
     assert_eq!((notes.len(), notes.last().map(String::as_str)), (21, Some("and 980 more")));
+    let entries: Vec<_> = (0..1_000).map(|goal| json!({"goal": goal.to_string(), "depends_on": [5_000]})).collect();
+    let (steps, notes) = mended(&Value::Array(entries));
+    let cut = "1000 steps were named; the limit is 50, the rest was left out";
+    assert_eq!((steps.len(), notes.last().map(String::as_str)), (50, Some(cut)), "that is never one note too many");
 }

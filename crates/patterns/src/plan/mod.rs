@@ -128,7 +128,8 @@ fn synthesise(session: &Session) -> Vec<Order> {
         Err(ask) => return vec![ask],
         Ok(replied) => replied,
     };
-    let reason = if missing.is_empty() { Termination::PlanComplete } else { Termination::PlanPartial };
+    let is_complete = missing.is_empty() && session.left_out().is_empty();
+    let reason = if is_complete { Termination::PlanComplete } else { Termination::PlanPartial };
     let error = match &replied.reading {
         Reading::Answer { answer } => {
             return vec![Order::End(Ending { missing, ..Ending::answered(reason, answer.text()) })];

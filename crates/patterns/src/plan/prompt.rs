@@ -135,7 +135,7 @@ fn shown(session: &Session, step: &StepState<'_>) -> String {
 }
 
 fn framing(session: &Session) -> Value {
-    json!(session.routed().map_or("", |routed| routed.framing.as_str()))
+    json!(session.routed().map_or("", |routed| &*routed.framing))
 }
 
 /// Question and context, which all prompts are told, and the prompt's own variables.

@@ -9,6 +9,7 @@ use trellis_domain::decision::option::{KEEP, REVISE};
 use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
 use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::AgentStep;
 use trellis_domain::record::{Accepted, Name};
 
 fn names(tools: &Value) -> Vec<&str> {
@@ -207,4 +208,25 @@ fn a_synthesis_sees_the_results_and_what_is_missing() {
         })
     );
     assert!(order.schema.is_none() && order.reader.is_answer());
+}
+
+/// Every prompt of a plan is told the steps that its caller brought along, each cut to what is shown of one.
+#[test]
+fn a_history_is_shown_to_every_prompt() {
+    let long = format!("X owns Y. {}", "x".repeat(70_000));
+    let step = AgentStep { action: "search".into(), observation: long, ..AgentStep::default() };
+    let mut planning = Planning::of(&TOOLS, Accepted { history: vec![step], ..question("why?") });
+    let told = "Done before this question was asked:\n\nStep 1\nAction: search\nArgs: {}\nObservation: X owns Y. ";
+    let shows = |planning: &Planning, name: Name| {
+        let context = planning.variable(&name, "context").as_str().unwrap().to_owned();
+        assert!(context.starts_with(&format!("Be brief.\n\n{told}")), "{name}: {context:.200}");
+        assert!(context.ends_with("[cut: 65536 of 70010 bytes shown]"), "{name}");
+    };
+    shows(&planning, Name::plan(0));
+    planning.plan(&[&[], &[0]]);
+    shows(&planning, Name::step(0));
+    planning.run(0, Err("no"));
+    shows(&planning, Name::plan(1));
+    planning.reply(&Name::plan(1), r#"{"decision": "keep"}"#);
+    shows(&planning, Name::synthesis());
 }

@@ -4,10 +4,16 @@ use trellis_domain::config::Settings;
 use trellis_domain::limits::{Limits, SomeLimits};
 
 /// The operator's limits: what holds unless refined, and what may never be exceeded.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct OperatorLimits {
     pub usual: Limits,
     pub maximum: SomeLimits,
+}
+
+impl Default for OperatorLimits {
+    fn default() -> Self {
+        Self { usual: Limits::default(), maximum: SomeLimits::built_in_maximum() }
+    }
 }
 
 impl OperatorLimits {

@@ -134,8 +134,8 @@ fn route<E>(
     let pattern = choose::chosen(&by_pattern);
     let item = settings.task_types.get(&task_type);
     let framing = match (wishes.framing, item) {
-        ("", Some(item)) => item.framing.clone(),
-        (framing, _) => framing.to_owned(),
+        ("", Some(item)) => item.framing.as_str().into(),
+        (framing, _) => framing.into(),
     };
     Ok(Routed {
         framing,

@@ -3,6 +3,7 @@
 use crate::contract::Order;
 use crate::router;
 use crate::session::Session;
+use std::sync::Arc;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
 use trellis_domain::fan_out::{FannedOut, Goal, Parent, Resume};
 use trellis_domain::reading::GoalDraft;
@@ -39,7 +40,7 @@ pub(super) fn fan_out(
             streaming: accepted.streaming,
             state: session.tool_state().to_owned(),
             group: accepted.group.clone(),
-            framing: session.routed().map(|routed| routed.framing.clone()).unwrap_or_default(),
+            framing: session.routed().map(|routed| Arc::clone(&routed.framing)).unwrap_or_default(),
             history: u32::try_from(history).unwrap_or(u32::MAX),
         },
     }))
@@ -92,7 +93,7 @@ pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Acc
         conversation: accepted.conversation.clone(),
         pattern: goal.pattern.clone(),
         task_type: routed.task_type.clone(),
-        framing: String::new(),
+        framing: Arc::default(),
         limits: accepted.limits.clone(),
         history: Vec::new(),
         request_id: accepted.request_id.clone(),
@@ -105,13 +106,16 @@ pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Acc
 fn routing(session: &Session, routed: &Routed, fan_out: &FannedOut, goal: &Goal, accepted: &Accepted) -> Routed {
     let settings = session.settings();
     // The schema has no field for the slice of context: it is appended to the framing.
-    let framing = [routed.framing.as_str(), goal.context.as_str()];
-    let framing: Vec<_> = framing.into_iter().filter(|part| !part.is_empty()).collect();
+    let framing = match (&*routed.framing, goal.context.as_str()) {
+        (_, "") => Arc::clone(&routed.framing),
+        ("", context) => context.into(),
+        (framing, context) => format!("{framing}\n\n{context}").into(),
+    };
     let (task_type, pattern) = (&routed.task_type, &goal.pattern);
     Routed {
         task_type: task_type.clone(),
         pattern: pattern.clone(),
-        framing: framing.join("\n\n"),
+        framing,
         termination: routed.termination.clone(),
         limits: router::limits_for(settings, task_type, pattern, Some(&accepted.limits), session.operator()),
         decisions: vec![inherited_task_type(session, routed), chosen_pattern(session, fan_out, goal)],

@@ -132,7 +132,8 @@ fn synthesise(session: &Session) -> Order {
         Ok(replied) => replied,
     };
     let missing = missing(session);
-    let reason = if missing.is_empty() { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
+    let is_complete = missing.is_empty() && session.left_out().is_empty();
+    let reason = if is_complete { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
     match &replied.reading {
         Reading::Answer { answer } => Order::End(Ending { missing, ..Ending::answered(reason, answer.text()) }),
         Reading::Unreadable { reason } | Reading::Failed { reason } => Order::End(without_synthesis(session, reason)),

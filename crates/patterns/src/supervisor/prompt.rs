@@ -181,7 +181,7 @@ fn put(variables: &mut Map<String, Value>, name: &str, value: Value) {
 }
 
 fn common(session: &Session) -> Map<String, Value> {
-    let framing = session.routed().map_or("", |routed| routed.framing.as_str());
+    let framing = session.routed().map_or("", |routed| &*routed.framing);
     let mut variables = Map::new();
     put(&mut variables, "question", json!(session.question()));
     put(&mut variables, "context", session.context());

@@ -7,7 +7,7 @@ use trellis_domain::counted;
 use trellis_domain::decision::option::{AGAIN, ANSWER};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind};
 use trellis_domain::document::Document;
-use trellis_domain::reading::GoalDraft;
+use trellis_domain::reading::{GoalDraft, left_out_note};
 use trellis_domain::record::Reading;
 use trellis_domain::reply::json_in;
 
@@ -109,7 +109,7 @@ fn goals_in(value: &Value, rules: &GoalRules) -> (Vec<Written>, Vec<String>) {
     }
     let most = rules.most.max(1) as usize;
     if goals.len() > most {
-        mended.push(format!("{} were named; the limit is {most}, the rest was left out", counted(goals.len(), "goal")));
+        mended.push(left_out_note(&counted(goals.len(), "goal"), most));
         goals.truncate(most);
     }
     (goals, mended)

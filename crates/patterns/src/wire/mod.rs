@@ -86,7 +86,7 @@ fn beginning(session: &Session, accepted: &Accepted) -> Option<AgentRequest> {
         conversation_id: accepted.conversation.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default(),
         pattern: pattern.clone(),
         task_type: task_type.clone(),
-        framing: framing.clone(),
+        framing: framing.to_string(),
         correlation_id: parent.map(|parent| parent.correlation.clone()).unwrap_or_default(),
         parent_session_id: parent.map(|parent| parent.session.as_str().to_owned()).unwrap_or_default(),
         subagent_goal: parent.map(|_| question.clone()).unwrap_or_default(),

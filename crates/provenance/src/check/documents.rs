@@ -19,12 +19,13 @@ struct Reference<'g> {
     hash: Option<String>,
 }
 
-/// A node with `tg:document` says itself what the content hashes to. The documents of a choice and of a fan-out each
-/// say it for themselves.
+/// A node with `tg:document` says itself what the content hashes to. The documents of a choice and of a fan-out, and a
+/// history that was brought along, each say it for themselves.
 fn references<'g>(graph: &'g Graph<'_>, node: Subject<'g>) -> Vec<Reference<'g>> {
     let own = node.links(tg::DOCUMENT).map(|document| (document, Some(node)));
-    let properties = [trellis::RATIONALE, trellis::REJECTED_REPLY, tg::SUBAGENT_GOALS, trellis::FOR_GOAL];
-    let pinned = properties.into_iter().flat_map(|property| node.links(property));
+    let of_choices = [trellis::RATIONALE, trellis::REJECTED_REPLY, tg::SUBAGENT_GOALS, trellis::FOR_GOAL];
+    let properties = of_choices.into_iter().chain([trellis::BROUGHT_HISTORY]);
+    let pinned = properties.flat_map(|property| node.links(property));
     let all = own.chain(pinned.map(|document| (document, graph.subject(document))));
     all.map(|(document, pinned_by)| Reference {
         node: node.iri,

@@ -15,6 +15,7 @@ const EDGES: &[&str] = &[
     tg::THOUGHT,
     tg::OBSERVATION,
     tg::PARENT_SESSION_ID,
+    trellis::BROUGHT_HISTORY,
     trellis::CITES,
     trellis::COMPLETION,
     trellis::DECISION,

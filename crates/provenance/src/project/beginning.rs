@@ -8,6 +8,8 @@ use crate::node::Node;
 use crate::session::Session;
 use crate::vocabulary::{prov, tg, trellis};
 use trellis_domain::decision::DecisionKind;
+use trellis_domain::document::Document;
+use trellis_domain::history::told;
 use trellis_domain::record::{Accepted, Header, Routed};
 
 /// The question, and the activity that everything in the session was done by: PROV-O keeps entities
@@ -15,6 +17,7 @@ use trellis_domain::record::{Accepted, Header, Routed};
 pub(super) fn question(session: &Session, header: &Header, accepted: &Accepted) -> (String, Vec<Node>) {
     let root = iri::session(&session.id);
     let parent = accepted.parent.as_ref();
+    let brought = brought(session, accepted);
     let question = Node::new(&root)
         .types(&[prov::class::ENTITY, tg::class::QUESTION, tg::class::AGENT_QUESTION])
         .label("Agent Question")
@@ -26,13 +29,25 @@ pub(super) fn question(session: &Session, header: &Header, accepted: &Accepted) 
         .texts(trellis::SIBLING_INDEX, parent.map(|parent| parent.index))
         .texts(trellis::TOOL_GROUP, accepted.group.iter().flatten())
         .links(trellis::EARLIER_QUESTION, accepted.earlier.iter().map(|earlier| iri::session(&earlier.run)))
+        .links_to(trellis::BROUGHT_HISTORY, brought.as_slice())
         .link(trellis::RUN, iri::run(&session.id))
         .marks(header.attempt, header.late);
     let run = Node::new(iri::run(&session.id))
         .types(&[prov::class::ACTIVITY])
         .label("Agent Run")
         .text(prov::STARTED_AT_TIME, header.time);
-    (root, vec![question, run])
+    (root, [question, run].into_iter().chain(brought).collect())
+}
+
+/// The steps that the caller brought along. The question does not derive from them: for stock readers, what derives
+/// from something is no question of its own.
+fn brought(session: &Session, accepted: &Accepted) -> Option<Node> {
+    let text = Document::stored(told(&accepted.history, str::to_owned))?;
+    let node = Node::pinned(iri::brought_history(&session.id), "Brought History", &text)
+        .types(&[prov::class::ENTITY, trellis::class::BROUGHT_HISTORY])
+        .label("Brought History")
+        .text(trellis::BROUGHT_STEPS, accepted.history.len());
+    Some(node)
 }
 
 /// The routing twice, as the original and as the specification write it, and the choices behind it. Where a model was

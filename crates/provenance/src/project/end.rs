@@ -58,6 +58,7 @@ fn main_node(session: &Session, header: &Header, ended: &Ended) -> Node {
         .text(tg::TERMINATION_REASON, ended.reason)
         .texts(trellis::TERMINATION_CRITERIA, criteria)
         .texts(trellis::OUTAGE_MS, Some(ended.outage_ms).filter(|ms| *ms > 0))
+        .texts(trellis::LEFT_OUT, &ended.left_out)
         .error(ended.error.as_deref())
         .marks(header.attempt, header.late)
 }

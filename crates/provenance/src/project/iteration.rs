@@ -11,6 +11,10 @@ use serde_json::{Map, Value};
 use trellis_domain::decision::DecisionKind;
 use trellis_domain::record::{Header, Observed, Reading, Replied};
 
+/// So many iterations derive from one another. The stock walk goes no deeper than 50 nodes, of which an iteration is two:
+/// a longer session is told in stretches, each of which derives from the question, as all of them do.
+const STRETCH: u32 = 20;
+
 /// A reply that acts is a step. One that ends the session is told by the conclusion, unless it came too
 /// late for that: then it gets a node of its own, because it was paid for.
 pub(super) fn reply(session: &mut Session, header: &Header, n: u32, replied: &Replied) -> Option<(String, Vec<Node>)> {
@@ -26,7 +30,13 @@ pub(super) fn reply(session: &mut Session, header: &Header, n: u32, replied: &Re
     } else {
         Node::new(&iri).types(&[prov::class::ENTITY, trellis::class::LATE_REPLY]).label("Late Reply")
     };
-    let main = main.text(tg::STEP_NUMBER, n).derived_from(session.parents_of_next()).marks(header.attempt, header.late);
+    let before = session.last.clone().filter(|_| n > 1 && n % STRETCH == 1);
+    let parents = if before.is_some() { session.first_parents() } else { session.parents_of_next() };
+    let main = main
+        .text(tg::STEP_NUMBER, n)
+        .derived_from(parents)
+        .links(prov::WAS_INFLUENCED_BY, before)
+        .marks(header.attempt, header.late);
     let nodes = told(session, main, Some(&asking), decisions, action(&replied.reading));
     if !header.late {
         session.last = Some(iri.clone());

@@ -19,6 +19,9 @@ pub struct Conclusion {
     /// For how long nobody served the store while the session was open; none if somebody always did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outage_ms: Option<u64>,
+    /// What a limit did not let be done, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     pub decisions: Vec<Decision>,
     pub thought: Option<Thought>,
     /// How the model said that it answers.
@@ -43,6 +46,9 @@ pub struct Synthesis {
     /// For how long nobody served the store while the session was open; none if somebody always did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outage_ms: Option<u64>,
+    /// What a limit did not let be done, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// One per round of a supervisor.
     pub correlations: Vec<String>,
     /// IRIs of the steps or findings that the answer says it rests on.
@@ -63,6 +69,7 @@ pub(super) fn conclusion(graph: &Graph<'_>, node: Subject<'_>) -> Conclusion {
         error: node.text(tg::TOOL_ERROR),
         criteria: node.text(trellis::TERMINATION_CRITERIA),
         outage_ms: node.number(trellis::OUTAGE_MS),
+        left_out: node.all_texts(trellis::LEFT_OUT),
         decisions: decisions(graph, node),
         thought: thought(graph, node),
         format: word(node, trellis::REPLY_FORMAT, ReplyFormat::from_word),
@@ -81,6 +88,7 @@ pub(super) fn synthesis(graph: &Graph<'_>, node: Subject<'_>) -> Synthesis {
         error: node.text(tg::TOOL_ERROR),
         criteria: node.text(trellis::TERMINATION_CRITERIA),
         outage_ms: node.number(trellis::OUTAGE_MS),
+        left_out: node.all_texts(trellis::LEFT_OUT),
         correlations: node.all_texts(tg::CORRELATION_ID),
         cites: all_links(node, trellis::CITES),
         missing: missing.concat(),

@@ -64,7 +64,7 @@ pub(super) fn document(node: Subject<'_>) -> Option<DocumentLink> {
 }
 
 /// The document that has the node's own name: messages do without the link to it.
-fn pinned(node: Subject<'_>) -> Option<DocumentLink> {
+pub(super) fn pinned(node: Subject<'_>) -> Option<DocumentLink> {
     let sha256 = node.text(trellis::DOCUMENT_HASH)?;
     Some(DocumentLink { id: node.iri.to_owned(), sha256: Some(sha256) })
 }

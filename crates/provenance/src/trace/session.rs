@@ -1,7 +1,7 @@
 //! Sessions, and what ties them together.
 
 use super::order::place;
-use super::parts::{Mark, mark};
+use super::parts::{DocumentLink, Mark, mark, pinned};
 use super::read::step;
 use super::{Step, Trace};
 use crate::graph::{Graph, Subject};
@@ -22,6 +22,9 @@ pub struct SessionTrace {
     pub conversation: Option<String>,
     pub pattern: Option<String>,
     pub task_type: Option<String>,
+    /// Steps that the caller brought along.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<DocumentLink>,
     /// Where a subagent's session hangs; none for the root of a run.
     pub parent: Option<ParentLink>,
     pub steps: Vec<Step>,
@@ -112,6 +115,7 @@ fn session_trace(graph: &Graph<'_>, root: Subject<'_>) -> Option<SessionTrace> {
         conversation: root.text(trellis::CONVERSATION_ID),
         pattern: routing.and_then(|routing| routing.text(tg::PATTERN)),
         task_type: routing.and_then(|routing| routing.text(tg::TASK_TYPE)),
+        history: root.link(trellis::BROUGHT_HISTORY).and_then(|iri| pinned(graph.subject(&iri)?)),
         parent: parent(root),
         steps: steps.into_iter().map(|(_, step)| step).collect(),
         completion: graph.within(session).find(|node| node.is(tg::class::SUBAGENT_COMPLETION)).map(completion),

@@ -16,6 +16,7 @@ mod restarted;
 mod scenarios;
 mod served;
 mod stopped;
+mod templates;
 
 use serde_json::Value;
 use std::path::Path;

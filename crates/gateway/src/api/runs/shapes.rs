@@ -198,6 +198,9 @@ pub(crate) struct WholeRun {
     /// Steps or findings that the answer does without
     #[schema(nullable = false)]
     missing: Option<Vec<u32>>,
+    /// What a limit did not let be done, in words
+    #[schema(nullable = false)]
+    left_out: Option<Vec<String>>,
     /// The model seen last
     #[schema(required)]
     model: Option<String>,
@@ -283,6 +286,8 @@ pub(crate) struct RunTrace {
     documents: HashMap<String, String>,
     #[schema(nullable = false)]
     missing: Option<Vec<u32>>,
+    #[schema(nullable = false)]
+    left_out: Option<Vec<String>>,
 }
 
 /// A run that was cancelled.

@@ -122,8 +122,9 @@ impl Follow {
         let spent = tokens(total.in_token, total.out_token);
         let (mark, text) = match &ended.error {
             Some(error) => (marks.bad, format!("{}: {error}", ended.reason)),
-            None if ended.missing.is_empty() => (marks.good, ended.reason.to_string()),
-            None => (marks.partly, ended.reason.to_string()),
+            None if ended.missing.is_empty() && ended.left_out.is_empty() => (marks.good, ended.reason.to_string()),
+            None if ended.left_out.is_empty() => (marks.partly, ended.reason.to_string()),
+            None => (marks.partly, format!("{}: {}", ended.reason, ended.left_out.join("; "))),
         };
         let cost = format!(
             "{}  {}  {spent}",

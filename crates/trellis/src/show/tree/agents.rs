@@ -124,6 +124,8 @@ impl Tree<'_> {
         node.details.extend((!cites.is_empty()).then(|| labelled("cites", &cites.join(", "))));
         let without = || labelled("missing", &missing.join(", ")).yellow().to_string();
         node.details.extend((!missing.is_empty()).then(without));
+        node.details
+            .extend(synthesis.left_out.iter().map(|cut| labelled("left out", &clean(cut)).yellow().to_string()));
         node.with(self.end_details(session, synthesis.error.as_deref(), synthesis.criteria.as_deref()))
             .with(synthesis.outage_ms.map(not_served))
             .with(self.choices(&synthesis.decisions))

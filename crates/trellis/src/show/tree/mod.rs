@@ -52,6 +52,7 @@ impl Tree<'_> {
 
     fn root(&self, session: &SessionTrace) -> Node {
         let mut node = Node::new(format!("{}  {}", "Question".bold(), self.cut(&session.question)));
+        node.details.extend(self.document(session.history.as_ref()).map(|text| labelled("brought", &text)));
         node.children = self.steps(session, "");
         let ended = session.ended.as_deref().unwrap_or("not yet");
         let started = session.started.as_deref().unwrap_or("?");

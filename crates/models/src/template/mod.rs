@@ -1,0 +1,96 @@
+//! Templates in Jinja syntax, lenient where prompts need it: what is missing or null prints nothing.
+//!
+//! Anybody who may change prompts writes templates, so nothing in one may harm the process: whatever makes a value
+//! larger pays first (see [`meter`]), nothing nests without end, and there is nothing to include.
+#![expect(clippy::wildcard_enum_match_arm, reason = "an operation suits a kind or two of values, and refuses the rest")]
+
+mod checks;
+mod evaluate;
+mod expressions;
+mod fault;
+mod filters;
+mod lexer;
+mod meter;
+mod operators;
+mod parser;
+mod render;
+mod show;
+mod tree;
+mod value;
+
+use fault::{Fault, Outcome};
+use serde_json::Map;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tree::Tree;
+use trellis_domain::Hash;
+
+/// Parts of all templates that are kept together; a workspace has a dozen templates of some hundred parts.
+const KEPT_PARTS: usize = 200_000;
+/// The longest template; what a prompt says about a question comes in its variables.
+const LONGEST_TEMPLATE: usize = 1 << 20;
+
+/// Renders templates. Reading one costs more than rendering it, so what was read is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Templates {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    trees: HashMap<Hash, Arc<Tree>>,
+    parts: usize,
+}
+
+impl Templates {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// The reason why it cannot be rendered says where and how to mend it.
+    pub(crate) fn render(&self, text: &str, variables: &Map<String, serde_json::Value>) -> Result<String, String> {
+        let tree = self.read(text).map_err(|fault| fault.to_string())?;
+        render::render(&tree, variables).map_err(|fault| fault.to_string())
+    }
+
+    fn read(&self, text: &str) -> Outcome<Arc<Tree>> {
+        let key = Hash::of(text);
+        if let Some(tree) = self.lock().trees.get(&key) {
+            return Ok(Arc::clone(tree));
+        }
+        let tree = Arc::new(read(text)?);
+        // What text and line breaks take is small beside what the parts take.
+        let parts = tree.parts + text.len() / 64;
+        let mut kept = self.lock();
+        if kept.parts + parts > KEPT_PARTS {
+            *kept = Kept::default();
+        }
+        kept.parts += parts;
+        kept.trees.insert(key, Arc::clone(&tree));
+        Ok(tree)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read(text: &str) -> Outcome<Tree> {
+    if text.len() > LONGEST_TEMPLATE {
+        let bytes = text.len();
+        return Err(Fault::new(format!("it has {bytes} bytes; a template has at most {LONGEST_TEMPLATE}")));
+    }
+    Tree::of(text)
+}
+
+/// Whether a template can be read; if not, where it is wrong and how to mend it.
+pub fn check_template(text: &str) -> Result<(), String> {
+    read(text).map(|_| ()).map_err(|fault| fault.to_string())
+}
+
+#[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
+mod jinja_tests;
+#[cfg(test)]
+mod render_tests;
