@@ -15,6 +15,7 @@ use crate::sealed::{Fetch, Sealed, unseal};
 use crate::usage::Usage;
 use crate::{Collection, ConversationId, Flow, Hash, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 pub use crate::name::{Name, TurnKind};
 pub use crate::prompt_use::{FailedAttempt, ModelCall, PromptUse, ReplyFormat};

@@ -39,6 +39,7 @@ fn unreadable(error: &JournalError) -> Ended {
         total: None,
         criteria: String::new(),
         missing: Vec::new(),
+        left_out: Vec::new(),
         outage_ms: 0,
     }
 }
