@@ -272,7 +272,7 @@ async fn check(engine: &Engine) -> Result<f64> {
         journal.commit(commit).await?;
         let open = OpenTurn { key: key(Name::check(1, 0)), due: None, root: false, begun: 0, cut: 0 };
         let started = Instant::now();
-        engine.orchestrator.handle(&open, &tokio::sync::Semaphore::new(1)).await?;
+        engine.orchestrator.handle(&open).await?;
         spent += started.elapsed();
     }
     Ok(spent.as_secs_f64() * 1e6 / f64::from(CHECKS))
