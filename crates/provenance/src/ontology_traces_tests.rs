@@ -21,7 +21,7 @@ use trellis_domain::usage::Usage;
 static OURS: LazyLock<Ontology> = LazyLock::new(|| Ontology::parse(ONTOLOGY).unwrap());
 
 /// What only a few runs have: an earlier question, a reply whose format is known and that nothing comes of, sums of
-/// tokens.
+/// tokens, a time in which nobody served it.
 fn rare_run() -> Vec<Record> {
     let run = SessionId::new("before").unwrap();
     let earlier = vec![Exchange { run, question: "Who?".to_owned(), answer: "X.".to_owned() }];
@@ -34,6 +34,7 @@ fn rare_run() -> Vec<Record> {
         .push(Name::session(), Body::from(Accepted { earlier, ..accepted("And why?", Some("talk")) }))
         .said(Name::route_pattern(), unused)
         .ended(Ended { usage: tokens.clone(), total: Some(tokens), left_out: vec!["9 steps".to_owned()], ..ended })
+        .ended(Ended { usage: tokens.clone(), total: Some(tokens), outage_ms: 3_600_000, ..ended })
         .said(Name::step(0), step_answer("Late.", "Because."))
         .header(|header| header.late = true);
     script.records

@@ -164,7 +164,7 @@ async fn a_request_that_stops_the_process_five_times_is_set_aside() {
         let store = open(folder.path()).unwrap();
         bench(&store).await.ask(1, SomeLimits::default()).await
     };
-    for begun in 2..=5 {
+    for begun in 2..=6 {
         let store = open(folder.path()).unwrap();
         let turn = store.journal.due_turns(trellis_domain::Timestamp::from_micros(0)).await.unwrap().remove(0);
         // Begun, and then the process is gone.
