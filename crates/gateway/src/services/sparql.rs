@@ -1,31 +1,35 @@
 //! SPARQL over the graph of a workspace.
 
 use super::batches::{Place, Portions};
+use super::held::{Written, hold_answer, written};
 use crate::Gateway;
 use crate::call::Call;
 use crate::error::{Refusal, Unserved};
 use crate::outbox::Outbox;
+use serde::Serialize;
 use serde_json::{Value, json};
 use trellis_domain::rdf::{Term, Triple};
-use trellis_orchestrator::ports::{Answer, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Asking, QueryLimits};
 
 /// Everything at once.
-pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, Refusal> {
     let portions = Portions::read(call.members())?;
-    Ok(whole(ask(gateway, &call, portions.limit).await?))
+    whole(&ask(gateway, &call, portions.limit).await?)
 }
 
 /// Rows in batches, if that is wished. Other answers are one reply: the stock client reads no more of them.
 pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
     let portions = Portions::read(call.members())?;
-    match ask(gateway, &call, portions.limit).await? {
+    let answer = ask(gateway, &call, portions.limit).await?;
+    match &answer {
         Answer::Rows { variables, rows, truncated } if portions.streaming => {
-            let rows: Vec<_> = rows.iter().map(row).collect();
-            let reply = |batch, place| selected(&variables, batch, truncated && place == Place::Last);
+            let _held = hold_answer(&answer)?;
+            let rows: Vec<_> = rows.iter().map(|values| Row { values }).collect();
+            let reply = |batch, place| selected(variables, batch, *truncated && place == Place::Last);
             portions.send(&rows, reply, outbox).await
         }
-        answer @ (Answer::Rows { .. } | Answer::Truth(_) | Answer::Constructed(_) | Answer::Described(_)) => {
-            Ok(outbox.last(&whole(answer)).await?)
+        Answer::Rows { .. } | Answer::Truth(_) | Answer::Constructed(_) | Answer::Described(_) => {
+            Ok(outbox.last(&whole(&answer)?).await?)
         }
     }
 }
@@ -36,19 +40,47 @@ async fn ask(gateway: &Gateway, call: &Call, limit: usize) -> Result<Answer, Ref
     members.text("collection")?;
     let query = members.required("query")?;
     let limits = QueryLimits { max_rows: limit, ..QueryLimits::default() };
+    let asking = Asking { workspace: &call.workspace, caller: gateway.caller(&call.identity) };
     tokio::select! {
-        answer = gateway.graph.query(&call.workspace, query, limits) => Ok(answer?),
+        answer = gateway.graph.query(asking, query, limits) => Ok(answer?),
         () = gateway.closed() => Err(Refusal::stopping()),
     }
 }
 
-pub(crate) fn whole(answer: Answer) -> Value {
-    match answer {
-        Answer::Rows { variables, rows, truncated } => selected(&variables, rows.iter().map(row).collect(), truncated),
-        Answer::Truth(truth) => json!({"query-type": "ask", "ask-result": truth}),
-        Answer::Constructed(triples) => graph("construct", &triples),
-        Answer::Described(triples) => graph("describe", &triples),
-    }
+/// The shapes that clients read.
+#[derive(Serialize)]
+#[serde(tag = "query-type", rename_all = "kebab-case")]
+enum Told<'a> {
+    Select {
+        variables: &'a [String],
+        bindings: Vec<Row<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        truncated: Option<bool>,
+    },
+    #[serde(rename_all = "kebab-case")]
+    Ask {
+        ask_result: bool,
+    },
+    Construct {
+        triples: &'a [Triple],
+    },
+    Describe {
+        triples: &'a [Triple],
+    },
+}
+
+/// An answer in one piece.
+pub(crate) fn whole(answer: &Answer) -> Result<Written, Refusal> {
+    let _held = hold_answer(answer)?;
+    Ok(written(&match answer {
+        Answer::Rows { variables, rows, truncated } => {
+            let bindings = rows.iter().map(|values| Row { values }).collect();
+            Told::Select { variables, bindings, truncated: truncated.then_some(true) }
+        }
+        Answer::Truth(truth) => Told::Ask { ask_result: *truth },
+        Answer::Constructed(triples) => Told::Construct { triples },
+        Answer::Described(triples) => Told::Describe { triples },
+    }))
 }
 
 /// Rows under their variables. A limit that has cut some off is said: the original says nothing.
@@ -61,10 +93,7 @@ fn selected(variables: &[String], bindings: Vec<Value>, truncated: bool) -> Valu
 }
 
 /// One value for each variable; null where there is none.
-fn row(cells: &Vec<Option<Term>>) -> Value {
-    json!({"values": cells})
-}
-
-fn graph(kind: &str, triples: &[Triple]) -> Value {
-    json!({"query-type": kind, "triples": triples})
+#[derive(Serialize)]
+struct Row<'a> {
+    values: &'a [Option<Term>],
 }

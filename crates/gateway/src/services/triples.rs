@@ -1,20 +1,24 @@
 //! Quads by pattern: what the explain tools walk through.
 
 use super::batches::Portions;
+use super::held::{Written, hold_quads, written};
 use super::terms;
 use crate::Gateway;
 use crate::call::Call;
 use crate::error::{Refusal, Unserved};
 use crate::members::Members;
 use crate::outbox::Outbox;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use trellis_domain::rdf::Quad;
 use trellis_orchestrator::ports::QuadPattern;
 
 /// All quads at once.
-pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, Refusal> {
     let portions = Portions::read(call.members())?;
-    Ok(json!({"response": find(gateway, &call, portions.limit).await?}))
+    let response = find(gateway, &call, portions.limit).await?;
+    let _held = hold_quads(&response)?;
+    Ok(written(&Found { response: &response }))
 }
 
 /// The quads in batches, if that is wished.
@@ -24,7 +28,13 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
         return Ok(outbox.last(&answer(gateway, call).await?).await?);
     }
     let quads = find(gateway, &call, portions.limit).await?;
+    let _held = hold_quads(&quads)?;
     portions.send(&quads, |batch, _| json!({"response": batch}), outbox).await
+}
+
+#[derive(Serialize)]
+struct Found<'a> {
+    response: &'a [Quad],
 }
 
 async fn find(gateway: &Gateway, call: &Call, limit: usize) -> Result<Vec<Quad>, Refusal> {
@@ -48,6 +58,7 @@ fn pattern(members: Members<'_>) -> Result<QuadPattern, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
     use trellis_domain::rdf::Term;
 
     fn read(request: &Value) -> Result<QuadPattern, Refusal> {

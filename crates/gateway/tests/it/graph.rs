@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use trellis_domain::rdf::{Quad, Term, Triple};
 use trellis_domain::{RunId, Workspace};
-use trellis_orchestrator::ports::{Answer, BoxFuture, Graph, GraphError, QuadPattern, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Asking, BoxFuture, Graph, GraphError, QuadPattern, QueryLimits};
 
 const TRIPLES: &str = "/api/v1/flow/default/service/triples";
 const SPARQL: &str = "/api/v1/flow/default/service/sparql";
@@ -151,7 +151,7 @@ impl Graph for Oracle {
 
     fn query<'a>(
         &'a self,
-        _: &'a Workspace,
+        _: Asking<'a>,
         sparql: &'a str,
         limits: QueryLimits,
     ) -> BoxFuture<'a, Result<Answer, GraphError>> {

@@ -1,6 +1,8 @@
 //! The graph without an index: every question projects what it needs.
 
-use crate::ports::{Answer, BoxFuture, Graph, GraphError, Journal, JournalError, QuadPattern, QueryLimits, RunFilter};
+use crate::ports::{
+    Answer, Asking, BoxFuture, Graph, GraphError, Journal, JournalError, QuadPattern, QueryLimits, RunFilter,
+};
 use std::sync::Arc;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::{RunId, Workspace};
@@ -56,7 +58,7 @@ impl Graph for MemoryGraph {
 
     fn query<'a>(
         &'a self,
-        _workspace: &'a Workspace,
+        _asking: Asking<'a>,
         _sparql: &'a str,
         _limits: QueryLimits,
     ) -> BoxFuture<'a, Result<Answer, GraphError>> {

@@ -10,7 +10,7 @@ mod tool_runner;
 mod world;
 
 pub use config::{Config, ConfigError, HistoryEntry};
-pub use graph::{Answer, Graph, GraphError, QuadPattern, QueryLimits};
+pub use graph::{Answer, Asking, Graph, GraphError, QuadPattern, QueryLimits};
 pub use journal::{
     Commit, Committed, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, SessionLog,
     TurnKey,

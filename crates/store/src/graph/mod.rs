@@ -11,20 +11,24 @@ mod projections;
 mod questions;
 
 use crate::journal::EmbeddedJournal;
-use crate::view::{Bounds, Cancellation, QueryError, View, ViewError};
+use crate::queries::{Asker, Attended, Program, Queries, QuerySettings};
+use crate::view::{Bounds, Cancellation, Job, QueryError, View, ViewError};
 use patience::{LOOKS, SCANS, patiently};
 use projections::Projections;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::{RunId, SessionId, Workspace};
-use trellis_orchestrator::ports::{Answer, BoxFuture, Graph, GraphError, QuadPattern, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Asking, BoxFuture, Graph, GraphError, QuadPattern, QueryLimits};
 use trellis_provenance::iri;
 use trellis_provenance::vocabulary::{tg, trellis};
 
 /// How long a look for quads may take.
 const LOOKING: Duration = Duration::from_secs(30);
+
+/// Quads of runs outside the view that one look may hold in this process.
+const LAID_OVER: usize = 150_000;
 
 /// The embedded graph. Its own methods block; those of the port do not.
 #[derive(Debug, Clone)]
@@ -34,12 +38,14 @@ pub struct EmbeddedGraph {
     projections: Arc<Projections>,
     /// One absorber at a time.
     absorbing: Arc<Mutex<()>>,
+    /// What evaluates SPARQL, if there is something.
+    queries: Arc<OnceLock<Queries>>,
 }
 
 impl EmbeddedGraph {
     pub(crate) fn open(path: &Path, journal: EmbeddedJournal) -> Result<Self, ViewError> {
         let view = Arc::new(View::open(path)?);
-        Ok(Self { view, journal, projections: Arc::default(), absorbing: Arc::default() })
+        Ok(Self { view, journal, projections: Arc::default(), absorbing: Arc::default(), queries: Arc::default() })
     }
 
     fn project(&self, workspace: &Workspace, run: &RunId) -> Result<Arc<[Quad]>, GraphError> {
@@ -104,16 +110,39 @@ impl Graph for EmbeddedGraph {
 
     fn query<'a>(
         &'a self,
-        workspace: &'a Workspace,
+        asking: Asking<'a>,
         sparql: &'a str,
         limits: QueryLimits,
     ) -> BoxFuture<'a, Result<Answer, GraphError>> {
-        let (graph, workspace, sparql) = (self.clone(), workspace.clone(), sparql.to_owned());
-        Box::pin(patiently(&SCANS, limits.time, move |cancellation| {
-            let bounds = bounds(limits.max_rows, cancellation);
-            let overlay = graph.overlay(&workspace).map_err(failed)?;
-            graph.view.query(workspace.as_str(), &sparql, &overlay, &bounds).map_err(failed)
-        }))
+        Box::pin(self.evaluate(asking, sparql, limits))
+    }
+}
+
+impl EmbeddedGraph {
+    /// Says what evaluates SPARQL from now on; without it there is none. Call it once, inside the runtime.
+    pub fn evaluate_with(&self, program: Program, settings: QuerySettings) {
+        self.queries.get_or_init(|| Queries::new(program, settings));
+    }
+
+    async fn evaluate(&self, asking: Asking<'_>, sparql: &str, limits: QueryLimits) -> Result<Answer, GraphError> {
+        let queries = self.queries.get().ok_or(GraphError::NoSparql)?;
+        let time = limits.time.min(queries.settings.time);
+        let job = Job {
+            sparql: sparql.to_owned(),
+            max_rows: limits.max_rows,
+            max_overlay_quads: Bounds::default().max_overlay_quads,
+            memory: queries.settings.memory,
+            time,
+        };
+        job.check()?;
+        let asker = Asker { workspace: asking.workspace.clone(), caller: asking.caller.map(str::to_owned) };
+        let (graph, workspace) = (self.clone(), asking.workspace.clone());
+        let attend = move |attended: &mut Attended| {
+            let overlay = graph.overlay(&workspace)?;
+            let (pipes, cancellation) = (&mut attended.pipes, &attended.cancellation);
+            graph.view.attend(workspace.as_str(), &job, &overlay, cancellation, (&mut pipes.from, &mut pipes.to))
+        };
+        queries.with_worker(asker, time, attend).await
     }
 }
 
@@ -142,35 +171,15 @@ impl EmbeddedGraph {
             return Ok(quads);
         }
         let (graph, place, wanted) = (self.clone(), workspace.clone(), pattern.clone());
-        patiently(&SCANS, LOOKING, move |cancellation| {
-            graph.find(&place, &wanted, &bounds(limit, cancellation)).map_err(failed)
-        })
-        .await
+        patiently(&SCANS, LOOKING, move |cancellation| Ok(graph.find(&place, &wanted, &bounds(limit, cancellation))?))
+            .await
     }
 }
 
 fn bounds(max_rows: usize, cancellation: Cancellation) -> Bounds {
-    Bounds { max_rows, cancellation, ..Bounds::default() }
-}
-
-/// What the view says, in the words of the port. A reading that was cancelled is one that nobody waits for.
-fn failed(error: QueryError) -> GraphError {
-    match error {
-        QueryError::Syntax(_)
-        | QueryError::UpdateRefused
-        | QueryError::ServiceRefused { .. }
-        | QueryError::TooLong { .. }
-        | QueryError::TooComplex { .. }
-        | QueryError::Evaluation(_)
-        | QueryError::Cancelled => GraphError::Query(error.to_string()),
-        QueryError::OverlayTooLarge { .. } | QueryError::GraphTooLarge { .. } | QueryError::NoThread(_) => {
-            GraphError::TooLarge(error.to_string())
-        }
-        QueryError::View(error) => unusable(error),
-        QueryError::Journal(error) => error.into(),
-    }
+    Bounds { max_rows, max_overlay_quads: LAID_OVER, cancellation, ..Bounds::default() }
 }
 
 fn unusable(error: ViewError) -> GraphError {
-    GraphError::Index(error.to_string())
+    error.into()
 }

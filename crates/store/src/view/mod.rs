@@ -10,9 +10,10 @@
 
 mod additions;
 pub mod answer;
+mod attendant;
 mod convert;
 mod dataset;
-mod held;
+mod evaluate;
 mod matching;
 mod merge;
 mod order;
@@ -20,11 +21,18 @@ mod overlay;
 mod query;
 mod reader;
 mod recent_terms;
+mod remote;
 mod session;
+mod size;
+mod source;
 mod survey;
 mod tables;
 mod term_id;
+mod wire;
+mod worker;
 
+#[cfg(test)]
+mod evaluate_tests;
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
@@ -43,6 +51,11 @@ mod view_tests;
 pub use overlay::{NoOverlay, Overlay};
 pub use query::{Bounds, Cancellation, QueryError};
 pub use term_id::TermId;
+pub use worker::work;
+
+pub(crate) use attendant::Unanswered;
+pub(crate) use size::Size;
+pub(crate) use worker::Job;
 
 use additions::Additions;
 use fjall::Database;
@@ -82,7 +95,7 @@ pub enum ViewError {
 ///
 /// ```
 /// use trellis_domain::rdf::{Quad, Term};
-/// use trellis_orchestrator::ports::Answer;
+/// use trellis_orchestrator::ports::QuadPattern;
 /// use trellis_store::view::{Bounds, NoOverlay, RunQuads, View};
 ///
 /// let folder = tempfile::tempdir()?;
@@ -90,8 +103,9 @@ pub enum ViewError {
 /// let quad = Quad { s: Term::iri("urn:s"), p: Term::iri("urn:p"), o: Term::literal("o"), g: None };
 /// view.absorb(&[RunQuads { workspace: "w".into(), quads: vec![quad] }], 1)?;
 ///
-/// let known = view.query("w", "ASK { <urn:s> ?p \"o\" }", &NoOverlay, &Bounds::default())?;
-/// assert_eq!((known, view.cursor()?), (Answer::Truth(true), 1));
+/// let about = QuadPattern { s: Some(Term::iri("urn:s")), ..QuadPattern::default() };
+/// let known = view.matching("w", &about, &NoOverlay, &Bounds::default())?;
+/// assert_eq!((known.len(), view.cursor()?), (1, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct View {
@@ -147,9 +161,9 @@ impl View {
         self.visited.load(Ordering::Relaxed)
     }
 
-    fn reader(&self, workspace: &str) -> Reader {
-        let tables = self.tables();
-        Reader::new(self.db.snapshot(), tables, WorkspaceId::of(workspace), Arc::clone(&self.visited))
+    fn reader(&self, workspace: &str, cancellation: Cancellation) -> Reader {
+        let (tables, visited) = (self.tables(), Arc::clone(&self.visited));
+        Reader::new(self.db.snapshot(), tables, WorkspaceId::of(workspace), cancellation, visited)
     }
 
     fn tables(&self) -> Tables {

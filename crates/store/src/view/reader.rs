@@ -2,10 +2,12 @@
 
 use super::ViewError;
 use super::order::{EncodedQuad, IdPattern, Order, key_prefix, read_quad_key};
-use super::query::Cancellation;
+use super::query::{Cancellation, QueryError};
+use super::source::{QuadSource, Source};
 use super::tables::Tables;
 use super::term_id::{TERM_ID_BYTES, TermId, WORKSPACE_ID_BYTES, WorkspaceId, read_term};
-use fjall::{Readable, Snapshot};
+use fjall::{Readable, Slice, Snapshot};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,16 +17,24 @@ pub(super) struct Reader {
     snapshot: Snapshot,
     tables: Tables,
     workspace: WorkspaceId,
+    cancellation: Cancellation,
     visited: Arc<AtomicU64>,
+    read_terms: RefCell<TermCache>,
 }
 
 impl Reader {
-    pub(super) fn new(snapshot: Snapshot, tables: Tables, workspace: WorkspaceId, visited: Arc<AtomicU64>) -> Self {
-        Self { snapshot, tables, workspace, visited }
+    pub(super) fn new(
+        snapshot: Snapshot,
+        tables: Tables,
+        workspace: WorkspaceId,
+        cancellation: Cancellation,
+        visited: Arc<AtomicU64>,
+    ) -> Self {
+        Self { snapshot, tables, workspace, cancellation, visited, read_terms: RefCell::default() }
     }
 
     /// The quads that match, sorted by the order of the pattern's access path.
-    pub(super) fn scan(&self, pattern: IdPattern, cancellation: Cancellation) -> Scan {
+    pub(super) fn quads(&self, pattern: IdPattern) -> Scan {
         let path = pattern.access_path();
         let prefix = key_prefix(self.workspace, path.order, &path.prefix);
         Scan {
@@ -33,19 +43,19 @@ impl Reader {
             prefix,
             order: path.order,
             pattern,
-            cancellation,
+            cancellation: self.cancellation.clone(),
             visited: Arc::clone(&self.visited),
         }
     }
 
-    pub(super) fn term(&self, id: TermId) -> Result<Term, ViewError> {
+    /// The canonical bytes of a term.
+    pub(super) fn canonical(&self, id: TermId) -> Result<Slice, ViewError> {
         let key = term_key(self.workspace, id);
-        let bytes = self.snapshot.get(&self.tables.terms, key)?.ok_or(ViewError::TermMissing { id })?;
-        read_term(&bytes).ok_or(ViewError::TermDamaged { id })
+        self.snapshot.get(&self.tables.terms, key)?.ok_or(ViewError::TermMissing { id })
     }
 
     /// The named graphs, by jumping from one to the next: one key read for each.
-    pub(super) fn named_graphs(&self) -> Result<Vec<TermId>, ViewError> {
+    pub(super) fn graphs(&self) -> Result<Vec<TermId>, ViewError> {
         let mut graphs = Vec::new();
         let mut from = TermId::DEFAULT_GRAPH.successor();
         while let Some(start) = from {
@@ -63,6 +73,21 @@ impl Reader {
         let key = guard.key()?;
         let in_index = key.starts_with(&key_prefix(self.workspace, Order::Gpos, &[]));
         Ok(in_index.then(|| read_quad_key(Order::Gpos, &key)).flatten().map(|quad| quad.g))
+    }
+}
+
+impl Source for Reader {
+    fn scan(&self, pattern: IdPattern) -> Result<QuadSource, QueryError> {
+        Ok(Box::new(self.quads(pattern).map(|quad| Ok(quad?))))
+    }
+
+    fn term(&self, id: TermId) -> Result<Term, QueryError> {
+        let read = || read_term(&self.canonical(id)?).ok_or(ViewError::TermDamaged { id });
+        Ok(self.read_terms.borrow_mut().get_or_read(id, read)?)
+    }
+
+    fn named_graphs(&self) -> Result<Vec<TermId>, QueryError> {
+        Ok(self.graphs()?)
     }
 }
 
