@@ -57,3 +57,20 @@ fn of(term: &Term) -> usize {
     };
     text + TERM_BYTES
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_share_the_room_and_give_it_back() {
+        let quad =
+            Quad { s: Term::iri("urn:s"), p: Term::iri("urn:p"), o: Term::literal("x".repeat(32 << 20)), g: None };
+        let held: Vec<_> = (0..3).map(|_| hold_quads(std::slice::from_ref(&quad)).ok().unwrap()).collect();
+        assert!(hold_quads(std::slice::from_ref(&quad)).is_err(), "terms take more than their texts");
+        assert!(hold_answer(&Answer::Truth(true)).is_ok(), "small ones find room");
+        drop(held);
+        let rows = vec![vec![Some(quad.o.clone()), None], vec![Some(quad.o), None]];
+        assert!(hold_answer(&Answer::Rows { variables: Vec::new(), rows, truncated: false }).is_ok());
+    }
+}

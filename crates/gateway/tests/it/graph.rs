@@ -4,6 +4,7 @@ use crate::house::{House, Setup, Socket};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use trellis_domain::rdf::{Quad, Term, Triple};
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::ports::{Answer, Asking, BoxFuture, Graph, GraphError, QuadPattern, QueryLimits};
@@ -243,4 +244,27 @@ async fn a_server_that_stops_leaves_no_look_unanswered() {
     house.close.send_replace(trellis_gateway::Phase::Closed);
     let last = socket.next().await;
     assert!(last["error"]["message"].as_str().unwrap().contains("stopping"), "{last}");
+}
+
+/// Whoever has said everything may close that half of the connection, also with a query.
+#[tokio::test]
+async fn a_caller_that_only_listens_any_more_gets_its_answer() {
+    let (house, _) = house_with(vec![Ok(Answer::Truth(true)), Ok(Answer::Truth(true))]).await;
+    for path in [SPARQL, "/api/v1/sparql"] {
+        let mut stream = house.request("POST", path, "", br#"{"query": "ASK {}"}"#).await;
+        stream.shutdown().await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        assert!(reply.starts_with("HTTP/1.1 200") && reply.contains("\"ask-result\":true"), "{path}: {reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_query_that_finds_no_place_is_told_to_come_again() {
+    let busy = || Err(GraphError::Busy("too many queries wait already; ask again in a moment".to_owned()));
+    let (house, _) = house_with(vec![busy(), busy()]).await;
+    let (status, reply) = house.post("/api/v1/sparql", &json!({"query": "ASK {}"})).await;
+    assert_eq!((status, &reply["error"]["type"]), (429, &json!("too-many-queries")), "{reply}");
+    let (status, reply) = house.post(SPARQL, &json!({"query": "ASK {}"})).await;
+    assert_eq!((status, &reply["error"]["type"]), (200, &json!("gateway-error")), "{reply}");
 }
