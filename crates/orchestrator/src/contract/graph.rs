@@ -236,7 +236,8 @@ async fn a_query_harms_nothing_but_itself(place: Place) {
     let scene = Scene::with_every_pattern(place).await;
     let limits = QueryLimits::default();
     let sorted = "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l } ORDER BY ?a";
-    let doubled: String = (0..60).map(|n| format!("BIND(CONCAT(?x{n}, ?x{n}) AS ?x{}) ", n + 1)).collect();
+    let doubled: Vec<_> = (0..60).map(|n| format!("BIND(CONCAT(?x{n}, ?x{n}) AS ?x{}) ", n + 1)).collect();
+    let doubled = doubled.concat();
     let doubled = format!("SELECT (STRLEN(?x60) AS ?n) {{ BIND(\"aaaaaaaa\" AS ?x0) {doubled} }}");
     for monster in [sorted, &doubled] {
         let refused = scene.query(monster, limits).await;

@@ -176,7 +176,7 @@ impl Queries {
 
     /// Why a worker ended without a word to us.
     fn why(&self, status: Option<ExitStatus>, last_words: &str, error: &io::Error) -> GraphError {
-        let signal = status.and_then(|status| signal_of(&status));
+        let signal = status.and_then(signal_of);
         if last_words.contains("memory allocation of") {
             let megabytes = self.settings.memory >> 20;
             return GraphError::TooLarge(format!(
@@ -218,9 +218,9 @@ const TOOK_TOO_LONG: Option<i32> = None;
 const KILLED: Option<i32> = None;
 
 /// The signal that ended a process.
-fn signal_of(status: &ExitStatus) -> Option<i32> {
+fn signal_of(status: ExitStatus) -> Option<i32> {
     #[cfg(unix)]
-    return std::os::unix::process::ExitStatusExt::signal(status);
+    return std::os::unix::process::ExitStatusExt::signal(&status);
     #[cfg(not(unix))]
     return None;
 }

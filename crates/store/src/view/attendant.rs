@@ -119,14 +119,18 @@ impl Attendant<'_> {
                     reply.bytes(&canonical);
                 }
             }
-            ask::GRAPHS => self.reader.graphs()?.into_iter().for_each(|graph| reply.id(graph)),
+            ask::GRAPHS => {
+                for graph in self.reader.graphs()? {
+                    reply.id(graph);
+                }
+            }
             ask::RUN_OF => {
                 let run = self.overlay.run_of(&asked.text().ok_or_else(nonsense)?);
-                run.iter().for_each(|run| reply.text(run));
+                reply.texts(&run);
             }
             ask::RUNS_NAMING => {
                 let runs = self.overlay.runs_naming(&asked.text().ok_or_else(nonsense)?);
-                runs.iter().for_each(|run| reply.text(run));
+                reply.texts(&runs);
             }
             ask::ANSWER => {
                 self.answer = Some(beginning(asked).ok_or_else(nonsense)?);
@@ -146,7 +150,9 @@ impl Attendant<'_> {
         let quads = scan.by_ref().take(size).collect::<Result<Vec<_>, _>>()?;
         let more = quads.len() == size;
         reply.byte(u8::from(more));
-        quads.iter().for_each(|quad| reply.quad(quad));
+        for quad in &quads {
+            reply.quad(quad);
+        }
         if more {
             self.scans.insert(number, (scan, (4 * size).min(LARGEST_BLOCK)));
         }
@@ -168,7 +174,9 @@ fn project(quads: &[Quad], to: &mut impl Write) -> io::Result<()> {
         let mut reply = Pack::new(tell::REPLY);
         reply.byte(u8::from(left.peek().is_some()));
         for (terms, graph) in part {
-            terms.iter().for_each(|term| reply.bytes(term));
+            for term in &terms {
+                reply.bytes(term);
+            }
             reply.text(graph);
         }
         reply.send(to)?;
@@ -191,7 +199,7 @@ pub(super) fn say(answer: &Answer, mut say: impl FnMut(Pack) -> Result<(), Query
         Answer::Rows { variables, truncated, .. } => {
             first.byte(ROWS);
             first.byte(u8::from(*truncated));
-            variables.iter().for_each(|variable| first.text(variable));
+            first.texts(variables);
         }
         Answer::Truth(truth) => {
             first.byte(TRUTH);
@@ -210,7 +218,9 @@ pub(super) fn say(answer: &Answer, mut say: impl FnMut(Pack) -> Result<(), Query
             for row in rows {
                 for cell in row {
                     part.byte(u8::from(cell.is_some()));
-                    cell.iter().for_each(|term| part.bytes(&canonical_bytes(term)));
+                    if let Some(term) = cell {
+                        part.bytes(&canonical_bytes(term));
+                    }
                 }
                 // Also a row without cells is one.
                 part.byte(2);

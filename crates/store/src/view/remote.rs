@@ -117,7 +117,9 @@ impl Link {
     fn fetch(&self, id: TermId) -> Result<Term, QueryError> {
         let wanted = self.with_neighbours(id);
         let mut question = Pack::new(ask::TERMS);
-        wanted.iter().for_each(|id| question.id(*id));
+        for id in &wanted {
+            question.id(*id);
+        }
         let mut reply = self.ask(question)?;
         let mut terms = self.terms.borrow_mut();
         if terms.bytes > REMEMBERED_TERMS {

@@ -49,6 +49,12 @@ impl Pack {
         self.bytes(text.as_bytes());
     }
 
+    pub(super) fn texts<'a>(&mut self, texts: impl IntoIterator<Item = &'a String>) {
+        for text in texts {
+            self.text(text);
+        }
+    }
+
     pub(super) fn quad(&mut self, quad: &EncodedQuad) {
         for id in [quad.s, quad.p, quad.o, quad.g] {
             self.id(id);
@@ -58,7 +64,9 @@ impl Pack {
     pub(super) fn pattern(&mut self, pattern: &IdPattern) {
         for id in [pattern.s, pattern.p, pattern.o] {
             self.byte(u8::from(id.is_some()));
-            id.into_iter().for_each(|id| self.id(id));
+            if let Some(id) = id {
+                self.id(id);
+            }
         }
         match pattern.g {
             Graphs::All => self.byte(0),

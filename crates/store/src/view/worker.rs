@@ -45,7 +45,7 @@ impl Job {
         for number in [self.max_rows as u64, self.max_overlay_quads as u64, self.memory, self.time.as_secs()] {
             job.number(number);
         }
-        runs.iter().for_each(|run| job.text(run));
+        job.texts(runs);
         job
     }
 
