@@ -70,9 +70,11 @@ impl From<GraphError> for Refusal {
         let message = error.to_string();
         match error {
             GraphError::Query(_) | GraphError::TooLarge(_) => Self::request(message),
-            GraphError::TimedOut(_) | GraphError::Index(_) | GraphError::NoSparql | GraphError::Store(_) => {
-                Self::gateway(message)
-            }
+            GraphError::TimedOut(_)
+            | GraphError::Busy(_)
+            | GraphError::Index(_)
+            | GraphError::NoSparql
+            | GraphError::Store(_) => Self::gateway(message),
         }
     }
 }

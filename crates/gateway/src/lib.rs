@@ -15,6 +15,7 @@ mod error;
 mod health;
 mod members;
 mod outbox;
+mod peer;
 mod rest;
 mod room;
 mod server;
@@ -94,6 +95,14 @@ impl Gateway {
 
     pub(crate) fn is_closed(&self) -> bool {
         *self.phase.borrow() == Phase::Closed
+    }
+
+    /// Who asks, where callers are told apart.
+    pub(crate) fn caller<'i>(&self, identity: &'i Identity) -> Option<&'i str> {
+        match self.access {
+            Access::Open => None,
+            Access::Tokens(_) => Some(&identity.user),
+        }
     }
 
     /// Waits until the server closes.

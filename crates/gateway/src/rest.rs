@@ -7,12 +7,14 @@ use crate::Gateway;
 use crate::access::Identity;
 use crate::call::Call;
 use crate::docs::{self, Refused};
+use crate::error::Refusal;
+use crate::peer::{Peer, while_there};
 use crate::services::Service;
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -98,6 +100,7 @@ pub(crate) async fn workspace_service(
 pub(crate) async fn flow_service(
     State(gateway): State<Arc<Gateway>>,
     Path((flow, kind)): Path<(String, String)>,
+    peer: Option<Extension<Peer>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Denied> {
@@ -106,7 +109,12 @@ pub(crate) async fn flow_service(
     let service = Service::of_flow(&kind).ok_or_else(unknown_kind)?;
     let workspace = workspace_of(&gateway, &identity, &request).await?;
     let flow = Flow::new(&flow).map_err(|error| Denied::new(StatusCode::BAD_REQUEST, error.to_string()))?;
-    Ok(answer(&gateway, service, Call { identity, workspace, flow: Some(flow), request }).await)
+    let call = Call { identity, workspace, flow: Some(flow), request };
+    let answered = answer(&gateway, service, call);
+    // What reads the graph is of no use without its reader. All else may have effects, and goes on.
+    let peer = peer.as_deref().filter(|_| matches!(service, Service::Sparql | Service::Triples));
+    let left = || Json(json!({"error": Refusal::gateway("the caller has left").object()})).into_response();
+    Ok(while_there(peer, answered).await.unwrap_or_else(left))
 }
 
 async fn answer(gateway: &Gateway, service: Service, call: Call) -> Response {

@@ -1,6 +1,7 @@
 //! The listening socket, the routes and who may use them.
 
 use crate::api::denied_at;
+use crate::peer::Connection;
 use crate::rest::Denied;
 use crate::room::Room;
 use crate::{Gateway, docs, documents, health, rest, socket};
@@ -150,8 +151,12 @@ impl Server {
             };
             let Some(stream) = ready(accepted).await else { continue };
             let routes = routes.clone();
-            let answer =
-                service_fn(move |request: hyper::Request<Incoming>| routes.clone().oneshot(request.map(Body::new)));
+            let stream = Connection::new(stream);
+            let peer = stream.peer();
+            let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
+                request.extensions_mut().insert(peer.clone());
+                routes.clone().oneshot(request.map(Body::new))
+            });
             let connection = http.serve_connection(TokioIo::new(stream), answer).with_upgrades();
             let (gateway, open) = (Arc::clone(&gateway), open.clone());
             tokio::spawn(async move {

@@ -33,8 +33,13 @@ fn rare_run() -> Vec<Record> {
     script
         .push(Name::session(), Body::from(Accepted { earlier, ..accepted("And why?", Some("talk")) }))
         .said(Name::route_pattern(), unused)
-        .ended(Ended { usage: tokens.clone(), total: Some(tokens), left_out: vec!["9 steps".to_owned()], ..ended })
-        .ended(Ended { usage: tokens.clone(), total: Some(tokens), outage_ms: 3_600_000, ..ended })
+        .ended(Ended {
+            usage: tokens.clone(),
+            total: Some(tokens),
+            left_out: vec!["9 steps".to_owned()],
+            outage_ms: 3_600_000,
+            ..ended
+        })
         .said(Name::step(0), step_answer("Late.", "Because."))
         .header(|header| header.late = true);
     script.records

@@ -13,8 +13,12 @@ use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::ports::{Config, RealWorld, World};
 use trellis_orchestrator::queue::FairQueue;
 use trellis_patterns::router::OperatorLimits;
-use trellis_store::{Holder, OpenError, Store};
+use trellis_store::{Holder, OpenError, Program, QuerySettings, Store};
 use trellis_tools::Tools;
+
+/// What this program is told when it is to evaluate one query for another process of itself. Not a command: nobody
+/// types it, and it has to start at once.
+pub(crate) const QUERY_WORKER: &str = "query-worker";
 
 /// An open data folder.
 #[derive(Debug)]
@@ -95,6 +99,20 @@ impl App {
 
     pub(crate) fn workspace(&self) -> &Workspace {
         &self.scope.workspace
+    }
+
+    /// Lets SPARQL be evaluated, in processes of this same program.
+    pub(crate) fn evaluate_queries(&self, settings: QuerySettings) {
+        // The program that runs, also if another one has taken its name since.
+        let itself = PathBuf::from("/proc/self/exe");
+        let path = if itself.exists() { Ok(itself) } else { std::env::current_exe() };
+        match path {
+            Ok(path) => {
+                let program = Program { path, arguments: vec![QUERY_WORKER.into()], variables: Vec::new() };
+                self.store.graph.evaluate_with(program, settings);
+            }
+            Err(error) => tracing::error!(%error, "this program cannot be found, so that there is no SPARQL"),
+        }
     }
 
     /// The configuration for whoever may change it.

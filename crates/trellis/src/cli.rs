@@ -1,6 +1,7 @@
 //! The command line as people type it.
 
 use crate::limits::Limit;
+use crate::query_settings::QueryLimit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use trellis_domain::run::RunState;
@@ -104,9 +105,12 @@ pub(crate) enum Command {
         /// Most rows to print
         #[arg(long, default_value_t = 10_000)]
         limit: usize,
-        /// Seconds after which the query is given up
-        #[arg(long, default_value_t = 60)]
-        timeout: u64,
+        /// Seconds after which the query is given up, if that is less than what the operator allows
+        #[arg(long)]
+        timeout: Option<u64>,
+        /// What a query may take on a folder, such as memory-mb=512 or time-s=120; repeat for several
+        #[arg(long, value_name = "NAME=VALUE")]
+        query_limit: Vec<QueryLimit>,
     },
     /// The graph view
     #[command(subcommand)]
@@ -165,6 +169,9 @@ pub(crate) struct Serve {
     /// A limit for runs that do not say otherwise, such as max-iterations=20; repeat for several
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) limit: Vec<Limit>,
+    /// What a query of the graph may take, such as memory-mb=512, time-s=120 or at-once=8; repeat for several
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) query_limit: Vec<QueryLimit>,
     /// Seconds that calls in flight may take to finish once the server is asked to stop
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) drain: u64,

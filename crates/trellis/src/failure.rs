@@ -145,7 +145,9 @@ impl From<AcceptError> for Failure {
 impl From<GraphError> for Failure {
     fn from(error: GraphError) -> Self {
         match error {
-            GraphError::TooLarge(_) | GraphError::TimedOut(_) => Self::new(Exit::Limit, error.to_string()),
+            GraphError::TooLarge(_) | GraphError::TimedOut(_) | GraphError::Busy(_) => {
+                Self::new(Exit::Limit, error.to_string())
+            }
             GraphError::Index(_) => {
                 Self::new(Exit::DataFolder, format!("{error}; `trellis graph rebuild` derives it anew"))
             }

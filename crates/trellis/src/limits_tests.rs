@@ -42,7 +42,10 @@ fn wrong_names_and_values_are_told_with_their_place() {
     assert_eq!(negative, "line 2, limits.max-rounds: the limit max-rounds is \"-3\"; write a whole number");
     assert!(problem("[limits]\nmax-rounds = \"three\"").contains("the limit max-rounds is \"string\""));
     assert!(problem("[limits]\nmax-depth = 99999999999").contains("is too large"));
-    assert_eq!(problem("a = 1\n[limits]"), "line 1: there is no setting `a`; the file may hold [limits] and [models]");
+    assert_eq!(
+        problem("a = 1\n[limits]"),
+        "line 1: there is no setting `a`; the file may hold [limits], [models] and [queries]"
+    );
     assert_eq!(problem("limits = 3"), "line 1: `limits` is not a table; write [limits]");
     assert!(problem("[limits]\nmax-depth = = 3").starts_with("line 2: "));
 

@@ -1,9 +1,10 @@
-//! The settings file: TOML with `[limits]`, `[limits.maximum]` and `[models]`.
+//! The settings file: TOML with `[limits]`, `[limits.maximum]`, `[models]` and `[queries]`.
 
 use crate::cli::Global;
 use crate::failure::Failure;
 use crate::limits::{Limit, Source};
 use crate::model_settings;
+use crate::query_settings::QueryLimit;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -15,6 +16,7 @@ use trellis_models::ModelSettings;
 pub(crate) struct SettingsFile {
     pub(crate) limits: Source,
     pub(crate) models: ModelSettings,
+    pub(crate) queries: Vec<QueryLimit>,
 }
 
 impl SettingsFile {
@@ -58,11 +60,14 @@ pub(crate) fn parse(text: &str) -> Result<SettingsFile, String> {
         match (name.get_ref().as_ref(), value.get_ref()) {
             ("limits", DeValue::Table(limits)) => file.limits = source(limits, &at)?,
             ("models", DeValue::Table(models)) => file.models = of_models(models, &at)?,
-            (table @ ("limits" | "models"), _) => {
+            ("queries", DeValue::Table(queries)) => file.queries = of_queries(queries, &at)?,
+            (table @ ("limits" | "models" | "queries"), _) => {
                 return Err(format!("{place}: `{table}` is not a table; write [{table}]"));
             }
             (other, _) => {
-                return Err(format!("{place}: there is no setting `{other}`; the file may hold [limits] and [models]"));
+                return Err(format!(
+                    "{place}: there is no setting `{other}`; the file may hold [limits], [models] and [queries]"
+                ));
             }
         }
     }
@@ -100,6 +105,15 @@ fn of_models(models: &DeTable<'_>, at: &impl Fn(usize) -> String) -> Result<Mode
         }
     }
     Ok(settings)
+}
+
+fn of_queries(queries: &DeTable<'_>, at: &impl Fn(usize) -> String) -> Result<Vec<QueryLimit>, String> {
+    let limits = queries.iter().map(|(name, value)| {
+        let name = Named::new(name, at);
+        let limit = QueryLimit::new(name.text, &written(value));
+        limit.map_err(|problem| format!("{}, queries.{}: {problem}", name.place, name.text))
+    });
+    limits.collect()
 }
 
 /// A name and where it stands.

@@ -93,6 +93,11 @@ impl Fault {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", message)
     }
 
+    /// There is no room for the answer now.
+    pub(crate) fn no_room(refusal: crate::error::Refusal) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", refusal.message)
+    }
+
     /// The run had ended, so it cannot be cancelled.
     pub(crate) fn ended(state: RunState) -> Self {
         let message = format!("the run has ended already: {state}");
@@ -178,6 +183,7 @@ impl From<GraphError> for Fault {
             GraphError::Query(_) | GraphError::NoSparql => Self::request(message),
             GraphError::TooLarge(_) => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message),
             GraphError::TimedOut(_) => Self::new(StatusCode::REQUEST_TIMEOUT, "timed-out", message),
+            GraphError::Busy(_) => Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-queries", message),
             GraphError::Index(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message),
             GraphError::Store(error) => error.into(),
         }

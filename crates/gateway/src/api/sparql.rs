@@ -1,17 +1,18 @@
 //! `POST /api/v1/sparql`: queries over the graph of a workspace, with limits that the caller sets.
 
 use super::{Fault, Parameters, Place, Usual, enter, object, read};
-use crate::Gateway;
 use crate::members::Members;
-use crate::services::sparql::{lacking, whole};
-use axum::Json;
+use crate::peer::{Peer, while_there};
+use crate::services::held::Written;
+use crate::services::sparql::whole;
+use crate::{Gateway, rest};
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use serde_json::Value;
+use axum::{Extension, Json};
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_orchestrator::ports::{Found, QueryLimits};
+use trellis_orchestrator::ports::{Asking, QueryLimits};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -36,7 +37,7 @@ pub(crate) struct Asked {
     /// Most rows; 10,000 if left out
     #[schema(minimum = 0, maximum = 100_000)]
     limit: Option<u64>,
-    /// Seconds after which the query is given up; 30 if left out
+    /// Seconds after which the query is given up; 30 if left out, and never more than the operator allows
     #[schema(minimum = 1, maximum = 600)]
     timeout: Option<u64>,
 }
@@ -54,16 +55,19 @@ pub(crate) struct Asked {
         (status = 200, description = "The answer", body = Object),
         (status = 408, description = "The query took too long", body = Fault),
         (status = 413, description = "The answer, or what it is made from, is too large", body = Fault),
+        (status = 429, description = "Too many queries at once; ask again later", body = Fault),
         Usual,
     ),
 )]
 pub(crate) async fn query(
     State(gateway): State<Arc<Gateway>>,
     parameters: Parameters<Place>,
+    peer: Option<Extension<Peer>>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Json<Written>, Fault> {
     let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let identity = rest::identify(&gateway, &headers)?;
     let body = object(&body)?;
     let members = Members::new(&body);
     let usual = QueryLimits::default();
@@ -74,10 +78,11 @@ pub(crate) async fn query(
         time: seconds.map_or(usual.time, Duration::from_secs),
     };
     let query = members.required("query")?;
+    let asking = Asking { workspace: &workspace, caller: gateway.caller(&identity) };
     tokio::select! {
-        answer = gateway.graph.query(&workspace, query, limits) => {
-            let Found { found, missing_runs } = answer?;
-            Ok(Json(lacking(whole(found), missing_runs)))
+        answer = while_there(peer.as_deref(), gateway.graph.query(asking, query, limits)) => {
+            let answer = answer.ok_or_else(|| Fault::request("the caller has left"))?;
+            whole(&answer?).map(Json).map_err(Fault::no_room)
         }
         () = gateway.closed() => Err(Fault::stopping()),
     }

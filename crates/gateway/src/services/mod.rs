@@ -8,6 +8,7 @@ mod batches;
 mod collections;
 mod config;
 mod flow;
+pub(crate) mod held;
 mod iam;
 mod librarian;
 mod model;
@@ -19,8 +20,8 @@ use crate::Gateway;
 use crate::call::Call;
 use crate::error::{Refusal, Unserved};
 use crate::outbox::Outbox;
+use held::{Written, written};
 use model::Asked;
-use serde_json::Value;
 
 /// A service that exists, here or at least by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,9 +88,9 @@ impl Service {
     }
 
     /// One reply, whole.
-    pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+    pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Written, Refusal> {
         check_flow(gateway, &call).await?;
-        match self {
+        let reply = match self {
             Self::Agent => agent::answer(gateway, call).await,
             Self::Librarian => librarian::answer(gateway, call).await,
             Self::Collections => collections::answer(gateway, call).await,
@@ -97,12 +98,13 @@ impl Service {
             Self::Flow => flow::answer(gateway, call).await,
             Self::Iam => iam::answer(gateway, call).await,
             Self::Model(asked) => asked.answer(gateway, call).await,
-            Self::Triples => triples::answer(gateway, call).await,
-            Self::Sparql => sparql::answer(gateway, call).await,
+            Self::Triples => return triples::answer(gateway, call).await,
+            Self::Sparql => return sparql::answer(gateway, call).await,
             Self::Missing(name) => {
                 Err(Refusal::gateway(format!("the service `{name}` is not available on this server")))
             }
-        }
+        };
+        reply.map(|reply| written(&reply))
     }
 
     /// As many replies as there are.

@@ -1,34 +1,37 @@
 //! SPARQL over the graph of a workspace.
 
 use super::batches::{Place, Portions};
+use super::held::{Written, hold_answer, written};
 use crate::Gateway;
 use crate::call::Call;
 use crate::error::{Refusal, Unserved};
 use crate::outbox::Outbox;
+use serde::Serialize;
 use serde_json::{Value, json};
 use trellis_domain::rdf::{Term, Triple};
-use trellis_orchestrator::ports::{Answer, Found, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Asking, Found, QueryLimits};
 
 /// Everything at once.
-pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, Refusal> {
     let portions = Portions::read(call.members())?;
-    let Found { found, missing_runs } = ask(gateway, &call, portions.limit).await?;
-    Ok(lacking(whole(found), missing_runs))
+    whole(&ask(gateway, &call, portions.limit).await?)
 }
 
 /// Rows in batches, if that is wished. Other answers are one reply: the stock client reads no more of them.
 pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
     let portions = Portions::read(call.members())?;
-    let Found { found, missing_runs } = ask(gateway, &call, portions.limit).await?;
-    match found {
+    let answer = ask(gateway, &call, portions.limit).await?;
+    match &answer.found {
         Answer::Rows { variables, rows, truncated } if portions.streaming => {
-            let rows: Vec<_> = rows.iter().map(row).collect();
-            let reply =
-                |batch, place| lacking(selected(&variables, batch, truncated && place == Place::Last), missing_runs);
+            let _held = hold_answer(&answer.found)?;
+            let rows: Vec<_> = rows.iter().map(|values| Row { values }).collect();
+            let reply = |batch, place| {
+                lacking(selected(variables, batch, *truncated && place == Place::Last), answer.missing_runs)
+            };
             portions.send(&rows, reply, outbox).await
         }
-        answer @ (Answer::Rows { .. } | Answer::Truth(_) | Answer::Constructed(_) | Answer::Described(_)) => {
-            Ok(outbox.last(&lacking(whole(answer), missing_runs)).await?)
+        Answer::Rows { .. } | Answer::Truth(_) | Answer::Constructed(_) | Answer::Described(_) => {
+            Ok(outbox.last(&whole(&answer)?).await?)
         }
     }
 }
@@ -39,19 +42,58 @@ async fn ask(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Answe
     members.text("collection")?;
     let query = members.required("query")?;
     let limits = QueryLimits { max_rows: limit, ..QueryLimits::default() };
+    let asking = Asking { workspace: &call.workspace, caller: gateway.caller(&call.identity) };
     tokio::select! {
-        answer = gateway.graph.query(&call.workspace, query, limits) => Ok(answer?),
+        answer = gateway.graph.query(asking, query, limits) => Ok(answer?),
         () = gateway.closed() => Err(Refusal::stopping()),
     }
 }
 
-pub(crate) fn whole(answer: Answer) -> Value {
-    match answer {
-        Answer::Rows { variables, rows, truncated } => selected(&variables, rows.iter().map(row).collect(), truncated),
-        Answer::Truth(truth) => json!({"query-type": "ask", "ask-result": truth}),
-        Answer::Constructed(triples) => graph("construct", &triples),
-        Answer::Described(triples) => graph("describe", &triples),
-    }
+/// The shapes that clients read.
+#[derive(Serialize)]
+#[serde(tag = "query-type", rename_all = "kebab-case")]
+enum Told<'a> {
+    Select {
+        variables: &'a [String],
+        bindings: Vec<Row<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        truncated: Option<bool>,
+    },
+    #[serde(rename_all = "kebab-case")]
+    Ask {
+        ask_result: bool,
+    },
+    Construct {
+        triples: &'a [Triple],
+    },
+    Describe {
+        triples: &'a [Triple],
+    },
+}
+
+/// The same, with how many runs it lacks: those that are not indexed yet.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Reply<'a> {
+    #[serde(flatten)]
+    told: Told<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing_runs: Option<usize>,
+}
+
+/// An answer in one piece.
+pub(crate) fn whole(answer: &Found<Answer>) -> Result<Written, Refusal> {
+    let _held = hold_answer(&answer.found)?;
+    let told = match &answer.found {
+        Answer::Rows { variables, rows, truncated } => {
+            let bindings = rows.iter().map(|values| Row { values }).collect();
+            Told::Select { variables, bindings, truncated: truncated.then_some(true) }
+        }
+        Answer::Truth(truth) => Told::Ask { ask_result: *truth },
+        Answer::Constructed(triples) => Told::Construct { triples },
+        Answer::Described(triples) => Told::Describe { triples },
+    };
+    Ok(written(&Reply { told, missing_runs: Some(answer.missing_runs).filter(|runs| *runs > 0) }))
 }
 
 /// A reply that says how many runs it lacks, if it lacks some: those that are not indexed yet.
@@ -72,10 +114,7 @@ fn selected(variables: &[String], bindings: Vec<Value>, truncated: bool) -> Valu
 }
 
 /// One value for each variable; null where there is none.
-fn row(cells: &Vec<Option<Term>>) -> Value {
-    json!({"values": cells})
-}
-
-fn graph(kind: &str, triples: &[Triple]) -> Value {
-    json!({"query-type": kind, "triples": triples})
+#[derive(Serialize)]
+struct Row<'a> {
+    values: &'a [Option<Term>],
 }

@@ -1,6 +1,7 @@
 //! Quads by pattern: what the explain tools walk through.
 
 use super::batches::Portions;
+use super::held::{Written, hold_quads, written};
 use super::sparql::lacking;
 use super::terms;
 use crate::Gateway;
@@ -8,17 +9,19 @@ use crate::call::Call;
 use crate::error::{Refusal, Unserved};
 use crate::members::Members;
 use crate::outbox::Outbox;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_orchestrator::ports::{Found, QuadPattern};
 use trellis_provenance::iri;
 use trellis_provenance::vocabulary::prov;
 
 /// All quads at once.
-pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, Refusal> {
     let portions = Portions::read(call.members())?;
     let Found { found, missing_runs } = find(gateway, &call, portions.limit).await?;
-    Ok(lacking(json!({ "response": found }), missing_runs))
+    let _held = hold_quads(&found)?;
+    Ok(written(&Reply { response: &found, missing_runs: Some(missing_runs).filter(|runs| *runs > 0) }))
 }
 
 /// The quads in batches, if that is wished.
@@ -28,7 +31,16 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
         return Ok(outbox.last(&answer(gateway, call).await?).await?);
     }
     let Found { found, missing_runs } = find(gateway, &call, portions.limit).await?;
+    let _held = hold_quads(&found)?;
     portions.send(&found, |batch, _| lacking(json!({ "response": batch }), missing_runs), outbox).await
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Reply<'a> {
+    response: &'a [Quad],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing_runs: Option<usize>,
 }
 
 async fn find(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Vec<Quad>>, Refusal> {
@@ -70,6 +82,7 @@ fn pattern(members: Members<'_>) -> Result<QuadPattern, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     fn read(request: &Value) -> Result<QuadPattern, Refusal> {
         pattern(Members::new(request.as_object().unwrap()))

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use trellis_domain::rdf::{Quad, Term, Triple};
 use trellis_domain::{RunId, Workspace};
-use trellis_orchestrator::ports::{Answer, BoxFuture, Found, Graph, GraphError, QuadPattern, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Asking, BoxFuture, Found, Graph, GraphError, QuadPattern, QueryLimits};
 
 const TRIPLES: &str = "/api/v1/flow/default/service/triples";
 const SPARQL: &str = "/api/v1/flow/default/service/sparql";
@@ -175,7 +176,7 @@ impl Graph for Oracle {
 
     fn query<'a>(
         &'a self,
-        _: &'a Workspace,
+        _: Asking<'a>,
         sparql: &'a str,
         limits: QueryLimits,
     ) -> BoxFuture<'a, Result<Found<Answer>, GraphError>> {
@@ -281,4 +282,27 @@ async fn an_answer_that_lacks_runs_says_how_many() {
     assert_eq!(lacking["missing-runs"], 1_200, "{lacking}");
     let (_, lacking) = house.post("/api/v1/sparql", &json!({"query": "SELECT"})).await;
     assert_eq!((&lacking["missing-runs"], lacking["bindings"].as_array().unwrap().len()), (&json!(1_200), 1));
+}
+
+/// Whoever has said everything may close that half of the connection, also with a query.
+#[tokio::test]
+async fn a_caller_that_only_listens_any_more_gets_its_answer() {
+    let (house, _) = house_with(vec![Ok(Answer::Truth(true)), Ok(Answer::Truth(true))]).await;
+    for path in [SPARQL, "/api/v1/sparql"] {
+        let mut stream = house.request("POST", path, "", br#"{"query": "ASK {}"}"#).await;
+        stream.shutdown().await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        assert!(reply.starts_with("HTTP/1.1 200") && reply.contains("\"ask-result\":true"), "{path}: {reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_query_that_finds_no_place_is_told_to_come_again() {
+    let busy = || Err(GraphError::Busy("too many queries wait already; ask again in a moment".to_owned()));
+    let (house, _) = house_with(vec![busy(), busy()]).await;
+    let (status, reply) = house.post("/api/v1/sparql", &json!({"query": "ASK {}"})).await;
+    assert_eq!((status, &reply["error"]["type"]), (429, &json!("too-many-queries")), "{reply}");
+    let (status, reply) = house.post(SPARQL, &json!({"query": "ASK {}"})).await;
+    assert_eq!((status, &reply["error"]["type"]), (200, &json!("gateway-error")), "{reply}");
 }

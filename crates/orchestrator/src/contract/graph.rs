@@ -2,7 +2,7 @@
 
 use super::runs::{Bench, Store};
 use super::teams::{agent, question};
-use crate::ports::{Answer, Graph, GraphError, QuadPattern, QueryLimits, RunFilter};
+use crate::ports::{Answer, Asking, Graph, GraphError, QuadPattern, QueryLimits, RunFilter};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub async fn suite<F: Future<Output = Place>>(fresh: impl Fn() -> F) {
 pub async fn sparql_suite<F: Future<Output = Place>>(fresh: impl Fn() -> F) {
     each_form_of_query_has_its_answer(fresh().await).await;
     limits_end_a_query_and_say_so(fresh().await).await;
+    a_query_harms_nothing_but_itself(fresh().await).await;
+    long_queries_leave_room_for_others(fresh().await).await;
 }
 
 /// A bench over a graph, with runs of every pattern: finished, in a conversation, and one that is open.
@@ -103,7 +105,8 @@ impl Scene {
     }
 
     async fn query(&self, sparql: &str, limits: QueryLimits) -> Result<Answer, GraphError> {
-        self.graph.query(&Workspace::default(), sparql, limits).await.map(|answer| answer.found)
+        let asking = Asking { workspace: &Workspace::default(), caller: None };
+        self.graph.query(asking, sparql, limits).await.map(|answer| answer.found)
     }
 }
 
@@ -224,7 +227,59 @@ async fn limits_end_a_query_and_say_so(place: Place) {
         assert!(matches!(refused, Err(GraphError::Query(_))), "{wrong:?}: {refused:?}");
     }
     let hurried = QueryLimits { time: Duration::from_millis(20), ..QueryLimits::default() };
-    let product = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }";
-    let late = scene.query(product, hurried).await;
+    let late = scene.query(COUNTING, hurried).await;
     assert!(matches!(late, Err(GraphError::TimedOut(time)) if time == hurried.time), "{late:?}");
+}
+
+/// Counts for ever, and takes hardly any memory.
+const COUNTING: &str = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }";
+
+async fn a_query_harms_nothing_but_itself(place: Place) {
+    let scene = Scene::with_every_pattern(place).await;
+    let limits = QueryLimits::default();
+    let sorted = "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l } ORDER BY ?a";
+    let doubled: Vec<_> = (0..60).map(|n| format!("BIND(CONCAT(?x{n}, ?x{n}) AS ?x{}) ", n + 1)).collect();
+    let doubled = doubled.concat();
+    let doubled = format!("SELECT (STRLEN(?x60) AS ?n) {{ BIND(\"aaaaaaaa\" AS ?x0) {doubled} }}");
+    for monster in [sorted, &doubled] {
+        let refused = scene.query(monster, limits).await;
+        assert!(matches!(refused, Err(GraphError::TooLarge(_) | GraphError::TimedOut(_))), "{monster}: {refused:?}");
+    }
+    let asked = scene.query("ASK { ?s tg:query ?q }", limits).await.expect("a good query");
+    assert_eq!(asked, Answer::Truth(true), "others are answered afterwards");
+}
+
+async fn long_queries_leave_room_for_others(place: Place) {
+    let scene = Scene::with_every_pattern(place).await;
+    let (mine, other) = (Workspace::default(), Workspace::new("other").expect("a valid name"));
+    let limits = QueryLimits::default();
+    for (caller, stranger) in [(None, None), (Some("ann"), Some("bob"))] {
+        let mut long = tokio::task::JoinSet::new();
+        for _ in 0..8 {
+            let graph = Arc::clone(&scene.graph);
+            long.spawn(async move {
+                let asking = Asking { workspace: &Workspace::default(), caller };
+                graph.query(asking, COUNTING, limits).await
+            });
+        }
+        let ask = |workspace, caller, time| {
+            let asking = Asking { workspace, caller };
+            scene.graph.query(asking, "ASK {}", QueryLimits { time, ..limits })
+        };
+        // Those who came later may be before them, but not for long.
+        let deadline = tokio::time::Instant::now() + limits.time / 2;
+        loop {
+            match ask(&mine, caller, Duration::from_millis(500)).await {
+                Err(GraphError::Busy(_)) => break,
+                early => assert!(tokio::time::Instant::now() < deadline, "{early:?}"),
+            }
+        }
+        let answer = ask(&other, stranger, limits.time).await;
+        assert_eq!(answer.expect("a good query").found, Answer::Truth(true), "there is a place for somebody else");
+        assert!(long.try_join_next().is_none(), "while they go on");
+        // Nobody waits for them any more, so that nothing of them is left.
+        drop(long);
+        let answer = ask(&mine, caller, limits.time).await;
+        assert_eq!(answer.expect("a good query").found, Answer::Truth(true));
+    }
 }

@@ -1,7 +1,7 @@
 //! The graph without an index: every question projects what it needs.
 
 use crate::ports::{
-    Answer, BoxFuture, Found, Graph, GraphError, Journal, JournalError, QuadPattern, QueryLimits, RunFilter,
+    Answer, Asking, BoxFuture, Found, Graph, GraphError, Journal, JournalError, QuadPattern, QueryLimits, RunFilter,
 };
 use std::sync::Arc;
 use trellis_domain::rdf::{Quad, Term};
@@ -58,7 +58,7 @@ impl Graph for MemoryGraph {
 
     fn query<'a>(
         &'a self,
-        _workspace: &'a Workspace,
+        _asking: Asking<'a>,
         _sparql: &'a str,
         _limits: QueryLimits,
     ) -> BoxFuture<'a, Result<Found<Answer>, GraphError>> {

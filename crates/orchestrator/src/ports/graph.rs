@@ -78,12 +78,20 @@ impl<T> Found<T> {
     }
 }
 
+/// Who asks, and about what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asking<'a> {
+    pub workspace: &'a Workspace,
+    /// Who it is, where callers are told apart. Nobody keeps others from asking.
+    pub caller: Option<&'a str>,
+}
+
 /// How much a SPARQL query may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryLimits {
     /// Rows beyond this are cut off and the answer says so; a graph beyond it is an error.
     pub max_rows: usize,
-    /// A query that takes longer is ended.
+    /// A query that takes longer is ended. An adapter may allow less.
     pub time: Duration,
 }
 
@@ -104,6 +112,9 @@ pub enum GraphError {
     TooLarge(String),
     #[error("the query took longer than {} s; narrow it", .0.as_secs_f64())]
     TimedOut(Duration),
+    /// Others ask, too: this may be asked again.
+    #[error("{0}")]
+    Busy(String),
     /// What the graph was derived into is unusable; the records are not.
     #[error("{0}")]
     Index(String),
@@ -136,10 +147,11 @@ pub trait Graph: Send + Sync + std::fmt::Debug {
     ) -> BoxFuture<'a, Result<Found<Vec<Quad>>, GraphError>>;
 
     /// Answers a SPARQL 1.1 query. Its default graph is the union of all graphs of the workspace. A query whose
-    /// answer nobody waits for any more is ended.
+    /// answer nobody waits for any more is ended. Whatever it takes, it harms nothing but itself, and however many
+    /// queries one caller or workspace has, others are answered meanwhile.
     fn query<'a>(
         &'a self,
-        workspace: &'a Workspace,
+        asking: Asking<'a>,
         sparql: &'a str,
         limits: QueryLimits,
     ) -> BoxFuture<'a, Result<Found<Answer>, GraphError>>;

@@ -11,7 +11,7 @@ mod tool_runner;
 mod world;
 
 pub use config::{Config, ConfigError, HistoryEntry};
-pub use graph::{Answer, Found, Graph, GraphError, QuadPattern, QueryLimits};
+pub use graph::{Answer, Asking, Found, Graph, GraphError, QuadPattern, QueryLimits};
 pub use journal::{
     Commit, Committed, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, Service,
     SessionLog, SetAside, TurnKey, UnreadableRun,

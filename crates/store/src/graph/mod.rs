@@ -14,21 +14,28 @@ mod projections;
 mod questions;
 
 use crate::journal::EmbeddedJournal;
-use crate::view::{Bounds, Cancellation, NoOverlay, Overlay, QueryError, View, ViewError};
+use crate::queries::{Asker, Attended, Program, Queries, QuerySettings};
+use crate::view::{Bounds, Cancellation, Job, NoOverlay, Overlay, QueryError, Unanswered, View, ViewError};
 use lazy::LazyView;
 use patience::{LOOKS, SCANS, patiently};
 use projections::Projections;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::{RunId, SessionId, Workspace};
-use trellis_orchestrator::ports::{Answer, BoxFuture, Found, Graph, GraphError, QuadPattern, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Asking, BoxFuture, Found, Graph, GraphError, QuadPattern, QueryLimits};
 use trellis_provenance::iri;
 use trellis_provenance::vocabulary::{tg, trellis};
 
 /// How long a look for quads may take.
 const LOOKING: Duration = Duration::from_secs(30);
+
+/// Quads of runs outside the view that one look may hold in this process.
+const LAID_OVER: usize = 150_000;
+
+/// Runs outside the view that a query reads one by one; with more, it answers from the view and says what is missing.
+const MOST_NEWER: usize = 1_000;
 
 /// The embedded graph. Its own methods block; those of the port do not.
 #[derive(Debug, Clone)]
@@ -38,13 +45,16 @@ pub struct EmbeddedGraph {
     projections: Arc<Projections>,
     /// One absorber at a time.
     absorbing: Arc<Mutex<()>>,
+    /// What evaluates SPARQL, if there is something.
+    queries: Arc<OnceLock<Queries>>,
 }
 
 impl EmbeddedGraph {
     /// The graph of this journal, with its view at that place. Nothing is opened yet.
     pub(crate) fn new(view: PathBuf, journal: EmbeddedJournal) -> Self {
         let view = Arc::new(LazyView::new(view));
-        Self { view, journal, projections: Arc::default(), absorbing: Arc::default() }
+        let (projections, absorbing, queries) = (Arc::default(), Arc::default(), Arc::default());
+        Self { view, journal, projections, absorbing, queries }
     }
 
     fn view(&self) -> Result<Arc<View>, GraphError> {
@@ -105,7 +115,7 @@ impl EmbeddedGraph {
                 Err(error) => tracing::error!(%error, "the damaged graph view cannot be removed"),
             }
         }
-        failed(error)
+        error.into()
     }
 }
 
@@ -153,15 +163,49 @@ impl Graph for EmbeddedGraph {
 
     fn query<'a>(
         &'a self,
-        workspace: &'a Workspace,
+        asking: Asking<'a>,
         sparql: &'a str,
         limits: QueryLimits,
     ) -> BoxFuture<'a, Result<Found<Answer>, GraphError>> {
-        let (graph, workspace, sparql) = (self.clone(), workspace.clone(), sparql.to_owned());
-        Box::pin(patiently(&SCANS, limits.time, move |cancellation| {
-            let bounds = bounds(limits.max_rows, cancellation);
-            graph.read(&workspace, |view, overlay| view.query(workspace.as_str(), &sparql, overlay, &bounds))
-        }))
+        Box::pin(self.evaluate(asking, sparql, limits))
+    }
+}
+
+impl EmbeddedGraph {
+    /// Says what evaluates SPARQL from now on; without it there is none. Call it once, inside the runtime.
+    pub fn evaluate_with(&self, program: Program, settings: QuerySettings) {
+        self.queries.get_or_init(|| Queries::new(program, settings));
+    }
+
+    async fn evaluate(
+        &self,
+        asking: Asking<'_>,
+        sparql: &str,
+        limits: QueryLimits,
+    ) -> Result<Found<Answer>, GraphError> {
+        let queries = self.queries.get().ok_or(GraphError::NoSparql)?;
+        let time = limits.time.min(queries.settings.time);
+        let job = Job {
+            sparql: sparql.to_owned(),
+            max_rows: limits.max_rows,
+            max_overlay_quads: Bounds::default().max_overlay_quads,
+            memory: queries.settings.memory,
+            time,
+        };
+        job.check()?;
+        let asker = Asker { workspace: asking.workspace.clone(), caller: asking.caller.map(str::to_owned) };
+        let (graph, workspace) = (self.clone(), asking.workspace.clone());
+        let attend = move |attended: &mut Attended| {
+            let view = graph.view().map_err(Unanswered::Refused)?;
+            let newer = graph.overlay(&view, &workspace)?;
+            let missing_runs = Some(newer.count()).filter(|runs| *runs > MOST_NEWER).unwrap_or(0);
+            let overlay: &dyn Overlay = if missing_runs > 0 { &NoOverlay } else { &newer };
+            let (pipes, cancellation) = (&mut attended.pipes, &attended.cancellation);
+            let ends = (&mut pipes.from, &mut pipes.to);
+            let found = view.attend(workspace.as_str(), &job, overlay, cancellation, ends)?;
+            Ok(Found { found, missing_runs })
+        };
+        queries.with_worker(asker, time, attend).await
     }
 }
 
@@ -200,27 +244,9 @@ impl EmbeddedGraph {
 }
 
 fn bounds(max_rows: usize, cancellation: Cancellation) -> Bounds {
-    Bounds { max_rows, cancellation, ..Bounds::default() }
-}
-
-/// A reading that was cancelled is one that nobody waits for.
-fn failed(error: QueryError) -> GraphError {
-    match error {
-        QueryError::Syntax(_)
-        | QueryError::UpdateRefused
-        | QueryError::ServiceRefused { .. }
-        | QueryError::TooLong { .. }
-        | QueryError::TooComplex { .. }
-        | QueryError::Evaluation(_)
-        | QueryError::Cancelled => GraphError::Query(error.to_string()),
-        QueryError::OverlayTooLarge { .. } | QueryError::GraphTooLarge { .. } | QueryError::NoThread(_) => {
-            GraphError::TooLarge(error.to_string())
-        }
-        QueryError::View(error) => unusable(error),
-        QueryError::Journal(error) => error.into(),
-    }
+    Bounds { max_rows, max_overlay_quads: LAID_OVER, cancellation, ..Bounds::default() }
 }
 
 fn unusable(error: ViewError) -> GraphError {
-    GraphError::Index(error.to_string())
+    error.into()
 }

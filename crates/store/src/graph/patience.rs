@@ -7,7 +7,7 @@ use trellis_orchestrator::ports::{GraphError, JournalError};
 
 /// Looks into single runs at once. They have places of their own, so that no scan holds them up.
 pub(super) static LOOKS: Semaphore = Semaphore::const_new(4);
-/// Readings of the view at once: each has a thread.
+/// Readings of the view at once: each has a thread, and what it reads is in memory.
 pub(super) static SCANS: Semaphore = Semaphore::const_new(4);
 
 /// Cancels when it is dropped: nobody waits for the answer any more.

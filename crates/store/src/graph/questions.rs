@@ -2,7 +2,7 @@
 
 use crate::keys;
 use crate::tables::{Reader, read_failed};
-use crate::view::Bounds;
+use crate::view::{Bounds, QueryError, Size};
 use std::collections::BTreeSet;
 use trellis_domain::rdf::Quad;
 use trellis_domain::{RunId, SessionId, Workspace};
@@ -17,20 +17,27 @@ pub(super) fn all(
     pattern: &QuadPattern,
     bounds: &Bounds,
 ) -> Result<Vec<Quad>, GraphError> {
-    let mut found = Vec::new();
+    let (mut found, mut size) = (Vec::new(), Size::default());
+    let mut admit = |asked: Vec<Quad>, found: &mut Vec<Quad>| {
+        if !size.admits(asked.iter().flat_map(|quad| [&quad.s, &quad.p, &quad.o]), bounds.max_bytes) {
+            return Err(QueryError::AnswerTooLarge { max: bounds.max_bytes });
+        }
+        found.extend(asked);
+        Ok(())
+    };
     let full = |found: &Vec<Quad>| found.len() >= bounds.max_rows || bounds.cancellation.is_cancelled();
     for run in runs(reader, workspace) {
         if full(&found) {
             break;
         }
-        found.extend(asked(reader, workspace, &run?, pattern)?);
+        admit(asked(reader, workspace, &run?, pattern)?, &mut found)?;
     }
     for run in runs(reader, workspace) {
         if full(&found) {
             break;
         }
         for session in subagents(reader, workspace, &run?)? {
-            found.extend(asked(reader, workspace, &session, pattern)?);
+            admit(asked(reader, workspace, &session, pattern)?, &mut found)?;
         }
     }
     found.truncate(bounds.max_rows);

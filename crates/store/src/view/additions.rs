@@ -10,7 +10,7 @@ use super::order::{EncodedQuad, Order, quad_key};
 use super::overlay::AGENT_PREFIX;
 use super::reader::{Reader, TermKey, term_key};
 use super::recent_terms::RecentTerms;
-use super::term_id::{TERM_ID_BYTES, TermId, WorkspaceId, canonical_bytes, canonical_iri};
+use super::term_id::{TERM_ID_BYTES, TermId, WorkspaceId, canonical_bytes, canonical_iri, read_term};
 use super::trees::Writing;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trellis_domain::rdf::{Quad, Term};
@@ -124,7 +124,8 @@ impl<'r> Additions<'r> {
         let objects: BTreeSet<TermId> = self.stale.iter().map(|quad| quad.o).collect();
         let said: BTreeSet<TermId> = self.quads.iter().map(|quad| quad.o).filter(|o| objects.contains(o)).collect();
         for object in objects.difference(&said) {
-            let is_text = matches!(reader.term(*object)?, Term::Literal { .. });
+            let term = read_term(&reader.canonical(*object)?).ok_or(ViewError::TermDamaged { id: *object })?;
+            let is_text = matches!(term, Term::Literal { .. });
             let mut others =
                 reader.naming(*object).filter(|quad| !matches!(quad, Ok(quad) if self.stale.contains(quad)));
             if is_text && others.next().transpose()?.is_none() {

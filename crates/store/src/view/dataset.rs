@@ -1,55 +1,54 @@
 //! The session as a dataset of the SPARQL evaluator.
 
 use super::convert::{from_ox, to_ox};
-use super::held::Held;
 use super::order::{EncodedQuad, Graphs, IdPattern};
 use super::session::{Interrupted, Session};
+use super::term_id::TermId;
 use oxrdf::Term as OxTerm;
 use spareval::{InternalQuad, QueryableDataset};
 
 impl<'s> QueryableDataset<'s> for &'s Session<'s> {
-    type InternalTerm = Held;
+    type InternalTerm = TermId;
     type Error = Interrupted;
 
     /// `graph_name` is `Some(None)` for the default graph, `None` for all named graphs.
     fn internal_quads_for_pattern(
         &self,
-        subject: Option<&Held>,
-        predicate: Option<&Held>,
-        object: Option<&Held>,
-        graph_name: Option<Option<&Held>>,
-    ) -> impl Iterator<Item = Result<InternalQuad<Held>, Interrupted>> + use<'s> {
-        let id = |held: Option<&Held>| held.map(|held| held.0);
-        let triple = |g| IdPattern { s: id(subject), p: id(predicate), o: id(object), g };
+        subject: Option<&TermId>,
+        predicate: Option<&TermId>,
+        object: Option<&TermId>,
+        graph_name: Option<Option<&TermId>>,
+    ) -> impl Iterator<Item = Result<InternalQuad<TermId>, Interrupted>> + use<'s> {
+        let triple = |g| IdPattern { s: subject.copied(), p: predicate.copied(), o: object.copied(), g };
         let session: &'s Session<'s> = self;
         let quads = match graph_name {
             Some(None) => session.default_graph_quads(triple(Graphs::All)),
-            Some(Some(graph)) => session.quads(triple(Graphs::One(graph.0))),
+            Some(Some(graph)) => session.quads(triple(Graphs::One(*graph))),
             None => session.quads(triple(Graphs::Named)),
         };
         let is_default_graph = graph_name == Some(None);
         interruptible(quads).map(move |quad| quad.map(|quad| internal_quad(quad, is_default_graph)))
     }
 
-    fn internal_named_graphs(&self) -> impl Iterator<Item = Result<Held, Interrupted>> + use<'s> {
-        interruptible(self.named_graphs().map(|graphs| graphs.into_iter().map(|graph| Ok(Held(graph)))))
+    fn internal_named_graphs(&self) -> impl Iterator<Item = Result<TermId, Interrupted>> + use<'s> {
+        interruptible(self.named_graphs().map(|graphs| graphs.into_iter().map(Ok)))
     }
 
-    fn internalize_term(&self, term: OxTerm) -> Result<Held, Interrupted> {
-        Ok(Held(self.own_term(from_ox(term))))
+    fn internalize_term(&self, term: OxTerm) -> Result<TermId, Interrupted> {
+        Ok(self.own_term(from_ox(term)))
     }
 
-    fn externalize_term(&self, term: Held) -> Result<OxTerm, Interrupted> {
-        Ok(to_ox(&self.term(term.0)?))
+    fn externalize_term(&self, term: TermId) -> Result<OxTerm, Interrupted> {
+        Ok(to_ox(&self.term(term)?))
     }
 }
 
-fn internal_quad(quad: EncodedQuad, is_default_graph: bool) -> InternalQuad<Held> {
+fn internal_quad(quad: EncodedQuad, is_default_graph: bool) -> InternalQuad<TermId> {
     InternalQuad {
-        subject: Held(quad.s),
-        predicate: Held(quad.p),
-        object: Held(quad.o),
-        graph_name: (!is_default_graph).then_some(Held(quad.g)),
+        subject: quad.s,
+        predicate: quad.p,
+        object: quad.o,
+        graph_name: (!is_default_graph).then_some(quad.g),
     }
 }
 

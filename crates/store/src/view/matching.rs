@@ -3,6 +3,7 @@
 use super::order::{EncodedQuad, Graphs, IdPattern};
 use super::overlay::Overlay;
 use super::session::{DefaultGraph, Interrupted, Session};
+use super::size::Size;
 use super::term_id::{TermId, canonical_bytes, read_term};
 use super::{Bounds, QueryError, View};
 use trellis_domain::rdf::{Quad, Term};
@@ -18,12 +19,19 @@ impl View {
         overlay: &dyn Overlay,
         bounds: &Bounds,
     ) -> Result<Vec<Quad>, QueryError> {
-        let reader = self.reader(workspace);
         let cancellation = bounds.cancellation.clone();
-        let session = Session::new(reader, DefaultGraph::Union, overlay, bounds.max_overlay_quads, cancellation);
+        let reader = self.reader(workspace, cancellation.clone());
+        let session = Session::new(&reader, DefaultGraph::Union, overlay, bounds.max_overlay_quads, cancellation);
         let found = session.quads(encode(pattern, &session)).and_then(|quads| {
-            let first = quads.take(bounds.max_rows);
-            first.map(|quad| decode(quad?, &session)).collect::<Result<Vec<_>, Interrupted>>()
+            let (mut found, mut size) = (Vec::new(), Size::default());
+            for quad in quads.take(bounds.max_rows) {
+                let quad = decode(quad?, &session)?;
+                if !size.admits([&quad.s, &quad.p, &quad.o], bounds.max_bytes) {
+                    return Err(session.fail(QueryError::AnswerTooLarge { max: bounds.max_bytes }));
+                }
+                found.push(quad);
+            }
+            Ok(found)
         });
         // Whatever interrupts a session is its failure.
         session.take_failure().map_or_else(|| Ok(found.unwrap_or_default()), Err)

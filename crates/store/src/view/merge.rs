@@ -1,7 +1,8 @@
 //! Several sorted scans as one, without duplicates.
 
-use super::ViewError;
 use super::order::{EncodedQuad, Order};
+use super::query::QueryError;
+use super::source::QuadSource;
 use super::term_id::TermId;
 
 /// What counts as a duplicate.
@@ -13,8 +14,6 @@ pub(super) enum Distinct {
     Triples,
 }
 
-pub(super) type QuadSource = Box<dyn Iterator<Item = Result<EncodedQuad, ViewError>>>;
-
 /// Sources sorted by the same order of subject, predicate and object, then graph.
 pub(super) struct Merge {
     sources: Vec<QuadSource>,
@@ -25,7 +24,7 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    pub(super) fn new(order: Order, distinct: Distinct, sources: Vec<QuadSource>) -> Result<Self, ViewError> {
+    pub(super) fn new(order: Order, distinct: Distinct, sources: Vec<QuadSource>) -> Result<Self, QueryError> {
         let heads = vec![None; sources.len()];
         let mut merge = Self { sources, heads, order: order.graph_last(), distinct, last: None };
         for source in 0..merge.sources.len() {
@@ -34,7 +33,7 @@ impl Merge {
         Ok(merge)
     }
 
-    fn advance(&mut self, source: usize) -> Result<Option<EncodedQuad>, ViewError> {
+    fn advance(&mut self, source: usize) -> Result<Option<EncodedQuad>, QueryError> {
         let next = self.sources[source].next().transpose()?;
         Ok(std::mem::replace(&mut self.heads[source], next))
     }
@@ -56,7 +55,7 @@ impl Merge {
 }
 
 impl Iterator for Merge {
-    type Item = Result<EncodedQuad, ViewError>;
+    type Item = Result<EncodedQuad, QueryError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

@@ -10,10 +10,11 @@
 
 mod additions;
 pub mod answer;
+mod attendant;
 mod convert;
 mod cursor;
 mod dataset;
-mod held;
+mod evaluate;
 mod matching;
 mod merge;
 mod order;
@@ -21,11 +22,18 @@ mod overlay;
 mod query;
 mod reader;
 mod recent_terms;
+mod remote;
 mod session;
+mod size;
+mod source;
 mod survey;
 mod term_id;
 mod trees;
+mod wire;
+mod worker;
 
+#[cfg(test)]
+mod evaluate_tests;
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
@@ -45,6 +53,11 @@ pub use cursor::Cursor;
 pub use overlay::{NoOverlay, Overlay};
 pub use query::{Bounds, Cancellation, QueryError};
 pub use term_id::TermId;
+pub use worker::work;
+
+pub(crate) use attendant::Unanswered;
+pub(crate) use size::Size;
+pub(crate) use worker::Job;
 
 use additions::Additions;
 use reader::{Reader, TermKey};
@@ -100,7 +113,7 @@ impl From<lsm_tree::Error> for ViewError {
 ///
 /// ```
 /// use trellis_domain::rdf::{Quad, Term};
-/// use trellis_orchestrator::ports::Answer;
+/// use trellis_orchestrator::ports::QuadPattern;
 /// use trellis_store::view::{Bounds, NoOverlay, RunQuads, View};
 ///
 /// let folder = tempfile::tempdir()?;
@@ -108,8 +121,9 @@ impl From<lsm_tree::Error> for ViewError {
 /// let quad = Quad { s: Term::iri("urn:s"), p: Term::iri("urn:p"), o: Term::literal("o"), g: None };
 /// view.absorb(&[RunQuads { workspace: "w".into(), quads: vec![quad] }], 1)?;
 ///
-/// let known = view.query("w", "ASK { <urn:s> ?p \"o\" }", &NoOverlay, &Bounds::default())?;
-/// assert_eq!((known, view.cursor()?.number), (Answer::Truth(true), 1));
+/// let about = QuadPattern { s: Some(Term::iri("urn:s")), ..QuadPattern::default() };
+/// let known = view.matching("w", &about, &NoOverlay, &Bounds::default())?;
+/// assert_eq!((known.len(), view.cursor()?.number), (1, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct View {
@@ -154,7 +168,7 @@ impl View {
         let mut all = Vec::with_capacity(by_workspace.len());
         for (workspace, runs) in by_workspace {
             let mut additions = Additions::of(workspace, runs.into_iter(), &mut recent_terms);
-            additions.find_stale(&self.reader(workspace))?;
+            additions.find_stale(&self.reader(workspace, Cancellation::default()))?;
             all.push(additions);
         }
         let cursor = cursor.into().max(self.cursor()?);
@@ -189,8 +203,9 @@ impl View {
         self.visited.load(Ordering::Relaxed)
     }
 
-    fn reader(&self, workspace: &str) -> Reader {
-        Reader::new(self.trees().snapshot(), WorkspaceId::of(workspace), Arc::clone(&self.visited))
+    fn reader(&self, workspace: &str, cancellation: Cancellation) -> Reader {
+        let visited = Arc::clone(&self.visited);
+        Reader::new(self.trees().snapshot(), WorkspaceId::of(workspace), cancellation, visited)
     }
 
     fn trees(&self) -> Arc<Trees> {

@@ -122,14 +122,14 @@ pub(super) fn read_quad_key(order: Order, key: &[u8]) -> Option<EncodedQuad> {
 }
 
 /// Which graphs a pattern covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Graphs {
     All,
     Named,
     One(TermId),
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct IdPattern {
     pub(super) s: Option<TermId>,
     pub(super) p: Option<TermId>,

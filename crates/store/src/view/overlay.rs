@@ -10,9 +10,7 @@ pub(super) const AGENT_PREFIX: &str = "urn:trustgraph:agent:";
 
 /// The runs of one workspace that the view lacks. Take it before the query starts: a run that is
 /// absorbed meanwhile is then seen twice and counted once, never missed.
-///
-/// `Sync`, because a query runs on a thread with a larger stack.
-pub trait Overlay: Sync {
+pub trait Overlay {
     /// The ids of all overlay runs.
     fn runs(&self) -> Vec<String>;
 

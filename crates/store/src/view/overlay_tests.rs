@@ -61,7 +61,7 @@ fn view_of(runs: impl IntoIterator<Item = usize>) -> (TempDir, View) {
     (folder, view)
 }
 
-fn sorted_rows(view: &View, sparql: &str, overlay: &dyn Overlay) -> Vec<Vec<Option<Term>>> {
+fn sorted_rows(view: &View, sparql: &str, overlay: &(dyn Overlay + Sync)) -> Vec<Vec<Option<Term>>> {
     let answer = view.query("w", &format!("{PREFIXES}{sparql}"), overlay, &Bounds::default()).unwrap();
     let Answer::Rows { mut rows, truncated: false, .. } = answer else { panic!("no full rows: {answer:?}") };
     rows.sort();

@@ -238,24 +238,6 @@ fn a_cancelled_query_says_so() {
     }
 }
 
-/// Once its quads are read, it counts 94 to the fifth without reading more.
-#[test]
-fn a_product_of_patterns_ends_when_it_is_cancelled() {
-    let trace = Asked::of(trace(1));
-    let bounds = Bounds::default();
-    let product = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o }";
-    let ended = std::thread::scope(|scope| {
-        let counting = scope.spawn(|| trace.try_ask(product, &bounds));
-        while trace.view.keys_visited() < 4 * 94 {
-            assert!(!counting.is_finished(), "nobody counts so fast");
-            std::thread::yield_now();
-        }
-        bounds.cancellation.cancel();
-        counting.join().unwrap()
-    });
-    assert!(matches!(ended, Err(QueryError::Cancelled)), "{ended:?}");
-}
-
 #[test]
 fn refusals_say_why() {
     let family = family();

@@ -2,10 +2,12 @@
 
 use super::ViewError;
 use super::order::{EncodedQuad, Graphs, IdPattern, MAIN_GRAPH, Order, key_prefix, read_quad_key};
-use super::query::Cancellation;
+use super::query::{Cancellation, QueryError};
+use super::source::{QuadSource, Source};
 use super::term_id::{TERM_ID_BYTES, TermId, WORKSPACE_ID_BYTES, WorkspaceId, read_term};
 use super::trees::{Keys, Snapshot};
-use lsm_tree::Guard;
+use lsm_tree::{Guard, UserValue};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,16 +16,23 @@ use trellis_domain::rdf::Term;
 pub(super) struct Reader {
     snapshot: Snapshot,
     workspace: WorkspaceId,
+    cancellation: Cancellation,
     visited: Arc<AtomicU64>,
+    read_terms: RefCell<TermCache>,
 }
 
 impl Reader {
-    pub(super) fn new(snapshot: Snapshot, workspace: WorkspaceId, visited: Arc<AtomicU64>) -> Self {
-        Self { snapshot, workspace, visited }
+    pub(super) fn new(
+        snapshot: Snapshot,
+        workspace: WorkspaceId,
+        cancellation: Cancellation,
+        visited: Arc<AtomicU64>,
+    ) -> Self {
+        Self { snapshot, workspace, cancellation, visited, read_terms: RefCell::default() }
     }
 
     /// The quads that match, sorted by the order of the pattern's access path.
-    pub(super) fn scan(&self, pattern: IdPattern, cancellation: Cancellation) -> Scan {
+    pub(super) fn quads(&self, pattern: IdPattern) -> Scan {
         let path = pattern.access_path();
         let prefix = key_prefix(self.workspace, path.order, &path.prefix);
         Scan {
@@ -32,36 +41,36 @@ impl Reader {
             prefix,
             order: path.order,
             pattern,
-            cancellation,
+            cancellation: self.cancellation.clone(),
             visited: Arc::clone(&self.visited),
         }
     }
 
-    pub(super) fn term(&self, id: TermId) -> Result<Term, ViewError> {
+    /// The canonical bytes of a term.
+    pub(super) fn canonical(&self, id: TermId) -> Result<UserValue, ViewError> {
         let key = term_key(self.workspace, id);
-        let bytes = self.snapshot.term(&key)?.ok_or(ViewError::TermMissing { id })?;
-        read_term(&bytes).ok_or(ViewError::TermDamaged { id })
+        self.snapshot.term(&key)?.ok_or(ViewError::TermMissing { id })
     }
 
     /// What the dictionary has under a key that is no term's.
-    pub(super) fn dictionary(&self, key: &TermKey) -> Result<Option<lsm_tree::UserValue>, ViewError> {
+    pub(super) fn dictionary(&self, key: &TermKey) -> Result<Option<UserValue>, ViewError> {
         self.snapshot.term(key)
     }
 
     /// All quads about a node.
     pub(super) fn about(&self, node: TermId) -> Scan {
-        self.scan(IdPattern { s: Some(node), p: None, o: None, g: Graphs::All }, Cancellation::default())
+        self.quads(IdPattern { s: Some(node), p: None, o: None, g: Graphs::All })
     }
 
     /// All quads that name a term as their object.
     pub(super) fn naming(&self, object: TermId) -> Scan {
-        self.scan(IdPattern { s: None, p: None, o: Some(object), g: Graphs::All }, Cancellation::default())
+        self.quads(IdPattern { s: None, p: None, o: Some(object), g: Graphs::All })
     }
 
     /// The named graphs, by jumping from one to the next: one key read for each.
-    pub(super) fn named_graphs(&self) -> Result<Vec<TermId>, ViewError> {
+    pub(super) fn graphs(&self) -> Result<Vec<TermId>, ViewError> {
         let main = IdPattern { s: None, p: None, o: None, g: Graphs::One(*MAIN_GRAPH) };
-        let main = self.scan(main, Cancellation::default()).next().transpose()?;
+        let main = self.quads(main).next().transpose()?;
         let mut graphs: Vec<TermId> = main.into_iter().map(|quad| quad.g).collect();
         let mut from = TermId::DEFAULT_GRAPH.successor();
         while let Some(start) = from {
@@ -79,6 +88,21 @@ impl Reader {
         let key = guard.key()?;
         let in_index = key.starts_with(&key_prefix(self.workspace, Order::Gpos, &[]));
         Ok(in_index.then(|| read_quad_key(Order::Gpos, &key)).flatten().map(|quad| quad.g))
+    }
+}
+
+impl Source for Reader {
+    fn scan(&self, pattern: IdPattern) -> Result<QuadSource, QueryError> {
+        Ok(Box::new(self.quads(pattern).map(|quad| Ok(quad?))))
+    }
+
+    fn term(&self, id: TermId) -> Result<Term, QueryError> {
+        let read = || read_term(&self.canonical(id)?).ok_or(ViewError::TermDamaged { id });
+        Ok(self.read_terms.borrow_mut().get_or_read(id, read)?)
+    }
+
+    fn named_graphs(&self) -> Result<Vec<TermId>, QueryError> {
+        Ok(self.graphs()?)
     }
 }
 

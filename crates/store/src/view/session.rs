@@ -3,11 +3,11 @@
 //! The evaluator swallows errors of its dataset in places (`EXISTS`, `MINUS`, expressions). So the
 //! session keeps the first failure, ends all further reading, and the query asks it at the end.
 
-use super::merge::{Distinct, Merge, QuadSource};
+use super::merge::{Distinct, Merge};
 use super::order::{EncodedQuad, Graphs, IdPattern};
 use super::overlay::{AGENT_PREFIX, Overlay, ProjectedRuns};
 use super::query::{Cancellation, QueryError};
-use super::reader::{Reader, TermCache};
+use super::source::{QuadSource, Source};
 use super::term_id::TermId;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -31,7 +31,7 @@ const MOST_OVERLAY_RUNS: usize = 1_000;
 pub(super) struct Interrupted;
 
 pub(super) struct Session<'q> {
-    reader: Reader,
+    source: &'q dyn Source,
     default_graph: DefaultGraph,
     overlay: &'q dyn Overlay,
     max_overlay_quads: usize,
@@ -40,14 +40,13 @@ pub(super) struct Session<'q> {
     unprojected: RefCell<Option<Vec<String>>>,
     /// Terms that the query names or computes; no other place has them.
     own_terms: RefCell<HashMap<TermId, Term>>,
-    read_terms: RefCell<TermCache>,
     cancellation: Cancellation,
     failure: RefCell<Option<QueryError>>,
 }
 
 impl<'q> Session<'q> {
     pub(super) fn new(
-        reader: Reader,
+        source: &'q dyn Source,
         default_graph: DefaultGraph,
         overlay: &'q dyn Overlay,
         max_overlay_quads: usize,
@@ -55,14 +54,13 @@ impl<'q> Session<'q> {
     ) -> Self {
         let runs = overlay.runs();
         Self {
-            reader,
+            source,
             default_graph,
             overlay,
             max_overlay_quads,
             projected: RefCell::default(),
             unprojected: RefCell::new((!runs.is_empty()).then_some(runs)),
             own_terms: RefCell::default(),
-            read_terms: RefCell::default(),
             cancellation,
             failure: RefCell::default(),
         }
@@ -109,7 +107,7 @@ impl<'q> Session<'q> {
         let mut sources: Vec<QuadSource> = Vec::with_capacity(2 * graphs.len());
         for g in graphs {
             let pattern = IdPattern { g: *g, ..pattern };
-            sources.push(Box::new(self.reader.scan(pattern, self.cancellation.clone())));
+            sources.push(self.source.scan(pattern).map_err(|error| self.fail(error))?);
             if projected.quad_count() > 0 {
                 sources.push(Box::new(projected.matching(&pattern).into_iter().map(Ok)));
             }
@@ -121,7 +119,7 @@ impl<'q> Session<'q> {
 
     pub(super) fn named_graphs(&self) -> Result<BTreeSet<TermId>, Interrupted> {
         self.project_all()?;
-        let stored = self.reader.named_graphs().map_err(|error| self.fail(error))?;
+        let stored = self.source.named_graphs().map_err(|error| self.fail(error))?;
         Ok(stored.into_iter().chain(self.projected.borrow().named_graphs()).collect())
     }
 
@@ -139,8 +137,7 @@ impl<'q> Session<'q> {
         if let Some(term) = self.projected.borrow().term(id) {
             return Ok(term.clone());
         }
-        let mut read_terms = self.read_terms.borrow_mut();
-        read_terms.get_or_read(id, || self.reader.term(id)).map_err(|error| self.fail(error))
+        self.source.term(id).map_err(|error| self.fail(error))
     }
 
     /// Projects the overlay runs in which the pattern can match. Statements about a node of a run

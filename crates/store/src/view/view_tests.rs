@@ -1,5 +1,6 @@
 use super::fixtures::{quad, session_iri, trace};
 use super::order::{Graphs, IdPattern};
+use super::source::Source as _;
 use super::term_id_tests::any_term;
 use super::{Bounds, Cancellation, Cursor, NoOverlay, RunQuads, View};
 use proptest::prelude::*;
@@ -126,8 +127,8 @@ fn a_reader_finishes_on_what_it_began_with() {
     let (_folder, view) = new_view();
     view.absorb(&[run("w", trace(1))], 1).unwrap();
     let everything = IdPattern { s: None, p: None, o: None, g: Graphs::All };
-    let reader = view.reader("w");
-    let mut reading = reader.scan(everything, Cancellation::default());
+    let reader = view.reader("w", Cancellation::default());
+    let mut reading = reader.quads(everything);
     let first = reading.next().unwrap().unwrap();
     view.clear().unwrap();
     let rest: Vec<_> = reading.collect::<Result<_, _>>().unwrap();

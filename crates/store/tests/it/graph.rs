@@ -15,14 +15,15 @@ use trellis_orchestrator::contract::graph::{Scene, patterns};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
 use trellis_orchestrator::contract::teams::agent;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::ports::{Answer, Graph, QuadPattern, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Asking, Graph, QuadPattern, QueryLimits};
 use trellis_store::Store;
 
 const ALL: &str = "SELECT ?s ?p ?o WHERE { ?s ?p ?o } ORDER BY ?s ?p ?o";
 const QUESTIONS: &str = "SELECT ?q WHERE { ?s <https://trustgraph.ai/ns/query> ?q } ORDER BY ?q";
 
 pub(crate) async fn rows(store: &Store, sparql: &str) -> Vec<Vec<String>> {
-    match store.graph.query(&Workspace::default(), sparql, QueryLimits::default()).await.unwrap().found {
+    let asking = Asking { workspace: &Workspace::default(), caller: None };
+    match store.graph.query(asking, sparql, QueryLimits::default()).await.unwrap().found {
         Answer::Rows { rows, .. } => rows
             .into_iter()
             .map(|row| {

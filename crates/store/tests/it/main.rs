@@ -15,14 +15,32 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 use trellis_orchestrator::contract::{cancels, config, graph as graph_contract, journal, runs, teams, trouble};
 use trellis_orchestrator::ports::{Config, Graph, Journal, RealWorld};
-use trellis_store::{Holder, OpenError, Store};
+use trellis_store::{Holder, OpenError, Program, QuerySettings, Store};
 
 pub(crate) fn holder() -> Holder {
     Holder { pid: std::process::id(), command: "test".into(), url: None }
 }
 
 pub(crate) fn open(path: &Path) -> Result<Store, OpenError> {
-    Store::open(path, &holder(), Arc::new(RealWorld))
+    let store = Store::open(path, &holder(), Arc::new(RealWorld))?;
+    let arguments = ["query_worker", "--exact", "--nocapture"].map(Into::into).into();
+    let program = Program {
+        path: std::env::current_exe().unwrap(),
+        arguments,
+        variables: vec![(QUERY_WORKER.into(), "1".into())],
+    };
+    store.graph.evaluate_with(program, QuerySettings::default());
+    Ok(store)
+}
+
+const QUERY_WORKER: &str = "TRELLIS_TEST_QUERY_WORKER";
+
+/// Not a test: this program as it is started for a query.
+#[test]
+fn query_worker() {
+    if std::env::var_os(QUERY_WORKER).is_some() {
+        trellis_store::view::work().unwrap();
+    }
 }
 
 pub(crate) fn ports(store: &Store) -> runs::Store {

@@ -16,6 +16,7 @@ mod watch;
 use crate::cli::{Cli, Command, Global, GraphCommand, Output, RunCommand};
 use crate::desk::{Desk, folder_alone};
 use crate::failure::{Exit, Failure};
+use crate::query_settings;
 use serde_json::json;
 use std::io::Read;
 use std::time::Duration;
@@ -41,10 +42,14 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
         }
         Command::Log(command) => log::run(&Desk::look(global, "log")?, global, command).await,
         Command::Erase(erase) => erase::run(global, erase).await,
-        Command::Sparql { query, limit, timeout } => {
+        Command::Sparql { query, limit, timeout, query_limit } => {
             let query = if query == "-" { read_input("the query")? } else { query.clone() };
+            let settings = query_settings::of_operator(global, query_limit)?;
             let desk = Desk::look(global, "sparql")?;
-            sparql::run(&desk, global, &query, *limit, Duration::from_secs(*timeout)).await
+            if let Desk::Local(app) = &desk {
+                app.evaluate_queries(settings);
+            }
+            sparql::run(&desk, global, &query, *limit, timeout.map(Duration::from_secs)).await
         }
         Command::Graph(GraphCommand::Rebuild) => {
             let app = folder_alone(global, "graph rebuild", "stop the server and rebuild the graph of its folder")?;

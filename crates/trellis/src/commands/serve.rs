@@ -4,6 +4,7 @@ use crate::app::{self, App};
 use crate::cli::{Global, Serve};
 use crate::failure::{Exit, Failure};
 use crate::limits;
+use crate::query_settings;
 use crate::seeds;
 use crate::serving::{Interrupt, Serving};
 use std::path::Path;
@@ -13,10 +14,12 @@ use tokio::sync::watch;
 use trellis_domain::Workspace;
 use trellis_gateway::{Access, Calls, Founder, Gateway, Identity, Phase, Server, Token};
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Journal};
+use trellis_store::QuerySettings;
 
 pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure> {
     let operator = limits::of_operator(global, &serve.limit)?;
     let models = app::models(global)?;
+    let queries = query_settings::of_operator(global, &serve.query_limit)?;
     let access = access(serve)?;
     let mut interrupt = Interrupt::new()?;
     allow_many_connections();
@@ -33,6 +36,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     }
     let url = server.url();
     let app = App::open_to_serve(global, url.clone()).await?;
+    app.evaluate_queries(QuerySettings { spares: SPARES.min(queries.at_once), ..queries });
     let orchestrator = app.orchestrator(operator, models);
     let (stop, phase) = watch::channel(Phase::Serving);
     let gateway = Arc::new(Gateway {
@@ -90,6 +94,8 @@ fn allow_many_connections() {
     }
 }
 
+/// Processes for queries that are started before somebody asks.
+const SPARES: usize = 2;
 /// How long clients may take to read their last replies.
 const PARTING: Duration = Duration::from_secs(5);
 

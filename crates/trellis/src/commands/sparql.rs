@@ -17,7 +17,7 @@ pub(crate) async fn run(
     global: &Global,
     query: &str,
     limit: usize,
-    patience: Duration,
+    patience: Option<Duration>,
 ) -> Result<Exit, Failure> {
     let Found { found: answer, missing_runs } = desk.sparql(query, limit, patience).await?;
     match (global.output, &answer) {
@@ -35,8 +35,9 @@ pub(crate) async fn run(
             table(variables, &rows)?;
         }
     }
-    if let Answer::Rows { truncated: true, .. } = answer {
-        note(&format!("only the first {}; raise --limit, or add LIMIT and OFFSET", counted(limit, "row")));
+    if let Answer::Rows { truncated: true, rows, .. } = answer {
+        let what_to_do = if rows.len() < limit { "add" } else { "raise --limit, or add" };
+        note(&format!("only the first {}; {what_to_do} LIMIT and OFFSET", counted(rows.len(), "row")));
     }
     if missing_runs > 0 {
         let runs = counted(missing_runs, "run");

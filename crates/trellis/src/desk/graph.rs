@@ -10,34 +10,49 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::time::timeout;
 use trellis_domain::rdf::{Term, Triple};
-use trellis_orchestrator::ports::{Answer, Found, Graph, GraphError, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Asking, Found, Graph, GraphError, QueryLimits};
+
+/// How long indexing may keep a query waiting that has all the time it needs, twice.
+const CATCHING_UP: Duration = Duration::from_secs(60);
 
 impl Desk {
-    pub(crate) async fn sparql(&self, query: &str, limit: usize, patience: Duration) -> Result<Found<Answer>, Failure> {
+    pub(crate) async fn sparql(
+        &self,
+        query: &str,
+        limit: usize,
+        patience: Option<Duration>,
+    ) -> Result<Found<Answer>, Failure> {
         let answer = async {
             match self {
                 Self::Local(app) => app.sparql(query, limit, patience).await,
                 Self::Remote(server) => server.sparql(query, limit, patience).await,
             }
         };
-        timeout(patience, answer).await.unwrap_or_else(|_| Err(too_slow(patience)))
+        let longest = patience.unwrap_or(LONGEST);
+        timeout(longest, answer).await.unwrap_or_else(|_| Err(too_slow(longest, "--timeout")))
     }
 }
 
-fn too_slow(patience: Duration) -> Failure {
-    let seconds = patience.as_secs();
-    Failure::new(Exit::Limit, format!("the query took longer than {seconds} s; narrow it, or raise --timeout"))
+/// What a server may take if nothing else is said. It has its own limit, and tells when that is reached.
+const LONGEST: Duration = Duration::from_mins(10);
+
+fn too_slow(time: Duration, raise: &str) -> Failure {
+    let seconds = time.as_secs();
+    Failure::new(Exit::Limit, format!("the query took longer than {seconds} s; narrow it, or raise {raise}"))
 }
 
 impl App {
-    async fn sparql(&self, query: &str, limit: usize, patience: Duration) -> Result<Found<Answer>, Failure> {
+    async fn sparql(&self, query: &str, limit: usize, patience: Option<Duration>) -> Result<Found<Answer>, Failure> {
         // Indexing what has finished is cheaper than projecting it for every query, but the query needs its time, too.
-        self.store.graph.catch_up_within(patience / 2).await;
-        let limits = QueryLimits { max_rows: limit, time: patience / 2 };
-        self.store.graph.query(self.workspace(), query, limits).await.map_err(|error| match error {
-            GraphError::TimedOut(_) => too_slow(patience),
+        self.store.graph.catch_up_within(patience.unwrap_or(CATCHING_UP) / 2).await;
+        let limits = QueryLimits { max_rows: limit, time: patience.unwrap_or(Duration::MAX) };
+        let asking = Asking { workspace: self.workspace(), caller: None };
+        self.store.graph.query(asking, query, limits).await.map_err(|error| match error {
+            GraphError::TimedOut(time) if Some(time) == patience => too_slow(time, "--timeout"),
+            GraphError::TimedOut(time) => too_slow(time, "--query-limit time-s=SECONDS"),
             GraphError::Query(_)
             | GraphError::TooLarge(_)
+            | GraphError::Busy(_)
             | GraphError::Index(_)
             | GraphError::NoSparql
             | GraphError::Store(_) => error.into(),
@@ -97,12 +112,14 @@ impl From<Told> for Answer {
 }
 
 impl Server {
-    async fn sparql(&self, query: &str, limit: usize, patience: Duration) -> Result<Found<Answer>, Failure> {
-        let body = json!({"query": query, "limit": limit, "timeout": patience.as_secs()});
+    async fn sparql(&self, query: &str, limit: usize, patience: Option<Duration>) -> Result<Found<Answer>, Failure> {
+        let mut body = json!({"query": query, "limit": limit});
+        if let Some(patience) = patience {
+            body["timeout"] = json!(patience.as_secs());
+        }
         let request = self.request(Method::POST, &["sparql"], &[]).body(body.to_string());
-        match self.json_within::<Reply>(request, patience).await {
+        match self.json_within::<Reply>(request, patience.unwrap_or(LONGEST)).await {
             Ok(Reply { missing_runs, told }) => Ok(Found { found: told.into(), missing_runs }),
-            Err(Trouble::Refused(Refusal { status: StatusCode::REQUEST_TIMEOUT, .. })) => Err(too_slow(patience)),
             Err(Trouble::Refused(Refusal { status: StatusCode::PAYLOAD_TOO_LARGE, message, .. })) => {
                 Err(Failure::new(Exit::Limit, message))
             }

@@ -10,6 +10,7 @@ mod everyday;
 mod killed;
 mod limits;
 mod models;
+mod queries;
 mod remote;
 mod remote_trouble;
 mod restarted;

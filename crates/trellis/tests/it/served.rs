@@ -23,7 +23,25 @@ impl Served {
     pub(crate) fn start_at(data: &Path, listen: &str, with: impl Fn(&mut Command) -> &mut Command) -> Self {
         let mut command = trellis(data, &["serve", "--listen", listen, "--log-format", "json"]);
         command.env("TRELLIS_REHEARSAL_DELAY_MS", "1");
-        let mut process = with(&mut command).stderr(Stdio::piped()).spawn().unwrap();
+        Self::spawn(with(&mut command))
+    }
+
+    /// With so many bytes of address space, and more words of its command.
+    pub(crate) fn start_within(data: &Path, bytes: u64, words: &[&str]) -> Self {
+        let command = trellis(data, &[&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"], words].concat());
+        let mut limited = Command::new("prlimit");
+        limited.arg(format!("--as={bytes}")).arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => limited.env(name, value),
+                None => limited.env_remove(name),
+            };
+        }
+        Self::spawn(&mut limited)
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(process.stderr.take().unwrap()).lines();
         let serving = log.by_ref().map(|line| line.unwrap()).find(|line| line.contains("\"serving\"")).unwrap();
         let serving: Value = serde_json::from_str(&serving).unwrap();
@@ -60,6 +78,19 @@ impl Served {
         let limit = format!("--as={bytes}");
         let limited = Command::new("prlimit").args(["--pid", &self.process.id().to_string(), &limit]).status().unwrap();
         assert!(limited.success());
+    }
+
+    /// The status and the body of a reply.
+    pub(crate) fn reply(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let mut reply = String::new();
+        self.request(method, path, "", body).read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no reply: {reply:?}"));
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or_else(|_| panic!("{reply}")))
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// As a service manager does.
