@@ -63,6 +63,7 @@ impl Engine {
         };
         let mut options = Options { max_open_runs: 20_000, ..Options::default() };
         options.limits.usual.max_siblings = 1_000;
+        options.limits.maximum.max_siblings = Some(1_000);
         Ok(Self { store, orchestrator: Arc::new(Orchestrator::new(ports, options)), folder: None })
     }
 
