@@ -22,9 +22,9 @@ const MOST_IN_VAIN: usize = 1_000;
 /// The rows of a run that has begun, or ended, with a commit.
 pub(crate) fn rows(run: &RunSummary, began: bool, ended: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
     let conversation = run.conversation.as_ref().map(|id| keys::conversation(&run.workspace, id));
-    let begun = [(Some(keys::listed_in(&run.workspace)), searched(&run.question)), (conversation, Vec::new())];
-    let ended = ended.then(|| (Some(keys::ended_in(&run.workspace, run.state)), searched(&run.question)));
-    let lists = begun.into_iter().filter(|_| began).chain(ended);
+    let of_beginning = [(Some(keys::listed_in(&run.workspace)), searched(&run.question)), (conversation, Vec::new())];
+    let of_end = ended.then(|| (Some(keys::ended_in(&run.workspace, run.state)), searched(&run.question)));
+    let lists = of_beginning.into_iter().filter(|_| began).chain(of_end);
     lists.filter_map(|(list, value)| Some((keys::listed(&list?, run.started, &run.run), value))).collect()
 }
 

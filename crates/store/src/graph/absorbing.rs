@@ -43,8 +43,9 @@ impl EmbeddedGraph {
                 }
             }
         };
-        // Out of time: the query says what it lacks.
-        let _ = tokio::time::timeout(time, absorb).await;
+        if tokio::time::timeout(time, absorb).await.is_err() {
+            tracing::info!("the graph view has not caught up yet; a query says what it lacks");
+        }
     }
 
     /// Takes runs into the view as they finish, until it is told to stop. It sleeps while there is nothing to do, and

@@ -138,7 +138,7 @@ impl<'r> Additions<'r> {
     /// Sorted, because a tree takes neighbours faster. Returns the keys of the terms that were written, and of those
     /// that were removed.
     pub(super) fn write(mut self, writing: &Writing<'_>) -> (Vec<TermKey>, Vec<TermKey>) {
-        self.terms.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        self.terms.sort_unstable_by_key(|(key, _)| *key);
         self.terms.dedup_by(|(a, _), (b, _)| a == b);
         for key in &self.stale_terms {
             writing.remove_term(key);

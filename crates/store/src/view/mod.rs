@@ -102,10 +102,7 @@ impl ViewError {
 
 impl From<lsm_tree::Error> for ViewError {
     fn from(error: lsm_tree::Error) -> Self {
-        match error {
-            lsm_tree::Error::Io(error) => Self::Files(error),
-            error => Self::Engine(error),
-        }
+        if let lsm_tree::Error::Io(error) = error { Self::Files(error) } else { Self::Engine(error) }
     }
 }
 
@@ -175,8 +172,12 @@ impl View {
         let writing = trees.write();
         for additions in all {
             let (written, removed) = additions.write(&writing);
-            written.into_iter().for_each(|key| recent_terms.remember(key));
-            removed.iter().for_each(|key| recent_terms.forget(key));
+            for key in written {
+                recent_terms.remember(key);
+            }
+            for key in &removed {
+                recent_terms.forget(key);
+            }
         }
         cursor.write(&writing);
         writing.show();

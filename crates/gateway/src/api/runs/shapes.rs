@@ -130,6 +130,7 @@ pub(crate) enum State {
 
 /// A page of the list of runs.
 #[derive(Debug, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "the members have these names")]
 pub(crate) struct Runs {
     runs: Vec<ListedRun>,
     /// The cursor of the next page; null on the last one
