@@ -2,7 +2,7 @@ use super::fixtures::{PROV, TG, iri, quad, session_iri, trace};
 use super::{Bounds, NoOverlay, QueryError, RunQuads, View, answer};
 use tempfile::TempDir;
 use trellis_domain::rdf::{Quad, Term, Triple};
-use trellis_orchestrator::ports::Answer;
+use trellis_orchestrator::ports::{Answer, QuadPattern};
 
 const PREFIXES: &str = "PREFIX prov: <http://www.w3.org/ns/prov#> PREFIX tg: <https://trustgraph.ai/ns/>
     PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> PREFIX x: <urn:x:>\n";
@@ -223,6 +223,20 @@ fn rows_beyond_the_limit_are_cut_off_and_said_so() {
     assert!(matches!(whole, Answer::Rows { ref rows, truncated: false, .. } if rows.len() == 2));
     let graph = family().try_ask("CONSTRUCT WHERE { ?a x:knows ?b }", &limits);
     assert!(matches!(graph, Err(QueryError::GraphTooLarge { max: 2 })));
+}
+
+#[test]
+fn an_answer_takes_no_more_memory_than_it_may() {
+    let family = family();
+    let within = |max_bytes| Bounds { max_bytes, ..Bounds::default() };
+    let some = family.try_ask("SELECT ?a { ?a x:knows ?b }", &within(130)).unwrap();
+    assert!(matches!(some, Answer::Rows { ref rows, truncated: true, .. } if rows.len() == 2), "{some:?}");
+    let none = family.try_ask("SELECT ?a { ?a x:knows ?b }", &within(10));
+    assert!(matches!(none, Err(QueryError::AnswerTooLarge { max: 10 })), "one row is too much: {none:?}");
+    let graph = family.try_ask("CONSTRUCT WHERE { ?a x:knows ?b }", &within(130));
+    assert!(matches!(graph, Err(QueryError::AnswerTooLarge { .. })), "{graph:?}");
+    let quads = family.view.matching("w", &QuadPattern::default(), &NoOverlay, &within(130));
+    assert!(matches!(quads, Err(QueryError::AnswerTooLarge { .. })), "{quads:?}");
 }
 
 #[test]
