@@ -364,7 +364,7 @@ fn goals_that_were_cut_are_told_of_at_the_end() {
     join(&mut fixture, 1, vec![member(0, Termination::FinalAnswer, "a")]);
     let ending = end(after(&mut fixture, Name::synthesis(), "Only [finding 0]."));
     assert_eq!((ending.reason, ending.missing.as_slice()), (Termination::SubagentsPartial, [].as_slice()));
-    let left_out = ending.into_ended(&fixture.session).left_out;
+    let left_out = ending.into_ended(&fixture.session, trellis_domain::Timestamp::from_micros(0)).left_out;
     assert_eq!(left_out, ["3 goals were named; the limit is 1, the rest was left out"]);
 }
 

@@ -22,7 +22,8 @@ impl Lists {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let tables = Tables::open(folder.path()).unwrap();
-        Self { _folder: folder, tables, shared: Shared::new(HashMap::new(), 0) }
+        let served = crate::service::Served::read(&tables, Timestamp::from_micros(0), None).unwrap();
+        Self { _folder: folder, tables, shared: Shared::new(HashMap::new(), 0, served) }
     }
 
     fn list(&self, run: &RunSummary) {
@@ -126,35 +127,4 @@ fn a_run_that_cannot_be_read_is_named_and_the_others_are_listed() {
         assert!(page.unreadable[0].reason.contains("missing"), "{:?}", page.unreadable);
         assert!(page.unreadable[1].reason.contains("damaged"), "{:?}", page.unreadable);
     }
-}
-
-#[test]
-fn an_older_folder_gets_its_lists_once() {
-    let lists = Lists::new();
-    for n in 0..3 {
-        let run = summary(n, "Question", if n == 1 { RunState::Failed } else { RunState::Answered });
-        // As it was: the question is in the summary only.
-        lists.put(&run);
-        lists
-            .tables
-            .index
-            .remove(keys::listed(&keys::ended_in(&run.workspace, run.state), run.started, &run.run))
-            .unwrap();
-        lists.tables.index.insert(keys::listed(&keys::listed_in(&run.workspace), run.started, &run.run), "").unwrap();
-    }
-    assert_eq!(lists.all(&searching("question")).0.len(), 3, "rows without the question lead to the run");
-    upgrade(&lists.tables).unwrap();
-    let failed = RunFilter { state: Some(RunState::Failed), ..RunFilter::default() };
-    assert_eq!(lists.all(&failed).0, ["r1"]);
-    lists
-        .tables
-        .index
-        .remove(keys::listed(
-            &keys::ended_in(&Workspace::default(), RunState::Failed),
-            Timestamp::from_micros(1),
-            &RunId::new("r1").unwrap(),
-        ))
-        .unwrap();
-    upgrade(&lists.tables).unwrap();
-    assert_eq!(lists.all(&failed).0, Vec::<String>::new(), "not looked for again");
 }

@@ -419,6 +419,6 @@ fn a_plan_that_was_cut_ends_as_one_in_part_and_says_what_was_left_out() {
     planning.reply(&Name::synthesis(), "both");
     let ending = planning.ending(&Name::synthesis());
     assert_eq!((ending.reason, ending.missing.as_slice()), (Termination::PlanPartial, [].as_slice()));
-    let left_out = ending.into_ended(planning.session()).left_out;
+    let left_out = ending.into_ended(planning.session(), trellis_domain::Timestamp::from_micros(0)).left_out;
     assert_eq!(left_out, ["3 steps were named; the limit is 2, the rest was left out"]);
 }

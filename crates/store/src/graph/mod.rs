@@ -34,9 +34,6 @@ const LOOKING: Duration = Duration::from_secs(30);
 /// Quads of runs outside the view that one look may hold in this process.
 const LAID_OVER: usize = 150_000;
 
-/// Runs outside the view that a query reads one by one; with more, it answers from the view and says what is missing.
-const MOST_NEWER: usize = 1_000;
-
 /// The embedded graph. Its own methods block; those of the port do not.
 #[derive(Debug, Clone)]
 pub struct EmbeddedGraph {
@@ -109,13 +106,17 @@ impl EmbeddedGraph {
         if let QueryError::View(error) = &error
             && error.is_damage()
         {
-            tracing::error!(%error, "the graph view is damaged; it is derived anew");
-            match self.forget() {
-                Ok(()) => self.journal.shared.finished.notify_one(),
-                Err(error) => tracing::error!(%error, "the damaged graph view cannot be removed"),
-            }
+            self.derive_anew(error);
         }
         error.into()
+    }
+
+    fn derive_anew(&self, error: &dyn std::error::Error) {
+        tracing::error!(%error, "the graph view is damaged; it is derived anew");
+        match self.forget() {
+            Ok(()) => self.journal.shared.finished.notify_one(),
+            Err(error) => tracing::error!(%error, "the damaged graph view cannot be removed"),
+        }
     }
 }
 
@@ -193,17 +194,35 @@ impl EmbeddedGraph {
             time,
         };
         job.check()?;
+        let behind = QueryError::OverlayTooLarge { max: job.max_overlay_quads }.to_string();
+        match self.attend(queries, asking, job.clone(), true).await {
+            Err(GraphError::TooLarge(reason)) if reason == behind => self.attend(queries, asking, job, false).await,
+            Err(error @ GraphError::Index(_)) => {
+                self.derive_anew(&error);
+                Err(error)
+            }
+            answer => answer,
+        }
+    }
+
+    /// Has a worker evaluate a query, on the view with what is newer or without.
+    async fn attend(
+        &self,
+        queries: &Queries,
+        asking: Asking<'_>,
+        job: Job,
+        with_newer: bool,
+    ) -> Result<Found<Answer>, GraphError> {
         let asker = Asker { workspace: asking.workspace.clone(), caller: asking.caller.map(str::to_owned) };
-        let (graph, workspace) = (self.clone(), asking.workspace.clone());
+        let (graph, workspace, time) = (self.clone(), asking.workspace.clone(), job.time);
         let attend = move |attended: &mut Attended| {
             let view = graph.view().map_err(Unanswered::Refused)?;
             let newer = graph.overlay(&view, &workspace)?;
-            let missing_runs = Some(newer.count()).filter(|runs| *runs > MOST_NEWER).unwrap_or(0);
-            let overlay: &dyn Overlay = if missing_runs > 0 { &NoOverlay } else { &newer };
+            let overlay: &dyn Overlay = if with_newer { &newer } else { &NoOverlay };
             let (pipes, cancellation) = (&mut attended.pipes, &attended.cancellation);
             let ends = (&mut pipes.from, &mut pipes.to);
             let found = view.attend(workspace.as_str(), &job, overlay, cancellation, ends)?;
-            Ok(Found { found, missing_runs })
+            Ok(Found { found, missing_runs: if with_newer { 0 } else { newer.count() } })
         };
         queries.with_worker(asker, time, attend).await
     }

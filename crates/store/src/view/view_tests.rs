@@ -265,7 +265,7 @@ fn another_projection_begins_anew() {
 fn a_cleared_view_goes_with_its_last_reader() {
     let (folder, view) = new_view();
     view.absorb(&[run("w", trace(1))], 1).unwrap();
-    let reader = view.reader("w");
+    let reader = view.reader("w", Cancellation::default());
     view.clear().unwrap();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
     drop(reader);
@@ -277,10 +277,10 @@ fn a_cleared_view_goes_with_its_last_reader() {
 fn a_reader_sees_its_moment_whatever_is_written_meanwhile() {
     let (_folder, view) = new_view();
     view.absorb(&[run("w", trace(1))], 1).unwrap();
-    let reader = view.reader("w");
+    let reader = view.reader("w", Cancellation::default());
     let read = || {
         let everything = IdPattern { s: None, p: None, o: None, g: Graphs::All };
-        let quads: Vec<_> = reader.scan(everything, Cancellation::default()).collect::<Result<_, _>>().unwrap();
+        let quads: Vec<_> = reader.quads(everything).collect::<Result<_, _>>().unwrap();
         (quads.len(), reader.term(quads[0].s).unwrap())
     };
     let before = read();

@@ -10,10 +10,14 @@ use trellis_domain::Workspace;
 use trellis_domain::limits::SomeLimits;
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::ports::{Answer, Graph, QuadPattern, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Asking, Graph, QuadPattern, QueryLimits};
 use trellis_store::Store;
 
 const QUESTIONS: &str = "SELECT ?s WHERE { ?s <https://trustgraph.ai/ns/query> ?q }";
+
+fn asking(workspace: &Workspace) -> Asking<'_> {
+    Asking { workspace, caller: None }
+}
 
 async fn bench(store: &Store) -> Bench {
     Bench::new(ports(store), ScriptedPrompter::replies(&SCRIPT)).await
@@ -112,7 +116,7 @@ async fn a_view_that_is_damaged_anywhere_is_derived_anew() {
             let store = open(damaged.path()).unwrap();
             // The damage is found by opening it or by reading it, and then it is gone.
             let everything = QueryLimits::default();
-            let first = store.graph.query(&Workspace::default(), "SELECT * { ?s ?p ?o }", everything).await;
+            let first = store.graph.query(asking(&Workspace::default()), "SELECT * { ?s ?p ?o }", everything).await;
             if let Err(error) = first {
                 assert!(error.to_string().contains("view"), "{error}");
             }
@@ -134,8 +138,9 @@ async fn a_view_that_is_far_behind_answers_and_says_what_it_lacks() {
     for n in 0..OPEN {
         newest = Some(bench.ask(100 + n, SomeLimits::default()).await);
     }
+    let workspace = Workspace::default();
     let ask =
-        async |query: &str| store.graph.query(&Workspace::default(), query, QueryLimits::default()).await.unwrap();
+        async |query: &str| store.graph.query(asking(&workspace), query, QueryLimits::default()).await.unwrap();
     let all = ask(QUESTIONS).await;
     assert!(matches!(&all.found, Answer::Rows { rows, .. } if rows.len() == 1), "{all:?}");
     assert_eq!(all.missing_runs, OPEN);

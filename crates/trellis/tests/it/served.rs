@@ -104,10 +104,6 @@ impl Served {
         self.process.wait().unwrap().code()
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.process.id()
-    }
-
     /// Whether it dies in that time.
     pub(crate) fn has_died_within(&mut self, patience: Duration) -> bool {
         let pause = Duration::from_millis(20);
