@@ -9,7 +9,7 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Accepted, Body, Exchange, Name};
 use trellis_domain::run::RunSummary;
-use trellis_domain::{Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, broker, counted};
+use trellis_domain::{Caller, Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, broker, counted};
 use trellis_patterns::pattern;
 use trellis_patterns::router::{self, Refusal, Wishes};
 
@@ -22,6 +22,8 @@ pub struct Question {
     pub request: AgentRequest,
     pub limits: SomeLimits,
     pub names: UnknownNames,
+    /// Who asks. Not part of what tells a repetition from another request.
+    pub by: Option<Caller>,
 }
 
 /// What to do with a pattern, task type or group that nothing defines.
@@ -106,6 +108,8 @@ impl Orchestrator {
         if open >= self.options.max_open_runs {
             return Err(AcceptError::TooManyRuns { open });
         }
+        let configured = self.ports.config.configured(&question.scope.workspace, settings.version).await?;
+        let accepted = Accepted { configured, ..accepted.clone() };
         let commit = self.first_commit(&question.scope, session, accepted, &settings, wishes);
         let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? else { return Ok(None) };
         self.after_commit(&question.scope.workspace, session, &committed).await;
@@ -142,6 +146,8 @@ impl Orchestrator {
             request_id: question.request_id.as_str().to_owned(),
             earlier: Vec::new(),
             parent: None,
+            by: question.by.clone(),
+            configured: None,
         })
     }
 
@@ -174,7 +180,7 @@ impl Orchestrator {
         &self,
         scope: &Scope,
         session: &SessionId,
-        accepted: &Accepted,
+        accepted: Accepted,
         settings: &Settings,
         wishes: Wishes<'_>,
     ) -> Commit {
@@ -196,7 +202,7 @@ impl Orchestrator {
             session: session.clone(),
             seen: 0,
             seen_of_others: Vec::new(),
-            records: std::iter::once(record(Name::session(), Vec::new(), Body::from(accepted.clone())))
+            records: std::iter::once(record(Name::session(), Vec::new(), Body::from(accepted)))
                 .chain(
                     routed.map(|routed| record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed))),
                 )

@@ -42,6 +42,12 @@ macro_rules! nodes {
 nodes! {
     /// The activity behind a session's nodes.
     run() = "run";
+    /// Whoever asked. Each run has a node of its own for them, so that no statement belongs to two runs.
+    asker() = "asked-by";
+    /// The configuration that the run began with.
+    configuration() = "configuration";
+    /// Whoever made it what it is.
+    configurer() = "configuration/made-by";
     /// The specification's record of the routing.
     routing() = "routing";
     /// Document with the model's reason for the pattern.

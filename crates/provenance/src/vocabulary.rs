@@ -57,6 +57,7 @@ namespace! {
     prov = "http://www.w3.org/ns/prov#"
     classes {
         ACTIVITY = "Activity",
+        AGENT = "Agent",
         ENTITY = "Entity",
     }
     properties {
@@ -65,6 +66,7 @@ namespace! {
         GENERATED_AT_TIME = "generatedAtTime",
         STARTED_AT_TIME = "startedAtTime",
         WAS_ASSOCIATED_WITH = "wasAssociatedWith",
+        WAS_ATTRIBUTED_TO = "wasAttributedTo",
         WAS_DERIVED_FROM = "wasDerivedFrom",
         WAS_GENERATED_BY = "wasGeneratedBy",
         WAS_INFLUENCED_BY = "wasInfluencedBy",
@@ -140,6 +142,7 @@ namespace! {
     /// Our own names.
     trellis = "urn:trellis:ns:"
     classes {
+        CONFIGURATION = "Configuration",
         DECISION = "Decision",
         JOIN = "Join",
         LATE_REPLY = "LateReply",
@@ -158,6 +161,7 @@ namespace! {
         COMPLETION = "completion",
         CONFIDENCE = "confidence",
         CONFIG_VERSION = "configVersion",
+        CONFIGURATION = "configuration",
         CONVERSATION_ID = "conversationId",
         DEADLINE = "deadline",
         DECIDED_BY = "decidedBy",
@@ -193,6 +197,7 @@ namespace! {
         REJECTED_REPLY = "rejectedReply",
         REPLAN_REASON = "replanReason",
         REPLY_FORMAT = "replyFormat",
+        REQUEST_ID = "requestId",
         REVIEW = "review",
         REVIEWED_FINDING = "reviewedFinding",
         RUN = "run",
@@ -209,6 +214,7 @@ namespace! {
         STATUS = "status",
         SUPERSEDED_BY = "supersededBy",
         SUPERSEDED_STEP = "supersededStep",
+        SURFACE = "surface",
         SURPRISING = "surprising",
         TERMINATION_CRITERIA = "terminationCriteria",
         TOOL = "tool",
@@ -221,5 +227,6 @@ namespace! {
         UNFINISHED = "unfinished",
         UNFINISHED_STEP = "unfinishedStep",
         UNUSED_REPLY = "unusedReply",
+        WORKSPACE = "workspace",
     }
 }

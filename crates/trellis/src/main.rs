@@ -9,10 +9,12 @@ mod failure;
 mod guarded;
 mod limits;
 mod model_settings;
+mod person;
 mod seeds;
 mod serving;
 mod settings_file;
 mod show;
+mod tokens;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -22,12 +24,16 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// Threads for what waits for the disk. Each sets aside memory for its stack; more of them would not be faster.
+const BLOCKING: usize = 64;
+
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     show::decide_colour(cli.global.color);
     show::decide_marks(cli.global.ascii);
     start_logging(&cli);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(BLOCKING).build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return failure::Failure::unexpected(error).report(),
     };

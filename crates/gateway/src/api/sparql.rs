@@ -62,7 +62,7 @@ pub(crate) async fn query(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Json<Value>, Fault> {
-    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
     let body = object(&body)?;
     let members = Members::new(&body);
     let usual = QueryLimits::default();
@@ -74,7 +74,7 @@ pub(crate) async fn query(
     };
     let query = members.required("query")?;
     tokio::select! {
-        answer = gateway.graph.query(&workspace, query, limits) => Ok(Json(whole(answer?))),
+        answer = inside.graph().query(inside.workspace(), query, limits) => Ok(Json(whole(answer?))),
         () = gateway.closed() => Err(Fault::stopping()),
     }
 }

@@ -37,7 +37,7 @@ async fn ask(gateway: &Gateway, call: &Call, limit: usize) -> Result<Answer, Ref
     let query = members.required("query")?;
     let limits = QueryLimits { max_rows: limit, ..QueryLimits::default() };
     tokio::select! {
-        answer = gateway.graph.query(&call.workspace, query, limits) => Ok(answer?),
+        answer = call.inside.graph().query(call.workspace(), query, limits) => Ok(answer?),
         () = gateway.closed() => Err(Refusal::stopping()),
     }
 }

@@ -30,7 +30,7 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
 async fn find(gateway: &Gateway, call: &Call, limit: usize) -> Result<Vec<Quad>, Refusal> {
     let pattern = pattern(call.members())?;
     tokio::select! {
-        found = gateway.graph.matching(&call.workspace, &pattern, limit) => Ok(found?),
+        found = call.inside.graph().matching(call.workspace(), &pattern, limit) => Ok(found?),
         () = gateway.closed() => Err(Refusal::stopping()),
     }
 }

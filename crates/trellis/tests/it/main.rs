@@ -6,6 +6,7 @@ mod cancelled;
 mod configuration;
 mod conversation;
 mod everyday;
+mod floods;
 mod killed;
 mod limits;
 mod models;
@@ -15,6 +16,7 @@ mod restarted;
 mod scenarios;
 mod served;
 mod stopped;
+mod who;
 
 use serde_json::Value;
 use std::path::Path;
