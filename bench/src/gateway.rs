@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::Workspace;
-use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server};
+use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring};
 use trellis_models::{ModelReply, ModelRequest, OnText, Provider, ProviderError, Rehearsal};
 use trellis_orchestrator::ports::{BoxFuture, ConfigError};
 
@@ -127,7 +127,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
     let server = Server::bind("127.0.0.1:0").await?;
     let address = server.address().to_string();
     let (close, phase) = watch::channel(Phase::Serving);
-    let gateway = Gateway {
+    let gateway = Gateway::new(Wiring {
         orchestrator: Arc::clone(&engine.orchestrator),
         library: Arc::clone(&engine.store.library) as _,
         graph: Arc::clone(&engine.store.graph) as _,
@@ -136,7 +136,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
         loopback_only: true,
         phase,
         calls: Calls::default(),
-    };
+    });
     tokio::spawn(server.serve(Arc::new(gateway)));
     Ok((address, close))
 }

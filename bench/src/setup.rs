@@ -103,6 +103,7 @@ pub(crate) async fn ask(orchestrator: &Orchestrator, n: usize) -> Result<RunId> 
         },
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
+        by: None,
     };
     Ok(orchestrator.accept(question).await?.run)
 }

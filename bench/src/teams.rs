@@ -84,6 +84,7 @@ async fn ask(engine: &Engine, n: usize, scene: &Value, pattern: &str, limits: So
         },
         limits,
         names: UnknownNames::Refuse,
+        by: None,
     };
     Ok(engine.orchestrator.accept(question).await?.run)
 }

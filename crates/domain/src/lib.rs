@@ -4,6 +4,7 @@
 //! store anything: no async, no clock, no randomness, no IO.
 
 pub mod broker;
+mod caller;
 pub mod config;
 mod counted;
 pub mod decision;
@@ -33,6 +34,7 @@ pub mod sealed;
 pub mod time;
 pub mod usage;
 
+pub use caller::{Caller, Configured, Surface};
 pub use counted::counted;
 pub use hash::Hash;
 pub use ids::{Collection, ConversationId, Flow, RequestId, RunId, Scope, SessionId, Workspace};

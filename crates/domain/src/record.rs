@@ -13,7 +13,7 @@ use crate::reading::Citation;
 use crate::run::Termination;
 use crate::sealed::{Fetch, Sealed, unseal};
 use crate::usage::Usage;
-use crate::{Collection, ConversationId, Flow, Hash, RunId, SessionId, Timestamp, Workspace};
+use crate::{Caller, Collection, Configured, ConversationId, Flow, Hash, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -312,6 +312,12 @@ pub struct Accepted {
     /// The fan-out that began this session; none for the root of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// Who asked; none for subagents, and in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Caller>,
+    /// Who made the configuration that the run began with what it is; none if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configured: Option<Configured>,
 }
 
 /// An earlier question of a conversation and its answer, each cut to what is shown.

@@ -1,12 +1,13 @@
-//! Who may come in.
+//! Who may come in, and where to.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use trellis_domain::Workspace;
 
 /// How callers are told apart.
 #[derive(Debug, Clone, Default)]
 pub enum Access {
-    /// Everybody is the anonymous administrator. For loopback addresses.
+    /// Nobody is asked who they are, and everybody may do everything. For loopback addresses.
     #[default]
     Open,
     /// Whoever has a token is the user it belongs to; all others stay outside.
@@ -39,14 +40,58 @@ impl fmt::Debug for Token {
 /// A caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    pub user: String,
+    /// None where nobody is asked who they are.
+    pub name: Option<String>,
+    pub reach: Reach,
+}
+
+/// Which workspaces a caller sees and changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    All,
+    /// Its home, where requests go that name none, and these.
+    Only {
+        home: Workspace,
+        others: BTreeSet<Workspace>,
+    },
+}
+
+impl Reach {
     /// Where requests go that name no workspace.
-    pub workspace: Workspace,
+    pub(crate) fn home(&self) -> Workspace {
+        match self {
+            Self::All => Workspace::default(),
+            Self::Only { home, .. } => home.clone(),
+        }
+    }
+
+    pub(crate) fn includes(&self, workspace: &Workspace) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only { home, others } => home == workspace || others.contains(workspace),
+        }
+    }
 }
 
 impl Identity {
-    fn anonymous() -> Self {
-        Self { user: "anonymous".to_owned(), workspace: Workspace::default() }
+    /// Whoever runs the server: what the token is called that reaches everything.
+    pub const OPERATOR: &'static str = "operator";
+
+    /// The one who may do everything, by a token of that name.
+    pub fn operator() -> Self {
+        Self { name: Some(Self::OPERATOR.to_owned()), reach: Reach::All }
+    }
+
+    /// A user of these workspaces, the first of which is its home; of `default` if there are none.
+    pub fn user(name: impl Into<String>, workspaces: impl IntoIterator<Item = Workspace>) -> Self {
+        let mut workspaces = workspaces.into_iter();
+        let home = workspaces.next().unwrap_or_default();
+        Self { name: Some(name.into()), reach: Reach::Only { home, others: workspaces.collect() } }
+    }
+
+    /// As clients of the original see a caller that nobody asked who it is.
+    pub(crate) fn shown(&self) -> &str {
+        self.name.as_deref().unwrap_or("anonymous")
     }
 }
 
@@ -56,15 +101,15 @@ impl Access {
     /// ```
     /// use trellis_gateway::{Access, Identity, Token};
     ///
-    /// let alice = Identity { user: "alice".to_owned(), workspace: Default::default() };
+    /// let alice = Identity::user("alice", []);
     /// let access = Access::Tokens(vec![(Token::new("s3cret"), alice.clone())]);
     /// assert_eq!(access.identify("s3cret"), Some(alice));
     /// assert_eq!(access.identify(""), None);
-    /// assert_eq!(Access::Open.identify("").map(|who| who.user), Some("anonymous".to_owned()));
+    /// assert!(Access::Open.identify("").is_some());
     /// ```
     pub fn identify(&self, token: &str) -> Option<Identity> {
         match self {
-            Self::Open => Some(Identity::anonymous()),
+            Self::Open => Some(Identity { name: None, reach: Reach::All }),
             Self::Tokens(tokens) => {
                 tokens.iter().find(|(known, _)| known.is(token)).map(|(_, identity)| identity.clone())
             }

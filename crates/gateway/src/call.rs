@@ -1,14 +1,14 @@
 //! One request to a service, whichever surface it came from.
 
-use crate::access::Identity;
+use crate::inside::Inside;
 use crate::members::Members;
 use serde_json::{Map, Value};
-use trellis_domain::{Flow, Scope, Workspace};
+use trellis_domain::{Caller, Flow, Scope, Surface, Workspace};
 
 #[derive(Debug)]
 pub(crate) struct Call {
-    pub(crate) identity: Identity,
-    pub(crate) workspace: Workspace,
+    pub(crate) inside: Inside,
+    pub(crate) surface: Surface,
     /// The flow it is addressed to; None for services of the workspace.
     pub(crate) flow: Option<Flow>,
     pub(crate) request: Map<String, Value>,
@@ -19,7 +19,15 @@ impl Call {
         Members::new(&self.request)
     }
 
+    pub(crate) fn workspace(&self) -> &Workspace {
+        self.inside.workspace()
+    }
+
+    pub(crate) fn caller(&self) -> Caller {
+        self.inside.caller(self.surface)
+    }
+
     pub(crate) fn scope(&self) -> Scope {
-        Scope { workspace: self.workspace.clone(), flow: self.flow.clone().unwrap_or_default() }
+        Scope { workspace: self.workspace().clone(), flow: self.flow.clone().unwrap_or_default() }
     }
 }

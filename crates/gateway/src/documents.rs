@@ -2,21 +2,21 @@
 
 use crate::Gateway;
 use crate::docs::Refused;
+use crate::inside::Inside;
 use crate::rest::{self, Denied};
-use axum::body::Body;
+use crate::unread::Unread;
+use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use futures_util::stream;
+use futures_util::{Stream, stream};
 use serde::Deserialize;
 use std::sync::Arc;
-use trellis_domain::Workspace;
 use trellis_orchestrator::ports::{LibraryError, StoredDocument};
 
-/// The sizes in which a document is read when the client names none, and at most.
+/// The size in which a document is read when the client names none, and at most.
 const CHUNK: u64 = 1 << 20;
-const LARGEST_CHUNK: u64 = 4 << 20;
 
 /// What a client may say in the URL.
 #[derive(Debug, Deserialize)]
@@ -43,7 +43,8 @@ pub(crate) struct Wish {
         (status = 200, description = "The content, with the document's kind as its type"),
         (status = 400, description = "No document is named", body = Refused),
         (status = 401, description = "No token, or one that nobody knows", body = Refused),
-        (status = 403, description = "From a page of another site", body = Refused),
+        (status = 403, description = "From a page of another site, or the workspace is not the token's", body = Refused),
+        (status = 429, description = "Too many wrong tokens came from this address", body = Refused),
         (status = 404, description = "No such document or workspace", body = Refused),
         (status = 503, description = "The store fails", body = Refused),
     ),
@@ -55,14 +56,14 @@ pub(crate) async fn stream(
 ) -> Result<Response, Denied> {
     let identity = rest::identify(&gateway, &headers)?;
     let Query(wish) = wish.map_err(|error| Denied::new(StatusCode::BAD_REQUEST, error.body_text()))?;
-    let workspace = rest::workspace(&gateway, &identity, &wish.workspace).await?;
+    let inside = gateway.enter(&identity, &wish.workspace).await?;
     if wish.document_id.is_empty() {
         return Err(Denied::new(StatusCode::BAD_REQUEST, "the parameter `document-id` is missing"));
     }
-    let found = gateway.library.find(&workspace, &wish.document_id).await.map_err(failed)?;
+    let found = inside.library().find(inside.workspace(), &wish.document_id).await.map_err(failed)?;
     let document = found.ok_or_else(|| failed(LibraryError::NotFound(wish.document_id)))?;
-    let chunk = wish.chunk_size.unwrap_or(CHUNK).clamp(1, LARGEST_CHUNK);
-    Ok(response(gateway, workspace, document, chunk))
+    let chunk = wish.chunk_size.unwrap_or(CHUNK).clamp(1, CHUNK);
+    Ok(response(gateway, inside, document, chunk))
 }
 
 fn failed(error: LibraryError) -> Denied {
@@ -71,18 +72,36 @@ fn failed(error: LibraryError) -> Denied {
     Denied::new(status, error.to_string())
 }
 
-fn response(gateway: Arc<Gateway>, workspace: Workspace, document: StoredDocument, chunk: u64) -> Response {
-    let (size, kind) = (document.size, HeaderValue::from_str(&document.metadata.kind));
-    let parts = stream::try_unfold(0, move |at| {
-        let (gateway, workspace, document) = (Arc::clone(&gateway), workspace.clone(), document.clone());
+/// The content of a document, each piece read when there is room for it, which it takes until it is sent.
+pub(crate) fn pieces(
+    gateway: Arc<Gateway>,
+    inside: Inside,
+    document: StoredDocument,
+    chunk: u64,
+    write: fn(Vec<u8>) -> Bytes,
+) -> impl Stream<Item = Result<Bytes, LibraryError>> {
+    stream::try_unfold(0, move |at| {
+        let (gateway, inside, document) = (Arc::clone(&gateway), inside.clone(), document.clone());
         async move {
             if at >= document.size {
                 return Ok::<_, LibraryError>(None);
             }
             let end = at.saturating_add(chunk).min(document.size);
-            Ok(Some((gateway.library.read(&workspace, &document, at..end).await?, end)))
+            // Written as text it may be longer.
+            let most = usize::try_from(end - at).unwrap_or(usize::MAX).saturating_mul(2);
+            let mut held = gateway.capacity().unread.take(most).await;
+            let turn = gateway.capacity().make().await;
+            let bytes = write(inside.library().read(inside.workspace(), &document, at..end).await?);
+            drop(turn);
+            held.shrink_to(bytes.len());
+            Ok(Some((Unread::hold(bytes, held), end)))
         }
-    });
+    })
+}
+
+fn response(gateway: Arc<Gateway>, inside: Inside, document: StoredDocument, chunk: u64) -> Response {
+    let (size, kind) = (document.size, HeaderValue::from_str(&document.metadata.kind));
+    let parts = pieces(gateway, inside, document, chunk, Bytes::from);
     let mut response = Response::new(Body::from_stream(parts));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, kind.unwrap_or(HeaderValue::from_static("application/octet-stream")));

@@ -1,5 +1,6 @@
 //! Why a request was not served.
 
+use crate::inside::Outside;
 use serde_json::{Value, json};
 use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LibraryError};
 
@@ -56,6 +57,16 @@ impl Refusal {
 impl From<ConfigError> for Refusal {
     fn from(error: ConfigError) -> Self {
         Self::new("config-error", error.to_string())
+    }
+}
+
+impl From<Outside> for Refusal {
+    fn from(outside: Outside) -> Self {
+        match outside {
+            Outside::Denied => Self::new("access-denied", "access denied"),
+            Outside::NoWorkspace => Self::new("workspace-not-found", "workspace not found"),
+            Outside::Failed(error) => error.into(),
+        }
     }
 }
 

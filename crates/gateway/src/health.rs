@@ -1,7 +1,9 @@
 //! Whether the server lives, and whether it takes questions.
 
 use crate::Gateway;
+use crate::access::Reach;
 use crate::docs::Refused;
+use crate::inside::Outside;
 use crate::rest::{self, Denied};
 use axum::Json;
 use axum::extract::State;
@@ -15,6 +17,7 @@ use std::sync::Arc;
     responses(
         (status = 200, description = "It does", body = Object),
         (status = 403, description = "From a page of another site", body = Refused),
+        (status = 429, description = "Too many wrong tokens came from this address", body = Refused),
     ),
 )]
 pub(crate) async fn live() -> Json<Value> {
@@ -29,16 +32,19 @@ pub(crate) async fn live() -> Json<Value> {
     responses(
         (status = 200, description = "They are", body = Object),
         (status = 403, description = "From a page of another site", body = Refused),
+        (status = 429, description = "Too many wrong tokens came from this address", body = Refused),
         (status = 503, description = "The server is stopping, or its store fails", body = Object),
     ),
 )]
-pub(crate) async fn ready(State(gateway): State<Arc<Gateway>>) -> (StatusCode, Json<Value>) {
+pub(crate) async fn ready(State(gateway): State<Arc<Gateway>>, headers: HeaderMap) -> (StatusCode, Json<Value>) {
     if !gateway.takes_questions() {
         return (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "stopping"})));
     }
-    let ports = &gateway.orchestrator.ports;
-    match ports.config.workspaces().await {
-        Ok(_) => (StatusCode::OK, Json(json!({"status": "ready", "open_runs": ports.journal.open_runs()}))),
+    // How much others do is for whoever sees all.
+    let sees_all = operator(&gateway, &headers).is_ok();
+    match gateway.open_runs().await {
+        Ok(open) if sees_all => (StatusCode::OK, Json(json!({"status": "ready", "open_runs": open}))),
+        Ok(_) => (StatusCode::OK, Json(json!({"status": "ready"}))),
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "failed", "reason": error.to_string()}))),
     }
 }
@@ -49,13 +55,24 @@ pub(crate) async fn ready(State(gateway): State<Arc<Gateway>>) -> (StatusCode, J
     responses(
         (status = 200, description = "Counts", body = String, content_type = "text/plain"),
         (status = 401, description = "No token, or one that nobody knows", body = Refused),
-        (status = 403, description = "From a page of another site", body = Refused),
+        (status = 403, description = "From a page of another site, or the token is not the operator's", body = Refused),
+        (status = 429, description = "Too many wrong tokens came from this address", body = Refused),
+        (status = 503, description = "The store fails", body = Refused),
     ),
 )]
 pub(crate) async fn metrics(State(gateway): State<Arc<Gateway>>, headers: HeaderMap) -> Result<String, Denied> {
-    rest::identify(&gateway, &headers)?;
-    let open = gateway.orchestrator.ports.journal.open_runs();
+    operator(&gateway, &headers)?;
+    let open = gateway.open_runs().await;
+    let open = open.map_err(|error| Denied::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
     Ok(format!(
         "# HELP trellis_open_runs Runs without an end.\n# TYPE trellis_open_runs gauge\ntrellis_open_runs {open}\n"
     ))
+}
+
+/// Refuses whoever does not see all workspaces.
+fn operator(gateway: &Gateway, headers: &HeaderMap) -> Result<(), Denied> {
+    match rest::identify(gateway, headers)?.reach {
+        Reach::All => Ok(()),
+        Reach::Only { .. } => Err(Outside::Denied.into()),
+    }
 }

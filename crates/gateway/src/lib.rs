@@ -9,10 +9,17 @@ mod access;
 mod api;
 mod bounds;
 mod call;
+mod capacity;
 mod docs;
 mod documents;
 mod error;
+mod frames;
+mod guests;
 mod health;
+mod inside;
+mod json;
+mod knocks;
+mod line;
 mod members;
 mod outbox;
 mod peer;
@@ -21,25 +28,26 @@ mod room;
 mod server;
 mod services;
 mod socket;
+mod unread;
 
-pub use access::{Access, Identity, Token};
+pub use access::{Access, Identity, Reach, Token};
+pub use inside::Gateway;
 pub use server::{Server, router};
 
 use std::sync::Arc;
 use tokio::sync::watch;
-use tokio::task::JoinError;
 use trellis_domain::Workspace;
-use trellis_orchestrator::ports::{BoxFuture, ConfigError, Graph, JournalError, Library};
-use trellis_orchestrator::{AcceptError, Acceptance, Item, Orchestrator, Question, Subscription};
+use trellis_orchestrator::Orchestrator;
+use trellis_orchestrator::ports::{BoxFuture, ConfigError, Graph, Library};
 
 /// Gives a new workspace what it starts with.
 pub trait Founder: Send + Sync + std::fmt::Debug {
     fn found<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(), ConfigError>>;
 }
 
-/// What the gateway is connected to.
+/// What a gateway is connected to.
 #[derive(Debug)]
-pub struct Gateway {
+pub struct Wiring {
     pub orchestrator: Arc<Orchestrator>,
     pub library: Arc<dyn Library>,
     pub graph: Arc<dyn Graph>,
@@ -86,68 +94,6 @@ pub enum Phase {
     Draining,
     /// Whoever still listens is told that the run goes on when the server is back.
     Closed,
-}
-
-impl Gateway {
-    pub(crate) fn takes_questions(&self) -> bool {
-        *self.phase.borrow() == Phase::Serving
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        *self.phase.borrow() == Phase::Closed
-    }
-
-    /// Who asks, where callers are told apart.
-    pub(crate) fn caller<'i>(&self, identity: &'i Identity) -> Option<&'i str> {
-        match self.access {
-            Access::Open => None,
-            Access::Tokens(_) => Some(&identity.user),
-        }
-    }
-
-    /// Waits until the server closes.
-    pub(crate) async fn closed(&self) {
-        let mut phase = self.phase.clone();
-        // An error means that whoever could close is gone, which is the same.
-        drop(phase.wait_for(|phase| *phase == Phase::Closed).await);
-    }
-
-    /// The next item of a run that somebody follows. None if the server closes before the run's end: a run that has ended
-    /// is heard to its end.
-    pub(crate) async fn follow(&self, subscription: &mut Subscription) -> Option<Result<Item, JournalError>> {
-        let journal = &*self.orchestrator.ports.journal;
-        tokio::select! {
-            biased;
-            item = subscription.next(journal) => return Some(item),
-            () = self.closed() => {}
-        }
-        let (workspace, run) = subscription.place();
-        match journal.end(workspace, run).await {
-            Ok(None) => None,
-            Ok(Some(_)) => Some(subscription.next(journal).await),
-            Err(error) => Some(Err(error)),
-        }
-    }
-
-    /// Accepts a question, in a task of its own: a caller who leaves in the middle must not leave half an acceptance
-    /// behind. The outer error is a fault of the program.
-    pub(crate) async fn accept(&self, question: Question) -> Result<Result<Acceptance, AcceptError>, JoinError> {
-        let orchestrator = Arc::clone(&self.orchestrator);
-        tokio::spawn(async move { orchestrator.accept(question).await }).await
-    }
-
-    /// The workspace of that name, or the caller's own if there is no name; None if there is no such workspace.
-    pub(crate) async fn workspace(&self, identity: &Identity, name: &str) -> Result<Option<Workspace>, ConfigError> {
-        let named = if name.is_empty() { Ok(identity.workspace.clone()) } else { Workspace::new(name) };
-        // What can be no name is the name of nothing.
-        let Ok(workspace) = named else { return Ok(None) };
-        Ok(self.has_workspace(&workspace).await?.then_some(workspace))
-    }
-
-    /// Whether the workspace exists: it has a configuration, be it only that of its making.
-    pub(crate) async fn has_workspace(&self, workspace: &Workspace) -> Result<bool, ConfigError> {
-        Ok(self.orchestrator.ports.config.version(workspace).await? > 0)
-    }
 }
 
 #[cfg(test)]

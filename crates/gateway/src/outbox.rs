@@ -2,40 +2,71 @@
 
 use crate::bounds;
 use crate::error::{Gone, Refusal};
+use crate::unread::{Held, Unread};
 use serde::Serialize;
 use serde_json::Value;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// The way to a socket's writer.
 #[derive(Debug, Clone)]
 pub(crate) struct Replies {
     to: mpsc::Sender<Reply>,
-    room: Arc<Semaphore>,
+    /// This socket's own share, so that no peer alone can keep others waiting, and that of all.
+    own: Arc<Semaphore>,
+    unread: Unread,
+    /// Whoever makes a reply has one: for a peer that does not read nothing more is made.
+    floor: Arc<Semaphore>,
 }
 
 /// A message that is not sent yet, and the place that it takes until it is. Short ones take none.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) text: String,
-    _place: Option<OwnedSemaphorePermit>,
+    _own: Option<OwnedSemaphorePermit>,
+    _held: Option<Held>,
+}
+
+/// The right to make a reply. What it needs is set aside already.
+#[derive(Debug)]
+pub(crate) struct Floor<'o> {
+    outbox: &'o Outbox,
+    _one: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Floor<'_> {
+    fn drop(&mut self) {
+        drop(self.outbox.set_aside().take());
+    }
 }
 
 impl Replies {
-    pub(crate) fn new() -> (Self, mpsc::Receiver<Reply>) {
+    pub(crate) fn new(unread: Unread) -> (Self, mpsc::Receiver<Reply>) {
         let (to, unsent) = mpsc::channel(bounds::UNREAD);
-        (Self { to, room: Arc::new(Semaphore::new(bounds::UNREAD_BYTES)) }, unsent)
+        let (own, floor) = (Arc::new(Semaphore::new(bounds::UNREAD_BYTES)), Arc::new(Semaphore::new(bounds::FLOORS)));
+        (Self { to, own, unread, floor }, unsent)
     }
 
-    /// Waits for a peer that does not read.
-    pub(crate) async fn send(&self, text: String) -> Result<(), Gone> {
-        let taken = text.len().min(bounds::UNREAD_BYTES);
-        let long = u32::try_from(taken).ok().filter(|_| text.len() > bounds::SMALL);
-        let place = match long {
-            Some(bytes) => Some(Arc::clone(&self.room).acquire_many_owned(bytes).await.map_err(|_| Gone)?),
-            None => None,
+    /// Waits until nothing is sent any more, because the connection is broken.
+    pub(crate) async fn broken(&self) {
+        self.to.closed().await;
+    }
+
+    /// Waits for a peer that does not read. What is set aside for the message may be more than it needs.
+    pub(crate) async fn send(&self, text: String, set_aside: Option<Held>) -> Result<(), Gone> {
+        let length = text.len().min(bounds::UNREAD_BYTES);
+        let Some(bytes) = u32::try_from(length).ok().filter(|_| length > bounds::SHORT) else {
+            return self.to.send(Reply { text, _own: None, _held: None }).await.map_err(|_| Gone);
         };
-        self.to.send(Reply { text, _place: place }).await.map_err(|_| Gone)
+        let own = Arc::clone(&self.own).acquire_many_owned(bytes).await.map_err(|_| Gone)?;
+        let held = match set_aside {
+            Some(mut held) => {
+                held.shrink_to(length);
+                held
+            }
+            None => self.unread.take(length).await,
+        };
+        self.to.send(Reply { text, _own: Some(own), _held: Some(held) }).await.map_err(|_| Gone)
     }
 }
 
@@ -46,6 +77,8 @@ pub(crate) struct Outbox {
     id: Option<Value>,
     to: Replies,
     scratch: Mutex<Vec<u8>>,
+    /// For the next reply.
+    set_aside: Mutex<Option<Held>>,
 }
 
 const TOO_LARGE: &str = "the reply is larger than 1 MiB, which stock clients cannot receive in one piece; ask for less, \
@@ -64,7 +97,20 @@ struct Envelope<'a, T> {
 
 impl Outbox {
     pub(crate) fn new(id: Option<Value>, to: Replies) -> Self {
-        Self { id, to, scratch: Mutex::default() }
+        Self { id, to, scratch: Mutex::default(), set_aside: Mutex::default() }
+    }
+
+    fn set_aside(&self) -> MutexGuard<'_, Option<Held>> {
+        self.set_aside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a reply can be made and held: first until the peer has read enough of the others.
+    pub(crate) async fn floor(&self) -> Floor<'_> {
+        // The semaphore is never closed.
+        let one = Arc::clone(&self.to.floor).acquire_owned().await.ok();
+        let held = self.to.unread.take(bounds::FRAME).await;
+        *self.set_aside() = Some(held);
+        Floor { outbox: self, _one: one }
     }
 
     pub(crate) fn has_id(&self) -> bool {
@@ -109,7 +155,8 @@ impl Outbox {
                 Envelope { id: self.id.as_ref(), response: None::<&Value>, error: Some(error), complete: true };
             text = self.written(&envelope);
         }
-        self.to.send(text).await?;
+        let set_aside = self.set_aside().take();
+        self.to.send(text, set_aside).await?;
         // Nothing may follow the last reply.
         if too_large { Err(Gone) } else { Ok(()) }
     }
@@ -123,14 +170,35 @@ mod tests {
     /// So many long messages wait as fit, whatever their number.
     #[tokio::test]
     async fn a_peer_that_does_not_read_holds_up_long_messages() {
-        let (replies, mut unsent) = Replies::new();
+        let (replies, mut unsent) = Replies::new(Unread::new());
         let long = || "x".repeat(bounds::FRAME);
         for _ in 0..bounds::UNREAD_BYTES / bounds::FRAME {
-            replies.send(long()).now_or_never().expect("there is room").unwrap();
+            replies.send(long(), None).now_or_never().expect("there is room").unwrap();
         }
-        assert!(replies.send(long()).now_or_never().is_none(), "it waits");
-        replies.send("short".to_owned()).now_or_never().expect("a short one needs no room").unwrap();
+        assert!(replies.send(long(), None).now_or_never().is_none(), "it waits");
+        replies.send("short".to_owned(), None).now_or_never().expect("a short one needs no room").unwrap();
         drop(unsent.recv().await);
-        replies.send(long()).now_or_never().expect("there is room again").unwrap();
+        replies.send(long(), None).now_or_never().expect("there is room again").unwrap();
+    }
+
+    #[tokio::test]
+    async fn for_a_peer_that_does_not_read_few_replies_are_made_at_a_time() {
+        let (replies, mut unsent) = Replies::new(Unread::new());
+        let outbox = || Outbox::new(None, replies.clone());
+        let long = "x".repeat(bounds::FRAME / 2);
+        let all: Vec<_> = (0..=bounds::FLOORS).map(|_| outbox()).collect();
+        let (first, others) = all.split_first().unwrap();
+        let floor = first.floor().now_or_never().expect("nobody has it");
+        let (last, others) = others.split_last().unwrap();
+        let held: Vec<_> = others.iter().map(|outbox| outbox.floor().now_or_never().unwrap()).collect();
+        assert!(last.floor().now_or_never().is_none());
+        first.last(&long).await.unwrap();
+        drop(floor);
+        drop(last.floor().now_or_never().expect("one is free again"));
+        drop(held);
+        let unread = replies.unread.clone();
+        assert!(unread.try_take(bounds::UNREAD_IN_ALL).is_none(), "what is not read takes room");
+        drop(unsent.recv().await);
+        assert!(unread.try_take(bounds::UNREAD_IN_ALL).is_some(), "and nothing else does");
     }
 }

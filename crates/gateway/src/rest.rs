@@ -8,6 +8,8 @@ use crate::access::Identity;
 use crate::call::Call;
 use crate::docs::{self, Refused};
 use crate::error::Refusal;
+use crate::inside::{Inside, Outside};
+use crate::json::{self, Unreadable};
 use crate::peer::{Peer, while_there};
 use crate::services::Service;
 use axum::body::Bytes;
@@ -18,24 +20,47 @@ use axum::{Extension, Json};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trellis_domain::{Flow, Workspace};
+use trellis_domain::{Flow, Surface};
 use utoipa::IntoResponses;
 use utoipa::openapi::RefOr;
 
 /// A refusal with a status, as the original's gateway words it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Denied(pub(crate) StatusCode, pub(crate) String);
+pub(crate) struct Denied {
+    pub(crate) status: StatusCode,
+    pub(crate) reason: String,
+    /// Seconds after which it may be different.
+    pub(crate) retry_after: Option<u64>,
+}
 
 impl Denied {
     pub(crate) fn new(status: StatusCode, reason: impl Into<String>) -> Self {
-        Self(status, reason.into())
+        Self { status, reason: reason.into(), retry_after: None }
+    }
+
+    pub(crate) fn for_now(status: StatusCode, reason: impl Into<String>, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..Self::new(status, reason) }
+    }
+
+    /// Too many wrong tokens came from where the caller is.
+    pub(crate) fn too_many_wrong_tokens(seconds: u64) -> Self {
+        let reason = format!("too many wrong tokens came from your address; try again in {seconds} s");
+        Self::for_now(StatusCode::TOO_MANY_REQUESTS, reason, seconds)
     }
 }
 
 impl IntoResponse for Denied {
     fn into_response(self) -> Response {
-        (self.0, Json(json!({"error": self.1}))).into_response()
+        with_retry_after((self.status, Json(json!({"error": self.reason}))).into_response(), self.retry_after)
     }
+}
+
+/// A response that says when to come again, if that is known.
+pub(crate) fn with_retry_after(mut response: Response, seconds: Option<u64>) -> Response {
+    if let Some(seconds) = seconds {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
 }
 
 /// What is wrong with a request as such.
@@ -46,10 +71,11 @@ impl IntoResponses for Refusals {
         docs::told::<Refused>(&[
             ("400", "The body is no JSON object, or a name is none"),
             ("401", "No token, or one that nobody knows"),
-            ("403", "From a page of another site"),
+            ("403", "From a page of another site, or the workspace is not the token's"),
             ("404", "No such service or workspace"),
             ("408", "The body stopped coming"),
             ("413", "The body is too large"),
+            ("429", "Too many wrong tokens came from this address"),
             ("503", "The store fails, or there is no room for a large body"),
         ])
     }
@@ -77,8 +103,8 @@ pub(crate) async fn workspace_service(
     let identity = identify(&gateway, &headers)?;
     let request = read_object(&body)?;
     let service = Service::of_workspace(&kind).ok_or_else(unknown_kind)?;
-    let workspace = workspace_of(&gateway, &identity, &request).await?;
-    Ok(answer(&gateway, service, Call { identity, workspace, flow: None, request }).await)
+    let inside = inside_of(&gateway, &identity, &request).await?;
+    Ok(answer(&gateway, service, Call { inside, surface: Surface::TrustgraphRest, flow: None, request }).await)
 }
 
 /// Ask a service of a flow
@@ -107,9 +133,9 @@ pub(crate) async fn flow_service(
     let identity = identify(&gateway, &headers)?;
     let request = read_object(&body)?;
     let service = Service::of_flow(&kind).ok_or_else(unknown_kind)?;
-    let workspace = workspace_of(&gateway, &identity, &request).await?;
+    let inside = inside_of(&gateway, &identity, &request).await?;
     let flow = Flow::new(&flow).map_err(|error| Denied::new(StatusCode::BAD_REQUEST, error.to_string()))?;
-    let call = Call { identity, workspace, flow: Some(flow), request };
+    let call = Call { inside, surface: Surface::TrustgraphRest, flow: Some(flow), request };
     let answered = answer(&gateway, service, call);
     // What reads the graph is of no use without its reader. All else may have effects, and goes on.
     let peer = peer.as_deref().filter(|_| matches!(service, Service::Sparql | Service::Triples));
@@ -117,7 +143,11 @@ pub(crate) async fn flow_service(
     Ok(while_there(peer, answered).await.unwrap_or_else(left))
 }
 
-async fn answer(gateway: &Gateway, service: Service, call: Call) -> Response {
+async fn answer(gateway: &Arc<Gateway>, service: Service, call: Call) -> Response {
+    let streamed = service.streamed(gateway, &call).await;
+    if let Some(response) = streamed.transpose() {
+        return response.unwrap_or_else(|refusal| Json(json!({"error": refusal.object()})).into_response());
+    }
     match service.answer(gateway, call).await {
         Ok(reply) => Json(reply).into_response(),
         Err(refusal) if refusal.is_about_operation() => {
@@ -147,39 +177,45 @@ pub(crate) async fn auth(Path(what): Path<String>) -> Result<Response, Denied> {
 
 /// Who is asking, by the bearer token.
 pub(crate) fn identify(gateway: &Gateway, headers: &HeaderMap) -> Result<Identity, Denied> {
+    let known = gateway.access().identify(token(headers));
+    known.ok_or_else(|| Denied::new(StatusCode::UNAUTHORIZED, "auth failure"))
+}
+
+/// The bearer token of a request; empty if it has none.
+pub(crate) fn token(headers: &HeaderMap) -> &str {
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (scheme, token) = given.split_once(' ').unwrap_or_default();
-    let token = if scheme.eq_ignore_ascii_case("bearer") { token.trim() } else { "" };
-    gateway.access.identify(token).ok_or_else(|| Denied::new(StatusCode::UNAUTHORIZED, "auth failure"))
+    if scheme.eq_ignore_ascii_case("bearer") { token.trim() } else { "" }
 }
 
 /// The body as an object.
 fn read_object(body: &[u8]) -> Result<Map<String, Value>, Denied> {
-    match serde_json::from_slice(body) {
+    match json::read(body) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "body must be an object")),
-        Err(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "invalid json")),
+        Err(Unreadable::Json(_)) => Err(Denied::new(StatusCode::BAD_REQUEST, "invalid json")),
+        Err(crowded @ Unreadable::Crowded) => {
+            Err(Denied::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is too large: {crowded}")))
+        }
     }
 }
 
-/// The workspace that a body names, or the caller's own.
-async fn workspace_of(
-    gateway: &Gateway,
-    identity: &Identity,
-    request: &Map<String, Value>,
-) -> Result<Workspace, Denied> {
+/// Into the workspace that a body names, or into the caller's own.
+async fn inside_of(gateway: &Gateway, identity: &Identity, request: &Map<String, Value>) -> Result<Inside, Denied> {
     match request.get("workspace") {
-        None | Some(Value::Null) => workspace(gateway, identity, "").await,
-        Some(Value::String(name)) => workspace(gateway, identity, name).await,
+        None | Some(Value::Null) => Ok(gateway.enter(identity, "").await?),
+        Some(Value::String(name)) => Ok(gateway.enter(identity, name).await?),
         Some(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "workspace must be a text")),
     }
 }
 
-/// The workspace of that name, or the caller's own if there is no name.
-pub(crate) async fn workspace(gateway: &Gateway, identity: &Identity, name: &str) -> Result<Workspace, Denied> {
-    match gateway.workspace(identity, name).await {
-        Ok(found) => found.ok_or_else(|| Denied::new(StatusCode::NOT_FOUND, "workspace not found")),
-        Err(error) => Err(Denied::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
+impl From<Outside> for Denied {
+    fn from(outside: Outside) -> Self {
+        match outside {
+            Outside::Denied => Self::new(StatusCode::FORBIDDEN, "access denied"),
+            Outside::NoWorkspace => Self::new(StatusCode::NOT_FOUND, "workspace not found"),
+            Outside::Failed(error) => Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+        }
     }
 }
 

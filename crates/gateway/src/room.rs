@@ -37,11 +37,16 @@ impl Room {
         Self(Arc::new(Semaphore::new(bounds::HELD)))
     }
 
-    /// Makes a place larger.
+    /// Makes the place of the only request of a connection larger.
     pub(crate) fn extend(&self, place: &mut Place, bytes: usize) -> Result<(), Full> {
+        self.extend_beyond(bounds::SMALL, place, bytes)
+    }
+
+    /// Makes a place larger that takes nothing up to some size.
+    pub(crate) fn extend_beyond(&self, small: usize, place: &mut Place, bytes: usize) -> Result<(), Full> {
         place.bytes += bytes;
         let taken = place.taken.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        if place.bytes <= bounds::SMALL {
+        if place.bytes <= small {
             return Ok(());
         }
         let missing = u32::try_from(place.bytes - taken).map_err(|_| Full)?;
@@ -51,6 +56,11 @@ impl Room {
             none => *none = Some(more),
         }
         Ok(())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn free(&self) -> usize {
+        self.0.available_permits()
     }
 
     /// The whole body, and its place.
@@ -74,8 +84,12 @@ impl Room {
             if whole.len() + chunk.len() > bounds::BODY {
                 return Err(too_large());
             }
-            let full = |_| Denied::new(StatusCode::SERVICE_UNAVAILABLE, Full::MESSAGE);
+            let full = |_| Denied::for_now(StatusCode::SERVICE_UNAVAILABLE, Full::MESSAGE, 1);
             self.extend(&mut place, chunk.len()).map_err(full)?;
+            // Growing to twice the size would set aside far more than was taken.
+            if whole.capacity() - whole.len() < chunk.len() {
+                whole.reserve_exact(chunk.len().max(whole.len() / 4));
+            }
             whole.extend_from_slice(&chunk);
         }
     }

@@ -1,35 +1,36 @@
 //! The listening socket, the routes and who may use them.
 
 use crate::api::denied_at;
+use crate::guests::Guest;
+use crate::knocks::Knock;
+use crate::line::Line;
 use crate::peer::Connection;
 use crate::rest::Denied;
-use crate::room::Room;
-use crate::{Gateway, docs, documents, health, rest, socket};
+use crate::{Gateway, bounds, docs, documents, health, rest, socket};
+use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{Redirect, Response};
 use axum::routing::{get, post};
-use axum::{Extension, Router};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, InvalidInput};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use tower::ServiceExt;
 use tower_http::catch_panic::CatchPanicLayer;
 
 /// All routes.
 pub fn router(gateway: Arc<Gateway>) -> Router {
-    let room = Room::new();
     Router::new()
         .route("/api/v1/socket", get(socket::upgrade))
         .route("/api/v1/document-stream", get(documents::stream))
@@ -48,8 +49,8 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
             let reason = format!("{method} is not possible here; /api/docs says what is");
             denied_at(uri.path(), Denied::new(StatusCode::METHOD_NOT_ALLOWED, reason))
         })
-        .layer(middleware::from_fn_with_state(room.clone(), whole_bodies))
-        .layer(Extension(room))
+        .layer(middleware::from_fn_with_state(Arc::clone(&gateway), held_replies))
+        .layer(middleware::from_fn_with_state(Arc::clone(&gateway), whole_bodies))
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(Arc::clone(&gateway), known_callers))
         .layer(middleware::from_fn_with_state(Arc::clone(&gateway), same_site))
@@ -69,13 +70,13 @@ async fn same_site(State(gateway): State<Arc<Gateway>>, request: Request, next: 
 const NOTHING_HERE: &str = "there is nothing at this address; /api/docs says what there is";
 
 /// Bodies are received here, so that all of them together take no more than there is room for.
-async fn whole_bodies(State(room): State<Room>, request: Request, next: Next) -> Response {
+async fn whole_bodies(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
     let announced = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    match room.receive(body, announced).await {
+    match gateway.capacity().room.receive(body, announced).await {
         Ok((body, place)) => {
             let response = next.run(Request::from_parts(parts, Body::from(body))).await;
             drop(place);
@@ -87,15 +88,48 @@ async fn whole_bodies(State(room): State<Room>, request: Request, next: Next) ->
 
 /// What somebody unknown sends is not read. The answer is that of the path, in its own words.
 async fn known_callers(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Response {
-    let is_known = rest::identify(&gateway, request.headers()).is_ok();
-    next.run(if is_known { request } else { request.map(|_| Body::empty()) }).await
+    let (peer, token) = (request.extensions().get::<Peer>(), rest::token(request.headers()));
+    match gateway.capacity().knocks.knock(gateway.access(), peer.map(|peer| peer.address), token) {
+        Knock::Known(_) => {
+            peer.iter().for_each(|peer| peer.guest.introduced());
+            next.run(request).await
+        }
+        Knock::Unknown => next.run(request.map(|_| Body::empty())).await,
+        Knock::TooMany(seconds) => denied_at(request.uri().path(), Denied::too_many_wrong_tokens(seconds)),
+    }
+}
+
+/// Replies that are made whole wait here to be sent, so that all of them together take no more than there is room for.
+async fn held_replies(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Response {
+    let path = request.uri().path().to_owned();
+    let turn = if may_be_large(&path) { Some(gateway.capacity().make().await) } else { None };
+    let response = next.run(request).await;
+    // Whoever has made a reply out of turn, because that took long, does not wait: many could.
+    let placed = gateway.capacity().unread.place(response, turn.is_some()).await;
+    placed.unwrap_or_else(|| {
+        let full = "the server holds as much as it can of replies that nobody reads; ask again in a moment";
+        denied_at(&path, Denied::for_now(StatusCode::SERVICE_UNAVAILABLE, full, 1))
+    })
+}
+
+/// Whether a reply is made at once from what is stored, and may be large.
+fn may_be_large(path: &str) -> bool {
+    const SERVICES: [&str; 5] = ["librarian", "config", "flow", "collection-management", "iam"];
+    let Some(rest) = path.strip_prefix("/api/v1/") else { return false };
+    let (first, last) = (rest.split('/').next().unwrap_or_default(), rest.rsplit('/').next().unwrap_or_default());
+    match first {
+        "configuration" => true,
+        "runs" => ["records", "trace", "graph"].contains(&last),
+        "flow" if rest != first => last == "triples",
+        service => SERVICES.contains(&service),
+    }
 }
 
 fn is_foreign(gateway: &Gateway, headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text(header::HOST).unwrap_or_default();
     let origin = text(header::ORIGIN).map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
-    origin.is_some_and(|origin| origin != host) || (gateway.loopback_only && !is_loopback(host))
+    origin.is_some_and(|origin| origin != host) || (gateway.is_loopback_only() && !is_loopback(host))
 }
 
 /// Whether a `Host` header names this machine to itself.
@@ -108,9 +142,13 @@ fn is_loopback(host: &str) -> bool {
     name.is_empty() || name.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback())
 }
 
-/// Held by each connection as long as it is open.
+/// Who is at the other end of a connection. Held as long as it is open.
 #[derive(Debug, Clone)]
-pub(crate) struct Open(#[expect(dead_code, reason = "it only has to be there")] mpsc::Sender<Infallible>);
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    pub(crate) guest: Guest,
+    _open: mpsc::Sender<Infallible>,
+}
 
 /// A listening socket. It is bound before anything else is opened, so that the address is known.
 #[derive(Debug)]
@@ -121,9 +159,14 @@ pub struct Server {
 
 impl Server {
     pub async fn bind(address: &str) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
-        let address = listener.local_addr()?;
-        Ok(Self { listener, address })
+        let mut failed = None;
+        for address in tokio::net::lookup_host(address).await? {
+            match listen(address) {
+                Ok(listener) => return Ok(Self { address: listener.local_addr()?, listener }),
+                Err(error) => failed = Some(error),
+            }
+        }
+        Err(failed.unwrap_or_else(|| std::io::Error::new(InvalidInput, "this is no address")))
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -139,30 +182,36 @@ impl Server {
     /// Serves until the gateway closes and all replies are out.
     pub async fn serve(self, gateway: Arc<Gateway>) -> std::io::Result<()> {
         let (open, mut all_closed) = mpsc::channel(1);
-        let open = Open(open);
-        let routes = router(Arc::clone(&gateway)).layer(Extension(open.clone()));
+        let routes = router(Arc::clone(&gateway));
         let mut http = http1::Builder::new();
         // Whoever has said everything may close that half of the connection and wait for the reply.
-        http.half_close(true).timer(TokioTimer::new()).header_read_timeout(IDLE);
+        http.half_close(true).timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(bounds::HEADERS);
         loop {
             let accepted = tokio::select! {
                 accepted = self.listener.accept() => accepted,
                 () = gateway.closed() => break,
             };
-            let Some(stream) = ready(accepted).await else { continue };
-            let routes = routes.clone();
+            let Some((stream, address)) = ready(accepted).await else { continue };
+            let Some(guest) = gateway.capacity().guests.welcome() else {
+                tracing::warn!(from = %address, "a connection was refused: there are too many");
+                continue;
+            };
+            let peer = Peer { address, guest, _open: open.clone() };
             let stream = Connection::new(stream);
-            let peer = stream.peer();
+            let (routes, at_the_other_end, still_there) = (routes.clone(), peer.clone(), stream.peer());
             let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
-                request.extensions_mut().insert(peer.clone());
+                request.extensions_mut().insert(at_the_other_end.clone());
+                request.extensions_mut().insert(still_there.clone());
                 routes.clone().oneshot(request.map(Body::new))
             });
-            let connection = http.serve_connection(TokioIo::new(stream), answer).with_upgrades();
-            let (gateway, open) = (Arc::clone(&gateway), open.clone());
+            let line = Line::new(stream, gateway.capacity().unread.clone());
+            let connection = http.serve_connection(TokioIo::new(line), answer).with_upgrades();
+            let gateway = Arc::clone(&gateway);
             tokio::spawn(async move {
                 let mut connection = pin!(connection);
                 let ended = tokio::select! {
                     ended = connection.as_mut() => ended,
+                    () = peer.guest.has_to_leave() => return,
                     () = gateway.closed() => {
                         connection.as_mut().graceful_shutdown();
                         connection.await
@@ -171,7 +220,6 @@ impl Server {
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a connection broke");
                 }
-                drop(open);
             });
         }
         drop((self.listener, routes, open));
@@ -186,9 +234,21 @@ const IDLE: Duration = Duration::from_mins(1);
 /// How long to wait for connections to close when there are too many.
 const TOO_MANY: Duration = Duration::from_millis(200);
 
-async fn ready(accepted: std::io::Result<(TcpStream, SocketAddr)>) -> Option<TcpStream> {
-    let stream = match accepted {
-        Ok((stream, _)) => stream,
+/// Listens with a bound on what the system keeps of what a peer does not read.
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    const BACKLOG: u32 = 1024;
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // On Windows this would let others take the address away.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(bounds::SEND_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+async fn ready(accepted: std::io::Result<(TcpStream, SocketAddr)>) -> Option<(TcpStream, SocketAddr)> {
+    let (stream, address) = match accepted {
+        Ok(accepted) => accepted,
         // The peer was gone before it was welcomed.
         Err(error) if [ConnectionAborted, ConnectionReset, ConnectionRefused].contains(&error.kind()) => return None,
         Err(error) => {
@@ -201,5 +261,5 @@ async fn ready(accepted: std::io::Result<(TcpStream, SocketAddr)>) -> Option<Tcp
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection gathers what it sends");
     }
-    Some(stream)
+    Some((stream, address))
 }

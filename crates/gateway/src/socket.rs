@@ -8,18 +8,25 @@ use crate::access::Identity;
 use crate::bounds;
 use crate::call::Call;
 use crate::docs::Refused;
-use crate::error::{Refusal, Unserved};
+use crate::error::{Gone, Refusal, Unserved};
+use crate::frames::{Breach, Counted, Tally};
+use crate::guests::Guest;
+use crate::json::{self, Unreadable};
+use crate::knocks::Knock;
 use crate::outbox::{Outbox, Replies, Reply};
-use crate::room::{Full, Place, Room};
-use crate::server::Open;
+use crate::rest::Denied;
+use crate::room::{Full, Place};
+use crate::server::Peer;
 use crate::services::Service;
-use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::State;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::response::Response;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{FutureExt, SinkExt, StreamExt};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
 use serde_json::{Map, Value, json};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -27,16 +34,20 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite;
-use trellis_domain::Flow;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use trellis_domain::{Flow, Surface};
 
 /// Buffers of a connection that says nothing. The library's own are 128 KiB each way.
 const BUFFER: usize = 4 * 1024;
 /// What is ready goes out in pieces of this size: each costs a call to the system. Only a connection that sends much
 /// holds so much.
 const TOGETHER: usize = 32 * 1024;
-/// Who has not said who it is is listened to for so many bytes and so long.
-const LONGEST_INTRODUCTION: usize = 64 * 1024;
+/// Who has not said who it is is listened to for so long.
 const INTRODUCTION: Duration = Duration::from_secs(30);
 /// Every reply repeats the id of its request.
 const LONGEST_ID: usize = 1024;
@@ -55,24 +66,45 @@ const PARTING: Duration = Duration::from_secs(5);
         (status = 101, description = "The connection is a WebSocket now"),
         (status = 400, description = "This is no WebSocket handshake", body = String, content_type = "text/plain"),
         (status = 403, description = "From a page of another site", body = Refused),
+        (status = 429, description = "Too many wrong tokens came from this address", body = Refused),
         (status = 426, description = "The connection cannot be upgraded", body = String, content_type = "text/plain"),
     ),
 )]
-pub(crate) async fn upgrade(
-    State(gateway): State<Arc<Gateway>>,
-    Extension(room): Extension<Room>,
-    open: Option<Extension<Open>>,
-    upgrade: WebSocketUpgrade,
-) -> Response {
-    upgrade
-        .max_message_size(bounds::BODY)
-        .max_frame_size(bounds::BODY)
+pub(crate) async fn upgrade(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
+    let (mut parts, _) = request.into_parts();
+    let (peer, upgraded) = (parts.extensions.get::<Peer>().cloned(), parts.extensions.get::<OnUpgrade>().cloned());
+    // The handshake is checked for us; the connection is taken over here, where what comes can be counted.
+    if let Err(wrong) = WebSocketUpgrade::from_request_parts(&mut parts, &()).await {
+        return wrong.into_response();
+    }
+    let (Some(key), Some(upgraded)) = (parts.headers.get(header::SEC_WEBSOCKET_KEY), upgraded) else {
+        return StatusCode::UPGRADE_REQUIRED.into_response();
+    };
+    let accepted = derive_accept_key(key.as_bytes());
+    tokio::spawn(async move {
+        match upgraded.await {
+            Ok(upgraded) => Connection::serve(gateway, TokioIo::new(upgraded), peer).await,
+            Err(error) => tracing::debug!(%error, "a connection broke before it was a socket"),
+        }
+    });
+    let headers = [
+        (header::CONNECTION, "upgrade".to_owned()),
+        (header::UPGRADE, "websocket".to_owned()),
+        (header::SEC_WEBSOCKET_ACCEPT, accepted),
+    ];
+    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+}
+
+type Socket = WebSocketStream<Counted<TokioIo<Upgraded>>>;
+
+fn config() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .max_message_size(Some(bounds::BODY))
+        .max_frame_size(Some(bounds::BODY))
         .read_buffer_size(BUFFER)
         .write_buffer_size(TOGETHER)
-        .on_upgrade(async move |socket| {
-            Connection::serve(gateway, room, socket).await;
-            drop(open);
-        })
+        // Room for what is gathered, a frame on top, and answers to pings.
+        .max_write_buffer_size(TOGETHER + bounds::FRAME + 2 * bounds::SMALL)
 }
 
 /// One connection.
@@ -83,30 +115,40 @@ struct Connection {
     /// When that has to be known at the latest.
     introduced_by: Instant,
     replies: Replies,
-    room: Room,
+    /// What is known of the messages that come.
+    tally: Tally,
+    peer: Option<Peer>,
     tasks: JoinSet<()>,
 }
 
 impl Connection {
-    async fn serve(gateway: Arc<Gateway>, room: Room, socket: WebSocket) {
+    async fn serve(gateway: Arc<Gateway>, stream: TokioIo<Upgraded>, peer: Option<Peer>) {
+        let capacity = gateway.capacity();
+        let (counted, tally) = Counted::new(stream, capacity.room.clone());
+        let socket = WebSocketStream::from_raw_socket(counted, Role::Server, Some(config())).await;
         let (sink, stream) = socket.split();
-        let (replies, unsent) = Replies::new();
+        let (replies, unsent) = Replies::new(capacity.unread.clone());
         let (pings, asked) = mpsc::channel(1);
         let writer = tokio::spawn(write(sink, unsent, asked));
         let closing = Arc::clone(&gateway);
         let introduced_by = Instant::now() + INTRODUCTION;
-        let mut connection = Self { gateway, identity: None, introduced_by, replies, room, tasks: JoinSet::new() };
+        let to_peer = replies.clone();
+        let guest = peer.as_ref().map(|peer| peer.guest.clone());
+        let mut connection =
+            Self { gateway, identity: None, introduced_by, replies, tally, peer, tasks: JoinSet::new() };
         let goodbye = tokio::select! {
             stranger = connection.read(stream, pings) => stranger,
+            () = has_to_leave(guest.as_ref()) => Some(stranger()),
+            () = to_peer.broken() => None,
             () = closing.closed() => {
                 // Tasks that wait for a peer which does not read are not waited for.
                 drop(tokio::time::timeout(PARTING, connection.finish()).await);
-                Some(CloseFrame { code: close_code::AWAY, reason: "the server is stopping".into() })
+                Some(CloseFrame { code: CloseCode::Away, reason: "the server is stopping".into() })
             }
         };
         // Dropping the connection ends its tasks and, with the last sender, the writer; a peer that does not read
         // is not waited for.
-        drop(connection);
+        drop((connection, to_peer));
         let stop = writer.abort_handle();
         let part = async {
             if let Ok(Some(mut sink)) = writer.await {
@@ -125,13 +167,12 @@ impl Connection {
     }
 
     /// Reads until the peer is gone, or is not to be listened to any more: then with what to tell it.
-    async fn read(&mut self, mut stream: SplitStream<WebSocket>, pings: mpsc::Sender<()>) -> Option<CloseFrame> {
-        let stranger = CloseFrame { code: close_code::POLICY, reason: "say who you are first".into() };
+    async fn read(&mut self, mut stream: SplitStream<Socket>, pings: mpsc::Sender<()>) -> Option<CloseFrame> {
         let mut asked = false;
         loop {
             let frame = tokio::select! {
                 frame = tokio::time::timeout(QUIET, stream.next()) => frame,
-                () = tokio::time::sleep_until(self.introduced_by), if self.identity.is_none() => return Some(stranger),
+                () = tokio::time::sleep_until(self.introduced_by), if self.identity.is_none() => return Some(stranger()),
                 // Tasks that have ended make room.
                 Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => continue,
             };
@@ -144,30 +185,35 @@ impl Connection {
                     continue;
                 }
                 Ok(None) => return None,
-                Ok(Some(Err(error))) => return wrong(error),
+                Ok(Some(Err(error))) => return self.wrong(&error).await,
                 Ok(Some(Ok(Message::Text(text)))) => Bytes::from(text),
                 Ok(Some(Ok(Message::Binary(bytes)))) => bytes,
                 Ok(Some(Ok(Message::Close(_)))) => return None,
-                Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {
+                Ok(Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)))) => {
                     asked = false;
                     continue;
                 }
             };
             asked = false;
-            if self.identity.is_none() && text.len() > LONGEST_INTRODUCTION {
-                self.refuse(None, &Refusal::new("auth-required", "auth failure")).await.ok();
-                return Some(stranger);
-            }
-            if self.frame(&text).await.is_err() {
-                return None;
+            let place = self.tally.place();
+            match self.frame(&text, place).await {
+                Ok(Next::GoOn) => {}
+                Ok(Next::Leave) => return Some(stranger()),
+                Err(Gone) => return None,
             }
         }
     }
 
     /// Handles one frame. An error means that the writer is gone.
-    async fn frame(&mut self, text: &[u8]) -> Result<(), crate::error::Gone> {
-        let Ok(Value::Object(mut frame)) = serde_json::from_slice(text) else {
-            return self.refuse(None, &Refusal::new("error", "Bad message: a frame must be a JSON object")).await;
+    async fn frame(&mut self, text: &[u8], place: Place) -> Result<Next, Gone> {
+        let mut frame = match json::read(text) {
+            Ok(Value::Object(frame)) => frame,
+            Ok(_) | Err(Unreadable::Json(_)) => {
+                return self.refuse(None, &Refusal::new("error", "Bad message: a frame must be a JSON object")).await;
+            }
+            Err(crowded @ Unreadable::Crowded) => {
+                return self.refuse(None, &Refusal::new("error", format!("Bad message: {crowded}"))).await;
+            }
         };
         if frame.get("type").and_then(Value::as_str) == Some("auth") {
             return self.authenticate(&frame).await;
@@ -186,13 +232,14 @@ impl Connection {
                 format!("{most} requests of this connection are unanswered; wait for one or open another connection");
             return self.refuse(id, &Refusal::gateway(full)).await;
         }
-        let mut place = Place::default();
-        if let Err(Full) = self.room.extend(&mut place, text.len()) {
-            return self.refuse(id, &Refusal::gateway(Full::MESSAGE)).await;
-        }
+        let Some(one_of_all) = self.gateway.capacity().outstanding() else {
+            let most = bounds::OUTSTANDING_IN_ALL;
+            let full = format!("{most} requests are unanswered on this server; ask again in a moment");
+            return self.refuse(id, &Refusal::gateway(full)).await;
+        };
         let (gateway, outbox) = (Arc::clone(&self.gateway), Outbox::new(id, self.replies.clone()));
         self.tasks.spawn(async move {
-            let _place = place;
+            let _taken = (place, one_of_all);
             let serve = async {
                 let (service, call) = addressed(&gateway, identity, frame, outbox.has_id()).await?;
                 service.stream(&gateway, call, &outbox).await
@@ -211,39 +258,76 @@ impl Connection {
                 outbox.refuse(&refusal).await.ok();
             }
         });
-        Ok(())
+        Ok(Next::GoOn)
     }
 
     /// `{"type": "auth", "token": …}`: at the beginning, and whenever the credential changes.
-    async fn authenticate(&mut self, frame: &Map<String, Value>) -> Result<(), crate::error::Gone> {
+    async fn authenticate(&mut self, frame: &Map<String, Value>) -> Result<Next, Gone> {
         let token = frame.get("token").and_then(Value::as_str).unwrap_or_default();
-        if self.identity.is_some() {
+        if self.identity.take().is_some() {
             // Whoever was known may try again if the new credential is wrong.
             self.introduced_by = Instant::now() + INTRODUCTION;
+            self.tally.estranged();
         }
-        self.identity = self.gateway.access.identify(token);
-        let reply = match &self.identity {
-            Some(identity) => json!({"type": "auth-ok", "default_workspace": identity.workspace.as_str()}),
-            None => {
-                json!({"type": "auth-failed", "error": "this server does not know the token; set TRUSTGRAPH_TOKEN"})
+        let address = self.peer.as_ref().map(|peer| peer.address);
+        let failed = |why: &str| json!({"type": "auth-failed", "error": why});
+        let (reply, next) = match self.gateway.capacity().knocks.knock(self.gateway.access(), address, token) {
+            Knock::Known(identity) => {
+                self.tally.introduced();
+                self.peer.iter().for_each(|peer| peer.guest.introduced());
+                let home = identity.reach.home();
+                self.identity = Some(identity);
+                (json!({"type": "auth-ok", "default_workspace": home.as_str()}), Next::GoOn)
             }
+            Knock::Unknown => (failed("this server does not know the token; set TRUSTGRAPH_TOKEN"), Next::GoOn),
+            Knock::TooMany(seconds) => (failed(&Denied::too_many_wrong_tokens(seconds).reason), Next::Leave),
         };
-        self.replies.send(reply.to_string()).await
+        self.replies.send(reply.to_string(), None).await?;
+        Ok(next)
     }
 
-    async fn refuse(&self, id: Option<Value>, refusal: &Refusal) -> Result<(), crate::error::Gone> {
-        Outbox::new(id, self.replies.clone()).refuse(refusal).await
+    async fn refuse(&self, id: Option<Value>, refusal: &Refusal) -> Result<Next, Gone> {
+        Outbox::new(id, self.replies.clone()).refuse(refusal).await?;
+        Ok(Next::GoOn)
+    }
+
+    /// What is told to a peer of which nothing more is read; none if it is gone.
+    async fn wrong(&self, error: &tungstenite::Error) -> Option<CloseFrame> {
+        let tungstenite::Error::Io(broken) = error else { return wrong(error) };
+        let (refusal, code) = match Breach::of(broken)? {
+            Breach::Stranger => (Refusal::new("auth-required", "auth failure"), CloseCode::Policy),
+            Breach::Full => (Refusal::gateway(Full::MESSAGE), CloseCode::Again),
+            Breach::Deaf => return None,
+        };
+        self.refuse(None, &refusal).await.ok();
+        Some(CloseFrame { code, reason: refusal.message.into() })
     }
 }
 
+/// What is to be done after a frame.
+enum Next {
+    GoOn,
+    Leave,
+}
+
+async fn has_to_leave(guest: Option<&Guest>) {
+    match guest {
+        Some(guest) => guest.has_to_leave().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn stranger() -> CloseFrame {
+    CloseFrame { code: CloseCode::Policy, reason: "say who you are first".into() }
+}
+
 /// What is told to a peer that breaks the protocol; none if it is gone.
-fn wrong(error: axum::Error) -> Option<CloseFrame> {
+fn wrong(error: &tungstenite::Error) -> Option<CloseFrame> {
     use tungstenite::Error;
-    let error = error.into_inner().downcast::<Error>().ok()?;
-    let code = match &*error {
-        Error::Capacity(_) => close_code::SIZE,
-        Error::Utf8(_) => close_code::INVALID,
-        Error::Protocol(_) => close_code::PROTOCOL,
+    let code = match error {
+        Error::Capacity(_) => CloseCode::Size,
+        Error::Utf8(_) => CloseCode::Invalid,
+        Error::Protocol(_) => CloseCode::Protocol,
         Error::ConnectionClosed
         | Error::AlreadyClosed
         | Error::Io(_)
@@ -289,17 +373,16 @@ async fn addressed(
             (Service::of_flow(text("service")?).ok_or_else(unknown)?, Some(named))
         }
     };
-    let workspace = gateway.workspace(&identity, text("workspace")?).await?;
-    let workspace = workspace.ok_or_else(|| Refusal::new("workspace-not-found", "workspace not found"))?;
-    Ok((service, Call { identity, workspace, flow, request }))
+    let inside = gateway.enter(&identity, text("workspace")?).await?;
+    Ok((service, Call { inside, surface: Surface::TrustgraphSocket, flow, request }))
 }
 
 /// Writes replies until nobody has any left, and gives the sink back; or until the peer is gone.
 async fn write(
-    mut sink: SplitSink<WebSocket, Message>,
+    mut sink: SplitSink<Socket, Message>,
     mut replies: mpsc::Receiver<Reply>,
     mut pings: mpsc::Receiver<()>,
-) -> Option<SplitSink<WebSocket, Message>> {
+) -> Option<SplitSink<Socket, Message>> {
     let mut ready = Vec::with_capacity(bounds::UNREAD);
     loop {
         tokio::select! {

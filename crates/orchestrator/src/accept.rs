@@ -10,7 +10,7 @@ use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Accepted, Body, Exchange, Name};
 use trellis_domain::request::{TooLarge, check_sizes, earlier_fingerprint, fingerprint};
 use trellis_domain::run::RunSummary;
-use trellis_domain::{Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, counted};
+use trellis_domain::{Caller, Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, counted};
 use trellis_patterns::pattern;
 use trellis_patterns::router::{self, Refusal, Wishes};
 
@@ -23,6 +23,8 @@ pub struct Question {
     pub request: AgentRequest,
     pub limits: SomeLimits,
     pub names: UnknownNames,
+    /// Who asks. Not part of what tells a repetition from another request.
+    pub by: Option<Caller>,
 }
 
 /// What to do with a pattern, task type or group that nothing defines.
@@ -115,6 +117,8 @@ impl Orchestrator {
         if open >= self.options.max_open_runs {
             return Err(AcceptError::TooManyRuns { open });
         }
+        let configured = self.ports.config.configured(&question.scope.workspace, settings.version).await?;
+        let accepted = Accepted { configured, ..accepted.clone() };
         let commit = self.first_commit(&question.scope, session, accepted, &settings, wishes);
         let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? else { return Ok(None) };
         self.after_commit(&question.scope.workspace, session, &committed).await;
@@ -151,6 +155,8 @@ impl Orchestrator {
             request_id: question.request_id.as_str().to_owned(),
             earlier: Vec::new(),
             parent: None,
+            by: question.by.clone(),
+            configured: None,
         })
     }
 
@@ -186,7 +192,7 @@ impl Orchestrator {
         &self,
         scope: &Scope,
         session: &SessionId,
-        accepted: &Accepted,
+        accepted: Accepted,
         settings: &Settings,
         wishes: Wishes<'_>,
     ) -> Commit {
@@ -208,7 +214,7 @@ impl Orchestrator {
             session: session.clone(),
             seen: 0,
             seen_of_others: Vec::new(),
-            records: std::iter::once(record(Name::session(), Vec::new(), Body::from(accepted.clone())))
+            records: std::iter::once(record(Name::session(), Vec::new(), Body::from(accepted)))
                 .chain(
                     routed.map(|routed| record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed))),
                 )

@@ -64,6 +64,8 @@ fn subagent() -> Session {
         request_id: String::new(),
         earlier: Vec::new(),
         parent: Some(parent),
+        by: None,
+        configured: None,
     };
     let routed = Routed {
         task_type: "general".to_owned(),

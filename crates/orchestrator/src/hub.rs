@@ -167,6 +167,7 @@ impl Hub {
             ready: VecDeque::new(),
             offsets: HashMap::new(),
             caught_up: false,
+            batch: Subscription::FIRST,
         }
     }
 }
@@ -208,6 +209,18 @@ impl TextWriter {
     }
 }
 
+/// About how many bytes the texts of a record have. Those that can be large count.
+pub fn size_of_texts(record: &Record) -> usize {
+    let body = &record.body;
+    let lengths = [
+        body.as_accepted().map(|accepted| accepted.question.text().len()),
+        body.as_replied().map(|replied| replied.raw.text().len()),
+        body.as_observed().and_then(|observed| observed.result.as_ref()).map(|result| result.text().len()),
+        body.as_ended().and_then(|ended| ended.answer.as_ref()).map(|answer| answer.text().len()),
+    ];
+    lengths.into_iter().flatten().sum()
+}
+
 /// One reader's place in a run's stream.
 #[derive(Debug)]
 pub struct Subscription {
@@ -219,11 +232,15 @@ pub struct Subscription {
     ready: VecDeque<Arc<Record>>,
     offsets: HashMap<(Arc<str>, u64), usize>,
     caught_up: bool,
+    batch: usize,
 }
 
 impl Subscription {
-    /// How many records are fetched at a time.
+    /// How many records are fetched at first, and at most.
+    const FIRST: usize = 4;
     const BATCH: usize = 64;
+    /// More are fetched as long as their texts have no more bytes.
+    const LITTLE: usize = 64 * 1024;
 
     /// The workspace and the run that is followed.
     pub fn place(&self) -> (&Workspace, &RunId) {
@@ -233,10 +250,26 @@ impl Subscription {
     /// The next item; waits for it. Records come before text that was written after them.
     pub async fn next(&mut self, journal: &dyn Journal) -> Result<Item, JournalError> {
         loop {
+            if let Some(item) = self.look(journal).await? {
+                return Ok(item);
+            }
+            self.changed().await;
+        }
+    }
+
+    /// Waits until there may be more than there was at the last look.
+    pub async fn changed(&mut self) {
+        // An error is impossible while `self.stream` holds the sender.
+        drop(self.news.changed().await);
+    }
+
+    /// The next item, if there is one by now.
+    pub async fn look(&mut self, journal: &dyn Journal) -> Result<Option<Item>, JournalError> {
+        loop {
             if let Some(record) = self.ready.pop_front() {
                 self.after = record.header.seq;
                 self.skip_messages_of(&record);
-                return Ok(Item::Record(record));
+                return Ok(Some(Item::Record(record)));
             }
             let news = *self.news.borrow_and_update();
             if self.caught_up && news.seq > self.after {
@@ -246,8 +279,11 @@ impl Subscription {
                 }
             }
             if !self.caught_up || news.seq > self.after {
-                let records = journal.events(&self.place.0, &self.place.1, self.after, Self::BATCH).await?;
-                self.caught_up = records.len() < Self::BATCH;
+                let records = journal.events(&self.place.0, &self.place.1, self.after, self.batch).await?;
+                self.caught_up = records.len() < self.batch;
+                // Records may be large, and wait here for a reader that may be slow.
+                let size: usize = records.iter().map(|record| size_of_texts(record)).sum();
+                self.batch = if size <= Self::LITTLE { (self.batch * 2).min(Self::BATCH) } else { 1 };
                 self.ready.extend(records);
                 if !self.ready.is_empty() {
                     continue;
@@ -257,13 +293,7 @@ impl Subscription {
             if self.news.borrow().seq > news.seq {
                 continue;
             }
-            if let Some(item) = self.next_text() {
-                return Ok(item);
-            }
-            if self.news.changed().await.is_err() {
-                // Unreachable while `self.stream` holds the sender; treated as a closed store.
-                return Err(JournalError::Closed);
-            }
+            return Ok(self.next_text());
         }
     }
 

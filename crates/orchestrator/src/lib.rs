@@ -43,6 +43,7 @@
 //!     request: AgentRequest { question: "What is the answer?".to_owned(), ..AgentRequest::default() },
 //!     limits: SomeLimits::default(),
 //!     names: UnknownNames::Refuse,
+//!     by: None,
 //! };
 //! let run = orchestrator.accept(question).await?.run;
 //! let mut listening = orchestrator.ports.hub.subscribe(&scope.workspace, &run, 0);

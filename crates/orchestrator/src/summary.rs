@@ -8,7 +8,7 @@ use std::sync::Arc;
 use trellis_domain::document::Document;
 use trellis_domain::record::{Ended, Record};
 use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{ConversationId, RunId, Timestamp, Workspace};
+use trellis_domain::{Caller, ConversationId, RunId, Timestamp, Workspace};
 use trellis_provenance::{documents, project, trace};
 
 /// One run of the list of runs.
@@ -134,6 +134,8 @@ pub async fn whole(journal: &dyn Journal, run: &RunSummary, now: Timestamp) -> R
         object["question"] = json!(whole);
     }
     object["seq"] = json!(run.seq);
+    let first = journal.events(&run.workspace, &run.run, 0, 1).await?;
+    put_asker(&mut object, first.first().map(AsRef::as_ref));
     let end = journal.end(&run.workspace, &run.run).await?;
     let outcome = outcome(run, end.as_ref().and_then(|end| end.body.as_ended()), now);
     if let (Value::Object(object), Value::Object(outcome)) = (&mut object, outcome) {
@@ -174,7 +176,22 @@ pub fn traced(run: &RunSummary, records: &[Arc<Record>], now: Timestamp) -> Valu
         "sessions": trace(&project(records)).sessions, "documents": texts(records),
     });
     put_missing(&mut object, end_of(records, &run.run));
+    put_asker(&mut object, records.first().map(AsRef::as_ref));
     object
+}
+
+/// Who asked, where and with which request, if the first record of the run says so.
+fn put_asker(object: &mut Value, first: Option<&Record>) {
+    let Some((record, accepted)) = first.and_then(|record| Some((record, record.body.as_accepted()?))) else { return };
+    if let Some(by) = &accepted.by {
+        object["asked_by"] = json!(by);
+        object["workspace"] = json!(record.header.workspace.as_str());
+        object["request_id"] = json!(accepted.request_id);
+    }
+    if let Some(configured) = &accepted.configured {
+        object["configured"] =
+            json!({"version": configured.version, "time": configured.time.to_string(), "by": configured.by});
+    }
 }
 
 /// The stored documents of a run, by id.
@@ -208,11 +225,14 @@ pub struct Change {
     pub time: String,
     pub deleted: bool,
     pub value: Option<String>,
+    /// Who made it, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Caller>,
 }
 
 impl From<HistoryEntry> for Change {
     fn from(entry: HistoryEntry) -> Self {
-        let HistoryEntry { version, time, value } = entry;
-        Self { version, time: time.to_string(), deleted: value.is_none(), value }
+        let HistoryEntry { version, time, value, by } = entry;
+        Self { version, time: time.to_string(), deleted: value.is_none(), value, by }
     }
 }

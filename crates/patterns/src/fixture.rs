@@ -42,6 +42,8 @@ pub(crate) fn question(text: &str) -> Accepted {
         request_id: String::new(),
         earlier: Vec::new(),
         parent: None,
+        by: None,
+        configured: None,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Nothing in a graph can go missing or be changed unnoticed.
 
-use crate::fixture::{cancelled_plan, cancelled_supervisor, check_with, plan_run, react_run, supervisor_run, texts};
+use crate::fixture::{
+    asked_run, cancelled_plan, cancelled_supervisor, check_with, plan_run, react_run, supervisor_run, texts,
+};
 use crate::random_run::{any_run, finished_run, has_ended};
 use crate::vocabulary::{ALL, prov, rdf, trellis};
 use crate::{Fault, project};
@@ -24,7 +26,8 @@ fn without_node(quads: &[Quad], node: &str) -> Vec<Quad> {
     quads.iter().filter(|quad| quad.s.text() != node).cloned().collect()
 }
 
-const RUNS: [fn() -> Vec<Record>; 5] = [react_run, plan_run, cancelled_plan, supervisor_run, cancelled_supervisor];
+const RUNS: [fn() -> Vec<Record>; 6] =
+    [react_run, asked_run, plan_run, cancelled_plan, supervisor_run, cancelled_supervisor];
 
 #[test]
 fn whole_runs_of_all_patterns_have_no_faults() {

@@ -44,6 +44,12 @@ nodes! {
     run() = "run";
     /// The steps that the caller brought along: node and document.
     brought_history() = "history";
+    /// Whoever asked. Each run has a node of its own for them, so that no statement belongs to two runs.
+    asker() = "asked-by";
+    /// The configuration that the run began with.
+    configuration() = "configuration";
+    /// Whoever made it what it is.
+    configurer() = "configuration/made-by";
     /// The specification's record of the routing.
     routing() = "routing";
     /// Document with the model's reason for the pattern.

@@ -5,6 +5,7 @@ use crate::ontology::{Declarations, Ontology, UnreadableOntology};
 use crate::vocabulary::{prov, rdf, rdfs, tg, trellis};
 use expect_test::expect;
 use std::collections::BTreeSet;
+use trellis_domain::Surface;
 use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
 use trellis_domain::fan_out::JoinCause;
 use trellis_domain::record::ReplyFormat;
@@ -207,6 +208,7 @@ fn the_words_of_a_property_are_those_that_the_program_knows() {
     check(trellis::ENFORCEMENT, Enforcement::ALL.iter().map(|word| word.as_str()).collect());
     check(trellis::REPLY_FORMAT, ReplyFormat::ALL.iter().map(|word| word.as_str()).collect());
     check(trellis::JOIN_CAUSE, JoinCause::ALL.iter().map(|word| word.as_str()).collect());
+    check(trellis::SURFACE, Surface::ALL.iter().map(|word| word.as_str()).collect());
     check(tg::TERMINATION_REASON, Termination::ALL.iter().map(|word| word.as_str()).collect());
     let reasons = Termination::ALL.iter().map(|reason| reason.as_str().to_owned()).collect();
     assert_eq!(file.values(trellis::STATUS, trellis::NS, "word"), reasons);

@@ -12,26 +12,28 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
-use trellis_domain::SessionId;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::record::{Accepted, Body, Ended, Exchange, Name, Record, ReplyFormat};
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
+use trellis_domain::{Caller, Configured, SessionId, Surface, Timestamp};
 
 static OURS: LazyLock<Ontology> = LazyLock::new(|| Ontology::parse(ONTOLOGY).unwrap());
 
-/// What only a few runs have: an earlier question, a reply whose format is known and that nothing comes of, sums of
-/// tokens, a time in which nobody served it.
+/// What only a few runs have: somebody who asked, an earlier question, a reply whose format is known and that nothing comes
+/// of, sums of tokens, a time in which nobody served it.
 fn rare_run() -> Vec<Record> {
     let run = SessionId::new("before").unwrap();
     let earlier = vec![Exchange { run, question: "Who?".to_owned(), answer: "X.".to_owned() }];
+    let by = Some(Caller::new(Some("alice".to_owned()), Surface::Api));
+    let configured = Some(Configured { version: 7, time: Timestamp::default(), by: Caller::program() });
     let tokens = Usage { in_token: Some(7), out_token: Some(3), model_calls: 1, ..Usage::default() };
     let ended = ending(Termination::Cancelled, "", None);
     let mut unused = priced(unreadable("Hm."));
     unused.prompt.format = Some(ReplyFormat::NativeTools);
     let mut script = Script::new("rare");
     script
-        .push(Name::session(), Body::from(Accepted { earlier, ..accepted("And why?", Some("talk")) }))
+        .push(Name::session(), Body::from(Accepted { earlier, by, configured, ..accepted("And why?", Some("talk")) }))
         .said(Name::route_pattern(), unused)
         .ended(Ended {
             usage: tokens.clone(),

@@ -1,8 +1,8 @@
 use super::*;
 use crate::fixture::{
-    Script, answer, call, ending, only_option, react_run, result, routing, said, tool_choice, unreadable,
+    Script, answer, asked_run, call, ending, only_option, react_run, result, routing, said, tool_choice, unreadable,
 };
-use crate::vocabulary::{prov, tg};
+use crate::vocabulary::{prov, rdf, rdfs, tg, trellis};
 use crate::{Format, export, iri};
 use expect_test::{expect, expect_file};
 use serde_json::json;
@@ -161,4 +161,26 @@ fn a_text_that_was_not_stored_is_not_referred_to() {
     let answer = iri::answer(&records[0].header.session);
     assert!(quads.iter().all(|quad| quad.s.text() != answer && quad.o.text() != answer));
     assert!(quads.iter().any(|quad| quad.o == Term::iri(tg::class::ANSWER)), "there was an answer all the same");
+}
+
+#[test]
+fn who_asked_and_who_configured_are_agents_with_their_names() {
+    let quads = project(&asked_run());
+    let value = |subject: &str, property: &str| -> Vec<String> {
+        let said = quads.iter().filter(|quad| quad.s.text() == subject && quad.p.text() == property);
+        said.map(|quad| quad.o.text().to_owned()).collect()
+    };
+    let question = "urn:trustgraph:agent:8f2c1a";
+    let [asker] = &value(question, prov::WAS_ATTRIBUTED_TO)[..] else { panic!("one has asked") };
+    assert_eq!(value(asker, rdfs::LABEL), ["alice"]);
+    assert_eq!(value(asker, rdf::TYPE), [prov::class::AGENT]);
+    let told =
+        [trellis::SURFACE, trellis::WORKSPACE, trellis::REQUEST_ID].map(|property| value(question, property).join(" "));
+    assert_eq!(told, ["api", "default", "request-7"]);
+    let [configuration] = &value(question, trellis::CONFIGURATION)[..] else { panic!("there is one") };
+    assert_eq!(value(configuration, trellis::CONFIG_VERSION), ["7"]);
+    let [maker] = &value(configuration, prov::WAS_ATTRIBUTED_TO)[..] else { panic!("one has made it") };
+    assert_eq!(value(maker, rdfs::LABEL), ["agent question"]);
+    let before = project(&react_run());
+    assert!(before.iter().all(|quad| quads.contains(quad)), "nothing else is said otherwise");
 }

@@ -2,8 +2,8 @@
 //! whole run, each step once and in order.
 
 use crate::fixture::{
-    Script, Team, call, cancelled_plan, cancelled_supervisor, check_with, ending, plan_run, planned, react_run, reply,
-    result, routing, supervisor_run, texts,
+    Script, Team, asked_run, call, cancelled_plan, cancelled_supervisor, check_with, ending, plan_run, planned,
+    react_run, reply, result, routing, supervisor_run, texts,
 };
 use crate::random_run::{any_run, finished_react_run, finished_run};
 use crate::vocabulary::{prov, rdf, tg, trellis};
@@ -94,6 +94,15 @@ fn listing(records: &[Record]) -> String {
         format!("{} {}", class.trim_start_matches(tg::NS), iri::path_of(&node).unwrap())
     };
     stock_trace(records).into_iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Who asked is told beside the question, where the stock client does not look.
+#[test]
+fn who_asked_changes_nothing_for_it() {
+    let told = asked_run();
+    let first = |records: &[Record]| class(&events(records).into_iter().next().unwrap().quads);
+    assert!(project(&told).iter().any(|quad| quad.p.text() == prov::WAS_ATTRIBUTED_TO));
+    assert_eq!((listing(&told), first(&told)), (listing(&react_run()), first(&react_run())));
 }
 
 #[test]

@@ -57,6 +57,7 @@ namespace! {
     prov = "http://www.w3.org/ns/prov#"
     classes {
         ACTIVITY = "Activity",
+        AGENT = "Agent",
         ENTITY = "Entity",
     }
     properties {
@@ -65,6 +66,7 @@ namespace! {
         GENERATED_AT_TIME = "generatedAtTime",
         STARTED_AT_TIME = "startedAtTime",
         WAS_ASSOCIATED_WITH = "wasAssociatedWith",
+        WAS_ATTRIBUTED_TO = "wasAttributedTo",
         WAS_DERIVED_FROM = "wasDerivedFrom",
         WAS_GENERATED_BY = "wasGeneratedBy",
         WAS_INFLUENCED_BY = "wasInfluencedBy",
@@ -141,6 +143,7 @@ namespace! {
     trellis = "urn:trellis:ns:"
     classes {
         BROUGHT_HISTORY = "BroughtHistory",
+        CONFIGURATION = "Configuration",
         DECISION = "Decision",
         JOIN = "Join",
         LATE_REPLY = "LateReply",
@@ -159,6 +162,7 @@ namespace! {
         COMPLETION = "completion",
         CONFIDENCE = "confidence",
         CONFIG_VERSION = "configVersion",
+        CONFIGURATION = "configuration",
         CONVERSATION_ID = "conversationId",
         DEADLINE = "deadline",
         DECIDED_BY = "decidedBy",
@@ -197,6 +201,7 @@ namespace! {
         REJECTED_REPLY = "rejectedReply",
         REPLAN_REASON = "replanReason",
         REPLY_FORMAT = "replyFormat",
+        REQUEST_ID = "requestId",
         REVIEW = "review",
         REVIEWED_FINDING = "reviewedFinding",
         RUN = "run",
@@ -213,6 +218,7 @@ namespace! {
         STATUS = "status",
         SUPERSEDED_BY = "supersededBy",
         SUPERSEDED_STEP = "supersededStep",
+        SURFACE = "surface",
         SURPRISING = "surprising",
         TERMINATION_CRITERIA = "terminationCriteria",
         LEFT_OUT = "leftOut",
@@ -226,5 +232,6 @@ namespace! {
         UNFINISHED = "unfinished",
         UNFINISHED_STEP = "unfinishedStep",
         UNUSED_REPLY = "unusedReply",
+        WORKSPACE = "workspace",
     }
 }

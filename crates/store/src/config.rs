@@ -7,7 +7,7 @@ use crate::tables::{Reader, Tables, read_failed};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use trellis_domain::config::{Settings, StoredItem};
-use trellis_domain::{Hash, Workspace};
+use trellis_domain::{Caller, Configured, Hash, Workspace};
 use trellis_orchestrator::memory::check_items;
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, HistoryEntry, JournalError, World};
 
@@ -43,6 +43,12 @@ fn history_key(workspace: &Workspace, kind: &str, key: &str, version: u64) -> Ve
 
 fn version_key(workspace: &Workspace) -> Vec<u8> {
     format!("v{workspace}").into_bytes()
+}
+
+fn made_key(workspace: &Workspace, version: u64) -> Vec<u8> {
+    let mut bytes = format!("c{workspace}\0").into_bytes();
+    bytes.extend_from_slice(&version.to_be_bytes());
+    bytes
 }
 
 fn read_version(reader: &Reader<'_>, workspace: &Workspace) -> Result<u64, JournalError> {
@@ -93,9 +99,9 @@ impl EmbeddedConfig {
     }
 
     /// In a task of its own: a caller that goes away must not leave a change half announced.
-    async fn change(&self, workspace: &Workspace, changes: Vec<Change>) -> Result<u64, ConfigError> {
+    async fn change(&self, workspace: &Workspace, changes: Vec<Change>, by: Caller) -> Result<u64, ConfigError> {
         let (inner, workspace) = (Arc::clone(&self.inner), workspace.clone());
-        let task = tokio::spawn(async move { inner.change(&workspace, changes).await });
+        let task = tokio::spawn(async move { inner.change(&workspace, changes, by).await });
         task.await.map_err(|error| JournalError::Write(error.to_string()))?
     }
 }
@@ -105,7 +111,7 @@ impl Inner {
         self.journal.tables.clone()
     }
 
-    async fn change(&self, workspace: &Workspace, changes: Vec<Change>) -> Result<u64, ConfigError> {
+    async fn change(&self, workspace: &Workspace, changes: Vec<Change>, by: Caller) -> Result<u64, ConfigError> {
         let _one = self.writing.acquire().await.expect("the semaphore is never closed");
         let version = read_version(&self.journal.tables.read(), workspace)?;
         if changes.is_empty() {
@@ -113,9 +119,14 @@ impl Inner {
         }
         let version = version + 1;
         let time = self.world.now();
-        let mut writes = vec![write(version_key(workspace), Some(version.to_be_bytes().to_vec()), false)];
+        let made = Configured { version, time, by: by.clone() };
+        let made = serde_json::to_vec(&made).expect("names and numbers are always JSON");
+        let mut writes = vec![
+            write(version_key(workspace), Some(version.to_be_bytes().to_vec()), false),
+            write(made_key(workspace, version), Some(made), true),
+        ];
         for (kind, key, value) in changes {
-            let entry = HistoryEntry { version, time, value: value.clone() };
+            let entry = HistoryEntry { version, time, value: value.clone(), by: Some(by.clone()) };
             let entry = serde_json::to_vec(&entry).expect("history is always JSON");
             writes.push(write(history_key(workspace, &kind, &key, version), Some(entry), true));
             writes.push(write(value_key(workspace, &kind, &key), value.map(String::into_bytes), false));
@@ -192,11 +203,16 @@ impl Config for EmbeddedConfig {
         Box::pin(async move { Ok(off_the_runtime(move || read_all(&tables, &workspace)).await?) })
     }
 
-    fn put<'a>(&'a self, workspace: &'a Workspace, items: Vec<StoredItem>) -> BoxFuture<'a, Result<u64, ConfigError>> {
+    fn put<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        items: Vec<StoredItem>,
+        by: Caller,
+    ) -> BoxFuture<'a, Result<u64, ConfigError>> {
         Box::pin(async move {
             check_items(&items)?;
             let changes = items.into_iter().map(|item| (item.kind, item.key, Some(item.value))).collect();
-            self.change(workspace, changes).await
+            self.change(workspace, changes, by).await
         })
     }
 
@@ -205,12 +221,13 @@ impl Config for EmbeddedConfig {
         workspace: &'a Workspace,
         kind: &'a str,
         key: &'a str,
+        by: Caller,
     ) -> BoxFuture<'a, Result<Option<u64>, ConfigError>> {
         Box::pin(async move {
             if self.get(workspace, kind, key).await?.is_none() {
                 return Ok(None);
             }
-            self.change(workspace, vec![(kind.to_owned(), key.to_owned(), None)]).await.map(Some)
+            self.change(workspace, vec![(kind.to_owned(), key.to_owned(), None)], by).await.map(Some)
         })
     }
 
@@ -231,6 +248,19 @@ impl Config for EmbeddedConfig {
             .collect()
         };
         Box::pin(async move { Ok(off_the_runtime(read).await?) })
+    }
+
+    fn configured<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        version: u64,
+    ) -> BoxFuture<'a, Result<Option<Configured>, ConfigError>> {
+        let found = self.inner.journal.tables.read().config(&made_key(workspace, version));
+        let damaged = |error: serde_json::Error| {
+            JournalError::Damaged(format!("who made configuration {version} of {workspace}: {error}"))
+        };
+        let made = found.and_then(|value| value.map(|row| serde_json::from_slice(&row).map_err(damaged)).transpose());
+        Box::pin(std::future::ready(made.map_err(Into::into)))
     }
 
     fn pin<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>> {

@@ -160,7 +160,8 @@ pub(crate) struct Serve {
     /// Address to listen at
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8888", env = "TRELLIS_LISTEN")]
     pub(crate) listen: String,
-    /// File with a line `NAME TOKEN [WORKSPACE]` per user; else the one token in `TRELLIS_TOKEN`
+    /// File with a line `NAME TOKEN [WORKSPACE…]` per user, who sees these workspaces only, `default` if none is
+    /// named; the token in `TRELLIS_TOKEN` is the operator's and sees all
     #[arg(long, value_name = "FILE", env = "TRELLIS_TOKENS")]
     pub(crate) tokens: Option<PathBuf>,
     /// Let everybody in who can reach the address, also from other machines

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::config::{Item, Problem, PromptItem, Settings, StoredItem, validate};
-use trellis_domain::{Hash, Workspace};
+use trellis_domain::{Caller, Configured, Hash, Workspace};
 use trellis_models::check_template;
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, HistoryEntry};
 
@@ -50,9 +50,14 @@ pub(crate) fn broken_template(item: &StoredItem) -> Option<Problem> {
 }
 
 impl Config for GuardedConfig {
-    fn put<'a>(&'a self, workspace: &'a Workspace, items: Vec<StoredItem>) -> BoxFuture<'a, Result<u64, ConfigError>> {
+    fn put<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        items: Vec<StoredItem>,
+        by: Caller,
+    ) -> BoxFuture<'a, Result<u64, ConfigError>> {
         match check(&items) {
-            Ok(()) => self.0.put(workspace, items),
+            Ok(()) => self.0.put(workspace, items, by),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }
@@ -62,9 +67,10 @@ impl Config for GuardedConfig {
         workspace: &'a Workspace,
         kind: &'a str,
         key: &'a str,
+        by: Caller,
     ) -> BoxFuture<'a, Result<Option<u64>, ConfigError>> {
         match check_kind(kind, key) {
-            Ok(()) => self.0.delete(workspace, kind, key),
+            Ok(()) => self.0.delete(workspace, kind, key, by),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }
@@ -97,6 +103,14 @@ impl Config for GuardedConfig {
         key: &'a str,
     ) -> BoxFuture<'a, Result<Vec<HistoryEntry>, ConfigError>> {
         self.0.history(workspace, kind, key)
+    }
+
+    fn configured<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        version: u64,
+    ) -> BoxFuture<'a, Result<Option<Configured>, ConfigError>> {
+        self.0.configured(workspace, version)
     }
 
     fn pin<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>> {

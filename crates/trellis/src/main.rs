@@ -9,11 +9,13 @@ mod failure;
 mod guarded;
 mod limits;
 mod model_settings;
+mod person;
 mod query_settings;
 mod seeds;
 mod serving;
 mod settings_file;
 mod show;
+mod tokens;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -25,6 +27,9 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// Threads for what waits for the disk. Each sets aside memory for its stack; more of them would not be faster.
+const BLOCKING: usize = 64;
+
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == app::QUERY_WORKER) {
         return trellis_store::view::work().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
@@ -33,7 +38,8 @@ fn main() -> ExitCode {
     show::decide_colour(cli.global.color);
     show::decide_marks(cli.global.ascii);
     start_logging(&cli);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(BLOCKING).build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return failure::Failure::unexpected(error).report(),
     };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use trellis_domain::config::StoredItem;
-use trellis_domain::{Hash, Workspace};
+use trellis_domain::{Caller, Hash, Workspace};
 use trellis_orchestrator::ports::{Config, ConfigError};
 
 /// Counts up with every change of a seed; without that, a change does not reach existing workspaces.
@@ -135,7 +135,7 @@ async fn apply_version(
     let (kind, key) = MEMORY;
     let value = serde_json::to_string(&memory).expect("numbers and texts are always JSON");
     due.push(StoredItem { kind: kind.to_owned(), key: key.to_owned(), value });
-    report.config_version = Some(config.put(workspace, due).await?);
+    report.config_version = Some(config.put(workspace, due, Caller::program()).await?);
     Ok(report)
 }
 

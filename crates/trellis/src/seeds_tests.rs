@@ -1,5 +1,6 @@
 use super::*;
 use std::sync::Arc;
+use trellis_domain::Caller;
 use trellis_domain::config::{PromptReply, Settings, validate};
 use trellis_orchestrator::memory::MemoryConfig;
 use trellis_orchestrator::ports::RealWorld;
@@ -121,8 +122,8 @@ async fn a_newer_version_adds_and_updates_only_what_nobody_touched() {
     let (config, workspace) = empty();
     let old = ["same", "touched", "deleted", "changed"].map(|key| seed(key, "1"));
     apply_version(&config, &workspace, 1, old.to_vec()).await.unwrap();
-    config.put(&workspace, vec![seed("touched", "mine"), seed("own", "mine")]).await.unwrap();
-    config.delete(&workspace, "note", "deleted").await.unwrap();
+    config.put(&workspace, vec![seed("touched", "mine"), seed("own", "mine")], Caller::program()).await.unwrap();
+    config.delete(&workspace, "note", "deleted", Caller::program()).await.unwrap();
 
     let mut new = ["touched", "deleted", "changed", "own", "added"].map(|key| seed(key, "2")).to_vec();
     new.push(seed("same", "1"));
@@ -142,7 +143,7 @@ async fn an_edit_that_equals_the_new_seed_follows_later_ones() {
     let (config, workspace) = empty();
     for (version, edit) in [(1, "2"), (2, "2")] {
         apply_version(&config, &workspace, version, vec![seed("a", &version.to_string())]).await.unwrap();
-        config.put(&workspace, vec![seed("a", edit)]).await.unwrap();
+        config.put(&workspace, vec![seed("a", edit)], Caller::program()).await.unwrap();
     }
     let done = apply_version(&config, &workspace, 3, vec![seed("a", "3")]).await.unwrap();
     assert_eq!(done.updated, ["note/a"]);
@@ -160,7 +161,7 @@ async fn an_older_program_changes_nothing() {
 #[tokio::test]
 async fn a_workspace_that_was_configured_before_keeps_its_items() {
     let (config, workspace) = empty();
-    config.put(&workspace, vec![seed("a", "mine")]).await.unwrap();
+    config.put(&workspace, vec![seed("a", "mine")], Caller::program()).await.unwrap();
     let done = apply_version(&config, &workspace, 1, vec![seed("a", "1"), seed("b", "1")]).await.unwrap();
     assert_eq!(done, report(&["b"], &[], &["a"], Some(2)));
 }
@@ -169,6 +170,6 @@ async fn a_workspace_that_was_configured_before_keeps_its_items() {
 async fn a_memory_that_cannot_be_read_seeds_nothing_and_locks_nobody_out() {
     let (config, workspace) = empty();
     let memory = StoredItem { kind: MEMORY.0.into(), key: MEMORY.1.into(), value: "{}".into() };
-    config.put(&workspace, vec![memory]).await.unwrap();
+    config.put(&workspace, vec![memory], Caller::program()).await.unwrap();
     assert_eq!(apply(&config, &workspace).await.unwrap(), SeedReport::default());
 }

@@ -12,6 +12,7 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use serde::Serialize;
 use std::sync::Arc;
+use trellis_domain::Surface;
 use trellis_domain::config::StoredItem;
 use trellis_orchestrator::summary;
 use utoipa::ToSchema;
@@ -80,8 +81,8 @@ pub(crate) async fn all(
     parameters: Parameters<Place>,
     headers: HeaderMap,
 ) -> Result<Json<Items>, Fault> {
-    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let (version, items) = gateway.orchestrator.ports.config.all(&workspace).await?;
+    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let (version, items) = inside.config().all(inside.workspace()).await?;
     let item = |StoredItem { kind, key, value }| Item { kind, key, value };
     Ok(Json(Items { version, items: items.into_iter().map(item).collect() }))
 }
@@ -106,13 +107,13 @@ pub(crate) async fn write(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Json<Changed>, Fault> {
-    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
     let body = object(&body)?;
     let items = Members::new(&body).items("items")?;
     if items.is_empty() {
         return Err(Fault::request("there is nothing to write; `items` must be a list of items"));
     }
-    let version = gateway.orchestrator.ports.config.put(&workspace, items).await?;
+    let version = inside.config().put(inside.workspace(), items, inside.caller(Surface::Api)).await?;
     Ok(Json(Changed { version }))
 }
 
@@ -147,8 +148,8 @@ async fn delete(
     parameters: Parameters<Place>,
     headers: HeaderMap,
 ) -> Result<Json<Changed>, Fault> {
-    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let deleted = gateway.orchestrator.ports.config.delete(&workspace, &kind, &key).await?;
+    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let deleted = inside.config().delete(inside.workspace(), &kind, &key, inside.caller(Surface::Api)).await?;
     deleted.map(|version| Json(Changed { version })).ok_or_else(|| Fault::no_item(&kind, &key))
 }
 
@@ -166,8 +167,8 @@ async fn history(
     parameters: Parameters<Place>,
     headers: HeaderMap,
 ) -> Result<Json<History>, Fault> {
-    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let changes = gateway.orchestrator.ports.config.history(&workspace, &kind, &key).await?;
+    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let changes = inside.config().history(inside.workspace(), &kind, &key).await?;
     if changes.is_empty() {
         return Err(Fault::no_item(&kind, &key));
     }

@@ -1,7 +1,8 @@
 //! Why a request of our own API was not served, always in the same shape.
 
 use crate::docs::told;
-use crate::rest::Denied;
+use crate::inside::Outside;
+use crate::rest::{Denied, with_retry_after};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -22,6 +23,9 @@ pub(crate) struct Fault {
     #[serde(skip)]
     #[schema(ignore)]
     status: StatusCode,
+    #[serde(skip)]
+    #[schema(ignore)]
+    retry_after: Option<u64>,
 }
 
 /// What was wrong, and what to do about it.
@@ -38,6 +42,9 @@ pub(crate) struct FaultDetails {
     state: Option<RunState>,
 }
 
+/// Seconds after which some of many open runs have ended, most likely.
+const SOME_END: u64 = 5;
+
 /// What every path may answer when something is wrong.
 #[derive(Debug)]
 pub(crate) struct Usual;
@@ -47,9 +54,10 @@ impl IntoResponses for Usual {
         told::<Fault>(&[
             ("400", "The request is wrong; the message says what to change"),
             ("401", "No token, or one that nobody knows"),
-            ("403", "From a page of another site"),
+            ("403", "From a page of another site, or the workspace is not the token's"),
             ("404", "No such run, item or workspace"),
             ("408", "The body stopped coming"),
+            ("429", "Too many wrong tokens came from this address; `Retry-After` says when to come again"),
             ("500", "An internal error"),
             ("503", "The server is stopping, or its store fails; ask again later"),
         ])
@@ -58,7 +66,7 @@ impl IntoResponses for Usual {
 
 impl Fault {
     fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { error: FaultDetails { kind, message: message.into(), state: None }, status }
+        Self { error: FaultDetails { kind, message: message.into(), state: None }, status, retry_after: None }
     }
 
     /// The request itself is wrong.
@@ -71,7 +79,7 @@ impl Fault {
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
     }
 
-    pub(crate) fn no_workspace() -> Self {
+    fn no_workspace() -> Self {
         Self::new(StatusCode::NOT_FOUND, "no-workspace", "workspace not found")
     }
 
@@ -79,8 +87,19 @@ impl Fault {
         Self::new(StatusCode::NOT_FOUND, "no-item", format!("there is no configuration item {kind}/{key}"))
     }
 
+    /// There is more than fits into one reply.
+    pub(crate) fn too_large(what: impl std::fmt::Display) -> Self {
+        let message = format!("{what}; read its records, which come in pages");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
+    }
+
     pub(crate) fn not_acceptable(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_ACCEPTABLE, "not-acceptable", message)
+    }
+
+    fn not_the_callers() -> Self {
+        let message = "this token does not reach that workspace; name one of its own, or none";
+        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
     pub(crate) fn forbidden() -> Self {
@@ -116,7 +135,8 @@ impl Fault {
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
         let status = self.status;
-        let mut response = (status, Json(self)).into_response();
+        let retry_after = self.retry_after;
+        let mut response = with_retry_after((status, Json(self)).into_response(), retry_after);
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
@@ -125,7 +145,7 @@ impl IntoResponse for Fault {
 }
 
 impl From<Denied> for Fault {
-    fn from(Denied(status, reason): Denied) -> Self {
+    fn from(Denied { status, reason, retry_after }: Denied) -> Self {
         let kind = match status {
             StatusCode::UNAUTHORIZED => {
                 return Self::new(status, "unauthorized", "send a token that is known: `Authorization: Bearer TOKEN`");
@@ -135,10 +155,21 @@ impl From<Denied> for Fault {
             StatusCode::METHOD_NOT_ALLOWED => "method-not-allowed",
             StatusCode::REQUEST_TIMEOUT => "timed-out",
             StatusCode::PAYLOAD_TOO_LARGE => "too-large",
+            StatusCode::TOO_MANY_REQUESTS => "too-many-wrong-tokens",
             StatusCode::SERVICE_UNAVAILABLE => "unavailable",
             _ => return Self::request(reason),
         };
-        Self::new(status, kind, reason)
+        Self { retry_after, ..Self::new(status, kind, reason) }
+    }
+}
+
+impl From<Outside> for Fault {
+    fn from(outside: Outside) -> Self {
+        match outside {
+            Outside::Denied => Self::not_the_callers(),
+            Outside::NoWorkspace => Self::no_workspace(),
+            Outside::Failed(error) => error.into(),
+        }
     }
 }
 
@@ -208,7 +239,10 @@ impl From<AcceptError> for Fault {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
             }
             AcceptError::OtherRequest { .. } => Self::new(StatusCode::CONFLICT, "conflict", message),
-            AcceptError::TooManyRuns { .. } => Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-runs", message),
+            AcceptError::TooManyRuns { .. } => {
+                let fault = Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-runs", message);
+                Self { retry_after: Some(SOME_END), ..fault }
+            }
             AcceptError::Config(error) => error.into(),
             AcceptError::Journal(error) => error.into(),
         }

@@ -10,16 +10,17 @@ pub(crate) mod sparql;
 
 pub(crate) use fault::{Fault, Usual};
 
+use crate::inside::Inside;
+use crate::json::{self, Unreadable};
 use crate::rest::Denied;
 use crate::{Gateway, rest};
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use trellis_domain::Workspace;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -43,10 +44,14 @@ pub(crate) fn read<T>(parameters: Parameters<T>) -> Result<T, Fault> {
 
 /// The body of a request.
 pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
-    match serde_json::from_slice(body) {
+    match json::read(body) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(Fault::request("the body must be a JSON object")),
-        Err(error) => Err(Fault::request(format!("the body is not JSON: {error}"))),
+        Err(Unreadable::Json(error)) => Err(Fault::request(format!("the body is not JSON: {error}"))),
+        Err(crowded @ Unreadable::Crowded) => {
+            let reason = format!("the body is too large: {crowded}");
+            Err(Denied::new(StatusCode::PAYLOAD_TOO_LARGE, reason).into())
+        }
     }
 }
 
@@ -59,8 +64,8 @@ pub(crate) struct Place {
     pub(crate) workspace: Option<String>,
 }
 
-/// Lets a caller in and finds the workspace.
-pub(crate) async fn enter(gateway: &Gateway, headers: &HeaderMap, workspace: Option<&str>) -> Result<Workspace, Fault> {
+/// Lets a caller into a workspace.
+pub(crate) async fn enter(gateway: &Gateway, headers: &HeaderMap, workspace: Option<&str>) -> Result<Inside, Fault> {
     let identity = rest::identify(gateway, headers)?;
-    gateway.workspace(&identity, workspace.unwrap_or_default()).await?.ok_or_else(Fault::no_workspace)
+    Ok(gateway.enter(&identity, workspace.unwrap_or_default()).await?)
 }

@@ -5,14 +5,14 @@ use crate::members::Members;
 use crate::peer::{Peer, while_there};
 use crate::services::held::Written;
 use crate::services::sparql::whole;
-use crate::{Gateway, rest};
+use crate::Gateway;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_orchestrator::ports::{Asking, QueryLimits};
+use trellis_orchestrator::ports::QueryLimits;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -66,8 +66,7 @@ pub(crate) async fn query(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Json<Written>, Fault> {
-    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let identity = rest::identify(&gateway, &headers)?;
+    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
     let body = object(&body)?;
     let members = Members::new(&body);
     let usual = QueryLimits::default();
@@ -78,9 +77,9 @@ pub(crate) async fn query(
         time: seconds.map_or(usual.time, Duration::from_secs),
     };
     let query = members.required("query")?;
-    let asking = Asking { workspace: &workspace, caller: gateway.caller(&identity) };
+    let asking = inside.asking();
     tokio::select! {
-        answer = while_there(peer.as_deref(), gateway.graph.query(asking, query, limits)) => {
+        answer = while_there(peer.as_deref(), inside.graph().query(asking, query, limits)) => {
             let answer = answer.ok_or_else(|| Fault::request("the caller has left"))?;
             whole(&answer?).map(Json).map_err(Fault::no_room)
         }

@@ -90,6 +90,7 @@ pub(crate) fn routes() -> Router<Arc<Gateway>> {
     responses(
         (status = 200, description = "The ontology", body = String, content_type = "text/turtle"),
         (status = 403, description = "From a page of another site", body = Refused),
+        (status = 429, description = "Too many wrong tokens came from this address", body = Refused),
     ),
 )]
 pub(crate) async fn ontology() -> impl IntoResponse {

@@ -27,7 +27,8 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
     };
     let mut dialog = Dialog::new(following.run.clone(), streaming);
     while !dialog.is_over() {
-        for message in dialog.project(following.next(gateway).await?) {
+        let (item, _floor) = following.next(gateway, || outbox.floor()).await?;
+        for message in dialog.project(item) {
             send(message, outbox).await?;
         }
     }
@@ -61,7 +62,8 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
     let mut dialog = Dialog::new(following.run.clone(), false);
     let (mut thought, mut observation) = (String::new(), String::new());
     loop {
-        for message in dialog.project(following.next(gateway).await?) {
+        let (item, ()) = following.next(gateway, || std::future::ready(())).await?;
+        for message in dialog.project(item) {
             if let Some(error) = message.error {
                 return Err(Refusal::new(AGENT_ERROR, error.message));
             }
@@ -98,8 +100,12 @@ struct Following {
 }
 
 impl Following {
-    async fn next(&mut self, gateway: &Gateway) -> Result<Item, Refusal> {
-        if let Some(item) = gateway.follow(&mut self.subscription).await {
+    async fn next<R: Future>(
+        &mut self,
+        gateway: &Gateway,
+        make_room: impl Fn() -> R,
+    ) -> Result<(Item, R::Output), Refusal> {
+        if let Some(item) = gateway.follow(&mut self.subscription, make_room).await {
             return Ok(item?);
         }
         let Self { workspace, run, .. } = self;
@@ -127,15 +133,16 @@ async fn begin(gateway: &Gateway, call: Call) -> Result<(Following, bool), Refus
     if !gateway.takes_questions() {
         return Err(Refusal::stopping());
     }
-    let scope = call.scope();
-    let request = read(call.request)?;
+    let (scope, by) = (call.scope(), Some(call.caller()));
+    let Call { inside, request, .. } = call;
+    let request = read(request)?;
     let streaming = request.streaming;
-    let ports = &gateway.orchestrator.ports;
+    let ports = &inside.orchestrator().ports;
     let request_id = RequestId::new(&ports.world.fresh_id()).map_err(|error| Refusal::gateway(error.to_string()))?;
     let workspace = scope.workspace.clone();
     let question =
-        Question { scope, request_id, request, limits: SomeLimits::default(), names: UnknownNames::FallBack };
-    let accepted = gateway.accept(question).await.map_err(|error| Refusal::gateway(error.to_string()))?;
+        Question { scope, request_id, request, limits: SomeLimits::default(), names: UnknownNames::FallBack, by };
+    let accepted = inside.accept(question).await.map_err(|error| Refusal::gateway(error.to_string()))?;
     let run = accepted.map_err(refused)?.run;
     let subscription = ports.hub.subscribe(&workspace, &run, 0);
     Ok((Following { workspace, run, subscription }, streaming))

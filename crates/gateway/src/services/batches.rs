@@ -97,7 +97,7 @@ mod tests {
     }
 
     async fn sent(portions: Portions, items: &[Value]) -> Vec<Value> {
-        let (to, mut replies) = Replies::new();
+        let (to, mut replies) = Replies::new(crate::unread::Unread::new());
         let outbox = Outbox::new(Some(json!("1")), to);
         let sending = async move { portions.send(items, |items, _| json!(items), &outbox).await.unwrap() };
         let reading = async {

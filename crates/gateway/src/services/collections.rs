@@ -1,12 +1,12 @@
 //! The collections of a workspace. They are configuration items of the type `collection`.
 
-use crate::Gateway;
 use crate::call::Call;
 use crate::error::Refusal;
+use crate::inside::Inside;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use trellis_domain::Collection;
 use trellis_domain::config::StoredItem;
-use trellis_domain::{Collection, Workspace};
 
 const KIND: &str = "collection";
 
@@ -39,28 +39,28 @@ impl Described {
     }
 }
 
-pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+pub(crate) async fn answer(call: Call) -> Result<Value, Refusal> {
     match call.members().operation()? {
-        "list-collections" => list(gateway, &call).await,
-        "update-collection" => update(gateway, &call).await,
-        "delete-collection" => delete(gateway, &call).await,
+        "list-collections" => list(&call).await,
+        "update-collection" => update(&call).await,
+        "delete-collection" => delete(&call).await,
         _ => Err(Refusal::unknown_operation()),
     }
 }
 
-async fn list(gateway: &Gateway, call: &Call) -> Result<Value, Refusal> {
+async fn list(call: &Call) -> Result<Value, Refusal> {
     let wanted = call.members().texts("tag-filter")?.unwrap_or_default();
     let limit = call.members().count("limit")?.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
-    let mut collections = all(gateway, &call.workspace).await?;
+    let mut collections = all(&call.inside).await?;
     collections.retain(|found| wanted.is_empty() || found.tags.iter().any(|tag| wanted.contains(tag)));
     collections.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     Ok(reply(&collections))
 }
 
 /// Makes a collection, or changes what is said about it; what is not mentioned stays.
-async fn update(gateway: &Gateway, call: &Call) -> Result<Value, Refusal> {
+async fn update(call: &Call) -> Result<Value, Refusal> {
     let (members, collection) = (call.members(), named(call)?);
-    let known = all(gateway, &call.workspace).await?.into_iter().find(|known| known.collection == collection.as_str());
+    let known = all(&call.inside).await?.into_iter().find(|known| known.collection == collection.as_str());
     let mut described = known.unwrap_or_else(|| Described::new(&collection));
     if let Some(name) = members.text("name")?.filter(|name| !name.is_empty()) {
         name.clone_into(&mut described.name);
@@ -73,24 +73,24 @@ async fn update(gateway: &Gateway, call: &Call) -> Result<Value, Refusal> {
     }
     let value = serde_json::to_string(&described).expect("a description is always JSON");
     let item = StoredItem { kind: KIND.to_owned(), key: collection.to_string(), value };
-    gateway.orchestrator.ports.config.put(&call.workspace, vec![item]).await?;
+    call.inside.config().put(call.workspace(), vec![item], call.caller()).await?;
     Ok(reply(&[described]))
 }
 
-async fn delete(gateway: &Gateway, call: &Call) -> Result<Value, Refusal> {
+async fn delete(call: &Call) -> Result<Value, Refusal> {
     let collection = named(call)?;
     if collection == Collection::default() {
         return Err(Refusal::request("the collection `default` is always there and cannot be deleted"));
     }
-    match gateway.orchestrator.ports.config.delete(&call.workspace, KIND, collection.as_str()).await? {
+    match call.inside.config().delete(call.workspace(), KIND, collection.as_str(), call.caller()).await? {
         Some(_) => Ok(reply(&[])),
         None => Err(Refusal::request(format!("Collection not found: {collection}"))),
     }
 }
 
 /// All collections by name; `default` is among them.
-async fn all(gateway: &Gateway, workspace: &Workspace) -> Result<Vec<Described>, Refusal> {
-    let (_, items) = gateway.orchestrator.ports.config.all(workspace).await?;
+async fn all(inside: &Inside) -> Result<Vec<Described>, Refusal> {
+    let (_, items) = inside.config().all(inside.workspace()).await?;
     let stored = items.iter().filter(|item| item.kind == KIND);
     let mut collections: Vec<_> = stored.filter_map(Described::read).collect();
     let usual = Described::new(&Collection::default());

@@ -10,11 +10,11 @@ use trellis_domain::config::StoredItem;
 use trellis_orchestrator::ports::Config;
 
 pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
-    let (config, workspace, members) = (&*gateway.orchestrator.ports.config, &call.workspace, call.members());
+    let (config, workspace, members) = (call.inside.config(), call.workspace(), call.members());
     match members.operation()? {
         "get" => get(config, workspace, members).await,
-        "put" => put(config, workspace, members).await,
-        "delete" => delete(config, workspace, members).await,
+        "put" => put(&call).await,
+        "delete" => delete(&call).await,
         "list" => {
             let (version, items) = of_type(config, workspace, members.required("type")?).await?;
             let keys: Vec<_> = items.into_iter().map(|item| item.key).collect();
@@ -25,7 +25,7 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
             let values: Vec<_> = items.iter().map(value).collect();
             Ok(reply(version, &json!(values), &json!([]), &json!({})))
         }
-        "getvalues-all-ws" => everywhere(config, members.required("type")?).await,
+        "getvalues-all-ws" => everywhere(gateway, &call, members.required("type")?).await,
         "config" => {
             let (version, items) = config.all(workspace).await?;
             let mut types: Map<String, Value> = Map::new();
@@ -62,17 +62,17 @@ async fn get(config: &dyn Config, workspace: &Workspace, members: Members<'_>) -
     Ok(reply(version, &json!(values), &json!([]), &json!({})))
 }
 
-async fn put(config: &dyn Config, workspace: &Workspace, members: Members<'_>) -> Result<Value, Refusal> {
-    let items = members.items("values")?;
+async fn put(call: &Call) -> Result<Value, Refusal> {
+    let items = call.members().items("values")?;
     if !items.is_empty() {
-        config.put(workspace, items).await?;
+        call.inside.config().put(call.workspace(), items, call.caller()).await?;
     }
     Ok(done())
 }
 
-async fn delete(config: &dyn Config, workspace: &Workspace, members: Members<'_>) -> Result<Value, Refusal> {
-    for (kind, key) in keys(members)? {
-        config.delete(workspace, kind, key).await?;
+async fn delete(call: &Call) -> Result<Value, Refusal> {
+    for (kind, key) in keys(call.members())? {
+        call.inside.config().delete(call.workspace(), kind, key, call.caller()).await?;
     }
     Ok(done())
 }
@@ -88,13 +88,13 @@ async fn of_type(config: &dyn Config, workspace: &Workspace, kind: &str) -> Resu
     Ok((version, items))
 }
 
-/// The items of a type in all workspaces, each with its workspace.
-async fn everywhere(config: &dyn Config, kind: &str) -> Result<Value, Refusal> {
+/// The items of a type in all workspaces of the caller's, each with its workspace.
+async fn everywhere(gateway: &Gateway, call: &Call, kind: &str) -> Result<Value, Refusal> {
     let mut values = Vec::new();
-    for workspace in config.workspaces().await? {
-        for item in of_type(config, &workspace, kind).await?.1 {
+    for inside in gateway.everywhere(call.inside.identity()).await? {
+        for item in of_type(inside.config(), inside.workspace(), kind).await?.1 {
             let mut value = value(&item);
-            value["workspace"] = json!(workspace.as_str());
+            value["workspace"] = json!(inside.workspace().as_str());
             values.push(value);
         }
     }

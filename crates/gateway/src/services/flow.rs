@@ -3,12 +3,11 @@
 //! Every workspace has the flow `default`, which nobody has to start. Others are kept as configuration items, as
 //! TrustGraph keeps them; they lead to the same services.
 
-use crate::Gateway;
 use crate::call::Call;
 use crate::error::Refusal;
 use serde_json::{Value, json};
 use trellis_domain::config::StoredItem;
-use trellis_domain::{Flow, Workspace};
+use trellis_domain::{Caller, Flow, Workspace};
 use trellis_orchestrator::ports::Config;
 
 const FLOW: &str = "flow";
@@ -18,15 +17,15 @@ const DEFAULT: &str = "default";
 const BUILT_IN: &str = "trellis";
 
 /// Refuses a flow that the workspace does not have.
-pub(crate) async fn check(gateway: &Gateway, workspace: &Workspace, flow: &Flow) -> Result<(), Refusal> {
-    let known = flow.as_str() == DEFAULT
-        || gateway.orchestrator.ports.config.get(workspace, FLOW, flow.as_str()).await?.is_some();
+pub(crate) async fn check(call: &Call, flow: &Flow) -> Result<(), Refusal> {
+    let workspace = call.workspace();
+    let known = flow.as_str() == DEFAULT || call.inside.config().get(workspace, FLOW, flow.as_str()).await?.is_some();
     let unknown = || Refusal::new("flow-error", format!("Invalid flow {workspace}/{flow}"));
     if known { Ok(()) } else { Err(unknown()) }
 }
 
-pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
-    let flows = Flows { config: &*gateway.orchestrator.ports.config, workspace: &call.workspace };
+pub(crate) async fn answer(call: Call) -> Result<Value, Refusal> {
+    let flows = Flows { config: call.inside.config(), workspace: call.workspace(), caller: call.caller() };
     let members = call.members();
     // The asynchronous SDK still uses the older word.
     let either = |name, older| match members.text(name)?.map_or_else(|| members.text(older), |text| Ok(Some(text)))? {
@@ -98,6 +97,7 @@ fn parameters(given: Option<&Value>) -> Result<Value, Refusal> {
 struct Flows<'a> {
     config: &'a dyn Config,
     workspace: &'a Workspace,
+    caller: Caller,
 }
 
 impl Flows<'_> {
@@ -138,7 +138,7 @@ impl Flows<'_> {
         if id == DEFAULT {
             return Err(refused("the flow `default` is built in and always runs"));
         }
-        match self.config.delete(self.workspace, FLOW, id).await? {
+        match self.config.delete(self.workspace, FLOW, id, self.caller.clone()).await? {
             Some(_) => Ok(done()),
             None => Err(refused(format!("there is no flow `{id}` in workspace {}", self.workspace))),
         }
@@ -167,7 +167,7 @@ impl Flows<'_> {
         if name == BUILT_IN {
             return Err(refused(format!("the blueprint `{BUILT_IN}` is built in")));
         }
-        match self.config.delete(self.workspace, BLUEPRINT, name).await? {
+        match self.config.delete(self.workspace, BLUEPRINT, name, self.caller.clone()).await? {
             Some(_) => Ok(done()),
             None => Err(refused(format!("there is no blueprint `{name}` in workspace {}", self.workspace))),
         }
@@ -175,7 +175,7 @@ impl Flows<'_> {
 
     async fn put(&self, kind: &str, key: &str, value: String) -> Result<Value, Refusal> {
         let item = StoredItem { kind: kind.to_owned(), key: key.to_owned(), value };
-        self.config.put(self.workspace, vec![item]).await?;
+        self.config.put(self.workspace, vec![item], self.caller.clone()).await?;
         Ok(done())
     }
 }

@@ -20,8 +20,10 @@ use crate::Gateway;
 use crate::call::Call;
 use crate::error::{Refusal, Unserved};
 use crate::outbox::Outbox;
+use axum::response::Response;
 use held::{Written, written};
 use model::Asked;
+use std::sync::Arc;
 
 /// A service that exists, here or at least by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,13 +91,13 @@ impl Service {
 
     /// One reply, whole.
     pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Written, Refusal> {
-        check_flow(gateway, &call).await?;
+        check_flow(&call).await?;
         let reply = match self {
             Self::Agent => agent::answer(gateway, call).await,
-            Self::Librarian => librarian::answer(gateway, call).await,
-            Self::Collections => collections::answer(gateway, call).await,
+            Self::Librarian => librarian::answer(call).await,
+            Self::Collections => collections::answer(call).await,
             Self::Config => config::answer(gateway, call).await,
-            Self::Flow => flow::answer(gateway, call).await,
+            Self::Flow => flow::answer(call).await,
             Self::Iam => iam::answer(gateway, call).await,
             Self::Model(asked) => asked.answer(gateway, call).await,
             Self::Triples => return triples::answer(gateway, call).await,
@@ -107,16 +109,36 @@ impl Service {
         reply.map(|reply| written(&reply))
     }
 
+    /// A reply over HTTP that is sent while it is read, because it may be large. None if the service has none such.
+    pub(crate) async fn streamed(self, gateway: &Arc<Gateway>, call: &Call) -> Result<Option<Response>, Refusal> {
+        match self {
+            Self::Librarian => librarian::streamed(gateway, call).await,
+            Self::Agent
+            | Self::Config
+            | Self::Flow
+            | Self::Iam
+            | Self::Model(_)
+            | Self::Collections
+            | Self::Triples
+            | Self::Sparql
+            | Self::Missing(_) => Ok(None),
+        }
+    }
+
     /// As many replies as there are.
     pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
-        check_flow(gateway, &call).await?;
+        check_flow(&call).await?;
         match self {
             Self::Agent => agent::stream(gateway, call, outbox).await,
             Self::Librarian => librarian::stream(gateway, call, outbox).await,
             Self::Model(asked) => asked.stream(gateway, call, outbox).await,
-            Self::Triples => triples::stream(gateway, call, outbox).await,
+            Self::Triples => {
+                let _floor = outbox.floor().await;
+                triples::stream(gateway, call, outbox).await
+            }
             Self::Sparql => sparql::stream(gateway, call, outbox).await,
             Self::Collections | Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
+                let _floor = outbox.floor().await;
                 Ok(outbox.last(&self.answer(gateway, call).await?).await?)
             }
         }
@@ -124,9 +146,9 @@ impl Service {
 }
 
 /// A flow that is named must be there.
-async fn check_flow(gateway: &Gateway, call: &Call) -> Result<(), Refusal> {
+async fn check_flow(call: &Call) -> Result<(), Refusal> {
     match &call.flow {
-        Some(flow) => flow::check(gateway, &call.workspace, flow).await,
+        Some(flow) => flow::check(&call, flow).await,
         None => Ok(()),
     }
 }

@@ -5,6 +5,7 @@
 use crate::bounds;
 use crate::call::Call;
 use crate::error::{Refusal, Unserved};
+use crate::inside::Inside;
 use crate::outbox::Outbox;
 use crate::{Gateway, InFlight};
 use serde_json::{Map, Value, json};
@@ -46,11 +47,12 @@ impl Asked {
     /// The whole reply.
     pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
         if self.asks_for_models(&call)? {
-            return Ok(models(gateway));
+            return Ok(models(&call));
         }
         let _in_flight = begin(gateway)?;
-        let order = self.read(gateway, &call).await?;
-        let reply = within_limit(gateway, order, &mut Live::new(gateway)).await?;
+        let order = self.read(&call).await?;
+        let inside = &call.inside;
+        let reply = within_limit(inside, order, &mut Live::new(inside)).await?;
         self.whole(&reply)
     }
 
@@ -60,10 +62,10 @@ impl Asked {
             return Ok(outbox.last(&self.answer(gateway, call).await?).await?);
         }
         let _in_flight = begin(gateway)?;
-        let order = self.read(gateway, &call).await?;
-        let live = Live::new(gateway);
+        let order = self.read(&call).await?;
+        let live = Live::new(&call.inside);
         let (text, mut sink) = (live.clone(), live);
-        let mut reply = pin!(within_limit(gateway, order, &mut sink));
+        let mut reply = pin!(within_limit(&call.inside, order, &mut sink));
         let reply = loop {
             tokio::select! {
                 biased;
@@ -86,9 +88,9 @@ impl Asked {
         }
     }
 
-    async fn read(self, gateway: &Gateway, call: &Call) -> Result<Order, Refusal> {
+    async fn read(self, call: &Call) -> Result<Order, Refusal> {
         let (members, scope) = (call.members(), call.scope());
-        let settings = gateway.orchestrator.ports.config.pin(&call.workspace).await?;
+        let settings = call.inside.config().pin(call.workspace()).await?;
         Ok(match self {
             Self::Prompt => {
                 let id = members.required("id")?.to_owned();
@@ -176,23 +178,23 @@ fn variables(call: &Call) -> Result<Map<String, Value>, Refusal> {
     Ok(variables)
 }
 
-fn models(gateway: &Gateway) -> Value {
+fn models(call: &Call) -> Value {
     let model = |name: String| {
         let owner = name.split_once('/').map_or("", |(provider, _)| provider).to_owned();
         json!({"id": name, "name": name, "owned_by": owner})
     };
-    let models: Vec<_> = gateway.orchestrator.ports.prompter.models().into_iter().map(model).collect();
+    let models: Vec<_> = call.inside.orchestrator().ports.prompter.models().into_iter().map(model).collect();
     json!({"response": "", "models": models, "end_of_stream": true})
 }
 
 fn begin(gateway: &Gateway) -> Result<InFlight<'_>, Refusal> {
-    if gateway.takes_questions() { Ok(gateway.calls.begin()) } else { Err(Refusal::stopping()) }
+    if gateway.takes_questions() { Ok(gateway.calls().begin()) } else { Err(Refusal::stopping()) }
 }
 
 /// A call that is nobody's turn has the operator's limit all the same.
-async fn within_limit(gateway: &Gateway, order: Order, sink: &mut Live) -> Result<PromptReply, Refusal> {
-    let limit = Duration::from_millis(gateway.orchestrator.options.limits.usual.model_timeout_ms);
-    let call = order.perform(&*gateway.orchestrator.ports.prompter, sink);
+async fn within_limit(inside: &Inside, order: Order, sink: &mut Live) -> Result<PromptReply, Refusal> {
+    let limit = Duration::from_millis(inside.orchestrator().options.limits.usual.model_timeout_ms);
+    let call = order.perform(&*inside.orchestrator().ports.prompter, sink);
     let reply = tokio::time::timeout(limit, call).await;
     let reply = reply
         .map_err(|_| Refusal::new(MODEL_ERROR, format!("the model did not answer within {} s", limit.as_secs())))?;
@@ -221,8 +223,8 @@ struct Text {
 }
 
 impl Live {
-    fn new(gateway: &Gateway) -> Self {
-        Self { longest: gateway.orchestrator.options.limits.usual.max_reply_bytes, ..Self::default() }
+    fn new(inside: &Inside) -> Self {
+        Self { longest: inside.orchestrator().options.limits.usual.max_reply_bytes, ..Self::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, Text> {

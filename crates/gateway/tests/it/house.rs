@@ -10,8 +10,8 @@ use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
-use trellis_domain::Workspace;
-use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, router};
+use trellis_domain::{Caller, Workspace};
+use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring, router};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, Store};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
@@ -61,7 +61,7 @@ struct Bare(Arc<dyn Config>);
 
 impl Founder for Bare {
     fn found<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(), ConfigError>> {
-        Box::pin(async move { self.0.put(workspace, Vec::new()).await.map(drop) })
+        Box::pin(async move { self.0.put(workspace, Vec::new(), Caller::program()).await.map(drop) })
     }
 }
 
@@ -76,7 +76,7 @@ impl House {
         let ports = Ports { prompter: setup.model, ..bench.orchestrator.ports.clone() };
         let bench = Bench { orchestrator: Arc::new(Orchestrator::new(ports, setup.options)), ..bench };
         let (close, phase) = watch::channel(Phase::Serving);
-        let gateway = Arc::new(Gateway {
+        let gateway = Arc::new(Gateway::new(Wiring {
             orchestrator: Arc::clone(&bench.orchestrator),
             graph: setup.graph.unwrap_or_else(|| Arc::new(MemoryGraph::new(Arc::clone(&journal)))),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),
@@ -85,7 +85,7 @@ impl House {
             loopback_only: true,
             phase,
             calls: Calls::default(),
-        });
+        }));
         let (address, served) = if setup.lingers {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();

@@ -11,7 +11,7 @@ use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Body, Name, Reading, Record, ReplyFormat};
-use trellis_domain::{RequestId, Scope, Workspace};
+use trellis_domain::{Caller, RequestId, Scope, Workspace};
 use trellis_models::{CallSettings, Provider, TemplatePrompter};
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
@@ -95,7 +95,7 @@ async fn run(stub: &Stub, pattern: &str) -> Vec<Arc<Record>> {
 async fn run_with(model: Arc<dyn Provider>, pattern: &str) -> Vec<Arc<Record>> {
     let world: Arc<dyn World> = Arc::new(RealWorld);
     let config = Arc::new(MemoryConfig::new(Arc::clone(&world)));
-    config.put(&Workspace::default(), items()).await.unwrap();
+    config.put(&Workspace::default(), items(), Caller::program()).await.unwrap();
     let ports = Ports {
         journal: Arc::new(MemoryJournal::default()),
         queue: Arc::new(FairQueue::new(Arc::clone(&world))),
@@ -118,6 +118,7 @@ async fn run_with(model: Arc<dyn Provider>, pattern: &str) -> Vec<Arc<Record>> {
         request,
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
+        by: None,
     };
     let run = orchestrator.accept(question).await.unwrap().run;
     let (stop, stopped) = watch::channel(None);

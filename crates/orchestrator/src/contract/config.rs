@@ -2,8 +2,8 @@
 
 use crate::ports::{Config, ConfigError};
 use std::sync::Arc;
-use trellis_domain::Workspace;
 use trellis_domain::config::StoredItem;
+use trellis_domain::{Caller, Surface, Workspace};
 
 fn item(key: &str, value: &str) -> StoredItem {
     StoredItem { kind: "tool".to_owned(), key: key.to_owned(), value: value.to_owned() }
@@ -21,9 +21,14 @@ pub async fn suite<F: Future<Output = Arc<dyn Config>>>(fresh: impl Fn() -> F) {
 
 async fn every_change_is_a_version_with_history(config: &dyn Config) {
     let ws = Workspace::default();
-    let first = config.put(&ws, vec![item("a", GOOD), item("b", GOOD)]).await.expect("valid items");
-    let second = config.put(&ws, vec![item("a", OTHER)]).await.expect("valid items");
-    let third = config.delete(&ws, "tool", "a").await.expect("the store works").expect("it was there");
+    let first = config.put(&ws, vec![item("a", GOOD), item("b", GOOD)], Caller::program()).await.expect("valid items");
+    let alice = Caller::new(Some("alice".to_owned()), Surface::Api);
+    let second = config.put(&ws, vec![item("a", OTHER)], alice.clone()).await.expect("valid items");
+    let third = config
+        .delete(&ws, "tool", "a", Caller::new(None, Surface::CommandLine))
+        .await
+        .expect("the store works")
+        .expect("it was there");
     assert!(first < second && second < third, "versions rise");
     assert_eq!(config.get(&ws, "tool", "a").await.expect("the store works"), None);
     let (version, items) = config.all(&ws).await.expect("the store works");
@@ -31,12 +36,18 @@ async fn every_change_is_a_version_with_history(config: &dyn Config) {
     let history = config.history(&ws, "tool", "a").await.expect("the store works");
     let seen: Vec<_> = history.iter().map(|entry| (entry.version, entry.value.as_deref())).collect();
     assert_eq!(seen, [(first, Some(GOOD)), (second, Some(OTHER)), (third, None)]);
-    assert_eq!(config.delete(&ws, "tool", "nothing").await.expect("the store works"), None);
+    let by: Vec<_> = history.into_iter().map(|entry| entry.by.expect("each is somebody's")).collect();
+    assert_eq!(by, [Caller::program(), alice.clone(), Caller::new(None, Surface::CommandLine)]);
+    let made = config.configured(&ws, second).await.expect("the store works").expect("it was kept");
+    assert_eq!((made.version, made.by), (second, alice));
+    assert_eq!(config.configured(&ws, third + 1).await.expect("the store works"), None);
+    assert_eq!(config.delete(&ws, "tool", "nothing", Caller::program()).await.expect("the store works"), None);
 }
 
 async fn invalid_items_are_refused_and_nothing_is_written(config: &dyn Config) {
     let ws = Workspace::default();
-    let refused = config.put(&ws, vec![item("good", GOOD), item("bad", "{"), item("worse", "[]")]).await;
+    let refused =
+        config.put(&ws, vec![item("good", GOOD), item("bad", "{"), item("worse", "[]")], Caller::program()).await;
     let Err(ConfigError::Invalid(problems)) = refused else { panic!("{refused:?}") };
     assert_eq!(problems.len(), 2, "every problem is named at once");
     let long = "k".repeat(70_000);
@@ -46,19 +57,19 @@ async fn invalid_items_are_refused_and_nothing_is_written(config: &dyn Config) {
         vec![item("", GOOD)],
         vec![item("a\0b", GOOD)],
     ] {
-        assert!(config.put(&ws, bad).await.is_err(), "names are single, and parts of keys");
+        assert!(config.put(&ws, bad, Caller::program()).await.is_err(), "names are single, and parts of keys");
     }
     assert!(config.all(&ws).await.expect("the store works").1.is_empty(), "nothing of it was written");
     assert_eq!(config.get(&ws, "tool", &long).await.expect("the store works"), None, "nor can it be there");
-    assert_eq!(config.delete(&ws, "tool", &long).await.expect("the store works"), None);
+    assert_eq!(config.delete(&ws, "tool", &long, Caller::program()).await.expect("the store works"), None);
     assert!(config.history(&ws, "tool", &long).await.expect("the store works").is_empty());
 }
 
 async fn a_session_stays_with_the_configuration_it_started_with(config: &dyn Config) {
     let ws = Workspace::default();
-    config.put(&ws, vec![item("a", GOOD)]).await.expect("valid items");
+    config.put(&ws, vec![item("a", GOOD)], Caller::program()).await.expect("valid items");
     let before = config.pin(&ws).await.expect("the store works");
-    config.put(&ws, vec![item("a", OTHER)]).await.expect("valid items");
+    config.put(&ws, vec![item("a", OTHER)], Caller::program()).await.expect("valid items");
     let after = config.pin(&ws).await.expect("the store works");
     assert!(before.tools.contains_key("ask") && after.tools.contains_key("other"));
     let hash = before.snapshot.expect("a pin has a snapshot");
@@ -68,7 +79,7 @@ async fn a_session_stays_with_the_configuration_it_started_with(config: &dyn Con
 async fn workspaces_are_apart_and_watchers_are_told(config: &dyn Config) {
     let (ws, other) = (Workspace::default(), Workspace::new("other").expect("a valid name"));
     let mut watch = config.watch();
-    config.put(&ws, vec![item("a", GOOD)]).await.expect("valid items");
+    config.put(&ws, vec![item("a", GOOD)], Caller::program()).await.expect("valid items");
     assert!(watch.has_changed().expect("the sender lives"), "a change is announced");
     watch.mark_unchanged();
     assert_eq!(config.get(&other, "tool", "a").await.expect("the store works"), None);

@@ -52,6 +52,8 @@ pub(crate) fn accepted(question: &str) -> Body {
         request_id: String::new(),
         earlier: Vec::new(),
         parent: None,
+        by: None,
+        configured: None,
     })
 }
 

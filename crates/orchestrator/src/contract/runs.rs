@@ -17,7 +17,7 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{RequestId, RunId, Workspace};
+use trellis_domain::{Caller, RequestId, RunId, Surface, Workspace};
 
 /// Journal and configuration of one store.
 pub type Store = (Arc<dyn Journal>, Arc<dyn Config>);
@@ -52,7 +52,7 @@ impl Bench {
     pub async fn with_tools((journal, config): Store, prompter: ScriptedPrompter, tools: ScriptedTools) -> Self {
         let tool = r#"{"type":"text-completion","name":"search","description":"finds facts"}"#;
         let item = StoredItem { kind: "tool".to_owned(), key: "search".to_owned(), value: tool.to_owned() };
-        config.put(&Workspace::default(), vec![item]).await.expect("a valid item");
+        config.put(&Workspace::default(), vec![item], Caller::program()).await.expect("a valid item");
         let (prompter, tools) = (Arc::new(prompter), Arc::new(tools));
         let world: Arc<dyn World> = Arc::new(RealWorld);
         let ports = Ports {
@@ -84,6 +84,7 @@ impl Bench {
             request,
             limits,
             names: UnknownNames::Refuse,
+            by: None,
         };
         Ok(self.orchestrator.accept(question).await?.run)
     }
@@ -262,15 +263,20 @@ async fn a_recorded_reply_is_not_asked_for_again(store: Store) {
 
 async fn the_same_request_attaches_and_another_gets_its_own_session(store: Store) {
     let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
+    let alice = Caller::new(Some("alice".to_owned()), Surface::Api);
     let question = |text: &str| Question {
         scope: scope("default"),
         request_id: RequestId::new("r").expect("a valid id"),
         request: AgentRequest { question: text.to_owned(), session_id: "mine".to_owned(), ..AgentRequest::default() },
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
+        by: Some(alice.clone()),
     };
     let first = bench.orchestrator.accept(question("a?")).await.expect("a good question");
-    let again = bench.orchestrator.accept(question("a?")).await.expect("a good question");
+    let somebody_else = Question { by: Some(Caller::new(None, Surface::CommandLine)), ..question("a?") };
+    let again = bench.orchestrator.accept(somebody_else).await.expect("a good question");
+    let accepted = bench.records(&first.run).await.into_iter().find_map(|record| record.body.as_accepted().cloned());
+    assert_eq!(accepted.and_then(|accepted| accepted.by), Some(alice.clone()), "whoever asked first");
     let other = bench.orchestrator.accept(question("b?")).await.expect("a good question");
     let other_again = bench.orchestrator.accept(question("b?")).await.expect("a good question");
     assert_eq!((first.run.as_str(), first.attached), ("mine", false));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use trellis_domain::config::{Problem, Settings, StoredItem, validate};
-use trellis_domain::{Hash, Workspace};
+use trellis_domain::{Caller, Configured, Hash, Workspace};
 
 #[derive(Debug)]
 pub struct MemoryConfig {
@@ -25,6 +25,8 @@ struct Items {
     version: u64,
     values: BTreeMap<(String, String), String>,
     history: BTreeMap<(String, String), Vec<HistoryEntry>>,
+    /// By version, from 1.
+    made: Vec<Configured>,
 }
 
 impl MemoryConfig {
@@ -36,14 +38,15 @@ impl MemoryConfig {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, workspace: &Workspace, values: Vec<(String, String, Option<String>)>) -> u64 {
+    fn change(&self, workspace: &Workspace, values: Vec<(String, String, Option<String>)>, by: &Caller) -> u64 {
         let time = self.world.now();
         let version = {
             let mut state = self.state();
             let items = state.workspaces.entry(workspace.clone()).or_default();
             items.version += 1;
+            items.made.push(Configured { version: items.version, time, by: by.clone() });
             for (kind, key, value) in values {
-                let entry = HistoryEntry { version: items.version, time, value: value.clone() };
+                let entry = HistoryEntry { version: items.version, time, value: value.clone(), by: Some(by.clone()) };
                 items.history.entry((kind.clone(), key.clone())).or_default().push(entry);
                 match value {
                     Some(value) => drop(items.values.insert((kind, key), value)),
@@ -125,9 +128,15 @@ impl Config for MemoryConfig {
         ready(Ok(self.items(workspace)))
     }
 
-    fn put<'a>(&'a self, workspace: &'a Workspace, items: Vec<StoredItem>) -> BoxFuture<'a, Result<u64, ConfigError>> {
+    fn put<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        items: Vec<StoredItem>,
+        by: Caller,
+    ) -> BoxFuture<'a, Result<u64, ConfigError>> {
         let written = check_items(&items).map(|()| {
-            self.change(workspace, items.into_iter().map(|item| (item.kind, item.key, Some(item.value))).collect())
+            let values = items.into_iter().map(|item| (item.kind, item.key, Some(item.value)));
+            self.change(workspace, values.collect(), &by)
         });
         ready(written)
     }
@@ -137,10 +146,11 @@ impl Config for MemoryConfig {
         workspace: &'a Workspace,
         kind: &'a str,
         key: &'a str,
+        by: Caller,
     ) -> BoxFuture<'a, Result<Option<u64>, ConfigError>> {
         let place = (kind.to_owned(), key.to_owned());
         let exists = self.state().workspaces.get(workspace).is_some_and(|items| items.values.contains_key(&place));
-        ready(Ok(exists.then(|| self.change(workspace, vec![(place.0, place.1, None)]))))
+        ready(Ok(exists.then(|| self.change(workspace, vec![(place.0, place.1, None)], &by))))
     }
 
     fn history<'a>(
@@ -153,6 +163,16 @@ impl Config for MemoryConfig {
         let state = self.state();
         let entries = state.workspaces.get(workspace).and_then(|items| items.history.get(&place).cloned());
         ready(Ok(entries.unwrap_or_default()))
+    }
+
+    fn configured<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        version: u64,
+    ) -> BoxFuture<'a, Result<Option<Configured>, ConfigError>> {
+        let state = self.state();
+        let made = state.workspaces.get(workspace).into_iter().flat_map(|items| &items.made);
+        ready(Ok(made.rev().find(|made| made.version == version).cloned()))
     }
 
     fn pin<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>> {

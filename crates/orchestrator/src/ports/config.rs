@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::config::{Problem, Settings, StoredItem};
-use trellis_domain::{Hash, Timestamp, Workspace};
+use trellis_domain::{Caller, Configured, Hash, Timestamp, Workspace};
 
 /// One change of one item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +14,9 @@ pub struct HistoryEntry {
     pub time: Timestamp,
     /// None if the item was deleted.
     pub value: Option<String>,
+    /// Who made it; none in the history of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Caller>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +48,12 @@ pub trait Config: Send + Sync + std::fmt::Debug {
     fn all<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(u64, Vec<StoredItem>), ConfigError>>;
 
     /// Writes items as one new version. Invalid ones are refused, and then none is written.
-    fn put<'a>(&'a self, workspace: &'a Workspace, items: Vec<StoredItem>) -> BoxFuture<'a, Result<u64, ConfigError>>;
+    fn put<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        items: Vec<StoredItem>,
+        by: Caller,
+    ) -> BoxFuture<'a, Result<u64, ConfigError>>;
 
     /// Deletes an item; the version it made, or None if there was no such item.
     fn delete<'a>(
@@ -53,6 +61,7 @@ pub trait Config: Send + Sync + std::fmt::Debug {
         workspace: &'a Workspace,
         kind: &'a str,
         key: &'a str,
+        by: Caller,
     ) -> BoxFuture<'a, Result<Option<u64>, ConfigError>>;
 
     /// The changes of an item, oldest first.
@@ -62,6 +71,13 @@ pub trait Config: Send + Sync + std::fmt::Debug {
         kind: &'a str,
         key: &'a str,
     ) -> BoxFuture<'a, Result<Vec<HistoryEntry>, ConfigError>>;
+
+    /// Who made a version of the workspace's configuration; none if that was not kept.
+    fn configured<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        version: u64,
+    ) -> BoxFuture<'a, Result<Option<Configured>, ConfigError>>;
 
     /// The settings in force, with their snapshot stored: what a new session is pinned to.
     fn pin<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>>;

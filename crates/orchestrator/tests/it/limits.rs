@@ -149,6 +149,7 @@ async fn more_open_runs_than_allowed_are_refused_clearly() {
         request: AgentRequest { question: "q".into(), ..AgentRequest::default() },
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
+        by: None,
     };
     let refused = full.accept(question).await.unwrap_err().to_string();
     assert_eq!(refused, "1 run open, which is the limit; wait until some have ended");
@@ -164,6 +165,7 @@ async fn bad_questions_are_refused_with_a_reason_and_leave_nothing() {
             request,
             limits: SomeLimits::default(),
             names: UnknownNames::Refuse,
+            by: None,
         };
         bench.orchestrator.accept(question).await.map(|accepted| accepted.run).unwrap_err().to_string()
     };

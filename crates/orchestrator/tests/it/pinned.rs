@@ -5,6 +5,7 @@ use crate::promises::put;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use trellis_domain::Caller;
 use trellis_domain::Hash;
 use trellis_domain::Workspace;
 use trellis_domain::config::StoredItem;
@@ -34,7 +35,7 @@ impl Prompter for Meanwhile {
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         Box::pin(async move {
             if call.id == self.prompt {
-                self.config.put(&Workspace::default(), self.change.clone()).await.unwrap();
+                self.config.put(&Workspace::default(), self.change.clone(), Caller::program()).await.unwrap();
             }
             self.inner.ask(call, sink).await
         })

@@ -13,7 +13,7 @@ use trellis_domain::message::{AgentRequest, AgentResponse, AgentStep, message_ty
 use trellis_domain::rdf::Quad;
 use trellis_domain::record::Name;
 use trellis_domain::run::Termination;
-use trellis_domain::{RunId, Timestamp, Workspace};
+use trellis_domain::{Caller, RunId, Timestamp, Workspace};
 use trellis_orchestrator::contract::runs::{Bench, Store};
 use trellis_orchestrator::contract::teams::{Played, agent, hurried, question, silent};
 use trellis_orchestrator::contract::{play, trouble};
@@ -44,7 +44,7 @@ pub(crate) async fn put(bench: &Bench, items: &[(&str, &str, Value)]) {
         value: value.to_string(),
     };
     let items = items.iter().map(item).collect();
-    bench.orchestrator.ports.config.put(&Workspace::default(), items).await.unwrap();
+    bench.orchestrator.ports.config.put(&Workspace::default(), items, Caller::program()).await.unwrap();
 }
 
 /// A model that is dead for these prompts and plays the others.

@@ -4,7 +4,7 @@ use crate::memory;
 use serde_json::{Value, json};
 use trellis_domain::config::StoredItem;
 use trellis_domain::limits::SomeLimits;
-use trellis_domain::{Timestamp, Workspace};
+use trellis_domain::{Caller, Timestamp, Workspace};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{Played, agent, question};
@@ -85,7 +85,7 @@ async fn configure(bench: &Bench) {
         item("agent-task-type", "general", json!({"name": "general"})),
         item("agent-task-type", "research", json!({"name": "research", "valid_patterns": ["react", "supervisor"]})),
     ];
-    bench.orchestrator.ports.config.put(&Workspace::default(), items).await.unwrap();
+    bench.orchestrator.ports.config.put(&Workspace::default(), items, Caller::program()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -99,6 +99,8 @@ pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Acc
         request_id: accepted.request_id.clone(),
         earlier: Vec::new(),
         parent: Some(parent),
+        by: None,
+        configured: None,
     };
     Some((begun, routing(session, routed, fan_out, goal, accepted)))
 }

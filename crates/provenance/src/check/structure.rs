@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const EDGES: &[&str] = &[
     prov::WAS_DERIVED_FROM,
     prov::WAS_GENERATED_BY,
+    prov::WAS_ATTRIBUTED_TO,
     prov::WAS_INFLUENCED_BY,
     prov::ALTERNATE_OF,
     tg::THOUGHT,
@@ -18,6 +19,7 @@ const EDGES: &[&str] = &[
     trellis::BROUGHT_HISTORY,
     trellis::CITES,
     trellis::COMPLETION,
+    trellis::CONFIGURATION,
     trellis::DECISION,
     trellis::DEPENDS_ON_PLANNED,
     trellis::DEPENDS_ON_STEP,

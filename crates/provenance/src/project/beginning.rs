@@ -11,12 +11,14 @@ use trellis_domain::decision::DecisionKind;
 use trellis_domain::document::Document;
 use trellis_domain::history::told;
 use trellis_domain::record::{Accepted, Header, Routed};
+use trellis_domain::{Caller, Configured};
 
 /// The question, and the activity that everything in the session was done by: PROV-O keeps entities
 /// and activities apart, so they are two nodes. A subagent's question derives from the decomposition that it is part of.
 pub(super) fn question(session: &Session, header: &Header, accepted: &Accepted) -> (String, Vec<Node>) {
     let root = iri::session(&session.id);
-    let parent = accepted.parent.as_ref();
+    let (parent, caller) = (accepted.parent.as_ref(), accepted.by.as_ref());
+    let asker = caller.and_then(|caller| person(iri::asker(&session.id), caller));
     let brought = brought(session, accepted);
     let question = Node::new(&root)
         .types(&[prov::class::ENTITY, tg::class::QUESTION, tg::class::AGENT_QUESTION])
@@ -31,12 +33,21 @@ pub(super) fn question(session: &Session, header: &Header, accepted: &Accepted) 
         .links(trellis::EARLIER_QUESTION, accepted.earlier.iter().map(|earlier| iri::session(&earlier.run)))
         .links_to(trellis::BROUGHT_HISTORY, brought.as_slice())
         .link(trellis::RUN, iri::run(&session.id))
+        .links(prov::WAS_ATTRIBUTED_TO, asker.as_ref().map(Node::iri))
+        .links(trellis::CONFIGURATION, accepted.configured.as_ref().map(|_| iri::configuration(&session.id)))
+        .texts(trellis::SURFACE, caller.map(|caller| caller.surface))
+        .texts(trellis::WORKSPACE, caller.map(|_| &header.workspace))
+        .texts(trellis::REQUEST_ID, caller.map(|_| &accepted.request_id))
         .marks(header.attempt, header.late);
     let run = Node::new(iri::run(&session.id))
         .types(&[prov::class::ACTIVITY])
         .label("Agent Run")
         .text(prov::STARTED_AT_TIME, header.time);
-    (root, [question, run].into_iter().chain(brought).collect())
+    let mut nodes = vec![question, run];
+    nodes.extend(brought);
+    nodes.extend(asker);
+    nodes.extend(accepted.configured.iter().flat_map(|made| configuration(session, made)));
+    (root, nodes)
 }
 
 /// The steps that the caller brought along. The question does not derive from them: for stock readers, what derives
@@ -48,6 +59,25 @@ fn brought(session: &Session, accepted: &Accepted) -> Option<Node> {
         .label("Brought History")
         .text(trellis::BROUGHT_STEPS, accepted.history.len());
     Some(node)
+}
+
+/// The configuration that the run began with, and whoever made it what it is.
+fn configuration(session: &Session, made: &Configured) -> impl Iterator<Item = Node> {
+    let by = person(iri::configurer(&session.id), &made.by);
+    let node = Node::new(iri::configuration(&session.id))
+        .types(&[prov::class::ENTITY, trellis::class::CONFIGURATION])
+        .label(format!("Configuration {}", made.version))
+        .text(prov::GENERATED_AT_TIME, made.time)
+        .text(trellis::CONFIG_VERSION, made.version)
+        .text(trellis::SURFACE, made.by.surface)
+        .links(prov::WAS_ATTRIBUTED_TO, by.as_ref().map(Node::iri));
+    std::iter::once(node).chain(by)
+}
+
+/// Somebody, if it is known who that is.
+fn person(iri: String, caller: &Caller) -> Option<Node> {
+    let name = caller.name.as_ref()?;
+    Some(Node::new(iri).types(&[prov::class::AGENT]).label(name))
 }
 
 /// The routing twice, as the original and as the specification write it, and the choices behind it. Where a model was

@@ -7,6 +7,7 @@ use crate::cli::{Ask, Global};
 use crate::desk::{Desk, Server};
 use crate::failure::{Exit, Failure};
 use crate::limits;
+use crate::person;
 use crate::serving::{Interrupt, Serving};
 use crate::show::follow::Follow;
 use crate::show::note;
@@ -55,8 +56,14 @@ async fn here(
 ) -> Result<Exit, Failure> {
     limits::held(&limits, &operator).iter().filter(|_| !global.quiet).for_each(|held| note(held));
     let orchestrator = app.orchestrator(operator, models);
-    let question =
-        Question { scope: app.scope.clone(), request_id: fresh_id()?, request, limits, names: UnknownNames::Refuse };
+    let question = Question {
+        scope: app.scope.clone(),
+        request_id: fresh_id()?,
+        request,
+        limits,
+        names: UnknownNames::Refuse,
+        by: Some(person::caller()),
+    };
     let run = orchestrator.accept(question).await?.run;
     tell_of_other_id(ask, &run);
     let mut serving = Serving::start(&orchestrator);

@@ -6,8 +6,10 @@ use crate::failure::{Exit, Failure};
 use crate::show::tree::{Tree, usual_width};
 use crate::show::{Marks, clean, note, print_json, print_line, seconds, short, tokens};
 use serde_json::json;
+use std::sync::Arc;
 use trellis_domain::Timestamp;
 use trellis_domain::document::Document;
+use trellis_domain::record::Record;
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::ledger::summary_of;
@@ -25,6 +27,7 @@ pub(crate) async fn show(desk: &Desk, global: &Global, wish: &str, full: bool) -
     }
     let marks = Marks::of(global.ascii);
     print_line(&heading(&summary, now).join(marks.between))?;
+    asked_by(&records).iter().try_for_each(|line| print_line(line))?;
     let (trace, texts) = (trace(&project(&records)), texts(&records));
     Tree { trace: &trace, texts: &texts, full, marks, width: usual_width() }.print()?;
     Ok(Exit::Ok)
@@ -72,6 +75,19 @@ fn heading(summary: &RunSummary, now: Timestamp) -> Vec<String> {
         conversation.unwrap_or_default(),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect()
+}
+
+/// Who asked, where and with which request, if that is on record.
+fn asked_by(records: &[Arc<Record>]) -> Option<String> {
+    let first = records.first()?;
+    let accepted = first.body.as_accepted()?;
+    let (by, workspace) = (accepted.by.as_ref()?, &first.header.workspace);
+    let configured = accepted
+        .configured
+        .as_ref()
+        .map(|made| format!("; configuration {} made by {}", made.version, clean(&made.by.to_string())));
+    let (by, request) = (clean(&by.to_string()), clean(&accepted.request_id));
+    Some(format!("asked by {by} in {workspace}, request {request}{}", configured.unwrap_or_default()))
 }
 
 /// Ends a run that has not ended; nothing of what it has recorded is lost.

@@ -7,12 +7,12 @@ use crate::limits;
 use crate::query_settings;
 use crate::seeds;
 use crate::serving::{Interrupt, Serving};
-use std::path::Path;
+use crate::tokens;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
-use trellis_gateway::{Access, Calls, Founder, Gateway, Identity, Phase, Server, Token};
+use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring};
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Journal};
 use trellis_store::QuerySettings;
 
@@ -20,7 +20,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let operator = limits::of_operator(global, &serve.limit)?;
     let models = app::models(global)?;
     let queries = query_settings::of_operator(global, &serve.query_limit)?;
-    let access = access(serve)?;
+    let access = tokens::access(serve)?;
     let mut interrupt = Interrupt::new()?;
     allow_many_connections();
     // Before the folder is opened: its lock names the address.
@@ -39,7 +39,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     app.evaluate_queries(QuerySettings { spares: SPARES.min(queries.at_once), ..queries });
     let orchestrator = app.orchestrator(operator, models);
     let (stop, phase) = watch::channel(Phase::Serving);
-    let gateway = Arc::new(Gateway {
+    let gateway = Arc::new(Gateway::new(Wiring {
         orchestrator: Arc::clone(&orchestrator),
         library: Arc::clone(&app.store.library) as _,
         graph: Arc::clone(&app.store.graph) as _,
@@ -48,7 +48,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
         loopback_only: loopback_only && is_open && !serve.no_auth,
         phase,
         calls: Calls::default(),
-    });
+    }));
     let graph = Arc::clone(&app.store.graph);
     let (stop_indexing, indexed) = watch::channel(false);
     let indexing = tokio::spawn(async move { graph.keep_up(indexed).await });
@@ -63,7 +63,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     };
     tracing::info!("stopping: nothing new is accepted, calls in flight are finished");
     stop.send_replace(Phase::Draining);
-    workers.drain_within(Duration::from_secs(serve.drain), &mut interrupt, gateway.calls.finished()).await?;
+    workers.drain_within(Duration::from_secs(serve.drain), &mut interrupt, gateway.calls().finished()).await?;
     stop.send_replace(Phase::Closed);
     stop_indexing.send_replace(true);
     // What clients have not read by then they read again when the server is back.
@@ -104,37 +104,6 @@ fn cannot_listen(serve: &Serve, error: &std::io::Error) -> Failure {
         "cannot listen at {}: {error}; choose another address with --listen, such as 127.0.0.1:8889",
         serve.listen
     ))
-}
-
-/// The users of the file, else the one token of the environment, else nobody is asked.
-fn access(serve: &Serve) -> Result<Access, Failure> {
-    let admin =
-        |token: String| (Token::new(token), Identity { user: "admin".to_owned(), workspace: Workspace::default() });
-    if let Some(file) = &serve.tokens {
-        return read_tokens(file).map(Access::Tokens).map_err(Failure::usage);
-    }
-    let token = std::env::var("TRELLIS_TOKEN").ok().filter(|token| !token.is_empty());
-    Ok(token.map_or(Access::Open, |token| Access::Tokens(vec![admin(token)])))
-}
-
-fn read_tokens(file: &Path) -> Result<Vec<(Token, Identity)>, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-    let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.trim()));
-    let users = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).map(|(number, line)| {
-        let wrong = |what: &str| format!("{}: line {number}: {what}", file.display());
-        let mut words = line.split_whitespace();
-        let (Some(user), Some(token)) = (words.next(), words.next()) else {
-            return Err(wrong("write NAME TOKEN, and a workspace if it is not `default`"));
-        };
-        let workspace = words.next().map_or_else(|| Ok(Workspace::default()), Workspace::new);
-        let workspace = workspace.map_err(|error| wrong(&error.to_string()))?;
-        Ok((Token::new(token), Identity { user: user.to_owned(), workspace }))
-    });
-    let users: Vec<_> = users.collect::<Result<_, _>>()?;
-    if users.is_empty() {
-        return Err(format!("{} names no user; write a line NAME TOKEN for each", file.display()));
-    }
-    Ok(users)
 }
 
 /// New workspaces start with our seeds.

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::failure::{Exit, Failure};
+use crate::person;
 use std::sync::Arc;
 use trellis_domain::RunId;
 use trellis_domain::config::StoredItem;
@@ -55,11 +56,11 @@ impl App {
     }
 
     pub(super) async fn put(&self, items: Vec<StoredItem>) -> Result<u64, Failure> {
-        Ok(self.config().put(self.workspace(), items).await?)
+        Ok(self.config().put(self.workspace(), items, person::caller()).await?)
     }
 
     pub(super) async fn delete(&self, kind: &str, key: &str) -> Result<Option<u64>, Failure> {
-        Ok(self.config().delete(self.workspace(), kind, key).await?)
+        Ok(self.config().delete(self.workspace(), kind, key, person::caller()).await?)
     }
 
     pub(super) async fn history(&self, kind: &str, key: &str) -> Result<Vec<Change>, Failure> {

@@ -59,8 +59,9 @@ fn an_item_can_be_read_as_it_was_at_an_earlier_version() {
     assert_eq!((code, message.contains("the configuration is at")), (2, true), "{message}");
 
     let history = ok(data.path(), &["config", "history", "agent", "additional-context"]);
-    let lines: Vec<Vec<_>> = history.lines().map(|line| line.splitn(3, "  ").collect()).collect();
-    let listed: Vec<_> = lines.iter().map(|cells| (cells[0].trim(), cells[2])).collect();
+    let lines: Vec<Vec<_>> = history.lines().map(|line| line.splitn(4, "  ").collect()).collect();
+    let listed: Vec<_> = lines.iter().map(|cells| (cells[0].trim(), cells[3])).collect();
+    assert!(lines.iter().all(|cells| cells[2].ends_with(" (command-line)")), "each says who: {history}");
     let numbers: Vec<_> = [1, 2, 4].iter().map(|n| (begin + n).to_string()).collect();
     let expected: Vec<_> = numbers.iter().map(String::as_str).zip(["Be brief.", "Be long.", "deleted"]).collect();
     assert_eq!(listed, expected);

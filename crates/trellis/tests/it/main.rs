@@ -7,6 +7,7 @@ mod configuration;
 mod conversation;
 mod crashes;
 mod everyday;
+mod floods;
 mod killed;
 mod limits;
 mod models;
@@ -18,6 +19,7 @@ mod scenarios;
 mod served;
 mod stopped;
 mod templates;
+mod who;
 
 use serde_json::Value;
 use std::path::Path;

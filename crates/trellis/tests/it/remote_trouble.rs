@@ -69,7 +69,7 @@ fn a_server_that_wants_a_token_gets_it_from_the_environment() {
         assert!(!stderr(&output).contains("s3cret"));
     }
     let mut elsewhere = at(&url, folder.path(), &["runs", "--workspace", "elsewhere"]);
-    refused(elsewhere.env("TRUSTGRAPH_TOKEN", "s3cret-of-bob"), 5, &["has no workspace `elsewhere`"]);
+    refused(elsewhere.env("TRUSTGRAPH_TOKEN", "s3cret-of-bob"), 4, &["this token does not reach that workspace"]);
 }
 
 #[test]

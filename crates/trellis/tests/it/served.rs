@@ -23,24 +23,28 @@ impl Served {
     pub(crate) fn start_at(data: &Path, listen: &str, with: impl Fn(&mut Command) -> &mut Command) -> Self {
         let mut command = trellis(data, &["serve", "--listen", listen, "--log-format", "json"]);
         command.env("TRELLIS_REHEARSAL_DELAY_MS", "1");
-        Self::spawn(with(&mut command))
+        with(&mut command);
+        Self::spawn(command, drop)
     }
 
-    /// With so many bytes of address space, and more words of its command.
-    pub(crate) fn start_within(data: &Path, bytes: u64, words: &[&str]) -> Self {
-        let command = trellis(data, &[&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"], words].concat());
-        let mut limited = Command::new("prlimit");
-        limited.arg(format!("--as={bytes}")).arg(command.get_program()).args(command.get_args());
-        for (name, value) in command.get_envs() {
+    /// With so much address space, in KiB.
+    pub(crate) fn start_within(data: &Path, kib: u32, with: impl Fn(&mut Command) -> &mut Command) -> Self {
+        let mut usual = trellis(data, &["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+        with(&mut usual);
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("ulimit -v {kib}; exec \"$0\" \"$@\"")).arg(usual.get_program());
+        command.args(usual.get_args());
+        for (name, value) in usual.get_envs() {
             match value {
-                Some(value) => limited.env(name, value),
-                None => limited.env_remove(name),
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
             };
         }
-        Self::spawn(&mut limited)
+        Self::spawn(command, drop)
     }
 
-    fn spawn(command: &mut Command) -> Self {
+    /// Whatever it logs once it serves is handed over line by line.
+    pub(crate) fn spawn(mut command: Command, mut told: impl FnMut(String) + Send + 'static) -> Self {
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(process.stderr.take().unwrap()).lines();
         let serving = log.by_ref().map(|line| line.unwrap()).find(|line| line.contains("\"serving\"")).unwrap();
@@ -48,7 +52,7 @@ impl Served {
         let url = serving["fields"]["url"].as_str().unwrap();
         let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
         // Nobody must be held up by a full pipe.
-        std::thread::spawn(move || log.for_each(drop));
+        std::thread::spawn(move || log.map_while(Result::ok).for_each(&mut told));
         Self { process, address }
     }
 

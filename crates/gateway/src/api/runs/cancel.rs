@@ -28,11 +28,10 @@ pub(crate) async fn cancel(
     parameters: Parameters<Place>,
     headers: HeaderMap,
 ) -> Result<Json<CancelledRun>, Fault> {
-    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let run = find(&gateway, &workspace, &id).await?.run;
-    let orchestrator = Arc::clone(&gateway.orchestrator);
+    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let run = find(&inside, &id).await?.run;
     // In a task of its own: a caller who leaves in the middle must not keep followers from hearing of the end.
-    let cancelling = tokio::spawn(async move { orchestrator.cancel(&workspace, &run).await }).await;
+    let cancelling = tokio::spawn(async move { inside.orchestrator().cancel(inside.workspace(), &run).await }).await;
     match cancelling.map_err(Fault::internal)?? {
         Cancelling::Cancelled => Ok(Json(CancelledRun { run_id: id, state: RunState::Cancelled.to_string() })),
         Cancelling::AlreadyEnded(state) => Err(Fault::ended(state)),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use trellis_domain::ids::iri_part;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::{AgentRequest, AgentStep};
-use trellis_domain::{RequestId, Scope};
+use trellis_domain::{RequestId, Scope, Surface};
 use trellis_orchestrator::Question;
 use trellis_orchestrator::accept::UnknownNames;
 
@@ -39,7 +39,7 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
         (status = 200, description = "The same request was accepted before; this is its run", body = Begun),
         (status = 409, description = "The key or id belongs to another request", body = Fault),
         (status = 413, description = "The question or the body is too large", body = Fault),
-        (status = 429, description = "Too many runs are open", body = Fault),
+        (status = 429, description = "Too many runs are open, or too many wrong tokens came; see `Retry-After`", body = Fault),
         Usual,
     ),
 )]
@@ -50,7 +50,7 @@ pub(crate) async fn create(
     body: Bytes,
 ) -> Result<Response, Fault> {
     let place = read(parameters)?;
-    let workspace = enter(&gateway, &headers, place.workspace.as_deref()).await?;
+    let inside = enter(&gateway, &headers, place.workspace.as_deref()).await?;
     if !gateway.takes_questions() {
         return Err(Fault::stopping());
     }
@@ -62,11 +62,12 @@ pub(crate) async fn create(
             return Err(Fault::request(message));
         }
         Some(key) => key,
-        None => RequestId::new(&gateway.orchestrator.ports.world.fresh_id()).map_err(Fault::internal)?,
+        None => RequestId::new(&inside.orchestrator().ports.world.fresh_id()).map_err(Fault::internal)?,
     };
-    let scope = Scope { workspace, ..Scope::default() };
-    let question = Question { scope, request_id, request, limits, names: UnknownNames::Refuse };
-    let accepted = gateway.accept(question).await.map_err(Fault::internal)??;
+    let scope = Scope { workspace: inside.workspace().clone(), ..Scope::default() };
+    let by = Some(inside.caller(Surface::Api));
+    let question = Question { scope, request_id, request, limits, names: UnknownNames::Refuse, by };
+    let accepted = inside.accept(question).await.map_err(Fault::internal)??;
     let links = links(accepted.run.as_str(), place.workspace.as_deref());
     let location = links.own.clone();
     let begun = Begun { run_id: accepted.run.as_str().to_owned(), attached: accepted.attached, links };

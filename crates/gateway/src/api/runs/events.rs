@@ -8,6 +8,9 @@
 use super::shapes::EventFrame;
 use super::{Fault, Id, Parameters, Usual, enter, find, number, read};
 use crate::Gateway;
+use crate::bounds;
+use crate::inside::Inside;
+use crate::unread::Held;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -84,24 +87,24 @@ pub(crate) async fn follow(
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let wanted = read(parameters)?;
-    let workspace = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
+    let inside = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
     let shape = shape(wanted.format.as_deref())?;
     let asked = wanted.after.map(|after| number("after", &after)).transpose()?;
     // A browser that comes back asks for the same address again, and says in the header where it was.
     let after = last_event(&headers)?.or(asked).unwrap_or(0);
-    let run = find(&gateway, &workspace, &id).await?;
+    let run = find(&inside, &id).await?;
     if after > run.seq {
         let message = format!("event {after} lies ahead: the newest event of this run is {}", run.seq);
         return Err(Fault::request(message));
     }
-    if is_behind_end(&gateway, &run, after).await? {
+    if is_behind_end(&inside, &run, after).await? {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     if gateway.is_closed() {
         return Err(Fault::stopping());
     }
-    let subscription = gateway.orchestrator.ports.hub.subscribe(&workspace, &run.run, after);
-    let following = Following { gateway, run: run.run, subscription, shape, over: false };
+    let subscription = inside.orchestrator().ports.hub.subscribe(inside.workspace(), &run.run, after);
+    let following = Following { gateway, run: run.run, subscription, shape, over: false, held: None };
     let events = stream::unfold(following, |mut following| async move {
         let event = following.next().await?;
         Some((Ok::<_, Infallible>(event), following))
@@ -125,8 +128,8 @@ fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
 }
 
 /// Whether the run has ended and everything up to its end was seen.
-async fn is_behind_end(gateway: &Gateway, run: &RunSummary, after: u64) -> Result<bool, JournalError> {
-    let end = gateway.orchestrator.ports.journal.end(&run.workspace, &run.run).await?;
+async fn is_behind_end(inside: &Inside, run: &RunSummary, after: u64) -> Result<bool, JournalError> {
+    let end = inside.journal().end(inside.workspace(), &run.run).await?;
     Ok(end.is_some_and(|end| end.header.seq <= after))
 }
 
@@ -138,6 +141,8 @@ struct Following {
     shape: Shape,
     /// The run's own end was told.
     over: bool,
+    /// The place of the event that was told last. When the next is asked for, most of it is on its way.
+    held: Option<Held>,
 }
 
 impl Following {
@@ -146,8 +151,15 @@ impl Following {
         if self.over {
             return None;
         }
-        match self.gateway.follow(&mut self.subscription).await? {
-            Ok(item) => Some(self.event(&item)),
+        drop(self.held.take());
+        let unread = &self.gateway.capacity().unread;
+        match self.gateway.follow(&mut self.subscription, || unread.take(bounds::FRAME)).await? {
+            Ok((item, mut held)) => {
+                let (event, size) = self.event(&item);
+                held.shrink_to(size);
+                self.held = Some(held);
+                Some(event)
+            }
             Err(error) => {
                 // Whoever comes back is told why.
                 tracing::error!(%error, run = %self.run, "a stream of events broke off");
@@ -156,9 +168,12 @@ impl Following {
         }
     }
 
-    fn event(&mut self, item: &Item) -> Event {
+    /// An event, and about how many bytes it has.
+    fn event(&mut self, item: &Item) -> (Event, usize) {
         let Item::Record(record) = item else {
-            return Event::default().event("chunk").data(events::event(&self.run, item).to_string());
+            let data = events::event(&self.run, item).to_string();
+            let size = data.len();
+            return (Event::default().event("chunk").data(data), size);
         };
         let header = &record.header;
         self.over = header.session == self.run && header.name == Name::end();
@@ -172,6 +187,7 @@ impl Following {
                 ("record".to_owned(), data)
             }
         };
-        Event::default().id(header.seq.to_string()).event(kind).data(data)
+        let size = data.len();
+        (Event::default().id(header.seq.to_string()).event(kind).data(data), size)
     }
 }

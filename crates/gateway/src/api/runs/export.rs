@@ -3,6 +3,7 @@
 use super::shapes::RunTrace;
 use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
 use crate::Gateway;
+use crate::inside::Inside;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -11,6 +12,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use trellis_domain::record::Record;
 use trellis_domain::run::RunSummary;
+use trellis_orchestrator::hub::size_of_texts;
 use trellis_orchestrator::summary;
 use trellis_provenance::{Format, export, project};
 
@@ -20,7 +22,11 @@ use trellis_provenance::{Format, export, project};
 #[utoipa::path(
     get, path = "/api/v1/runs/{id}/trace", tag = "runs", operation_id = "getTrace",
     params(("id" = String, Path, description = "The whole id of a run"), Place),
-    responses((status = 200, description = "The trace", body = RunTrace), Usual),
+    responses(
+        (status = 200, description = "The trace", body = RunTrace),
+        (status = 413, description = "The run is too large for one reply; read its records", body = Fault),
+        Usual,
+    ),
 )]
 pub(crate) async fn traced(
     State(gateway): State<Arc<Gateway>>,
@@ -28,8 +34,8 @@ pub(crate) async fn traced(
     parameters: Parameters<Place>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Fault> {
-    let (run, records) = look(&gateway, &id, parameters, &headers).await?;
-    let now = gateway.orchestrator.ports.world.now();
+    let (inside, run, records) = look(&gateway, &id, parameters, &headers).await?;
+    let now = inside.orchestrator().ports.world.now();
     let traced = tokio::task::spawn_blocking(move || summary::traced(&run, &records, now)).await;
     traced.map(Json).map_err(Fault::internal)
 }
@@ -45,6 +51,7 @@ pub(crate) async fn traced(
             (String = "text/turtle"), (Object = "application/ld+json"), (String = "application/n-quads"),
         )),
         (status = 406, description = "None of these syntaxes is wanted", body = Fault),
+        (status = 413, description = "The run is too large for one reply; read its records", body = Fault),
         Usual,
     ),
 )]
@@ -54,7 +61,7 @@ pub(crate) async fn graph(
     parameters: Parameters<Place>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
-    let (_, records) = look(&gateway, &id, parameters, &headers).await?;
+    let (_, _, records) = look(&gateway, &id, parameters, &headers).await?;
     let (kind, format) = syntax(&headers)?;
     let written = tokio::task::spawn_blocking(move || export(&project(&records), format)).await;
     let text = written.map_err(Fault::internal)?.map_err(Fault::internal)?;
@@ -67,12 +74,27 @@ async fn look(
     id: &str,
     parameters: Parameters<Place>,
     headers: &HeaderMap,
-) -> Result<(RunSummary, Vec<Arc<Record>>), Fault> {
-    let workspace = enter(gateway, headers, read(parameters)?.workspace.as_deref()).await?;
-    let run = find(gateway, &workspace, id).await?;
-    let records = gateway.orchestrator.ports.journal.events(&workspace, &run.run, 0, usize::MAX).await?;
-    Ok((run, records))
+) -> Result<(Inside, RunSummary, Vec<Arc<Record>>), Fault> {
+    let inside = enter(gateway, headers, read(parameters)?.workspace.as_deref()).await?;
+    let run = find(&inside, id).await?;
+    let (mut records, mut size): (Vec<Arc<Record>>, _) = (Vec::new(), 0);
+    loop {
+        let last = records.last().map_or(0, |record| record.header.seq);
+        let some = inside.journal().events(inside.workspace(), &run.run, last, STEP).await?;
+        if some.is_empty() {
+            return Ok((inside, run, records));
+        }
+        size += some.iter().map(|record| size_of_texts(record)).sum::<usize>();
+        if size > WHOLE {
+            return Err(Fault::too_large(format!("the texts of this run have more than {} MiB", WHOLE >> 20)));
+        }
+        records.extend(some);
+    }
 }
+
+/// How many records are read at a time, and how many bytes of texts fit into one reply.
+const STEP: usize = 64;
+const WHOLE: usize = 16 << 20;
 
 const SYNTAXES: [(&str, Format); 3] =
     [("text/turtle", Format::Turtle), ("application/ld+json", Format::JsonLd), ("application/n-quads", Format::NQuads)];

@@ -69,16 +69,17 @@ pub(crate) async fn list(
     headers: HeaderMap,
 ) -> Result<Json<Value>, Fault> {
     let wanted = read(parameters)?.without_empty();
-    let workspace = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
+    let inside = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
+    let workspace = inside.workspace();
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
-    let filter = RunFilter { in_hand: gateway.orchestrator.in_hand(&workspace), ..filter(&wanted)? };
-    let journal = &*gateway.orchestrator.ports.journal;
+    let filter = RunFilter { in_hand: inside.orchestrator().in_hand(workspace), ..filter(&wanted)? };
+    let journal = inside.journal();
     let page = match (&wanted.prefix, &wanted.cursor) {
         (Some(_), Some(_)) => return Err(Fault::request("give `prefix` or `cursor`, not both")),
-        (Some(prefix), None) => beginning(journal, &workspace, prefix, &filter, limit).await?,
-        (None, cursor) => summary::page(journal, &workspace, &filter, cursor.as_deref(), limit).await?,
+        (Some(prefix), None) => beginning(journal, workspace, prefix, &filter, limit).await?,
+        (None, cursor) => summary::page(journal, workspace, &filter, cursor.as_deref(), limit).await?,
     };
-    let now = gateway.orchestrator.ports.world.now();
+    let now = inside.orchestrator().ports.world.now();
     Ok(Json(json!(summary::all_listed(journal, page, now).await)))
 }
 
@@ -136,8 +137,8 @@ pub(crate) async fn one(
     parameters: Parameters<Place>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Fault> {
-    let workspace = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let run = find(&gateway, &workspace, &id).await?;
-    let ports = &gateway.orchestrator.ports;
+    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let run = find(&inside, &id).await?;
+    let ports = &inside.orchestrator().ports;
     Ok(Json(summary::whole(&*ports.journal, &run, ports.world.now()).await?))
 }

@@ -11,11 +11,12 @@ mod shapes;
 
 use super::{Fault, Parameters, Place, Usual, enter, object, read};
 use crate::Gateway;
+use crate::inside::Inside;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use std::sync::Arc;
+use trellis_domain::RunId;
 use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{RunId, Workspace};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -46,10 +47,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 }
 
 /// The run that a path names.
-async fn find(gateway: &Gateway, workspace: &Workspace, id: &str) -> Result<RunSummary, Fault> {
+async fn find(inside: &Inside, id: &str) -> Result<RunSummary, Fault> {
     let run = RunId::new(id).map_err(|_| Fault::no_run(id))?;
-    let mut found = gateway.orchestrator.ports.journal.run(workspace, &run).await?.ok_or_else(|| Fault::no_run(id))?;
-    if found.state == RunState::Queued && gateway.orchestrator.in_hand(workspace).contains(&run) {
+    let mut found = inside.journal().run(inside.workspace(), &run).await?.ok_or_else(|| Fault::no_run(id))?;
+    if found.state == RunState::Queued && inside.orchestrator().in_hand(inside.workspace()).contains(&run) {
         found.state = RunState::Running;
     }
     Ok(found)

@@ -9,10 +9,14 @@ use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use trellis_domain::record::Record;
+use trellis_orchestrator::hub::size_of_texts;
 use utoipa::IntoParams;
 
 const USUAL: usize = 100;
 const MOST: usize = 1000;
+/// How many are read at a time, and how many bytes of texts a page has before it ends, whatever was asked for.
+const STEP: usize = 16;
+const FULL: usize = 4 << 20;
 
 /// Which records are wanted.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -24,7 +28,7 @@ pub(crate) struct Wanted {
     /// Only records behind this number
     #[param(value_type = Option<u64>, minimum = 0)]
     after: Option<String>,
-    /// How many; 100 if left out
+    /// How many; 100 if left out. A page with long texts ends earlier
     #[param(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     limit: Option<String>,
 }
@@ -51,14 +55,20 @@ pub(crate) async fn records(
     headers: HeaderMap,
 ) -> Result<Json<Page>, Fault> {
     let wanted = read(parameters)?;
-    let workspace = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
+    let inside = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
     let after = wanted.after.map(|after| number("after", &after)).transpose()?.unwrap_or(0);
-    let run = find(&gateway, &workspace, &id).await?;
-    let journal = &gateway.orchestrator.ports.journal;
-    let mut records = journal.events(&workspace, &run.run, after, limit.saturating_add(1)).await?;
-    let more = records.len() > limit;
-    records.truncate(limit);
-    let next = records.last().map(|record| record.header.seq).filter(|_| more);
+    let run = find(&inside, &id).await?;
+    let (mut records, mut size, mut last) = (Vec::new(), 0, after);
+    while records.len() < limit && size < FULL {
+        let some = inside.journal().events(inside.workspace(), &run.run, last, STEP.min(limit - records.len())).await?;
+        let Some(newest) = some.last() else { break };
+        last = newest.header.seq;
+        size += some.iter().map(|record| size_of_texts(record)).sum::<usize>();
+        records.extend(some);
+    }
+    // The run may have gone on meanwhile: then there is more, too.
+    let more = !inside.journal().events(inside.workspace(), &run.run, last, 1).await?.is_empty();
+    let next = records.last().map(|record: &Arc<Record>| record.header.seq).filter(|_| more);
     Ok(Json(Page { records, next }))
 }

@@ -202,6 +202,18 @@ pub(crate) struct WholeRun {
     /// What a limit did not let be done, in words
     #[schema(nullable = false)]
     left_out: Option<Vec<String>>,
+    /// Who asked: `name`, if it is known, and `surface`, the way in; absent in runs that are older
+    #[schema(nullable = false, value_type = Option<Object>)]
+    asked_by: Option<Value>,
+    /// Together with `asked_by`
+    #[schema(nullable = false)]
+    workspace: Option<String>,
+    /// The request that the run answers; together with `asked_by`
+    #[schema(nullable = false)]
+    request_id: Option<String>,
+    /// The configuration that the run began with: its `version`, its `time`, and `by` whom it was made
+    #[schema(nullable = false, value_type = Option<Object>)]
+    configured: Option<Value>,
     /// The model seen last
     #[schema(required)]
     model: Option<String>,
@@ -281,6 +293,18 @@ pub(crate) struct RunTrace {
     ms: u64,
     #[schema(value_type = Object)]
     usage: Value,
+    /// Who asked: `name`, if it is known, and `surface`, the way in; absent in runs that are older
+    #[schema(nullable = false, value_type = Option<Object>)]
+    asked_by: Option<Value>,
+    /// Together with `asked_by`
+    #[schema(nullable = false)]
+    workspace: Option<String>,
+    /// The request that the run answers; together with `asked_by`
+    #[schema(nullable = false)]
+    request_id: Option<String>,
+    /// The configuration that the run began with: its `version`, its `time`, and `by` whom it was made
+    #[schema(nullable = false, value_type = Option<Object>)]
+    configured: Option<Value>,
     /// The sessions of the run, the root first; each has its `steps`
     sessions: Vec<HashMap<String, Value>>,
     /// Texts by the ids that steps refer to

@@ -8,41 +8,53 @@ use crate::Gateway;
 use crate::call::Call;
 use crate::error::{Refusal, Unserved};
 use crate::outbox::Outbox;
+use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use metadata::{changes, processing, read_document, read_processing, written};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 use trellis_domain::Workspace;
 use trellis_orchestrator::library::add;
 use trellis_orchestrator::ports::{Library, LibraryError, Listing, StoredDocument};
 
 /// What an operation works on.
 struct Desk<'a> {
-    gateway: &'a Gateway,
     call: &'a Call,
 }
 
 /// One reply, whole.
-pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
-    Desk { gateway, call: &call }.answer().await
+pub(crate) async fn answer(call: Call) -> Result<Value, Refusal> {
+    Desk { call: &call }.answer().await
 }
 
 /// A document piece by piece if it is asked for so; else one reply.
 pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
-    let desk = Desk { gateway, call: &call };
-    if call.members().operation()? == "stream-document" {
-        return desk.stream_content(outbox).await;
+    let desk = Desk { call: &call };
+    match call.members().operation()? {
+        "stream-document" => return desk.stream_content(gateway, outbox).await,
+        "get-document-content" => desk.check_fits().await?,
+        _ => {}
     }
+    let _floor = outbox.floor().await;
     Ok(outbox.last(&desk.answer().await?).await?)
+}
+
+/// The content of a document, read while it is sent.
+pub(crate) async fn streamed(gateway: &Arc<Gateway>, call: &Call) -> Result<Option<Response>, Refusal> {
+    match call.members().operation()? {
+        "get-document-content" => Desk { call }.whole_content(gateway).await.map(Some),
+        _ => Ok(None),
+    }
 }
 
 impl Desk<'_> {
     fn library(&self) -> &dyn Library {
-        &*self.gateway.library
+        self.call.inside.library()
     }
 
     fn workspace(&self) -> &Workspace {
-        &self.call.workspace
+        self.call.workspace()
     }
 
     async fn answer(&self) -> Result<Value, Refusal> {
@@ -52,7 +64,7 @@ impl Desk<'_> {
             "update-document" => self.update().await,
             "remove-document" => self.remove().await,
             "get-document" | "get-document-metadata" => self.describe().await,
-            "get-document-content" => self.whole_content().await,
+            "get-document-content" => self.short_content().await,
             "stream-document" => self.one_chunk().await,
             "list-documents" => self.list().await,
             "list-children" => self.list_children().await,
@@ -156,7 +168,7 @@ impl Desk<'_> {
     }
 
     fn now(&self) -> trellis_domain::Timestamp {
-        self.gateway.orchestrator.ports.world.now()
+        self.call.inside.orchestrator().ports.world.now()
     }
 }
 

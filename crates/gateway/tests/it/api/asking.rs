@@ -5,7 +5,6 @@ use super::{agent, ask};
 use crate::house::Setup;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use trellis_domain::Workspace;
 use trellis_domain::limits::Limits;
 use trellis_gateway::{Access, Identity, Token};
 use trellis_orchestrator::driver::Options;
@@ -179,11 +178,12 @@ async fn too_many_open_runs_are_refused() {
     api.begin(&agent("a")).await;
     let full = api.post("/api/v1/runs", "", &agent("b")).await;
     assert_eq!((full.status, &full.json()["error"]["type"]), (429, &json!("too-many-runs")));
+    assert_eq!(full.header("retry-after"), Some("5"));
 }
 
 #[tokio::test]
 async fn whoever_has_no_token_or_comes_from_elsewhere_stays_outside() {
-    let alice = Identity { user: "alice".to_owned(), workspace: Workspace::default() };
+    let alice = Identity::user("alice", []);
     let access = Access::Tokens(vec![(Token::new("s3cret"), alice)]);
     let api = Api::with(Setup { access, ..waiting() }).await;
     for headers in ["", "Authorization: Bearer wrong\r\n", "Authorization: s3cret\r\n"] {
@@ -193,7 +193,7 @@ async fn whoever_has_no_token_or_comes_from_elsewhere_stays_outside() {
     let token = "Authorization: Bearer s3cret\r\n";
     assert_eq!(api.call("GET", "/api/v1/runs", token, "").await.status, 200);
     let nowhere = api.call("GET", "/api/v1/runs?workspace=nowhere", token, "").await;
-    assert_eq!((nowhere.status, &nowhere.json()["error"]["type"]), (404, &json!("no-workspace")));
+    assert_eq!((nowhere.status, &nowhere.json()["error"]["type"]), (403, &json!("forbidden")));
     let evil = api.call("GET", "/api/v1/runs", &format!("{token}Origin: https://evil.example\r\n"), "").await;
     assert_eq!((evil.status, &evil.json()["error"]["type"]), (403, &json!("forbidden")));
 }

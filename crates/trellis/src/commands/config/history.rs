@@ -4,7 +4,7 @@ use super::missing;
 use crate::cli::{Global, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
-use crate::show::{aligned, columns, one_line, print_json, print_line};
+use crate::show::{aligned, clean, columns, one_line, print_json, print_line};
 use serde_json::json;
 use trellis_orchestrator::summary::Change;
 
@@ -27,7 +27,7 @@ pub(super) async fn value_at(desk: &Desk, kind: &str, key: &str, version: u64) -
     }
 }
 
-/// Versions with their times, oldest first.
+/// Versions with their times and who made them, oldest first.
 pub(super) async fn list(desk: &Desk, global: &Global, kind: &str, key: &str) -> Result<Exit, Failure> {
     let history = history(desk, kind, key).await?;
     if global.output == Output::Json {
@@ -36,7 +36,8 @@ pub(super) async fn list(desk: &Desk, global: &Global, kind: &str, key: &str) ->
     }
     let cells = |entry: &Change| {
         let value = entry.value.as_deref().map_or_else(|| "deleted".to_owned(), one_line);
-        vec![entry.version.to_string(), entry.time.clone(), value]
+        let by = entry.by.as_ref().map(|by| clean(&by.to_string())).unwrap_or_default();
+        vec![entry.version.to_string(), entry.time.clone(), by, value]
     };
     let rows: Vec<_> = history.iter().map(cells).collect();
     aligned(&rows, columns()).iter().try_for_each(|line| print_line(line))?;

@@ -1,0 +1,81 @@
+//! Who asked for something, as far as that is known.
+
+use crate::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Somebody, and the way they came. Never what they proved it with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caller {
+    /// A user that the operator named, `operator`, or the user of the machine; none where nobody is asked who they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub surface: Surface,
+}
+
+/// The ways in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Surface {
+    /// Our own paths over HTTP.
+    Api,
+    /// A WebSocket, as stock clients of TrustGraph open it.
+    TrustgraphSocket,
+    /// The same services over HTTP.
+    TrustgraphRest,
+    /// A command that has the data folder itself.
+    CommandLine,
+    /// Nobody: the program does it by itself.
+    Program,
+}
+
+impl Surface {
+    pub const ALL: [Self; 5] =
+        [Self::Api, Self::TrustgraphSocket, Self::TrustgraphRest, Self::CommandLine, Self::Program];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::TrustgraphSocket => "trustgraph-socket",
+            Self::TrustgraphRest => "trustgraph-rest",
+            Self::CommandLine => "command-line",
+            Self::Program => "program",
+        }
+    }
+}
+
+impl fmt::Display for Surface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Caller {
+    pub fn new(name: Option<String>, surface: Surface) -> Self {
+        Self { name, surface }
+    }
+
+    /// The program itself, such as when it brings its seeds.
+    pub fn program() -> Self {
+        Self { name: Some("trellis".to_owned()), surface: Surface::Program }
+    }
+
+    /// A name to show, also where there is none.
+    pub fn shown(&self) -> &str {
+        self.name.as_deref().unwrap_or("anonymous")
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.shown(), self.surface)
+    }
+}
+
+/// Who made a version of a workspace's configuration, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Configured {
+    pub version: u64,
+    pub time: Timestamp,
+    pub by: Caller,
+}

@@ -1,0 +1,239 @@
+//! What comes in on a WebSocket, looked at before anything is set aside for it.
+//!
+//! The protocol's library sets aside as much as a frame announces, and answers every ping. So each frame's head is read
+//! here first: how long a message becomes is counted against the room for large requests from its first byte on, and
+//! before somebody has said who it is there is only so much of everything.
+
+use crate::bounds;
+use crate::room::{Place, Room};
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Why nothing more of a peer is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Breach {
+    #[error("more came than is listened to before it is known who is there")]
+    Stranger,
+    #[error("there is no room for the message")]
+    Full,
+    #[error("the peer asks whether we are there and does not read the answers")]
+    Deaf,
+}
+
+impl Breach {
+    pub(crate) fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()).copied()
+    }
+}
+
+/// A connection whose frames are counted.
+#[derive(Debug)]
+pub(crate) struct Counted<S> {
+    stream: S,
+    tally: Tally,
+}
+
+impl<S> Counted<S> {
+    pub(crate) fn new(stream: S, room: Room) -> (Self, Tally) {
+        let tally = Tally(Arc::new(Mutex::new(Count::new(room))));
+        (Self { stream, tally: tally.clone() }, tally)
+    }
+}
+
+/// What is known about the frames of a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Tally(Arc<Mutex<Count>>);
+
+impl Tally {
+    fn count(&self) -> MutexGuard<'_, Count> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is known who is there: larger messages are taken from now on.
+    pub(crate) fn introduced(&self) {
+        self.count().stranger = None;
+    }
+
+    /// It is not known any more who is there.
+    pub(crate) fn estranged(&self) {
+        self.count().stranger = Some(bounds::STRANGER);
+    }
+
+    /// What the oldest whole message takes that was not asked for yet.
+    pub(crate) fn place(&self) -> Place {
+        self.count().whole.pop_front().unwrap_or_default()
+    }
+}
+
+/// The longest head of a frame.
+const HEAD: usize = 14;
+
+#[derive(Debug)]
+struct Count {
+    room: Room,
+    /// How many bytes more a stranger may send; none once it is known who is there.
+    stranger: Option<usize>,
+    head: Vec<u8>,
+    /// How much of the frame's content is still to come.
+    left: u64,
+    /// Whether the frame is the last of a message.
+    last: bool,
+    bytes: u64,
+    message: Place,
+    whole: VecDeque<Place>,
+    /// The last thing that was written did not fit into the connection.
+    blocked: bool,
+    /// Bytes of answers to pings that wait because of that.
+    unread: usize,
+}
+
+impl Count {
+    fn new(room: Room) -> Self {
+        Self {
+            room,
+            stranger: Some(bounds::STRANGER),
+            head: Vec::with_capacity(HEAD),
+            left: 0,
+            last: false,
+            bytes: 0,
+            message: Place::default(),
+            whole: VecDeque::new(),
+            blocked: false,
+            unread: 0,
+        }
+    }
+
+    fn read(&mut self, mut bytes: &[u8]) -> Result<(), Breach> {
+        if let Some(left) = &mut self.stranger {
+            *left = left.checked_sub(bytes.len()).ok_or(Breach::Stranger)?;
+        }
+        loop {
+            if self.left > 0 {
+                let skipped = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
+                self.left -= skipped as u64;
+                bytes = &bytes[skipped..];
+                if self.left == 0 {
+                    self.end();
+                }
+            }
+            let Some((first, rest)) = bytes.split_first() else { return Ok(()) };
+            self.head.push(*first);
+            bytes = rest;
+            if let Some(frame) = Frame::read(&self.head) {
+                self.head.clear();
+                self.begin(&frame)?;
+            }
+        }
+    }
+
+    fn begin(&mut self, frame: &Frame) -> Result<(), Breach> {
+        (self.left, self.last) = (frame.length, frame.is_data && frame.is_last);
+        if frame.is_data {
+            self.bytes = self.bytes.saturating_add(frame.length);
+            if self.stranger.is_some() && self.bytes > bounds::SMALL as u64 {
+                return Err(Breach::Stranger);
+            }
+            // What is longer than a message may be is refused by the protocol's library.
+            if self.bytes <= bounds::BODY as u64 {
+                let length = usize::try_from(frame.length).map_err(|_| Breach::Full)?;
+                // Fragments are gathered in a place that grows to twice the size that it needs.
+                let taken = if frame.is_whole { length } else { length * 2 };
+                self.room.extend_beyond(bounds::SHORT, &mut self.message, taken).map_err(|_| Breach::Full)?;
+            }
+        }
+        if frame.is_ping && self.blocked {
+            self.unread =
+                self.unread.saturating_add(usize::try_from(frame.length).unwrap_or(usize::MAX)).saturating_add(2);
+            if self.unread > bounds::SMALL {
+                return Err(Breach::Deaf);
+            }
+        }
+        if frame.length == 0 {
+            self.end();
+        }
+        Ok(())
+    }
+
+    /// A frame is complete.
+    fn end(&mut self) {
+        if std::mem::take(&mut self.last) {
+            self.bytes = 0;
+            self.whole.push_back(std::mem::take(&mut self.message));
+        }
+    }
+
+    fn wrote(&mut self, written: &Poll<io::Result<usize>>) {
+        match written {
+            Poll::Pending => self.blocked = true,
+            Poll::Ready(Ok(bytes)) => {
+                self.blocked = false;
+                self.unread = self.unread.saturating_sub(*bytes);
+            }
+            Poll::Ready(Err(_)) => {}
+        }
+    }
+}
+
+/// The head of a frame.
+struct Frame {
+    is_data: bool,
+    is_ping: bool,
+    is_last: bool,
+    /// A whole message by itself.
+    is_whole: bool,
+    length: u64,
+}
+
+impl Frame {
+    /// None as long as the head is not complete.
+    fn read(head: &[u8]) -> Option<Self> {
+        let (&[kind, short], rest) = head.split_first_chunk()?;
+        let (length, rest) = match short & 0x7f {
+            126 => rest.split_first_chunk().map(|(long, rest)| (u64::from(u16::from_be_bytes(*long)), rest))?,
+            127 => rest.split_first_chunk().map(|(long, rest)| (u64::from_be_bytes(*long), rest))?,
+            short => (u64::from(short), rest),
+        };
+        let mask = if short & 0x80 == 0 { 0 } else { 4 };
+        let (code, is_last) = (kind & 0x0f, kind & 0x80 != 0);
+        let (is_data, is_ping, is_whole) = (code < 8, code == 9, is_last && (1..8).contains(&code));
+        (rest.len() >= mask).then_some(Self { is_data, is_ping, is_last, is_whole, length })
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if let Poll::Ready(Ok(())) = read
+            && let Err(breach) = self.tally.count().read(&buf.filled()[before..])
+        {
+            buf.set_filled(before);
+            return Poll::Ready(Err(io::Error::other(breach)));
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.tally.count().wrote(&written);
+        written
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+#[path = "frames_tests.rs"]
+mod tests;

@@ -1,0 +1,263 @@
+//! The only way from a request to the stores: through the check that the workspace is the caller's.
+//!
+//! What a gateway is connected to is private to this module. A route gets at it by an [`Inside`], and there is no other
+//! way to one than [`Gateway::enter`]: a route that forgets to ask has nothing to answer from.
+
+use crate::access::{Access, Identity, Reach};
+use crate::capacity::Capacity;
+use crate::{Calls, Founder, Phase, Wiring};
+use std::sync::Arc;
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinError;
+use trellis_domain::{Caller, Surface, Workspace};
+use trellis_orchestrator::ports::{Asking, Config, ConfigError, Graph, Journal, JournalError, Library};
+use trellis_orchestrator::{AcceptError, Acceptance, Item, Orchestrator, Question, Subscription};
+
+/// A server's connections to everything behind it.
+#[derive(Debug)]
+pub struct Gateway {
+    behind: Arc<Behind>,
+    access: Access,
+    founder: Arc<dyn Founder>,
+    /// One at a time: whoever comes second finds the workspace made.
+    founding: Mutex<()>,
+    loopback_only: bool,
+    phase: watch::Receiver<Phase>,
+    calls: Calls,
+    capacity: Capacity,
+}
+
+#[derive(Debug)]
+struct Behind {
+    orchestrator: Arc<Orchestrator>,
+    library: Arc<dyn Library>,
+    graph: Arc<dyn Graph>,
+}
+
+/// A caller in a workspace that it may see and change.
+#[derive(Debug, Clone)]
+pub(crate) struct Inside {
+    behind: Arc<Behind>,
+    identity: Identity,
+    workspace: Workspace,
+}
+
+impl Inside {
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    pub(crate) fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// The same for the graph: nobody keeps others from asking.
+    pub(crate) fn asking(&self) -> Asking<'_> {
+        Asking { workspace: &self.workspace, caller: self.identity.name.as_deref() }
+    }
+
+    /// Who is here, for the record.
+    pub(crate) fn caller(&self, surface: Surface) -> Caller {
+        Caller::new(self.identity.name.clone(), surface)
+    }
+
+    pub(crate) fn orchestrator(&self) -> &Arc<Orchestrator> {
+        &self.behind.orchestrator
+    }
+
+    pub(crate) fn config(&self) -> &dyn Config {
+        &*self.behind.orchestrator.ports.config
+    }
+
+    pub(crate) fn journal(&self) -> &dyn Journal {
+        &*self.behind.orchestrator.ports.journal
+    }
+
+    pub(crate) fn library(&self) -> &dyn Library {
+        &*self.behind.library
+    }
+
+    pub(crate) fn graph(&self) -> &dyn Graph {
+        &*self.behind.graph
+    }
+
+    /// Accepts a question, in a task of its own: a caller who leaves in the middle must not leave half an acceptance
+    /// behind. The outer error is a fault of the program.
+    pub(crate) async fn accept(&self, question: Question) -> Result<Result<Acceptance, AcceptError>, JoinError> {
+        let orchestrator = Arc::clone(self.orchestrator());
+        tokio::spawn(async move { orchestrator.accept(question).await }).await
+    }
+}
+
+/// Why a caller is not in a workspace.
+#[derive(Debug)]
+pub(crate) enum Outside {
+    /// It is not the caller's, whether or not it exists.
+    Denied,
+    NoWorkspace,
+    Failed(ConfigError),
+}
+
+impl From<ConfigError> for Outside {
+    fn from(error: ConfigError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Gateway {
+    pub fn new(wiring: Wiring) -> Self {
+        let Wiring { orchestrator, library, graph, access, founder, loopback_only, phase, calls } = wiring;
+        let behind = Arc::new(Behind { orchestrator, library, graph });
+        Self {
+            behind,
+            access,
+            founder,
+            founding: Mutex::default(),
+            loopback_only,
+            phase,
+            calls,
+            capacity: Capacity::new(),
+        }
+    }
+
+    /// Lets a caller into the workspace of that name, or into its own if there is no name.
+    ///
+    /// A workspace that the operator gave to a caller exists as soon as the caller uses it.
+    pub(crate) async fn enter(&self, identity: &Identity, name: &str) -> Result<Inside, Outside> {
+        let workspace = self.named(identity, name)?;
+        if !self.exists(&workspace).await? {
+            match identity.reach {
+                Reach::All => return Err(Outside::NoWorkspace),
+                Reach::Only { .. } => drop(self.found(identity, &workspace).await?),
+            }
+        }
+        Ok(self.inside(identity, workspace))
+    }
+
+    /// The workspace of that name, if it is the caller's.
+    fn named(&self, identity: &Identity, name: &str) -> Result<Workspace, Outside> {
+        // What can be no name is the name of nothing; to whom not everything is shown, what is not its own is all alike.
+        let nothing = match identity.reach {
+            Reach::All => Outside::NoWorkspace,
+            Reach::Only { .. } => Outside::Denied,
+        };
+        let workspace = match name {
+            "" => identity.reach.home(),
+            name => Workspace::new(name).map_err(|_| nothing)?,
+        };
+        if identity.reach.includes(&workspace) { Ok(workspace) } else { Err(Outside::Denied) }
+    }
+
+    fn inside(&self, identity: &Identity, workspace: Workspace) -> Inside {
+        Inside { behind: Arc::clone(&self.behind), identity: identity.clone(), workspace }
+    }
+
+    /// Makes the workspace of that name, and enters it. None if it exists already.
+    pub(crate) async fn create(&self, identity: &Identity, name: &str) -> Result<Option<Inside>, Outside> {
+        let workspace = self.named(identity, name)?;
+        let made = self.found(identity, &workspace).await?;
+        Ok(made.then(|| self.inside(identity, workspace)))
+    }
+
+    /// Whether it had to be made.
+    async fn found(&self, identity: &Identity, workspace: &Workspace) -> Result<bool, ConfigError> {
+        let _one = self.founding.lock().await;
+        let missing = !self.exists(workspace).await?;
+        if missing {
+            self.founder.found(workspace).await?;
+            tracing::info!(%workspace, by = identity.shown(), "a workspace was made");
+        }
+        Ok(missing)
+    }
+
+    /// Every workspace of a caller's, entered, sorted by name.
+    pub(crate) async fn everywhere(&self, identity: &Identity) -> Result<Vec<Inside>, ConfigError> {
+        let all = match &identity.reach {
+            Reach::All => self.behind.orchestrator.ports.config.workspaces().await?,
+            Reach::Only { home, others } => {
+                let mut all = others.clone();
+                all.insert(home.clone());
+                all.into_iter().collect()
+            }
+        };
+        Ok(all.into_iter().map(|workspace| self.inside(identity, workspace)).collect())
+    }
+
+    /// Whether the workspace exists: it has a configuration, be it only that of its making.
+    async fn exists(&self, workspace: &Workspace) -> Result<bool, ConfigError> {
+        Ok(self.behind.orchestrator.ports.config.version(workspace).await? > 0)
+    }
+
+    /// How many runs of all workspaces have no end, if the store answers.
+    pub(crate) async fn open_runs(&self) -> Result<usize, ConfigError> {
+        let ports = &self.behind.orchestrator.ports;
+        ports.config.workspaces().await?;
+        Ok(ports.journal.open_runs())
+    }
+
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// Nobody but this machine can reach the server: other names for it are a trick.
+    pub(crate) fn is_loopback_only(&self) -> bool {
+        self.loopback_only
+    }
+
+    pub(crate) fn capacity(&self) -> &Capacity {
+        &self.capacity
+    }
+
+    pub fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    pub(crate) fn takes_questions(&self) -> bool {
+        *self.phase.borrow() == Phase::Serving
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        *self.phase.borrow() == Phase::Closed
+    }
+
+    /// Waits until the server closes.
+    pub(crate) async fn closed(&self) {
+        let mut phase = self.phase.clone();
+        // An error means that whoever could close is gone, which is the same.
+        drop(phase.wait_for(|phase| *phase == Phase::Closed).await);
+    }
+
+    /// The next item of a run that somebody follows, and the room that was made for it before it was read: nothing is
+    /// held while there is nothing to tell. None if the server closes before the run's end: a run that has ended is heard
+    /// to its end.
+    pub(crate) async fn follow<R: Future>(
+        &self,
+        subscription: &mut Subscription,
+        make_room: impl Fn() -> R,
+    ) -> Option<Result<(Item, R::Output), JournalError>> {
+        let journal = &*self.behind.orchestrator.ports.journal;
+        loop {
+            let room = make_room().await;
+            match subscription.look(journal).await {
+                Ok(None) => drop(room),
+                Ok(Some(item)) => return Some(Ok((item, room))),
+                Err(error) => return Some(Err(error)),
+            }
+            if self.is_closed() {
+                let (workspace, run) = subscription.place();
+                match journal.end(workspace, run).await {
+                    Ok(None) => return None,
+                    Ok(Some(_)) => {}
+                    Err(error) => return Some(Err(error)),
+                }
+                subscription.changed().await;
+            } else {
+                tokio::select! {
+                    biased;
+                    () = subscription.changed() => {}
+                    () = self.closed() => {}
+                }
+            }
+        }
+    }
+}
