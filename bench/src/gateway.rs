@@ -131,6 +131,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
         orchestrator: Arc::clone(&engine.orchestrator),
         library: Arc::clone(&engine.store.library) as _,
         graph: Arc::clone(&engine.store.graph) as _,
+        log: Arc::clone(&engine.store.log) as _,
         access: Access::Open,
         founder: Arc::new(Nobody),
         loopback_only: true,

@@ -12,7 +12,7 @@ use trellis_domain::config::StoredItem;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::Name;
-use trellis_domain::{RequestId, RunId, Scope, Workspace};
+use trellis_domain::{Caller, RequestId, RunId, Scope, Surface, Workspace};
 use trellis_models::{Provider, TemplatePrompter};
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
@@ -42,7 +42,7 @@ impl Engine {
     pub(crate) async fn new(provider: Arc<dyn Provider>, seeds: Vec<StoredItem>) -> Result<Self> {
         let folder = TempDir::new()?;
         let engine = Self::at(folder.path(), provider)?;
-        engine.store.config.put(&Workspace::default(), seeds).await?;
+        engine.store.config.put(&Workspace::default(), seeds, Caller::new(None, Surface::CommandLine)).await?;
         Ok(Self { folder: Some(folder), ..engine })
     }
 

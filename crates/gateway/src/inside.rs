@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinError;
 use trellis_domain::{Caller, Surface, Workspace};
-use trellis_orchestrator::ports::{Asking, Config, ConfigError, Graph, Journal, JournalError, Library};
+use trellis_orchestrator::ports::{Asking, Config, ConfigError, Graph, Journal, JournalError, Library, Log};
 use trellis_orchestrator::{AcceptError, Acceptance, Item, Orchestrator, Question, Subscription};
 
 /// A server's connections to everything behind it.
@@ -32,6 +32,7 @@ struct Behind {
     orchestrator: Arc<Orchestrator>,
     library: Arc<dyn Library>,
     graph: Arc<dyn Graph>,
+    log: Arc<dyn Log>,
 }
 
 /// A caller in a workspace that it may see and change.
@@ -81,6 +82,11 @@ impl Inside {
         &*self.behind.graph
     }
 
+    /// What proves the records of the workspace.
+    pub(crate) fn log(&self) -> &dyn Log {
+        &*self.behind.log
+    }
+
     /// Accepts a question, in a task of its own: a caller who leaves in the middle must not leave half an acceptance
     /// behind. The outer error is a fault of the program.
     pub(crate) async fn accept(&self, question: Question) -> Result<Result<Acceptance, AcceptError>, JoinError> {
@@ -106,8 +112,8 @@ impl From<ConfigError> for Outside {
 
 impl Gateway {
     pub fn new(wiring: Wiring) -> Self {
-        let Wiring { orchestrator, library, graph, access, founder, loopback_only, phase, calls } = wiring;
-        let behind = Arc::new(Behind { orchestrator, library, graph });
+        let Wiring { orchestrator, library, graph, log, access, founder, loopback_only, phase, calls } = wiring;
+        let behind = Arc::new(Behind { orchestrator, library, graph, log });
         Self {
             behind,
             access,
@@ -181,6 +187,14 @@ impl Gateway {
             }
         };
         Ok(all.into_iter().map(|workspace| self.inside(identity, workspace)).collect())
+    }
+
+    /// The log over all workspaces, for whoever sees them all.
+    pub(crate) fn log(&self, identity: &Identity) -> Option<&dyn Log> {
+        match identity.reach {
+            Reach::All => Some(&*self.behind.log),
+            Reach::Only { .. } => None,
+        }
     }
 
     /// Whether the workspace exists: it has a configuration, be it only that of its making.

@@ -38,7 +38,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
 use trellis_orchestrator::Orchestrator;
-use trellis_orchestrator::ports::{BoxFuture, ConfigError, Graph, Library};
+use trellis_orchestrator::ports::{BoxFuture, ConfigError, Graph, Library, Log};
 
 /// Gives a new workspace what it starts with.
 pub trait Founder: Send + Sync + std::fmt::Debug {
@@ -51,6 +51,7 @@ pub struct Wiring {
     pub orchestrator: Arc<Orchestrator>,
     pub library: Arc<dyn Library>,
     pub graph: Arc<dyn Graph>,
+    pub log: Arc<dyn Log>,
     pub access: Access,
     pub founder: Arc<dyn Founder>,
     /// Nobody but this machine can reach the server: other names for it are a trick.

@@ -29,11 +29,6 @@ impl EmbeddedLog {
     pub(crate) fn new(journal: EmbeddedJournal, key: Key) -> Self {
         Self { journal, key: Arc::new(key) }
     }
-
-    /// The key that checkpoints are signed with, for whoever wants to check a signature.
-    pub fn public_key(&self) -> String {
-        self.key.public()
-    }
 }
 
 fn checkpoint(reader: &Reader<'_>, key: &Key) -> Result<Checkpoint, JournalError> {
@@ -178,6 +173,10 @@ fn against(tables: &Tables, note: &str) -> Result<Verdict, LogError> {
 }
 
 impl Log for EmbeddedLog {
+    fn public_key(&self) -> String {
+        self.key.public()
+    }
+
     fn checkpoint(&self) -> BoxFuture<'_, Result<String, JournalError>> {
         let (tables, key) = (self.journal.tables.clone(), Arc::clone(&self.key));
         Box::pin(off_the_runtime(move || Ok(key.sign(&checkpoint(&tables.read(), &key)?))))

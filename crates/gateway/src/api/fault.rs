@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
 use trellis_orchestrator::driver::TurnError;
-use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError};
+use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LogError};
 use trellis_orchestrator::summary::PageError;
 use utoipa::openapi::RefOr;
 use utoipa::{IntoResponses, ToSchema};
@@ -102,6 +102,11 @@ impl Fault {
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
+    pub(crate) fn not_the_operator() -> Self {
+        let message = "the log covers every workspace, and this token does not; ask with the operator's token";
+        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
+    }
+
     pub(crate) fn forbidden() -> Self {
         let message = "a page of another site may not use this server, nor another name for this machine";
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
@@ -183,6 +188,15 @@ impl From<JournalError> for Fault {
     fn from(error: JournalError) -> Self {
         tracing::error!(%error, "the store failed");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", error.to_string())
+    }
+}
+
+impl From<LogError> for Fault {
+    fn from(error: LogError) -> Self {
+        match error {
+            error @ LogError::Checkpoint(_) => Self::request(error.to_string()),
+            LogError::Store(error) => error.into(),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub(crate) mod configuration;
 mod fault;
+pub(crate) mod log;
 pub(crate) mod runs;
 pub(crate) mod sparql;
 
@@ -25,13 +26,13 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
-    runs::router().merge(configuration::router()).merge(sparql::router())
+    runs::router().merge(configuration::router()).merge(sparql::router()).merge(log::router())
 }
 
 /// A refusal in the shape that the path has.
 pub(crate) fn denied_at(path: &str, denied: Denied) -> Response {
     let below = |root: &&str| path.strip_prefix(*root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let ours = [runs::ROOT, configuration::ROOT, sparql::ROOT];
+    let ours = [runs::ROOT, configuration::ROOT, sparql::ROOT, log::ROOT];
     if ours.iter().any(below) { Fault::from(denied).into_response() } else { denied.into_response() }
 }
 

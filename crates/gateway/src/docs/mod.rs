@@ -27,6 +27,7 @@ use utoipa_axum::router::OpenApiRouter;
     ),
     tags(
         (name = "runs", description = "Questions, what they cause and what is known about it."),
+        (name = "log", description = "What proves that no record was changed."),
         (name = "configuration", description = "Patterns, task types, tools and prompts, with their versions."),
         (name = "compatible", description = "What stock TrustGraph clients use. They work unchanged."),
         (name = "health", description = "For whoever keeps the server running."),

@@ -16,7 +16,7 @@ use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, Store};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::memory::{MemoryConfig, MemoryGraph, MemoryJournal, MemoryLibrary};
+use trellis_orchestrator::memory::{EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryLibrary};
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Prompter, RealWorld};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
@@ -79,6 +79,7 @@ impl House {
         let gateway = Arc::new(Gateway::new(Wiring {
             orchestrator: Arc::clone(&bench.orchestrator),
             graph: setup.graph.unwrap_or_else(|| Arc::new(MemoryGraph::new(Arc::clone(&journal)))),
+            log: Arc::new(EmptyLog),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),
             access: setup.access,
             founder: Arc::new(Bare(config)),

@@ -4,9 +4,11 @@ mod config;
 mod graph;
 mod journal;
 mod library;
+mod log;
 pub mod scripted;
 
 pub use config::{MemoryConfig, check_items};
 pub use graph::MemoryGraph;
 pub use journal::MemoryJournal;
 pub use library::MemoryLibrary;
+pub use log::EmptyLog;

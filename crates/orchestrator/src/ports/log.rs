@@ -43,6 +43,9 @@ pub enum LogError {
 /// All records of a store are leaves of one append-only Merkle tree. A checkpoint that is kept elsewhere proves later that
 /// nothing it covers was changed or removed.
 pub trait Log: Send + Sync + std::fmt::Debug {
+    /// The key that checkpoints are signed with, in the form of notes.
+    fn public_key(&self) -> String;
+
     /// Size and root now, signed with the store's key.
     fn checkpoint(&self) -> BoxFuture<'_, Result<String, JournalError>>;
 

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use trellis_domain::config::StoredItem;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::run::RunState;
-use trellis_domain::{RunId, Workspace};
+use trellis_domain::{Caller, RunId, Surface, Workspace};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::ports::{Config, Journal, RunFilter};
@@ -111,7 +111,8 @@ async fn a_torn_tail_with_a_wrong_checksum_is_cut_off_and_kept() {
     let before = used(&log(folder.path()));
     // One more commit that the head does not know: as if power failed before it was acknowledged.
     let store = open(folder.path()).unwrap();
-    store.config.put(&Workspace::default(), vec![item("late", &"x".repeat(2000))]).await.unwrap();
+    let by = Caller::new(None, Surface::CommandLine);
+    store.config.put(&Workspace::default(), vec![item("late", &"x".repeat(2000))], by).await.unwrap();
     drop(store);
     fs::write(folder.path().join("log-head"), head).unwrap();
     let log = log(folder.path());

@@ -43,6 +43,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
         orchestrator: Arc::clone(&orchestrator),
         library: Arc::clone(&app.store.library) as _,
         graph: Arc::clone(&app.store.graph) as _,
+        log: Arc::clone(&app.store.log) as _,
         access,
         founder: Arc::new(Seeds(Arc::clone(&app.store.config) as _)),
         loopback_only: loopback_only && is_open && !serve.no_auth,

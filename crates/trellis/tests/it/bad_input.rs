@@ -151,11 +151,11 @@ fn a_full_disk_is_reported_and_nothing_stored_is_lost() {
 fn damage_and_newer_formats_are_refused_with_exit_7() {
     let data = TempDir::new().unwrap();
     ok(data.path(), &["ask", "One?"]);
-    std::fs::write(data.path().join("format"), "2\n").unwrap();
+    std::fs::write(data.path().join("format"), "3\n").unwrap();
     let (code, message) = fails(data.path(), &["runs"]);
     assert_eq!(code, 7);
     assert!(message.contains("use a newer version of trellis"), "{message}");
-    std::fs::write(data.path().join("format"), "1\n").unwrap();
+    std::fs::write(data.path().join("format"), "2\n").unwrap();
     let journal = data.path().join("journal");
     let logs = std::fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().path());
     let log = logs.filter(|path| path.extension().is_some_and(|e| e == "jnl")).max().unwrap();

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// What the whole server has to get by with.
-const GIGABYTE: u64 = 1_000_000_000;
+const GIGABYTE: u32 = 1_000_000_000 / 1024;
 const PATH: &str = "/api/v1/sparql";
 /// Four patterns, 77 bytes, and more rows than atoms in a grain of sand.
 const PRODUCT: &str = "SELECT * {?a ?b ?c. ?d ?e ?f. ?g ?h ?i. ?j ?k ?l} ORDER BY ?a";
@@ -131,7 +131,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 #[cfg(target_os = "linux")]
 fn no_query_ends_the_server() {
     let data = folder();
-    let server = Served::start_within(data.path(), GIGABYTE, &["--query-limit", "time-s=5"]);
+    let server = Served::start_within(data.path(), GIGABYTE, |command| command.args(["--query-limit", "time-s=5"]));
     for (what, query) in monsters() {
         let (status, reply) = asked(&server, &query);
         assert!([200, 400, 408, 413].contains(&status), "{what}: {status} {reply}");
@@ -153,7 +153,7 @@ fn no_query_ends_the_server() {
 #[cfg(target_os = "linux")]
 fn many_monsters_at_once_do_not_end_the_server() {
     let data = folder();
-    let server = Served::start_within(data.path(), GIGABYTE, &["--query-limit", "time-s=5"]);
+    let server = Served::start_within(data.path(), GIGABYTE, |command| command.args(["--query-limit", "time-s=5"]));
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

@@ -4,6 +4,7 @@
 mod cancel;
 mod create;
 mod events;
+mod evidence;
 mod export;
 mod list;
 mod records;
@@ -29,6 +30,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(list::one))
         .routes(routes!(events::follow))
         .routes(routes!(records::records))
+        .routes(routes!(evidence::evidence))
         .routes(routes!(export::traced))
         .routes(routes!(export::graph))
         .routes(routes!(cancel::cancel))
@@ -57,7 +59,7 @@ async fn find(inside: &Inside, id: &str) -> Result<RunSummary, Fault> {
 }
 
 /// A whole number in a parameter or header.
-fn number(name: &str, text: &str) -> Result<u64, Fault> {
+pub(crate) fn number(name: &str, text: &str) -> Result<u64, Fault> {
     // Not more than what other languages read as a whole number.
     const MOST: u64 = i64::MAX as u64;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -67,7 +69,7 @@ fn number(name: &str, text: &str) -> Result<u64, Fault> {
 }
 
 /// How many of something are wanted: at least one, and not more than can be held at once.
-fn limit(text: Option<&str>, usual: usize, most: usize) -> Result<usize, Fault> {
+pub(crate) fn limit(text: Option<&str>, usual: usize, most: usize) -> Result<usize, Fault> {
     let Some(text) = text else { return Ok(usual) };
     let wanted = usize::try_from(number("limit", text)?).unwrap_or(usize::MAX);
     if (1..=most).contains(&wanted) {
