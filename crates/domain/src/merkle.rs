@@ -105,11 +105,7 @@ const fn split(size: u64) -> u64 {
 }
 
 /// What proves that the leaf with this number is in the tree of this size.
-pub fn inclusion<E>(
-    leaf: u64,
-    size: u64,
-    mut stored: impl FnMut(u8, u64) -> Result<Hash, E>,
-) -> Result<Vec<Hash>, E> {
+pub fn inclusion<E>(leaf: u64, size: u64, mut stored: impl FnMut(u8, u64) -> Result<Hash, E>) -> Result<Vec<Hash>, E> {
     let (mut start, mut end, mut proof) = (0, size, Vec::new());
     while end - start > 1 {
         let middle = start + split(end - start);

@@ -205,12 +205,7 @@ fn taken_out(object: &Map<String, Value>) -> Option<(Shape, Hash)> {
     Some((shape, value.as_str()?.parse().ok()?))
 }
 
-fn original(
-    shape: Shape,
-    hash: Hash,
-    text: Option<&Value>,
-    fetch: &mut Fetch<'_>,
-) -> Result<Value, UnreadableRecord> {
+fn original(shape: Shape, hash: Hash, text: Option<&Value>, fetch: &mut Fetch<'_>) -> Result<Value, UnreadableRecord> {
     match text.ok_or(UnreadableRecord::Texts("there are fewer texts than hashes"))? {
         Value::Array(pair) => {
             let [Value::String(salt), stored] = pair.as_slice() else { return Err(wrong()) };

@@ -108,6 +108,10 @@ mod tests {
         assert_eq!(refused("origin\n3\nabc\n\n— x AAAAAA==\n"), NotACheckpoint::Root("abc".into()));
         assert_eq!(refused(&format!("origin\n3\n{root}\n\n")), NotACheckpoint::Unsigned);
         assert!(matches!(refused(&format!("origin\n3\n{root}\n\nrubbish\n")), NotACheckpoint::Signature(_)));
-        assert_eq!(refused(&format!("origin\n03\n{root}\n\n— x AAAAAA==\n")), NotACheckpoint::Lines, "another spelling");
+        assert_eq!(
+            refused(&format!("origin\n03\n{root}\n\n— x AAAAAA==\n")),
+            NotACheckpoint::Lines,
+            "another spelling"
+        );
     }
 }

@@ -95,7 +95,14 @@ struct Effects {
 }
 
 impl Committer {
-    pub(crate) fn new(tables: Tables, shared: Arc<Shared>, head: HeadFile, log: Frontier, group: u64, seeds: Seeds) -> Self {
+    pub(crate) fn new(
+        tables: Tables,
+        shared: Arc<Shared>,
+        head: HeadFile,
+        log: Frontier,
+        group: u64,
+        seeds: Seeds,
+    ) -> Self {
         let turns = shared.turns().clone();
         let (heads, runs) = (Cache::new(CACHED_HEADS), Cache::new(CACHED_RUNS));
         let (unflushed, newest) = (Unflushed::default(), Timestamp::default());

@@ -61,7 +61,9 @@ pub(crate) fn prepare(folder: &Path, database: &Path, format: u32, left: Left) -
         Rest::Nothing if left != Left::Unknown => Ok(None),
         // Whoever had the folder may have died of a disk that did not take what it was given, and then what is read here
         // is not what is on the disk. Written anew and synced, it is.
-        Rest::Nothing | Rest::Begun | Rest::Rubbish => replace(folder, database, newest, &bytes[..whole], rest).map(Some),
+        Rest::Nothing | Rest::Begun | Rest::Rubbish => {
+            replace(folder, database, newest, &bytes[..whole], rest).map(Some)
+        }
     }
 }
 

@@ -99,7 +99,8 @@ fn unreadable(error: UnreadableRecord) -> JournalError {
 /// How much would go.
 fn count(tables: &Tables, wish: &Wish) -> Result<Erased, JournalError> {
     let rows = rows(tables, wish, 0)?;
-    let told: Erasure = serde_json::from_slice(&rows.entry).map_err(|error| JournalError::Damaged(error.to_string()))?;
+    let told: Erasure =
+        serde_json::from_slice(&rows.entry).map_err(|error| JournalError::Damaged(error.to_string()))?;
     let texts: usize = told.texts.iter().map(|(_, texts)| texts.len()).sum();
     Ok(Erased { entry: None, texts: texts + told.replaced.len(), records: rows.records.len() })
 }

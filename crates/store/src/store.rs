@@ -55,7 +55,8 @@ impl Store {
         let served = Served::read(&tables, world.now(), oldest).map_err(damaged)?;
         let shared = Arc::new(Shared::new(turns, open_runs, served));
         let (requests, inbox) = mpsc::channel();
-        let frontier = log::size(&tables.read()).and_then(|size| log::frontier(&tables.read(), size)).map_err(damaged)?;
+        let frontier =
+            log::size(&tables.read()).and_then(|size| log::frontier(&tables.read(), size)).map_err(damaged)?;
         let seeds = Seeds::new(&*world);
         let committer = Committer::new(tables.clone(), Arc::clone(&shared), head, frontier, group, seeds);
         let thread = std::thread::Builder::new().name("committer".to_owned());
@@ -179,7 +180,8 @@ fn open_journal(folder: &mut Folder) -> Result<(Tables, HeadFile, u64), OpenErro
     })?;
     match open_compared(folder) {
         Ok((tables, file, group)) => {
-            if let Some(kept) = found.map(Found::settle).transpose().map_err(|error| folder.unusable(error))?.flatten() {
+            if let Some(kept) = found.map(Found::settle).transpose().map_err(|error| folder.unusable(error))?.flatten()
+            {
                 tracing::error!(kept = %kept.display(), "the end of the log was rubbish and is cut off");
             }
             Ok((tables, file, group))

@@ -64,6 +64,7 @@ async fn ask(bench: &Bench, workspace: &Workspace, n: usize) -> RunId {
         request: AgentRequest { question: format!("question {n}"), ..AgentRequest::default() },
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
+        by: None,
     };
     bench.orchestrator.accept(question).await.unwrap().run
 }

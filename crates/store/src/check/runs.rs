@@ -97,12 +97,7 @@ pub(crate) fn read(reader: &Reader<'_>, workspace: &Workspace, run: &RunId) -> (
 }
 
 /// The lists that runs are found by.
-fn lists(
-    reader: &Reader<'_>,
-    summaries: &HashMap<Place, RunSummary>,
-    aside: &HashSet<Place>,
-    checked: &mut Checked,
-) {
+fn lists(reader: &Reader<'_>, summaries: &HashMap<Place, RunSummary>, aside: &HashSet<Place>, checked: &mut Checked) {
     let mut expected = HashMap::new();
     for summary in summaries.values() {
         let rows = crate::listing::rows(summary, true, summary.state.is_end());
@@ -114,7 +109,9 @@ fn lists(
             let Some((key, value)) = checked.read("the lists of runs", row) else { continue };
             let known = expected.remove(&(key.to_vec(), value.to_vec()));
             let of_aside = aside.iter().any(|(_, run)| key.ends_with(run.as_str().as_bytes()));
-            checked.unless(known.is_some() || of_aside, || "a list names a run that there is not, or not as it is".to_owned());
+            checked.unless(known.is_some() || of_aside, || {
+                "a list names a run that there is not, or not as it is".to_owned()
+            });
         }
     }
     for run in expected.values() {

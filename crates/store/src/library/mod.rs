@@ -6,8 +6,8 @@ mod rows;
 mod writing;
 
 use crate::journal::{EmbeddedJournal, off_the_runtime};
-use crate::tables::{Reader, Tables};
 use crate::request::{LibraryTable, LibraryWrite};
+use crate::tables::{Reader, Tables};
 use rows::DocumentRow;
 use sha2::{Digest, Sha256};
 use std::ops::Range;

@@ -62,8 +62,11 @@ fn make_log(folder: &Folder, tables: &Tables) -> Result<Head, JournalError> {
         None if marks.len() > 1 => return lost("the high-water mark is missing or cannot be read".to_owned()),
         Some(known) if !marks.contains(&known) => {
             let newest = marks.len() as u64 - 1;
-            return lost(format!("{} of {} commits that were on disk are missing or are not those that were written",
-                known.number.saturating_sub(newest), known.number));
+            return lost(format!(
+                "{} of {} commits that were on disk are missing or are not those that were written",
+                known.number.saturating_sub(newest),
+                known.number
+            ));
         }
         None | Some(_) => {}
     }

@@ -6,9 +6,9 @@ mod damage;
 mod graph;
 mod library;
 mod proof;
-mod view;
 mod service;
 mod unreadable;
+mod view;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

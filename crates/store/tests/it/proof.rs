@@ -20,7 +20,8 @@ type Row = (Vec<u8>, Vec<u8>);
 fn tamper(path: &Path, table: &str, change: impl Fn(&Row) -> Option<Option<Vec<u8>>>) -> usize {
     let database = fjall::Database::builder(path.join("journal")).open().unwrap();
     let table = database.keyspace(table, fjall::KeyspaceCreateOptions::default).unwrap();
-    let rows: Vec<Row> = table.iter().map(|row| row.into_inner().unwrap()).map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
+    let rows: Vec<Row> =
+        table.iter().map(|row| row.into_inner().unwrap()).map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
     let mut changed = 0;
     for row in rows {
         match change(&row) {
@@ -119,7 +120,9 @@ async fn what_the_folder_lists_is_checked_too() {
     for (what, prefix) in [("the list of runs", b'l'), ("finished runs", b'f'), ("the tally", b'y'), ("leaves", b'm')] {
         let folder = TempDir::new().unwrap();
         fill(folder.path(), 2).await;
-        let gone = tamper(folder.path(), "index", |row| (row.0[0] == prefix && row.0 != [b'm', 0, 0, 0, 0, 0, 0, 0, 0]).then_some(None));
+        let gone = tamper(folder.path(), "index", |row| {
+            (row.0[0] == prefix && row.0 != [b'm', 0, 0, 0, 0, 0, 0, 0, 0]).then_some(None)
+        });
         if gone == 0 {
             assert_eq!(prefix, b'y', "only a folder without documents has no tally");
             continue;
@@ -249,7 +252,9 @@ async fn evidence_that_was_changed_on_the_way_is_not_believed() {
         Audit::of(&serde_json::from_str(&text).unwrap()).0.faults
     };
     assert_eq!(told(&|_| ()), [] as [&str; 0]);
-    assert!(!told(&|evidence| evidence.entries[1].proven = evidence.entries[1].proven.replace("react", "other")).is_empty());
+    assert!(
+        !told(&|evidence| evidence.entries[1].proven = evidence.entries[1].proven.replace("react", "other")).is_empty()
+    );
     assert!(!told(&|evidence| evidence.entries[2].leaf += 1).is_empty());
     assert!(!told(&|evidence| evidence.entries[2].proof.truncate(1)).is_empty());
     assert!(!told(&|evidence| drop(evidence.entries.remove(3))).is_empty());

@@ -139,8 +139,7 @@ async fn a_view_that_is_far_behind_answers_and_says_what_it_lacks() {
         newest = Some(bench.ask(100 + n, SomeLimits::default()).await);
     }
     let workspace = Workspace::default();
-    let ask =
-        async |query: &str| store.graph.query(asking(&workspace), query, QueryLimits::default()).await.unwrap();
+    let ask = async |query: &str| store.graph.query(asking(&workspace), query, QueryLimits::default()).await.unwrap();
     let all = ask(QUESTIONS).await;
     assert!(matches!(&all.found, Answer::Rows { rows, .. } if rows.len() == 1), "{all:?}");
     assert_eq!(all.missing_runs, OPEN);

@@ -67,9 +67,9 @@ async fn export(desk: &Desk, file: Option<&Path>) -> Result<Exit, Failure> {
     let mut output: Box<dyn Write> = match file {
         Some(file) => {
             let created = std::fs::File::create(file);
-            Box::new(std::io::BufWriter::new(created.map_err(|error| {
-                Failure::usage(format!("cannot write {}: {error}", file.display()))
-            })?))
+            Box::new(std::io::BufWriter::new(
+                created.map_err(|error| Failure::usage(format!("cannot write {}: {error}", file.display())))?,
+            ))
         }
         None => Box::new(std::io::stdout().lock()),
     };

@@ -42,7 +42,8 @@ impl App {
 
     pub(super) async fn evidence(&self, run: &RunId) -> Result<Evidence, Failure> {
         let evidence = self.store.log.evidence(self.workspace(), run).await?;
-        evidence.ok_or_else(|| Failure::new(Exit::NotFound, format!("there is no run `{run}`; `trellis runs` lists them")))
+        evidence
+            .ok_or_else(|| Failure::new(Exit::NotFound, format!("there is no run `{run}`; `trellis runs` lists them")))
     }
 
     pub(super) async fn cancel(&self, run: &RunId) -> Result<Cancelling, Failure> {
