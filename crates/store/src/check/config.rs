@@ -20,6 +20,11 @@ pub(super) fn check(reader: &Reader<'_>, proven: &Proven, checked: &mut Checked)
         *newest = entry.version.max(*newest);
         items.insert(item, entry.value);
     }
+    // Who made each version.
+    for row in reader.config_prefix(b"c") {
+        let row = row.key().map_err(read_failed);
+        changes += u64::from(checked.read("the history of the configuration", row).is_some());
+    }
     checked.unless(changes == proven.changes, || {
         format!("the history of the configuration has {changes} of {} changes", proven.changes)
     });
