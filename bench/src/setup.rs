@@ -42,7 +42,7 @@ impl Engine {
     pub(crate) async fn new(provider: Arc<dyn Provider>, seeds: Vec<StoredItem>) -> Result<Self> {
         let folder = TempDir::new()?;
         let engine = Self::at(folder.path(), provider)?;
-        engine.store.config.put(&Workspace::default(), seeds).await?;
+        engine.store.config.put(&Workspace::default(), seeds, trellis_domain::Caller::program()).await?;
         Ok(Self { folder: Some(folder), ..engine })
     }
 
