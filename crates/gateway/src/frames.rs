@@ -131,31 +131,39 @@ impl Count {
     }
 
     fn begin(&mut self, frame: &Frame) -> Result<(), Breach> {
-        (self.left, self.last) = (frame.length, frame.is_data && frame.is_last);
-        if frame.is_data {
-            self.bytes = self.bytes.saturating_add(frame.length);
-            if self.stranger.is_some() && self.bytes > bounds::SMALL as u64 {
-                return Err(Breach::Stranger);
+        self.left = frame.length;
+        self.last = matches!(frame.kind, Kind::Message | Kind::Fragment { last: true });
+        match frame.kind {
+            Kind::Message => self.take(frame.length, 1)?,
+            // Fragments are gathered in a place that grows to twice the size that it needs.
+            Kind::Fragment { .. } => self.take(frame.length, 2)?,
+            Kind::Ping if self.blocked => {
+                let answer = usize::try_from(frame.length).unwrap_or(usize::MAX).saturating_add(2);
+                self.unread = self.unread.saturating_add(answer);
+                if self.unread > bounds::SMALL {
+                    return Err(Breach::Deaf);
+                }
             }
-            // What is longer than a message may be is refused by the protocol's library.
-            if self.bytes <= bounds::BODY as u64 {
-                let length = usize::try_from(frame.length).map_err(|_| Breach::Full)?;
-                // Fragments are gathered in a place that grows to twice the size that it needs.
-                let taken = if frame.is_whole { length } else { length * 2 };
-                self.room.extend_beyond(bounds::SHORT, &mut self.message, taken).map_err(|_| Breach::Full)?;
-            }
-        }
-        if frame.is_ping && self.blocked {
-            self.unread =
-                self.unread.saturating_add(usize::try_from(frame.length).unwrap_or(usize::MAX)).saturating_add(2);
-            if self.unread > bounds::SMALL {
-                return Err(Breach::Deaf);
-            }
+            Kind::Ping | Kind::Other => {}
         }
         if frame.length == 0 {
             self.end();
         }
         Ok(())
+    }
+
+    /// Room for more of a message.
+    fn take(&mut self, length: u64, times: usize) -> Result<(), Breach> {
+        self.bytes = self.bytes.saturating_add(length);
+        if self.stranger.is_some() && self.bytes > bounds::SMALL as u64 {
+            return Err(Breach::Stranger);
+        }
+        // What is longer than a message may be is refused by the protocol's library.
+        if self.bytes > bounds::BODY as u64 {
+            return Ok(());
+        }
+        let taken = usize::try_from(length).map_err(|_| Breach::Full)?.saturating_mul(times);
+        self.room.extend_beyond(bounds::SHORT, &mut self.message, taken).map_err(|_| Breach::Full)
     }
 
     /// A frame is complete.
@@ -180,27 +188,37 @@ impl Count {
 
 /// The head of a frame.
 struct Frame {
-    is_data: bool,
-    is_ping: bool,
-    is_last: bool,
-    /// A whole message by itself.
-    is_whole: bool,
+    kind: Kind,
     length: u64,
+}
+
+enum Kind {
+    /// A whole message by itself.
+    Message,
+    Fragment {
+        last: bool,
+    },
+    Ping,
+    Other,
 }
 
 impl Frame {
     /// None as long as the head is not complete.
     fn read(head: &[u8]) -> Option<Self> {
-        let (&[kind, short], rest) = head.split_first_chunk()?;
+        let (&[first, short], rest) = head.split_first_chunk()?;
         let (length, rest) = match short & 0x7f {
             126 => rest.split_first_chunk().map(|(long, rest)| (u64::from(u16::from_be_bytes(*long)), rest))?,
             127 => rest.split_first_chunk().map(|(long, rest)| (u64::from_be_bytes(*long), rest))?,
             short => (u64::from(short), rest),
         };
         let mask = if short & 0x80 == 0 { 0 } else { 4 };
-        let (code, is_last) = (kind & 0x0f, kind & 0x80 != 0);
-        let (is_data, is_ping, is_whole) = (code < 8, code == 9, is_last && (1..8).contains(&code));
-        (rest.len() >= mask).then_some(Self { is_data, is_ping, is_last, is_whole, length })
+        let kind = match (first & 0x0f, first & 0x80 != 0) {
+            (1..=7, true) => Kind::Message,
+            (0..=7, last) => Kind::Fragment { last },
+            (9, _) => Kind::Ping,
+            _ => Kind::Other,
+        };
+        (rest.len() >= mask).then_some(Self { kind, length })
     }
 }
 

@@ -38,7 +38,9 @@ impl Guests {
     pub(crate) fn welcome(&self) -> Option<Guest> {
         let mut book = self.book();
         if book.strangers.len() >= bounds::STRANGERS || book.connections >= bounds::CONNECTIONS {
-            book.strangers.pop_first().map(|(_, leave)| leave.notify_one());
+            if let Some((_, leave)) = book.strangers.pop_first() {
+                leave.notify_one();
+            }
             // Whoever leaves is counted until it has left.
             if book.connections >= bounds::CONNECTIONS + bounds::STRANGERS {
                 return None;

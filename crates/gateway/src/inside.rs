@@ -7,7 +7,7 @@ use crate::access::{Access, Identity, Reach};
 use crate::capacity::Capacity;
 use crate::{Calls, Founder, Phase, Wiring};
 use std::sync::Arc;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinError;
 use trellis_domain::{Caller, Surface, Workspace};
 use trellis_orchestrator::ports::{Asking, Config, ConfigError, Graph, Journal, JournalError, Library, Log};
@@ -20,7 +20,7 @@ pub struct Gateway {
     access: Access,
     founder: Arc<dyn Founder>,
     /// One at a time: whoever comes second finds the workspace made.
-    founding: Mutex<()>,
+    founding: Semaphore,
     loopback_only: bool,
     phase: watch::Receiver<Phase>,
     calls: Calls,
@@ -118,7 +118,7 @@ impl Gateway {
             behind,
             access,
             founder,
-            founding: Mutex::default(),
+            founding: Semaphore::new(1),
             loopback_only,
             phase,
             calls,
@@ -130,7 +130,7 @@ impl Gateway {
     ///
     /// A workspace that the operator gave to a caller exists as soon as the caller uses it.
     pub(crate) async fn enter(&self, identity: &Identity, name: &str) -> Result<Inside, Outside> {
-        let workspace = self.named(identity, name)?;
+        let workspace = Self::named(identity, name)?;
         if !self.exists(&workspace).await? {
             match identity.reach {
                 Reach::All => return Err(Outside::NoWorkspace),
@@ -141,7 +141,7 @@ impl Gateway {
     }
 
     /// The workspace of that name, if it is the caller's.
-    fn named(&self, identity: &Identity, name: &str) -> Result<Workspace, Outside> {
+    fn named(identity: &Identity, name: &str) -> Result<Workspace, Outside> {
         // What can be no name is the name of nothing; to whom not everything is shown, what is not its own is all alike.
         let nothing = match identity.reach {
             Reach::All => Outside::NoWorkspace,
@@ -160,14 +160,14 @@ impl Gateway {
 
     /// Makes the workspace of that name, and enters it. None if it exists already.
     pub(crate) async fn create(&self, identity: &Identity, name: &str) -> Result<Option<Inside>, Outside> {
-        let workspace = self.named(identity, name)?;
+        let workspace = Self::named(identity, name)?;
         let made = self.found(identity, &workspace).await?;
         Ok(made.then(|| self.inside(identity, workspace)))
     }
 
     /// Whether it had to be made.
     async fn found(&self, identity: &Identity, workspace: &Workspace) -> Result<bool, ConfigError> {
-        let _one = self.founding.lock().await;
+        let _one = self.founding.acquire().await.expect("the semaphore is never closed");
         let missing = !self.exists(workspace).await?;
         if missing {
             self.founder.found(workspace).await?;

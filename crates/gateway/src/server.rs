@@ -91,7 +91,9 @@ async fn known_callers(State(gateway): State<Arc<Gateway>>, request: Request, ne
     let (peer, token) = (request.extensions().get::<Peer>(), rest::token(request.headers()));
     match gateway.capacity().knocks.knock(gateway.access(), peer.map(|peer| peer.address), token) {
         Knock::Known(_) => {
-            peer.iter().for_each(|peer| peer.guest.introduced());
+            if let Some(peer) = peer {
+                peer.guest.introduced();
+            }
             next.run(request).await
         }
         Knock::Unknown => next.run(request.map(|_| Body::empty())).await,

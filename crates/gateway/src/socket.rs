@@ -274,7 +274,9 @@ impl Connection {
         let (reply, next) = match self.gateway.capacity().knocks.knock(self.gateway.access(), address, token) {
             Knock::Known(identity) => {
                 self.tally.introduced();
-                self.peer.iter().for_each(|peer| peer.guest.introduced());
+                if let Some(peer) = &self.peer {
+                    peer.guest.introduced();
+                }
                 let home = identity.reach.home();
                 self.identity = Some(identity);
                 (json!({"type": "auth-ok", "default_workspace": home.as_str()}), Next::GoOn)

@@ -82,9 +82,9 @@ impl Unread {
         let Some(size) = size.filter(|size| *size > bounds::SMALL) else { return Some(response) };
         let held =
             if patient { tokio::time::timeout(PATIENCE, self.take(size)).await.ok()? } else { self.try_take(size)? };
-        let (head, body) = response.into_parts();
+        let (parts, body) = response.into_parts();
         let bytes = axum::body::to_bytes(body, usize::MAX).await.ok()?;
-        Some(Response::from_parts(head, Body::from(Self::hold(bytes, held))))
+        Some(Response::from_parts(parts, Body::from(Self::hold(bytes, held))))
     }
 }
 

@@ -4,20 +4,20 @@ use trellis_domain::{Caller, Surface};
 
 /// The user of this machine that the process belongs to, whatever the environment says.
 pub(crate) fn caller() -> Caller {
-    Caller::new(user(), Surface::CommandLine)
+    Caller::new(Some(user()), Surface::CommandLine)
 }
 
 #[cfg(unix)]
-fn user() -> Option<String> {
+fn user() -> String {
     let id = rustix::process::getuid().as_raw();
     // Users that are kept elsewhere are told by number.
     let local = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    Some(named(&local, id).unwrap_or_else(|| format!("uid {id}")))
+    named(&local, id).unwrap_or_else(|| format!("uid {id}"))
 }
 
 #[cfg(not(unix))]
-fn user() -> Option<String> {
-    std::env::var("USERNAME").ok().filter(|name| !name.is_empty())
+fn user() -> String {
+    std::env::var("USERNAME").unwrap_or_else(|_| "somebody".to_owned())
 }
 
 /// The name of a user in a list such as `/etc/passwd`.

@@ -148,7 +148,7 @@ impl Service {
 /// A flow that is named must be there.
 async fn check_flow(call: &Call) -> Result<(), Refusal> {
     match &call.flow {
-        Some(flow) => flow::check(&call, flow).await,
+        Some(flow) => flow::check(call, flow).await,
         None => Ok(()),
     }
 }
