@@ -123,7 +123,9 @@ impl Form {
 
     fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
         self.number(items.len() as u64);
-        items.iter().for_each(|one| item(self, one));
+        for one in items {
+            item(self, one);
+        }
     }
 
     fn map(&mut self, entries: &BTreeMap<String, String>) {

@@ -149,9 +149,9 @@ impl Parser<'_, '_> {
     fn subscript(&mut self) -> Outcome<Suffix> {
         let mut parts = [None, None, None];
         let mut is_slice = false;
-        for place in 0..3 {
+        for part in &mut parts {
             if !matches!(self.peek(), Some(Token::Sign(":" | "]"))) {
-                parts[place] = Some(self.expression()?);
+                *part = Some(self.expression()?);
             }
             if !self.skip(":") {
                 break;

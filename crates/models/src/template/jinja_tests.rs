@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 fn variables() -> Value {
     json!({
-        "none": null, "yes": true, "no": false, "n": 7, "minus": -7, "pi": 3.14159, "big": 18_446_744_073_709_551_615_u64,
+        "none": null, "yes": true, "no": false, "n": 7, "minus": -7, "half": 0.5, "big": 18_446_744_073_709_551_615_u64,
         "text": "Hello, wide World", "lines": "one\ntwo\r\n\nfour", "html": "<b> & 'c' \"d\"", "umlaut": "äÖß ﬁ",
         "list": [3, 1, 2, 3], "words": ["b", "A", "c", "a"], "empty": [], "map": { "z": 1, "a": "it's", "k": [1, 2] },
         "people": [
@@ -36,7 +36,7 @@ fn theirs(text: &str) -> Result<String, String> {
 
 /// Each line is a template.
 const SAME: &str = r#"
-{{ none }}{{ missing }}{{ missing.deep.er }}{{ map.nope }}|{{ yes }} {{ no }} {{ n }} {{ pi }} {{ big }} {{ 1.0 }} {{ 1e3 }} {{ 1_000 }}
+{{ none }}{{ missing }}{{ missing.deep.er }}{{ map.nope }}|{{ yes }} {{ no }} {{ n }} {{ half }} {{ big }} {{ 1.0 }} {{ 1e3 }} {{ 1_000 }}
 {{ list }} {{ map }} {{ people[0] }} {{ [none, yes, 1.5, 'a"b', "a'b", "a\nb"] }} {{ {"a": 1, "b": [1]} }}
 {{ 1 + 2 * 3 ** 2 - 4 / 2 }} {{ 7 // 2 }} {{ -7 // 2 }} {{ 7 % 3 }} {{ -7 % 3 }} {{ 7.5 // 2 }} {{ 2 ** -1 }} {{ 10 / 4 }} {{ -n }}
 {{ "a" ~ 1 ~ none ~ yes ~ [1] }} {{ "a" + "b" }} {{ "ab" * 3 }} {{ [1, 2] + [3] }} {{ [1] * 3 }} {{ 1 ~ 2 + 3 ~ 4 }}
@@ -80,7 +80,7 @@ const SAME: &str = r#"
 {% for g in people | groupby("age") %}{{ g.grouper }}:{{ g.list | map(attribute="name") | join(",") }} {% endfor %}{% for k, v in people | groupby(attribute="town.name", default="-") %}{{ k }}{{ v | length }} {% endfor %}
 {{ [1] | chain([2], [3, 4]) | list }} {{ {"a": 1} | chain({"a": 2, "b": 3}) }} {% for a, b in [1, 2] | zip(["a", "b", "c"]) %}{{ a }}{{ b }}{% endfor %}
 {{ "%s is %d (%5.2f%%) %x %-4s| %04d %+d" | format("a", 3, 12.345, 255, "ab", 42, 7) }} {{ "%(a)s-%(b)s" | format(a=1, b="x") }} {{ "%x %o %X" | format(-255, 8, 171) }}
-{{ text is defined }} {{ missing is undefined }} {{ none is none }} {{ 3 is odd }} {{ 4 is even }} {{ 9 is divisibleby 3 }} {{ 9 is divisibleby(4) }} {{ n is number }} {{ n is integer }} {{ pi is float }}
+{{ text is defined }} {{ missing is undefined }} {{ none is none }} {{ 3 is odd }} {{ 4 is even }} {{ 9 is divisibleby 3 }} {{ 9 is divisibleby(4) }} {{ n is number }} {{ n is integer }} {{ half is float }}
 {{ text is string }} {{ list is sequence }} {{ map is mapping }} {{ list is iterable }} {{ yes is boolean }} {{ yes is true }} {{ no is false }} {{ n is not none }} {{ "Ab" is startingwith "A" }} {{ "Ab" is endingwith("b") }}
 {{ "ab" is lower }} {{ "AB" is upper }} {{ n is eq 7 }} {{ n is ne(7) }} {{ n is lt 8 }} {{ n is ge 8 }} {{ 1 is in list }} {{ "upper" is filter }} {{ "nope" is filter }} {{ "odd" is test }} {{ n is sameas 7 }} {{ n is equalto 7 and yes }}
 {{ range(3) | list }} {{ range(1, 4) | list }} {{ range(5, 0, -2) | list }} {{ range(0) | list }} {{ dict(a=1, b=2) }} {{ dict({"a": 1}, b=3) }}

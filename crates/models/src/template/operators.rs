@@ -171,7 +171,7 @@ pub(super) fn is_equal<'v>(left: &Value<'v>, right: &Value<'v>) -> bool {
         (Value::Space(a), Value::Space(b)) => Rc::ptr_eq(a, b),
         _ => match (int(left).zip(int(right)), float(left).zip(float(right))) {
             (Some((a, b)), _) => a == b,
-            (None, Some((a, b))) => a.total_cmp(&b) == Ordering::Equal || a == b,
+            (None, Some((a, b))) => a.partial_cmp(&b) == Some(Ordering::Equal),
             (None, None) => false,
         },
     }

@@ -68,9 +68,7 @@ impl<'t, 's> Parser<'t, 's> {
                 self.end_of_block()?;
                 Ok(Kind::Do(value))
             }
-            "empty" => {
-                Err(Fault::new("{% empty %} means nothing here, write {% else %} instead of {% empty %}").at(line))
-            }
+            "empty" => Err(Fault::new("there is no {% empty %}; write {% else %} instead").at(line)),
             "include" | "import" | "from" | "extends" | "block" | "endblock" => {
                 Err(Fault::new(format!("{{% {name} %}} is of no use here: a prompt is one template by itself"))
                     .at(line))

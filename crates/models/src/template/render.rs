@@ -227,8 +227,8 @@ impl<'v> Rendering<'v> {
 
     /// What a name stands for here.
     pub(super) fn look_up(&mut self, name: &'v str) -> Outcome<Value<'v>> {
-        let frames = self.frames.iter().rev().chain(std::iter::once(&self.read));
-        if let Some(value) = frames.filter_map(|frame| frame.get(name)).next() {
+        let mut frames = self.frames.iter().rev().chain(std::iter::once(&self.read));
+        if let Some(value) = frames.find_map(|frame| frame.get(name)) {
             return Ok(value.clone());
         }
         let value = match (self.variables.get(name), name) {

@@ -49,7 +49,7 @@ pub(super) struct Owned {
     _held: Held,
 }
 
-impl<'v> Text<'v> {
+impl Text<'_> {
     pub(super) fn as_str(&self) -> &str {
         match self {
             Self::Lent(text) => text,

@@ -115,7 +115,7 @@ impl Dialog {
                 out.push(AgentResponse { end_of_message: true, ..observation });
             }
             Body::Joined(joined) => {
-                out.extend(joined.members.iter().filter_map(|member| finding(&header.session, member)))
+                out.extend(joined.members.iter().filter_map(|member| finding(&header.session, member)));
             }
             Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Ended(_) => {}
         }

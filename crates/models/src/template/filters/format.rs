@@ -13,6 +13,7 @@ const MOST_DIGITS: usize = 400;
 
 /// One `%…` of a format.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "these are the flags of a format, each on its own")]
 struct Field {
     left: bool,
     zeros: bool,

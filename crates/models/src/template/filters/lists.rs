@@ -114,8 +114,8 @@ fn batch<'v>(meter: &Rc<Meter>, items: &[Value<'v>], given: &mut Given<'v>) -> O
     for row in items.chunks(count) {
         let missing = filler.as_ref().map_or(0, |_| count - row.len());
         let _room = meter.hold(missing.saturating_mul(size_of::<Value<'_>>()))?;
-        let filled = row.iter().cloned().chain(filler.iter().cycle().take(missing).cloned());
-        rows.push(Value::list(meter, filled.collect())?);
+        let whole = row.iter().cloned().chain(filler.iter().cycle().take(missing).cloned());
+        rows.push(Value::list(meter, whole.collect())?);
     }
     Value::list(meter, rows)
 }

@@ -81,7 +81,7 @@ pub(super) fn apply<'v>(
         "pprint" => show::pretty(&meter, &value),
         "bool" => Ok(Value::Bool(value.is_true())),
         "length" | "count" => length(&value),
-        "default" | "d" => default(value, &mut given),
+        "default" | "d" => Ok(default(value, &mut given)),
         "attr" => {
             let key = given.needed("name", name)?;
             Ok(value.item(&key))
@@ -111,11 +111,11 @@ fn length<'v>(value: &Value<'v>) -> Outcome<Value<'v>> {
     Ok(Value::Int(i128::try_from(length).unwrap_or(i128::MAX)))
 }
 
-fn default<'v>(value: Value<'v>, given: &mut Given<'v>) -> Outcome<Value<'v>> {
+fn default<'v>(value: Value<'v>, given: &mut Given<'v>) -> Value<'v> {
     let other = given.take("default_value").unwrap_or(Value::lent(""));
     let counts_empty = given.flag("boolean");
     let is_missing = matches!(value, Value::Undefined) || (counts_empty && !value.is_true());
-    Ok(if is_missing { other } else { value })
+    if is_missing { other } else { value }
 }
 
 /// A member of each, or what a filter makes of each.
