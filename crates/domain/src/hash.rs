@@ -43,7 +43,7 @@ impl Hash {
 
     /// One hash over parts as if they were one. Only for parts whose lengths are fixed but for the last one's.
     pub fn of_joined<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let hasher = parts.into_iter().fold(Sha256::new(), |hasher, part| hasher.chain_update(part));
+        let hasher = parts.into_iter().fold(Sha256::new(), Digest::chain_update);
         Self(hasher.finalize().into())
     }
 

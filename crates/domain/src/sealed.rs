@@ -86,7 +86,7 @@ fn shape(within: &str, object: &Map<String, Value>, key: &str, value: &Value) ->
         Value::String(text) if said && !text.is_empty() => Some(Shape::Text),
         Value::Array(items) if said && !items.is_empty() => Some(Shape::List),
         Value::Object(members) if key == "arguments" && !members.is_empty() => Some(Shape::Map),
-        _ => None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
@@ -133,10 +133,9 @@ impl Sealer {
     fn take(&mut self, shape: Shape, value: &Value) -> Value {
         let text = shape.text(value);
         let number = u32::try_from(self.texts.len()).expect("a record has few texts");
-        let salt = &Hash::of_joined([self.seed.as_slice(), &number.to_be_bytes()]);
-        let salt = &salt.as_bytes()[..16];
-        let hash = commitment(salt, &text);
-        let salt: String = salt.iter().map(|byte| format!("{byte:02x}")).collect();
+        let drawn = Hash::of_joined([self.seed.as_slice(), &number.to_be_bytes()]);
+        let hash = commitment(&drawn.as_bytes()[..16], &text);
+        let salt = &drawn.to_string()[..32];
         if text.len() > INLINE_BYTES {
             self.texts.push(json!([salt, {"blob": text.len()}]));
             self.blobs.push((hash, text.into()));

@@ -50,9 +50,12 @@ pub(crate) struct Committer {
 struct Unflushed {
     heads: HashMap<(Workspace, SessionId), SessionHead>,
     runs: HashMap<(Workspace, RunId), RunSummary>,
-    documents: HashMap<(LibraryTable, Vec<u8>), Option<Vec<u8>>>,
+    documents: HashMap<DocumentPlace, Option<Vec<u8>>>,
     tally: Option<Tally>,
 }
+
+/// Where a row of the library lies.
+type DocumentPlace = (LibraryTable, Vec<u8>);
 
 /// What texts are salted with: from a secret that only this process has, and that it forgets.
 pub(crate) struct Seeds {
@@ -199,8 +202,12 @@ impl Committer {
             return Err(error);
         }
         let Unflushed { heads, runs, documents: _, tally: _ } = std::mem::take(&mut self.unflushed);
-        heads.into_iter().for_each(|(place, head)| self.heads.put(place, head, 1));
-        runs.into_iter().for_each(|(place, run)| self.runs.put(place, run, 1));
+        for (place, head) in heads {
+            self.heads.put(place, head, 1);
+        }
+        for (place, run) in runs {
+            self.runs.put(place, run, 1);
+        }
         Ok(())
     }
 
@@ -353,17 +360,17 @@ impl Committer {
         for LibraryWrite { table, key, value } in writes {
             let place = (table, key);
             if let Some(before) = self.document_row(&place, &rows)? {
-                tally.remove(&place.0, &place.1, &before);
+                tally.remove(place.0, &place.1, &before);
             }
             if let Some(value) = &value {
-                tally.add(&place.0, &place.1, value);
+                tally.add(place.0, &place.1, value);
             }
             rows.push((place, value));
         }
         for ((table, key), value) in rows {
             match &value {
-                Some(value) => batch.insert(self.tables.table(&table), key.clone(), value.as_slice()),
-                None => batch.remove(self.tables.table(&table), key.clone()),
+                Some(value) => batch.insert(self.tables.table(table), key.clone(), value.as_slice()),
+                None => batch.remove(self.tables.table(table), key.clone()),
             }
             self.unflushed.documents.insert((table, key), value);
         }
@@ -375,14 +382,14 @@ impl Committer {
     /// A row of the library as of the requests handled so far.
     fn document_row(
         &self,
-        place: &(LibraryTable, Vec<u8>),
-        newer: &[((LibraryTable, Vec<u8>), Option<Vec<u8>>)],
+        place: &DocumentPlace,
+        newer: &[(DocumentPlace, Option<Vec<u8>>)],
     ) -> Result<Option<Vec<u8>>, JournalError> {
         let newer = newer.iter().rev().find(|(newer, _)| newer == place).map(|(_, value)| value);
         if let Some(value) = newer.or_else(|| self.unflushed.documents.get(place)) {
             return Ok(value.clone());
         }
-        let stored = self.tables.read().get(self.tables.table(&place.0), &place.1)?;
+        let stored = self.tables.read().get(self.tables.table(place.0), &place.1)?;
         Ok(stored.map(|value| value.to_vec()))
     }
 

@@ -128,15 +128,12 @@ fn rows(tables: &Tables, wish: &Wish, number: u64) -> Result<Rows, JournalError>
             text
         };
         let mut goes = |text: &str| wish.goes(text);
-        let (bytes, gone) = match lines.texts {
-            Some(texts) => {
-                let erased = sealed::erase(lines.body, texts, number, &mut fetch, &mut goes).map_err(unreadable)?;
-                (lines.with_texts(&erased.0), erased.1)
-            }
-            None => {
-                let (body, gone) = sealed::erase_older(lines.body, &mut fetch, &mut goes).map_err(unreadable)?;
-                ([lines.header, body.as_slice()].join(&b'\n'), gone)
-            }
+        let (bytes, gone) = if let Some(texts) = lines.texts {
+            let erased = sealed::erase(lines.body, texts, number, &mut fetch, &mut goes).map_err(unreadable)?;
+            (lines.with_texts(&erased.0), erased.1)
+        } else {
+            let (body, gone) = sealed::erase_older(lines.body, &mut fetch, &mut goes).map_err(unreadable)?;
+            ([lines.header, body.as_slice()].join(&b'\n'), gone)
         };
         let changed = bytes != *stored;
         // Whatever was stored apart goes if its text does; what nobody names now cannot be read anyway.

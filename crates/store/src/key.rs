@@ -50,8 +50,8 @@ impl Key {
     /// The public key in the form of notes: name, short hash, key.
     pub(crate) fn public(&self) -> String {
         let key = [&[KIND], self.pair.public_key().as_ref()].concat();
-        let short: String = self.short().iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{}+{short}+{}", self.name, BASE64.encode(key))
+        let short = u32::from_be_bytes(self.short());
+        format!("{}+{short:08x}+{}", self.name, BASE64.encode(key))
     }
 
     fn short(&self) -> [u8; 4] {

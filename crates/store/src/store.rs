@@ -67,9 +67,9 @@ impl Store {
         }
         let journal = EmbeddedJournal { tables, shared, requests };
         let graph = EmbeddedGraph::new(folder.view(), journal.clone());
-        let key = Key::of(folder.path()).map_err(|error| match error.kind() {
-            ErrorKind::InvalidData => folder.damaged(error.to_string(), None),
-            _ => folder.unusable(error),
+        let key = Key::of(folder.path()).map_err(|error| {
+            let damaged = error.kind() == ErrorKind::InvalidData;
+            if damaged { folder.damaged(error.to_string(), None) } else { folder.unusable(error) }
         })?;
         Ok(Self {
             log: Arc::new(EmbeddedLog::new(journal.clone(), key)),
@@ -84,7 +84,7 @@ impl Store {
     }
 
     /// Reads everything there is and holds it against the log and against itself.
-    pub fn check(&self) -> Result<Checked, JournalError> {
+    pub fn check(&self) -> Checked {
         check::everything(&self.journal.tables)
     }
 

@@ -87,7 +87,7 @@ impl Tables {
         })
     }
 
-    pub(crate) fn table(&self, table: &LibraryTable) -> &Keyspace {
+    pub(crate) fn table(&self, table: LibraryTable) -> &Keyspace {
         match table {
             LibraryTable::Library => &self.library,
             LibraryTable::Content => &self.content,
@@ -200,7 +200,7 @@ impl Reader<'_> {
         self.all(&self.tables.blobs)
     }
 
-    pub(crate) fn all_of(&self, table: &LibraryTable) -> fjall::Iter {
+    pub(crate) fn all_of(&self, table: LibraryTable) -> fjall::Iter {
         self.all(self.tables.table(table))
     }
 

@@ -8,7 +8,7 @@ use trellis_domain::Hash;
 pub(crate) struct Tally([u64; 4]);
 
 impl Tally {
-    pub(crate) fn add(&mut self, table: &LibraryTable, key: &[u8], value: &[u8]) {
+    pub(crate) fn add(&mut self, table: LibraryTable, key: &[u8], value: &[u8]) {
         let mut carry = false;
         for (sum, part) in self.0.iter_mut().zip(parts(table, key, value)) {
             let (first, over) = sum.overflowing_add(part);
@@ -17,7 +17,7 @@ impl Tally {
         }
     }
 
-    pub(crate) fn remove(&mut self, table: &LibraryTable, key: &[u8], value: &[u8]) {
+    pub(crate) fn remove(&mut self, table: LibraryTable, key: &[u8], value: &[u8]) {
         let mut borrow = false;
         for (sum, part) in self.0.iter_mut().zip(parts(table, key, value)) {
             let (first, under) = sum.overflowing_sub(part);
@@ -43,7 +43,7 @@ impl Tally {
     }
 }
 
-fn parts(table: &LibraryTable, key: &[u8], value: &[u8]) -> [u64; 4] {
+fn parts(table: LibraryTable, key: &[u8], value: &[u8]) -> [u64; 4] {
     let tag: &[u8] = match table {
         LibraryTable::Library => b"library",
         LibraryTable::Content => b"content",
@@ -61,15 +61,19 @@ mod tests {
     fn what_was_added_can_be_taken_away_in_any_order() {
         let (mut one, mut two) = (Tally::default(), Tally::default());
         let rows: Vec<_> = (0..50_u8).map(|n| (vec![n], vec![n; 9])).collect();
-        rows.iter().for_each(|(key, value)| one.add(&LibraryTable::Library, key, value));
-        rows.iter().rev().for_each(|(key, value)| two.add(&LibraryTable::Library, key, value));
+        for ((key, value), (other, last)) in rows.iter().zip(rows.iter().rev()) {
+            one.add(LibraryTable::Library, key, value);
+            two.add(LibraryTable::Library, other, last);
+        }
         assert_eq!(one, two);
         assert_eq!(Tally::from_bytes(&one.to_bytes()), Some(one));
-        two.remove(&LibraryTable::Library, &rows[7].0, &rows[7].1);
+        two.remove(LibraryTable::Library, &rows[7].0, &rows[7].1);
         assert_ne!(one, two);
-        two.add(&LibraryTable::Content, &rows[7].0, &rows[7].1);
+        two.add(LibraryTable::Content, &rows[7].0, &rows[7].1);
         assert_ne!(one, two, "another table");
-        rows.iter().for_each(|(key, value)| one.remove(&LibraryTable::Library, key, value));
+        for (key, value) in &rows {
+            one.remove(LibraryTable::Library, key, value);
+        }
         assert_eq!(one, Tally::default());
     }
 }

@@ -9,11 +9,11 @@ use crate::tally::Tally;
 pub(super) fn check(reader: &Reader<'_>, checked: &mut Checked) {
     let mut tally = Tally::default();
     for table in [LibraryTable::Library, LibraryTable::Content] {
-        for row in reader.all_of(&table) {
+        for row in reader.all_of(table) {
             let row = row.into_inner().map_err(read_failed);
             let Some((key, value)) = checked.read("the documents", row) else { continue };
-            tally.add(&table, &key, &value);
-            if let Some((id, expected)) = crate::library::document_of(&table, &key, &value) {
+            tally.add(table, &key, &value);
+            if let Some((id, expected)) = crate::library::document_of(table, &key, &value) {
                 checked.documents += 1;
                 let content = content_hash(reader, &key, &value);
                 let place = format!("document {id}");

@@ -56,7 +56,7 @@ pub(crate) fn abandoned(tables: &Tables, now: Timestamp) -> Result<Vec<LibraryWr
 }
 
 /// The id and the hash of the document that a row describes, if it describes one.
-pub(crate) fn document_of(table: &LibraryTable, key: &[u8], value: &[u8]) -> Option<(String, Hash)> {
+pub(crate) fn document_of(table: LibraryTable, key: &[u8], value: &[u8]) -> Option<(String, Hash)> {
     if !matches!(table, LibraryTable::Library) || !rows::is_document(key) {
         return None;
     }

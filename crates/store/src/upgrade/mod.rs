@@ -82,9 +82,9 @@ fn make_log(folder: &Folder, tables: &Tables) -> Result<Head, JournalError> {
     }
     let mut tally = Tally::default();
     for table in [LibraryTable::Library, LibraryTable::Content] {
-        for row in reader.all_of(&table) {
+        for row in reader.all_of(table) {
             let (key, value) = row.into_inner().map_err(read_failed)?;
-            tally.add(&table, &key, &value);
+            tally.add(table, &key, &value);
         }
     }
     batch.insert(&tables.index, TALLY, tally.to_bytes());

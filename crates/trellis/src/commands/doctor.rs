@@ -89,7 +89,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let settings = app.store.config.pin(app.workspace()).await?;
     let (_, items) = app.store.config.all(app.workspace()).await?;
     let problems: Vec<_> = super::config::problems(&settings, &items).iter().map(ToString::to_string).collect();
-    let checked = app.store.check()?;
+    let checked = app.store.check();
     let kept = app.store.kept_logs();
     let limits = limits::of_operator(global, &[]);
     let models = app::models(global).and_then(|_| app::chosen_models(global));

@@ -13,7 +13,7 @@ use trellis_domain::rdf::{Term, Triple};
 use trellis_orchestrator::ports::{Answer, Asking, Found, Graph, GraphError, QueryLimits};
 
 /// How long indexing may keep a query waiting that has all the time it needs, twice.
-const CATCHING_UP: Duration = Duration::from_secs(60);
+const CATCHING_UP: Duration = Duration::from_mins(1);
 
 impl Desk {
     pub(crate) async fn sparql(
