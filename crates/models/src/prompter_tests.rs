@@ -244,8 +244,8 @@ async fn a_prompt_that_cannot_be_sent_is_named_before_anything_is_paid() {
         ("none", "there is no prompt `none`; add the configuration item prompt/template.none"),
         (
             "broken",
-            "the prompt `broken` cannot be rendered: line 1: {% empty %} means nothing here, write {% else %} instead of \
-             {% empty %}; correct prompt/template.broken",
+            "the prompt `broken` cannot be rendered: line 1: there is no {% empty %}; write {% else %} instead; correct \
+             prompt/template.broken",
         ),
         ("odd", "the prompt `odd` cannot be rendered: its schema is not a JSON schema: "),
     ] {
