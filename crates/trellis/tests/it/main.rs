@@ -11,6 +11,7 @@ mod floods;
 mod killed;
 mod limits;
 mod models;
+mod older;
 mod queries;
 mod remote;
 mod remote_trouble;
