@@ -29,7 +29,11 @@ pub(crate) async fn run(global: &Global, erase: &Erase) -> Result<Exit, Failure>
     let mut all = Erased::default();
     let mut entries = Vec::new();
     for wish in wishes {
+        let run = wish.run.clone();
         let erased = app.store.journal.erase(wish).await?;
+        if erased.entry.is_some() {
+            app.store.graph.renew(app.workspace(), &run)?;
+        }
         all.texts += erased.texts;
         all.records += erased.records;
         entries.extend(erased.entry);
