@@ -45,7 +45,7 @@ struct Reply<'a> {
 
 async fn find(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Vec<Quad>>, Refusal> {
     let pattern = pattern(call.members())?;
-    let limit = if walks_a_trace(&pattern) { limit.max(WHOLE_NODE) } else { limit };
+    let limit = if walks_a_trace(&pattern, limit) { WHOLE_NODE } else { limit };
     tokio::select! {
         found = call.inside.graph().matching(call.workspace(), &pattern, limit) => Ok(found?),
         () = gateway.closed() => Err(Refusal::stopping()),
@@ -56,15 +56,15 @@ async fn find(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Vec<
 const WHOLE_NODE: usize = 10_000;
 
 /// Whether this is a step of the stock explain tools through a run: what derives from a node of it, or what is said of
-/// one. They ask for 20 and for 100, and show a plan of fifty steps without most of them and without its answer: a
-/// trace is given whole, whatever they ask for.
-fn walks_a_trace(pattern: &QuadPattern) -> bool {
+/// one. They ask for 20 and for 100, and show a plan of fifty steps without most of them and without its answer: to
+/// these two questions the trace is given whole. Any other limit is somebody's wish.
+fn walks_a_trace(pattern: &QuadPattern, limit: usize) -> bool {
     let is_node =
         |term: &Option<Term>| term.as_ref().and_then(Term::as_iri).is_some_and(|iri| iri::session_of(iri).is_some());
     let derives = || pattern.p.as_ref().and_then(Term::as_iri) == Some(prov::WAS_DERIVED_FROM);
     match (&pattern.s, &pattern.p, &pattern.o) {
-        (None, Some(_), object @ Some(_)) => derives() && is_node(object),
-        (subject @ Some(_), None, None) => is_node(subject),
+        (None, Some(_), object @ Some(_)) => limit == 20 && derives() && is_node(object),
+        (subject @ Some(_), None, None) => limit == 100 && is_node(subject),
         _ => false,
     }
 }
@@ -113,15 +113,17 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_never_cuts_a_trace() {
-        let walks = |request: Value| walks_a_trace(&read(&request).unwrap());
+    fn the_limits_of_the_explain_tools_never_cut_a_trace() {
+        let walks = |request: Value, limit| walks_a_trace(&read(&request).unwrap(), limit);
         let iri = |iri: &str| json!({"t": "i", "i": iri});
         let (node, derived) = (iri("urn:trustgraph:agent:s/plan"), iri(prov::WAS_DERIVED_FROM));
-        assert!(walks(json!({"p": derived, "o": node})));
-        assert!(walks(json!({"s": node})));
-        assert!(!walks(json!({"p": derived})), "that may be anywhere");
-        assert!(!walks(json!({"p": derived, "o": iri("urn:book")})), "that is nobody's trace");
-        assert!(!walks(json!({"s": node, "p": derived})));
-        assert!(!walks(json!({"p": iri("urn:trustgraph:query"), "o": node})));
+        assert!(walks(json!({"p": derived, "o": node}), 20));
+        assert!(walks(json!({"s": node}), 100));
+        assert!(!walks(json!({"p": derived, "o": node}), 3), "somebody wants three");
+        assert!(!walks(json!({"s": node}), 2), "somebody wants two");
+        assert!(!walks(json!({"p": derived}), 20), "that may be anywhere");
+        assert!(!walks(json!({"p": derived, "o": iri("urn:book")}), 20), "that is nobody's trace");
+        assert!(!walks(json!({"s": node, "p": derived}), 100));
+        assert!(!walks(json!({"p": iri("urn:trustgraph:query"), "o": node}), 20));
     }
 }
