@@ -46,16 +46,17 @@ pub(crate) fn prepare(folder: &Path, database: &Path, format: u32, left: Left) -
     }
     let Some((newest, sealed)) = files.split_last() else { return Ok(None) };
     for file in sealed {
-        let Extent { whole, rest } = engine_log::extent(&engine_log::read(file)?);
+        let Extent { whole, rest, .. } = engine_log::extent(&engine_log::read(file)?);
         if rest != Rest::Nothing {
             return Err(unreadable(file, whole));
         }
     }
     let bytes = engine_log::read(newest)?;
-    let Extent { whole, rest } = engine_log::extent(&bytes);
+    let Extent { whole, rest, newest: last } = engine_log::extent(&bytes);
     match rest {
         Rest::Batches => Err(unreadable(newest, whole)),
-        Rest::Nothing if left == Left::Shed && sealed.is_empty() => {
+        // Of a log that has grown since then, something may be nowhere else.
+        Rest::Nothing if sealed.is_empty() && last.is_some_and(|last| left == Left::Shed { last }) => {
             replace(folder, database, newest, &[], rest).map(Some)
         }
         Rest::Nothing if left != Left::Unknown => Ok(None),
@@ -65,6 +66,13 @@ pub(crate) fn prepare(folder: &Path, database: &Path, format: u32, left: Left) -
             replace(folder, database, newest, &bytes[..whole], rest).map(Some)
         }
     }
+}
+
+/// The last batch of a journal that has only one log.
+pub(crate) fn last_batch(database: &Path) -> std::io::Result<Option<u64>> {
+    let files = engine_log::files(database)?;
+    let [only] = &files[..] else { return Ok(None) };
+    Ok(engine_log::extent(&engine_log::read(only)?).newest)
 }
 
 fn unreadable(file: &Path, at: usize) -> Fault {

@@ -37,6 +37,8 @@ pub(crate) enum Rest {
 pub(crate) struct Extent {
     pub(crate) whole: usize,
     pub(crate) rest: Rest,
+    /// The number of the last whole batch.
+    pub(crate) newest: Option<u64>,
 }
 
 enum Wrong {
@@ -114,12 +116,12 @@ pub(crate) fn extent(bytes: &[u8]) -> Extent {
     let (mut whole, mut newest) = (0, None);
     let wrong = loop {
         if whole >= used {
-            return Extent { whole, rest: Rest::Nothing };
+            return Extent { whole, rest: Rest::Nothing, newest };
         }
         match batch(bytes, whole) {
             // A batch's number is not under its sum, but numbers only grow.
             Ok(Batch { number, .. }) if newest.is_some_and(|newest| number <= newest) => {
-                return Extent { whole, rest: Rest::Batches };
+                return Extent { whole, rest: Rest::Batches, newest };
             }
             Ok(Batch { number, end }) => (whole, newest) = (end, Some(number)),
             Err(wrong) => break wrong,
@@ -131,7 +133,7 @@ pub(crate) fn extent(bytes: &[u8]) -> Extent {
         Wrong::Short => Rest::Begun,
         Wrong::Other => Rest::Rubbish,
     };
-    Extent { whole, rest }
+    Extent { whole, rest, newest }
 }
 
 /// The log files of a database, oldest first.

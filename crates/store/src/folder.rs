@@ -55,8 +55,8 @@ pub(crate) enum Left {
     Unknown,
     /// With everything on disk.
     Closed,
-    /// The same, and nothing is in the engine's log that is not in its tables.
-    Shed,
+    /// The same, and nothing up to this batch of the engine's log is missing in its tables.
+    Shed { last: u64 },
 }
 
 /// A folder that this process owns until it is dropped.
@@ -106,8 +106,7 @@ impl Folder {
     }
 
     /// Leaves word that everything is on disk. Without it, whoever comes next looks twice.
-    pub(crate) fn close(&mut self, shed: bool) {
-        let left = if shed { Left::Shed } else { Left::Closed };
+    pub(crate) fn close(&mut self, left: Left) {
         if let Err(error) = write_lock(&mut self.lock, &Content { holder: None, left }) {
             tracing::debug!(%error, "the data folder is closed without a word");
         }

@@ -6,7 +6,7 @@ use crate::config::EmbeddedConfig;
 use crate::engine_files::{self, Fault, Found};
 use crate::engine_log::sync_folder;
 use crate::evidence::EmbeddedLog;
-use crate::folder::{FORMAT, Folder, Holder, OpenError};
+use crate::folder::{FORMAT, Folder, Holder, Left, OpenError};
 use crate::graph::EmbeddedGraph;
 use crate::head::{self, Head, HeadFile};
 use crate::journal::EmbeddedJournal;
@@ -23,11 +23,13 @@ use crate::upgrade;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use trellis_domain::{Hash, Timestamp};
 use trellis_orchestrator::ports::{JournalError, TurnKey, World};
+
+/// So much in the engine's log is read in no time, when the folder is opened again.
+const LONG_LOG: u64 = 2 << 20;
 
 /// The embedded engine: one folder, owned by one process.
 #[derive(Debug)]
@@ -38,8 +40,6 @@ pub struct Store {
     pub graph: Arc<EmbeddedGraph>,
     pub log: Arc<EmbeddedLog>,
     committer: Option<JoinHandle<()>>,
-    /// Everything is in the tables: the engine's log is not needed any more.
-    shed: AtomicBool,
     /// Dropped last: until then the folder is ours.
     folder: Folder,
 }
@@ -78,7 +78,6 @@ impl Store {
             journal: Arc::new(journal),
             graph: Arc::new(graph),
             committer: Some(committer),
-            shed: AtomicBool::new(false),
             folder,
         })
     }
@@ -91,13 +90,24 @@ impl Store {
     /// Writes the tables anew without what was replaced in them. The engine's log goes when the folder is opened again.
     pub fn shed(&self) -> Result<(), JournalError> {
         let write = |error: fjall::Error| JournalError::Write(error.to_string());
+        self.journal.tables.write_out().map_err(write)?;
         for (_, table) in self.journal.tables.read().tables() {
-            table.rotate_memtable_and_wait().map_err(write)?;
             table.major_compact().map_err(write)?;
         }
-        self.journal.tables.persist().map_err(write)?;
-        self.shed.store(true, Ordering::Relaxed);
-        Ok(())
+        self.journal.tables.persist().map_err(write)
+    }
+
+    /// How the folder is left. Whoever opens it next would have to read a long log before anything else.
+    fn left(&self) -> Left {
+        let tables = &self.journal.tables;
+        if tables.in_memory() > LONG_LOG
+            && let Err(error) = tables.write_out()
+        {
+            tracing::warn!(%error, "the engine's log stays long");
+        }
+        let nothing_left = tables.in_memory() == 0;
+        let last = nothing_left.then(|| engine_files::last_batch(&self.folder.journal()).ok().flatten()).flatten();
+        last.map_or(Left::Closed, |last| Left::Shed { last })
     }
 
     /// Logs that were kept because something in them could not be read.
@@ -121,7 +131,8 @@ impl Drop for Store {
         drop(self.journal.requests.send(Request::Stop));
         let joined = self.committer.take().is_none_or(|thread| thread.join().is_ok());
         if joined && self.journal.shared.failures().borrow().is_none() {
-            self.folder.close(self.shed.load(Ordering::Relaxed));
+            let left = self.left();
+            self.folder.close(left);
         } else {
             tracing::error!("the committer failed before the folder was closed");
         }

@@ -5,6 +5,7 @@ use crate::request::LibraryTable;
 use crate::tally::Tally;
 use fjall::config::PartitioningPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable, Snapshot};
+use lsm_tree::AbstractTree;
 use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::Arc;
@@ -98,6 +99,41 @@ impl Tables {
         self.database.persist(PersistMode::SyncAll)
     }
 
+    /// How much is in memory, and in the engine's log only.
+    pub(crate) fn in_memory(&self) -> u64 {
+        let of = |(_, table): (&str, &Keyspace)| {
+            let sealed = table.tree.sealed_memtable_count();
+            if sealed > 0 { u64::MAX } else { table.tree.active_memtable().size() }
+        };
+        self.all().map(of).into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Writes into tables what is in memory. The engine does that beside us, and does not say when it cannot.
+    pub(crate) fn write_out(&self) -> Result<(), fjall::Error> {
+        for (_, table) in self.all() {
+            table.rotate_memtable()?;
+        }
+        for _ in 0..1_000 {
+            if self.in_memory() == 0 && self.database.journal_count() == 1 {
+                return self.persist();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        Err(fjall::Error::Io(std::io::Error::other("tables could not be written within 10 s")))
+    }
+
+    fn all(&self) -> [(&'static str, &Keyspace); 6] {
+        let Self { records, index, blobs, config, library, content, .. } = self;
+        [
+            ("records", records),
+            ("index", index),
+            ("texts", blobs),
+            ("configuration", config),
+            ("library", library),
+            ("content", content),
+        ]
+    }
+
     /// Everything as of now. A batch becomes readable table by table while it is written; only a snapshot
     /// sees all of it or nothing.
     pub(crate) fn read(&self) -> Reader<'_> {
@@ -180,15 +216,7 @@ impl Reader<'_> {
 
     /// All tables with their names.
     pub(crate) fn tables(&self) -> [(&'static str, &Keyspace); 6] {
-        let Tables { records, index, blobs, config, library, content, .. } = self.tables;
-        [
-            ("records", records),
-            ("index", index),
-            ("texts", blobs),
-            ("configuration", config),
-            ("library", library),
-            ("content", content),
-        ]
+        self.tables.all()
     }
 
     /// Every row of a table.

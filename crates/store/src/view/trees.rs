@@ -5,6 +5,8 @@
 //! until the view is closed. Opening it replays nothing. After a crash it is some runs behind, and its cursor, which
 //! lies with the quads, says so. The dictionary is always written first, so that no quad on disk lacks a term.
 //!
+//! Tables are merged on a thread of their own, so that following the journal does not wait for it.
+//!
 //! Clearing starts a new generation in a folder of its own. Queries that are under way hold the old one and finish on
 //! it; it goes with the last of them, and after a crash with the next open.
 
@@ -16,6 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 /// Part of the folder's name. A new number makes an old view empty, so that it is built anew.
 const FORMAT: u32 = 2;
@@ -34,18 +37,58 @@ const RESTART_INTERVAL: u8 = 4;
 /// Index scans read neighbours; a dictionary read wants one entry.
 const QUADS_BLOCK_BYTES: u32 = 8 * 1024;
 
+/// So many tables may wait to be merged before whoever writes them waits, too: each is looked into by every read.
+const UNMERGED: usize = 8;
+
 /// One generation of the view.
 pub(super) struct Trees {
     folder: PathBuf,
     generation: u64,
+    both: Arc<Both>,
+    /// The number of the next batch.
+    numbers: SequenceNumberCounter,
+    merging: Mutex<Option<JoinHandle<Result<(), ViewError>>>>,
+    replaced: AtomicBool,
+}
+
+/// What is read, and merged beside that.
+struct Both {
     quads: AnyTree,
     terms: AnyTree,
-    /// The number of the next batch, and the first that readers do not see yet.
-    numbers: SequenceNumberCounter,
+    /// The number of the first batch that readers do not see yet.
     visible: SequenceNumberCounter,
     /// At which numbers somebody reads: older versions of a key are dropped only below all of them.
     readers: Mutex<BTreeMap<SeqNo, usize>>,
-    replaced: AtomicBool,
+}
+
+impl Both {
+    fn readers(&self) -> MutexGuard<'_, BTreeMap<SeqNo, usize>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Versions below this number nobody reads.
+    fn unread(&self) -> SeqNo {
+        let readers = self.readers();
+        readers.keys().next().copied().unwrap_or_else(|| self.visible.get()).saturating_sub(1)
+    }
+
+    /// Merges tables until there is nothing to merge.
+    fn compact(&self) -> Result<(), ViewError> {
+        let strategy = Arc::new(Leveled::default().with_table_target_size(TABLE_BYTES));
+        for tree in [&self.terms, &self.quads] {
+            let shape = || (tree.next_table_id(), tree.level_table_count(0));
+            let mut before = None;
+            while before != Some(shape()) {
+                before = Some(shape());
+                tree.compact(Arc::clone(&strategy) as _, self.unread())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn unmerged(&self) -> usize {
+        [&self.terms, &self.quads].iter().filter_map(|tree| tree.level_table_count(0)).max().unwrap_or(0)
+    }
 }
 
 impl Trees {
@@ -85,26 +128,17 @@ impl Trees {
         let next = next[0].max(next[1]);
         numbers.fetch_max(next);
         visible.fetch_max(next);
-        let (readers, replaced) = (Mutex::default(), AtomicBool::new(false));
-        Ok(Self { folder, generation, quads, terms, numbers, visible, readers, replaced })
-    }
-
-    fn readers(&self) -> MutexGuard<'_, BTreeMap<SeqNo, usize>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+        let both = Arc::new(Both { quads, terms, visible, readers: Mutex::default() });
+        let (merging, replaced) = (Mutex::default(), AtomicBool::new(false));
+        Ok(Self { folder, generation, both, numbers, merging, replaced })
     }
 
     /// Everything as of now, for as long as it is held.
     pub(super) fn snapshot(self: &Arc<Self>) -> Snapshot {
-        let mut readers = self.readers();
-        let at = self.visible.get();
+        let mut readers = self.both.readers();
+        let at = self.both.visible.get();
         *readers.entry(at).or_default() += 1;
         Snapshot { trees: Arc::clone(self), at }
-    }
-
-    /// Versions below this number nobody reads.
-    fn unread(&self) -> SeqNo {
-        let readers = self.readers();
-        readers.keys().next().copied().unwrap_or_else(|| self.visible.get()).saturating_sub(1)
     }
 
     /// Begins a batch: readers see all of it once it is shown, or nothing.
@@ -112,52 +146,63 @@ impl Trees {
         Writing { trees: self, number: self.numbers.next() }
     }
 
-    /// Writes tables if there is enough in memory.
+    /// Writes tables if there is enough in memory, and has them merged.
     pub(super) fn make_room(&self) -> Result<(), ViewError> {
-        let full = self.quads.active_memtable().size() > QUADS_IN_MEMORY
-            || self.terms.active_memtable().size() > TERMS_IN_MEMORY
-            || self.quads.sealed_memtable_count() + self.terms.sealed_memtable_count() > 0;
-        if full { self.flush().and_then(|()| self.compact()) } else { Ok(()) }
+        let Both { quads, terms, .. } = &*self.both;
+        let full = quads.active_memtable().size() > QUADS_IN_MEMORY
+            || terms.active_memtable().size() > TERMS_IN_MEMORY
+            || quads.sealed_memtable_count() + terms.sealed_memtable_count() > 0;
+        if full { self.flush().and_then(|()| self.merge()) } else { Ok(()) }
     }
 
     /// Writes everything that is in memory.
     pub(super) fn flush(&self) -> Result<(), ViewError> {
-        for tree in [&self.terms, &self.quads] {
-            tree.flush_active_memtable(self.unread())?;
+        for tree in [&self.both.terms, &self.both.quads] {
+            tree.flush_active_memtable(self.both.unread())?;
         }
         Ok(())
     }
 
-    /// Merges tables until there is nothing to merge.
-    fn compact(&self) -> Result<(), ViewError> {
-        let strategy = Arc::new(Leveled::default().with_table_target_size(TABLE_BYTES));
-        for tree in [&self.terms, &self.quads] {
-            let shape = || (tree.next_table_id(), tree.level_table_count(0));
-            let mut before = None;
-            while before != Some(shape()) {
-                before = Some(shape());
-                tree.compact(Arc::clone(&strategy) as _, self.unread())?;
-            }
+    /// Begins to merge, unless that is under way and not far behind.
+    fn merge(&self) -> Result<(), ViewError> {
+        let mut merging = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
+        if merging.as_ref().is_some_and(|thread| !thread.is_finished()) && self.both.unmerged() < UNMERGED {
+            return Ok(());
         }
+        merged(merging.take())?;
+        let both = Arc::clone(&self.both);
+        *merging = Some(std::thread::Builder::new().name("view-merger".to_owned()).spawn(move || both.compact())?);
         Ok(())
+    }
+
+    /// Waits for what is being merged.
+    fn settle(&self) -> Result<(), ViewError> {
+        merged(self.merging.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 
     /// Writes all tables anew, so that nothing is left of what was removed.
     pub(super) fn purge(&self) -> Result<(), ViewError> {
-        self.flush()?;
-        for tree in [&self.terms, &self.quads] {
-            tree.major_compact(TABLE_BYTES, self.unread())?;
+        self.flush().and_then(|()| self.settle())?;
+        for tree in [&self.both.terms, &self.both.quads] {
+            tree.major_compact(TABLE_BYTES, self.both.unread())?;
         }
         Ok(())
     }
 }
 
+/// What came of merging. The engine may panic over damaged tables.
+fn merged(thread: Option<JoinHandle<Result<(), ViewError>>>) -> Result<(), ViewError> {
+    let panicked = |_| ViewError::from(std::io::Error::other("tables could not be merged"));
+    thread.map_or(Ok(()), |thread| thread.join().map_err(panicked)?)
+}
+
 impl Drop for Trees {
     fn drop(&mut self) {
+        let settled = self.settle();
         let closed = if self.replaced.load(Ordering::Relaxed) {
             std::fs::remove_dir_all(&self.folder).map_err(ViewError::from)
         } else {
-            self.flush()
+            settled.and_then(|()| self.flush())
         };
         if let Err(error) = closed {
             tracing::warn!(%error, "the graph view was not closed well; it catches up when it is opened again");
@@ -173,24 +218,24 @@ pub(super) struct Writing<'a> {
 
 impl Writing<'_> {
     pub(super) fn put_quad(&self, key: &[u8], value: &[u8]) {
-        self.trees.quads.insert(key, value, self.number);
+        self.trees.both.quads.insert(key, value, self.number);
     }
 
     pub(super) fn remove_quad(&self, key: &[u8]) {
-        self.trees.quads.remove(key, self.number);
+        self.trees.both.quads.remove(key, self.number);
     }
 
     pub(super) fn put_term(&self, key: &[u8], value: &[u8]) {
-        self.trees.terms.insert(key, value, self.number);
+        self.trees.both.terms.insert(key, value, self.number);
     }
 
     pub(super) fn remove_term(&self, key: &[u8]) {
-        self.trees.terms.remove(key, self.number);
+        self.trees.both.terms.remove(key, self.number);
     }
 
     /// The batch is whole.
     pub(super) fn show(self) {
-        self.trees.visible.fetch_max(self.number + 1);
+        self.trees.both.visible.fetch_max(self.number + 1);
     }
 }
 
@@ -205,21 +250,21 @@ pub(super) struct Snapshot {
 
 impl Snapshot {
     pub(super) fn quads_from(&self, start: &[u8]) -> Keys {
-        self.trees.quads.range(start.., self.at, None)
+        self.trees.both.quads.range(start.., self.at, None)
     }
 
     pub(super) fn quads_value(&self, key: &[u8]) -> Result<Option<lsm_tree::UserValue>, ViewError> {
-        Ok(self.trees.quads.get(key, self.at)?)
+        Ok(self.trees.both.quads.get(key, self.at)?)
     }
 
     pub(super) fn term(&self, key: &[u8]) -> Result<Option<lsm_tree::UserValue>, ViewError> {
-        Ok(self.trees.terms.get(key, self.at)?)
+        Ok(self.trees.both.terms.get(key, self.at)?)
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        let mut readers = self.trees.readers();
+        let mut readers = self.trees.both.readers();
         if let Some(count) = readers.get_mut(&self.at) {
             *count -= 1;
             if *count == 0 {

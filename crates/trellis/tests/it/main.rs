@@ -7,7 +7,6 @@ mod configuration;
 mod conversation;
 mod crashes;
 mod everyday;
-mod floods;
 mod killed;
 mod limits;
 mod models;

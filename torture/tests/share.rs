@@ -1,0 +1,62 @@
+//! A share of the torture that every change has to withstand; `cargo xtask torture` has no end but its time.
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::path::Path;
+use tempfile::TempDir;
+use torture::damage::Outcome;
+use torture::disk::FailingDisk;
+use torture::folder::Specimen;
+use torture::{Programs, attacks, damage, disk, kills};
+
+fn programs() -> Programs {
+    Programs::beside(Path::new(env!("CARGO_BIN_EXE_torture")).parent().unwrap()).unwrap()
+}
+
+#[test]
+fn damage_is_named_or_harmless() {
+    let programs = programs();
+    let specimens = Specimen::pair(&programs, 60).unwrap();
+    let mut seen = [0, 0];
+    for number in 0..100 {
+        let (faults, outcome) = damage::trial(&programs, &specimens[number % 2], 1 + number / 2 % 2, number as u64).unwrap();
+        match outcome {
+            Outcome::Named => seen[0] += 1,
+            Outcome::Harmless => seen[1] += 1,
+            Outcome::Wrong(what) => panic!("number {number}, {faults:?}: {what}"),
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 5), "chance finds both: {seen:?}");
+}
+
+#[test]
+fn killed_servers_lose_nothing_and_repeat_nothing() {
+    let tally = kills::trial(&programs(), 4, 1).unwrap();
+    assert!(tally.accepted > 20, "{tally:?}");
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    let disk = FailingDisk::compile().unwrap();
+    for seed in 0..3 {
+        disk::full(&programs(), &disk, seed).unwrap();
+    }
+}
+
+#[test]
+fn after_a_failed_sync_the_server_stops_and_the_next_one_trusts_nothing_unwritten() {
+    let disk = FailingDisk::compile().unwrap();
+    for (number, lost) in [(165, false), (166, true), (191, false), (202, true)] {
+        let accepted = disk::failed_sync(&programs(), &disk, number, lost).unwrap();
+        assert!(accepted > 0, "sync {number} is one of those that runs need");
+    }
+}
+
+#[test]
+fn no_caller_ends_a_server_with_little_memory() {
+    let (programs, data) = (programs(), TempDir::new().unwrap());
+    programs.ok(data.path(), &["ask", "Assess the risk profile of Company X as a potential partner"]).unwrap();
+    let mut server = attacks::server(&programs, data.path()).unwrap();
+    for (what, attack) in attacks::ATTACKS {
+        attacks::survives(&mut server, what, attack).unwrap();
+    }
+}
