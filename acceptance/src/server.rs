@@ -85,7 +85,7 @@ impl Drop for Trellis {
 }
 
 /// The binary that lies where this test was built.
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own path");
     let folder = test.parent().and_then(Path::parent).expect("tests are built into deps");
     let program = folder.join(format!("trellis{}", std::env::consts::EXE_SUFFIX));

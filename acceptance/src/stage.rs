@@ -2,7 +2,7 @@
 
 use crate::clients::{Clients, Output};
 use crate::model::{MODEL, ScriptedModel};
-use crate::server::Trellis;
+use crate::server::{Trellis, program};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -65,6 +65,13 @@ impl Stage {
     /// The same for somebody with a token.
     pub async fn tg_as(&self, token: &str, command: &str, arguments: &[&str]) -> Output {
         self.clients.run(command, arguments, &[("TRUSTGRAPH_URL", self.url()), ("TRUSTGRAPH_TOKEN", token)]).await
+    }
+
+    /// Runs our own program against the server.
+    pub async fn trellis(&self, arguments: &[&str]) -> Output {
+        let program = program();
+        let program = program.to_str().expect("the project lies in a folder with a plain name");
+        self.clients.run(program, &[arguments, &["--url", self.url()]].concat(), &[]).await
     }
 
     /// Runs any installed program.

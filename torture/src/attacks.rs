@@ -32,7 +32,7 @@ pub const ATTACKS: [(&str, Attack); 9] = [
 /// A server with a token and little memory.
 pub fn server(programs: &Programs, data: &Path) -> Result<Server> {
     let mut command = programs.serve(data);
-    command.args(["--query-limit", "time-s=5"]).env("TRELLIS_TOKEN", "tok");
+    command.args(["--query-limit", "time-s=2"]).env("TRELLIS_TOKEN", "tok");
     Server::start(within(&command, GIGABYTE))
 }
 
@@ -242,7 +242,8 @@ fn greedy_templates(server: &Server) -> Result<()> {
         ensure!(status < 300, "{template}: {status} {reply}");
         wait_for(server, &run, &["failed"])?;
     }
-    let delete = json!({"operation": "delete", "keys": [{"type": "prompt", "key": "template.agent-react"}]}).to_string();
+    let delete =
+        json!({"operation": "delete", "keys": [{"type": "prompt", "key": "template.agent-react"}]}).to_string();
     server.reply("POST", "/api/v1/config", TOKEN, &delete)?;
     Ok(())
 }

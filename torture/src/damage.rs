@@ -89,8 +89,8 @@ fn examined(programs: &Programs, specimen: &Specimen, folder: &Path) -> Result<O
 /// Whether it says where the damage is: a file, or what is kept in one.
 fn names_something(doctor: &Ended, folder: &Path) -> bool {
     let said = doctor.said.replace(&folder.display().to_string(), "");
-    let things = ["run ", "record ", "entry ", "entries ", "document", "configuration", "text ", "commits", "log", "view"];
-    said.contains("/") || things.iter().any(|thing| said.contains(thing))
+    let things = ["run ", "record ", "entr", "document", "configuration", "text ", "commits", "log", "view", "format"];
+    said.contains('/') || things.iter().any(|thing| said.contains(thing))
 }
 
 /// Other commands may fail on a damaged folder, in order: none may crash.

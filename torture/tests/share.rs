@@ -18,7 +18,8 @@ fn damage_is_named_or_harmless() {
     let specimens = Specimen::pair(&programs, 60).unwrap();
     let mut seen = [0, 0];
     for number in 0..100 {
-        let (faults, outcome) = damage::trial(&programs, &specimens[number % 2], 1 + number / 2 % 2, number as u64).unwrap();
+        let (faults, outcome) =
+            damage::trial(&programs, &specimens[number % 2], 1 + number / 2 % 2, number as u64).unwrap();
         match outcome {
             Outcome::Named => seen[0] += 1,
             Outcome::Harmless => seen[1] += 1,

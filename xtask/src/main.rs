@@ -19,9 +19,10 @@ fn main() -> Result<()> {
             run("cargo", &["build", "--release", "--package", "trellis", "--package", "bench"])?;
             run("cargo", &["run", "--release", "--quiet", "--package", "bench"])
         }
+        Some("torture") => torture(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => bail!(
             "choose a chore: `cargo xtask test` checks everything, `cargo xtask acceptance` only what stock clients see, \
-             `cargo xtask bench` measures"
+             `cargo xtask bench` measures, `cargo xtask torture --minutes 30` does harm and looks what comes of it"
         ),
     }
 }
@@ -43,6 +44,15 @@ fn acceptance() -> Result<()> {
     // As for the other tests, which need the program too: any other way would build everything once more.
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;
     run("cargo", &["test", "--workspace", "--all-features", "--test", "acceptance", "--", "--include-ignored"])
+}
+
+/// The release binary is killed, starved, flooded, and its files are damaged. The report is part of the documentation.
+fn torture(options: &[String]) -> Result<()> {
+    run("cargo", &["build", "--release", "--package", "trellis", "--package", "torture"])?;
+    let report = ["--report".to_owned(), root()?.join("docs/reliability.md").display().to_string()];
+    let own = if options.contains(&report[0]) { &[][..] } else { &report[..] };
+    let options: Vec<_> = options.iter().chain(own).map(String::as_str).collect();
+    run("target/release/torture", &options)
 }
 
 /// Licences, bans and sources of the dependencies; none of these needs the network.

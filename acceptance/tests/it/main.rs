@@ -10,6 +10,7 @@ mod explain;
 mod flows;
 mod graph;
 mod library;
+mod log;
 mod model;
 mod prompts;
 mod sdk;

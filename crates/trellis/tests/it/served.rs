@@ -77,13 +77,6 @@ impl Served {
         serde_json::from_str(reply.split_once("\r\n\r\n").unwrap().1).unwrap_or_else(|_| panic!("{reply}"))
     }
 
-    /// Takes away all memory beyond this, as far as addresses go.
-    pub(crate) fn limit_memory(&self, bytes: u64) {
-        let limit = format!("--as={bytes}");
-        let limited = Command::new("prlimit").args(["--pid", &self.process.id().to_string(), &limit]).status().unwrap();
-        assert!(limited.success());
-    }
-
     /// The status and the body of a reply.
     pub(crate) fn reply(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
         let mut reply = String::new();
