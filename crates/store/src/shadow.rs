@@ -51,17 +51,16 @@ impl Store {
             return Self::open(path, holder, world);
         }
         let mut lock = hold(path)?;
-        let reason = match obstacle(path) {
-            Some(error) => error.to_string(),
-            None => {
-                drop(lock.take());
-                match Self::open(path, holder, Arc::clone(&world)) {
-                    Err(error) if error.is_unwritable() => {
-                        lock = hold(path)?;
-                        reason_of(error)
-                    }
-                    opened => return opened,
+        let reason = if let Some(error) = obstacle(path) {
+            error.to_string()
+        } else {
+            drop(lock.take());
+            match Self::open(path, holder, Arc::clone(&world)) {
+                Err(error) if error.is_unwritable() => {
+                    lock = hold(path)?;
+                    reason_of(error)
                 }
+                opened => return opened,
             }
         };
         let lock = lock.map(Arc::new);

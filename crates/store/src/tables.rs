@@ -301,10 +301,10 @@ pub(crate) fn read_failed(error: fjall::Error) -> JournalError {
 
 /// What the operating system said, if it was the one that refused something; else what the engine says.
 pub(crate) fn said(error: fjall::Error) -> String {
-    match error {
-        fjall::Error::Io(error) | fjall::Error::Storage(lsm_tree::Error::Io(error)) => error.to_string(),
-        error => error.to_string(),
+    if let fjall::Error::Io(error) | fjall::Error::Storage(lsm_tree::Error::Io(error)) = error {
+        return error.to_string();
     }
+    error.to_string()
 }
 
 pub(crate) fn unreadable(error: UnreadableRecord) -> JournalError {

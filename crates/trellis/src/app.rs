@@ -103,7 +103,8 @@ impl App {
     /// Opens a folder that is there already: looking at something does not make it.
     pub(crate) fn open_existing(global: &Global, command: &str, purpose: Purpose) -> Result<Self, Closed> {
         let folder = data_folder(global)?;
-        if !folder.join("format").exists() {
+        // What cannot even be looked for is told by whoever opens it.
+        if let Ok(false) = folder.join("format").try_exists() {
             let message = format!("there is no data in {}; `trellis ask` makes some", folder.display());
             return Err(Closed::Failed(Failure::new(Exit::NotFound, message)));
         }

@@ -36,11 +36,13 @@ fn shim() -> &'static Path {
     static SHIM: OnceLock<PathBuf> = OnceLock::new();
     SHIM.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shim/unwritable.c");
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("unwritable-{}.so", std::process::id()));
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]);
-        let compiled = compiler.arg(&library).arg(source).arg("-ldl").status().unwrap();
-        assert!(compiled.success());
+        let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("unwritable-{}", std::process::id()));
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]);
+        assert!(cc.arg(&built).arg(source).arg("-ldl").status().unwrap().success());
+        // Whole or not there, whoever else tests.
+        let library = built.with_file_name("unwritable.so");
+        fs::rename(built, &library).unwrap();
         library
     })
 }
@@ -264,21 +266,21 @@ fn doctor_finds_the_same_damage_and_names_it_where_it_is() {
         bytes[middle] ^= 0x40;
         fs::write(file, bytes).unwrap();
     };
-    let damages: Vec<Box<dyn Fn(&Path)>> = vec![
-        Box::new(|data| flip(&log(data))),
-        Box::new(|data| tables(data).iter().for_each(|table| flip(table))),
-        Box::new(|data| fs::remove_file(data.join("journal/keyspaces/3/current")).unwrap()),
-        Box::new(|data| fs::remove_dir_all(data.join("journal")).unwrap()),
-        Box::new(|data| fs::remove_file(data.join("log-head")).unwrap()),
-        Box::new(|data| fs::write(data.join("log-key"), "none").unwrap()),
-        Box::new(|data| fs::write(data.join("format"), "99").unwrap()),
+    let damages: [&dyn Fn(&Path); 7] = [
+        &|data| flip(&log(data)),
+        &|data| tables(data).iter().for_each(|table| flip(table)),
+        &|data| fs::remove_file(data.join("journal/keyspaces/3/current")).unwrap(),
+        &|data| fs::remove_dir_all(data.join("journal")).unwrap(),
+        &|data| fs::remove_file(data.join("log-head")).unwrap(),
+        &|data| fs::write(data.join("log-key"), "none").unwrap(),
+        &|data| fs::write(data.join("format"), "99").unwrap(),
     ];
     for (number, damage) in damages.iter().enumerate() {
         let place = Place::new();
         place.fill(original.path());
         damage(&place.data());
-        let damaged = TempDir::new().unwrap();
-        let copy = damaged.path().join("data");
+        let kept = TempDir::new().unwrap();
+        let copy = kept.path().join("data");
         assert!(Command::new("cp").arg("-a").arg(place.data()).arg(&copy).status().unwrap().success());
         let expected = Said::by(&run(&place.data(), &["doctor"])).where_it_cannot_be_written(READ_ONLY);
         assert_eq!(expected.code, Some(7), "damage {number}: {}{}", expected.out, expected.err);
