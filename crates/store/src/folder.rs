@@ -221,8 +221,10 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 fn take_lock(path: &Path, holder: &Holder) -> Result<(File, Vec<u8>), OpenError> {
     let unusable = |error: std::io::Error| unusable(path, error);
     let file = path.join("lock");
-    let mut lock =
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file).map_err(unusable)?;
+    let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file);
+    // Whoever has it may have another way to its disk than we have.
+    let held = || hold(path).err().filter(|error| matches!(error, OpenError::InUse { .. }));
+    let mut lock = opened.map_err(|error| held().unwrap_or_else(|| unusable(error)))?;
     match lock.try_lock() {
         Ok(()) => {}
         Err(std::fs::TryLockError::WouldBlock) => return Err(in_use(path)),
@@ -231,6 +233,21 @@ fn take_lock(path: &Path, holder: &Holder) -> Result<(File, Vec<u8>), OpenError>
     let found = std::fs::read(&file).unwrap_or_default();
     write_lock(&mut lock, &Content { holder: Some(holder.clone()), left: Left::Unknown }).map_err(unusable)?;
     Ok((lock, found))
+}
+
+/// Keeps writers away, among whom readers may be that could write; other readers like this one are welcome.
+pub(crate) fn hold(path: &Path) -> Result<Option<File>, OpenError> {
+    let file = match File::open(path.join("lock")) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unusable(path, error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(Some(file)),
+        Err(std::fs::TryLockError::WouldBlock) => Err(in_use(path)),
+        // Where nothing can be locked nobody has locked it.
+        Err(std::fs::TryLockError::Error(_)) => Ok(None),
+    }
 }
 
 fn check_format(path: &Path) -> Result<u32, OpenError> {

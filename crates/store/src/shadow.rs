@@ -5,11 +5,11 @@
 //! it only makes, reads and deletes; with a link goes nothing but the link. The shadow goes with whoever reads.
 
 use crate::engine_log;
-use crate::folder::{Holder, OpenError, in_use, unusable};
+use crate::folder::{Holder, OpenError, hold, unusable};
 use crate::store::Store;
 use crate::{head, key, upgrade};
-use std::fs::{File, TryLockError};
-use std::io::{Error, ErrorKind};
+use std::fs::File;
+use std::io::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -167,21 +167,6 @@ fn logs_size(folder: &Path) -> u64 {
         return Some(file.len());
     };
     engine_log::files(&folder.join("journal")).unwrap_or_default().iter().filter_map(taken).sum()
-}
-
-/// Keeps writers away, among whom readers may be that could write; other readers like this one are welcome.
-fn hold(original: &Path) -> Result<Option<File>, OpenError> {
-    let file = match File::open(original.join("lock")) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unusable(original, error)),
-    };
-    match file.try_lock_shared() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Err(in_use(original)),
-        // Where nothing can be locked nobody has locked it.
-        Err(TryLockError::Error(_)) => Ok(None),
-    }
 }
 
 /// Where a shadow may lie, the best place first.

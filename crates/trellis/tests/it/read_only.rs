@@ -364,6 +364,10 @@ fn a_server_is_asked_also_where_its_folder_can_only_be_read() {
         assert_eq!((said.code, said.err.contains("in use by `trellis serve`")), (Some(7), true), "{}", said.err);
     }
     assert_eq!(ok(&place.data(), &["run", "answer", "team"]), stdout(&place.on(READ_ONLY, &["run", "answer", "team"])));
+    // Whoever serves may well be able to write.
+    let asked = place.on(READ_ONLY, &["ask", "Why?", "--session", "asked", "--quiet"]);
+    assert!(asked.status.success(), "{}", stderr(&asked));
+    assert_eq!(ok(&place.data(), &["run", "answer", "asked"]), stdout(&asked));
     server.kill();
 }
 

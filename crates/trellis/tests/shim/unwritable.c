@@ -90,7 +90,11 @@ OPEN(open64)
 OPENAT(openat)
 OPENAT(openat64)
 
-int mkdir(const char *path, mode_t mode) { return forbidden(AT_FDCWD, path) ? refused() : REAL(mkdir)(path, mode); }
+int mkdir(const char *path, mode_t mode) {
+    struct stat status;
+    /* That it is there already is said first. */
+    return forbidden(AT_FDCWD, path) && stat(path, &status) ? refused() : REAL(mkdir)(path, mode);
+}
 
 int unlink(const char *path) { return forbidden(AT_FDCWD, path) ? refused() : REAL(unlink)(path); }
 
