@@ -10,10 +10,11 @@ use crate::log::{GROUP as GROUP_KEY, Kind, Leaf};
 use crate::recovery::Aside;
 use crate::request::{ConfigWrite, Erasing, LibraryTable, LibraryWrite, Reply, Request, TurnChanges};
 use crate::state::{Shared, Turn};
-use crate::tables::{TALLY, Tables, blob_key};
+use crate::tables::{TALLY, Tables, blob_key, said};
 use crate::tally::Tally;
 use fjall::PersistMode;
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use trellis_domain::merkle::Frontier;
@@ -28,6 +29,8 @@ const CACHED_HEADS: usize = 4096;
 const CACHED_RUNS: usize = 4096;
 
 pub(crate) struct Committer {
+    /// The folder, for those who are told that it cannot be written.
+    folder: PathBuf,
     tables: Tables,
     shared: Arc<Shared>,
     head: HeadFile,
@@ -40,6 +43,8 @@ pub(crate) struct Committer {
     turns: HashMap<TurnKey, Turn>,
     seeds: Seeds,
     failed: Option<JournalError>,
+    /// Why nothing that anybody relies on is written, if the folder is only read.
+    only_read: Option<JournalError>,
     /// The newest record's time, which is a sign of life.
     newest: Timestamp,
 }
@@ -99,6 +104,7 @@ struct Effects {
 
 impl Committer {
     pub(crate) fn new(
+        folder: &Path,
         tables: Tables,
         shared: Arc<Shared>,
         head: HeadFile,
@@ -109,7 +115,29 @@ impl Committer {
         let turns = shared.turns().clone();
         let (heads, runs) = (Cache::new(CACHED_HEADS), Cache::new(CACHED_RUNS));
         let (unflushed, newest) = (Unflushed::default(), Timestamp::default());
-        Self { tables, shared, head, group, log, heads, runs, unflushed, turns, seeds, failed: None, newest }
+        let (failed, only_read) = (None, None);
+        Self {
+            folder: folder.to_owned(),
+            tables,
+            shared,
+            head,
+            group,
+            log,
+            heads,
+            runs,
+            unflushed,
+            turns,
+            seeds,
+            failed,
+            only_read,
+            newest,
+        }
+    }
+
+    /// From now on whoever wants something kept is told this. What the program notes for itself, such as the configuration
+    /// as it was read or brought up to date, is still written: it goes with the process.
+    pub(crate) fn only_keep_for_itself(&mut self, reason: JournalError) {
+        self.only_read = Some(reason);
     }
 
     /// Serves until it is told to stop or nobody can ask any more.
@@ -142,6 +170,8 @@ impl Committer {
         let mut answers = Vec::with_capacity(group.len());
         let mut batch = self.tables.database.batch().durability(Some(PersistMode::SyncData));
         for request in group {
+            let admitted = if let Some(reason) = &self.only_read { request.unless_kept(reason) } else { Some(request) };
+            let Some(request) = admitted else { continue };
             match request {
                 Request::Commit(commit, reply) => match self.commit(*commit, &mut batch) {
                     Ok(Some(effects)) => answers.push(Answer::Commit(reply, Box::new(effects))),
@@ -192,11 +222,11 @@ impl Committer {
         self.group += 1;
         batch.insert(&self.tables.index, GROUP_KEY, self.group.to_be_bytes());
         let head = Head { group: self.group, size: self.log.size(), root: self.log.root() };
-        let written = batch.commit().map_err(|error| error.to_string());
+        let written = batch.commit().map_err(said);
         let written = written.and_then(|()| self.head.write(head).map_err(|error| error.to_string()));
         if let Err(reason) = written {
             // What is in memory may be ahead of the disk now, and nobody knows what is on it: nothing more is accepted.
-            let error = JournalError::Write(reason);
+            let error = JournalError::Write(format!("{}: {reason}", self.folder.display()));
             self.failed = Some(error.clone());
             self.shared.fail(error.clone());
             return Err(error);

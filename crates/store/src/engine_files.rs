@@ -106,13 +106,21 @@ fn as_found(folder: &Path) -> PathBuf {
 fn replace(folder: &Path, database: &Path, newest: &Path, whole: &[u8], rest: Rest) -> Result<Found, Fault> {
     let (name, kept) = (newest.file_name().unwrap_or_default(), as_found(folder));
     let fresh = folder.join("log-anew");
-    engine_log::write(&fresh, whole)?;
-    std::fs::create_dir_all(&kept)?;
-    std::fs::rename(newest, kept.join(name))?;
-    sync_folder(&kept)?;
-    std::fs::rename(&fresh, newest)?;
-    sync_folder(database)?;
-    sync_folder(folder)?;
+    let exchange = || -> std::io::Result<()> {
+        engine_log::write(&fresh, whole)?;
+        std::fs::create_dir_all(&kept)?;
+        std::fs::rename(newest, kept.join(name))?;
+        sync_folder(&kept)?;
+        std::fs::rename(&fresh, newest)?;
+        sync_folder(database)?;
+        sync_folder(folder)
+    };
+    if let Err(error) = exchange() {
+        // Where nothing can be written, at least nothing is left behind; the next one who opens the folder begins here, too.
+        std::fs::remove_file(&fresh).unwrap_or_default();
+        put_back_unfinished(folder, database).unwrap_or_default();
+        return Err(error.into());
+    }
     Ok(Found { folder: folder.into(), database: database.into(), rest })
 }
 

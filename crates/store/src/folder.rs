@@ -15,18 +15,51 @@ pub enum OpenError {
     InUse { path: PathBuf, holder: Holder },
     #[error("the data folder {} has format {found}, this program knows up to {FORMAT}; use a newer version of trellis", .path.display())]
     NewerFormat { path: PathBuf, found: u32 },
-    #[error("cannot use the data folder {}: {reason}; free some space there, or choose a folder you can write to with --data", .path.display())]
-    Unusable {
+    #[error("cannot use the data folder {}: {reason}; {}, or choose a folder you can write to with --data", .path.display(), mend(*.kind))]
+    Unusable { path: PathBuf, reason: String, kind: ErrorKind },
+    #[error(
+        "the data folder {} cannot be written ({reason}), so that its logs have to be copied to be read, and there is no \
+         room for them: {}; set TMPDIR to a folder with {need_mb} MB free", .path.display(), .tried.join(", ")
+    )]
+    NoRoom {
         path: PathBuf,
         reason: String,
-        /// It could be read, only not written.
-        readable: bool,
+        /// Where, and what was wrong there.
+        tried: Vec<String>,
+        need_mb: u64,
     },
     #[error(
         "the data folder {} is damaged: {reason}; nothing was changed{}; restore the folder from a backup, or start anew with --data",
         .path.display(), .kept.as_ref().map(|kept| format!(", and the log as it was found is kept in {}", kept.display())).unwrap_or_default()
     )]
     Damaged { path: PathBuf, reason: String, kept: Option<PathBuf> },
+}
+
+impl OpenError {
+    /// Whether it only says that the folder cannot be written; it may well be read then.
+    pub(crate) fn is_unwritable(&self) -> bool {
+        matches!(self, Self::Unusable { kind, .. } if is_unwritable(*kind))
+    }
+}
+
+fn is_unwritable(kind: ErrorKind) -> bool {
+    is_full(kind) || matches!(kind, ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
+}
+
+fn is_full(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+fn mend(kind: ErrorKind) -> &'static str {
+    if is_full(kind) {
+        "free some space there"
+    } else if kind == ErrorKind::ReadOnlyFilesystem {
+        "make its disk writable"
+    } else if kind == ErrorKind::PermissionDenied {
+        "change its permissions"
+    } else {
+        "see to it"
+    }
 }
 
 /// Who holds the folder.
@@ -64,6 +97,8 @@ pub(crate) enum Left {
 pub(crate) struct Folder {
     path: PathBuf,
     lock: File,
+    /// What the lock file said before.
+    found: Vec<u8>,
     pub(crate) left: Left,
     pub(crate) format: u32,
 }
@@ -72,9 +107,25 @@ impl Folder {
     /// Creates the folder if needed, takes its lock and checks its format.
     pub(crate) fn take(path: &Path, holder: &Holder) -> Result<Self, OpenError> {
         make_private(path).map_err(|error| unusable(path, error))?;
-        let (lock, left) = take_lock(path, holder)?;
-        let format = check_format(path)?;
-        Ok(Self { path: path.into(), lock, left, format })
+        let (lock, found) = take_lock(path, holder)?;
+        let left = read_lock(&found).left;
+        let mut folder = Self { path: path.into(), lock, found, left, format: FORMAT };
+        match check_format(path) {
+            Ok(format) => Ok(Self { format, ..folder }),
+            Err(error) => {
+                folder.give_back(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Leaves the lock as it was found, if the folder could not be written: nothing has happened then.
+    pub(crate) fn give_back(&mut self, error: &OpenError) {
+        if error.is_unwritable()
+            && let Err(error) = overwrite(&mut self.lock, &self.found)
+        {
+            tracing::debug!(%error, "the lock file is not as it was found");
+        }
     }
 
     pub(crate) fn journal(&self) -> PathBuf {
@@ -114,11 +165,14 @@ impl Folder {
 }
 
 pub(crate) fn unusable(path: &Path, error: std::io::Error) -> OpenError {
-    let readable = matches!(
-        error.kind(),
-        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied | ErrorKind::StorageFull | ErrorKind::QuotaExceeded
-    );
-    OpenError::Unusable { path: path.into(), reason: error.to_string(), readable }
+    OpenError::Unusable { path: path.into(), reason: error.to_string(), kind: error.kind() }
+}
+
+/// Somebody else has it.
+pub(crate) fn in_use(path: &Path) -> OpenError {
+    let unknown = || Holder { pid: 0, command: "another process".to_owned(), url: None };
+    let written = std::fs::read(path.join("lock")).unwrap_or_default();
+    OpenError::InUse { path: path.into(), holder: read_lock(&written).holder.unwrap_or_else(unknown) }
 }
 
 /// What the lock file says.
@@ -130,12 +184,19 @@ struct Content {
     left: Left,
 }
 
+fn read_lock(bytes: &[u8]) -> Content {
+    serde_json::from_slice(bytes).unwrap_or_default()
+}
+
 fn write_lock(lock: &mut File, content: &Content) -> std::io::Result<()> {
-    let text = serde_json::to_vec(content).unwrap_or_default();
-    lock.set_len(0)?;
-    lock.seek(SeekFrom::Start(0))?;
-    lock.write_all(&text)?;
-    lock.flush()
+    overwrite(lock, &serde_json::to_vec(content).unwrap_or_default())
+}
+
+/// Cut only when the new bytes are there: on a full disk an emptied file may not be filled again.
+fn overwrite(file: &mut File, bytes: &[u8]) -> std::io::Result<()> {
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(bytes)?;
+    file.set_len(bytes.len() as u64)
 }
 
 /// Questions and answers are nobody else's business, also in a folder that was there before.
@@ -155,24 +216,37 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn take_lock(path: &Path, holder: &Holder) -> Result<(File, Left), OpenError> {
+/// Takes the lock, and gives what the file said before.
+fn take_lock(path: &Path, holder: &Holder) -> Result<(File, Vec<u8>), OpenError> {
     let unusable = |error: std::io::Error| unusable(path, error);
     let file = path.join("lock");
-    let mut lock =
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file).map_err(unusable)?;
-    let written = || std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<Content>(&bytes).ok());
+    let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file);
+    // Whoever has it may have another way to its disk than we have.
+    let held = || hold(path).err().filter(|error| matches!(error, OpenError::InUse { .. }));
+    let mut lock = opened.map_err(|error| held().unwrap_or_else(|| unusable(error)))?;
     match lock.try_lock() {
         Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => {
-            let unknown = || Holder { pid: 0, command: "another process".to_owned(), url: None };
-            let holder = written().and_then(|content| content.holder).unwrap_or_else(unknown);
-            return Err(OpenError::InUse { path: path.into(), holder });
-        }
+        Err(std::fs::TryLockError::WouldBlock) => return Err(in_use(path)),
         Err(std::fs::TryLockError::Error(error)) => return Err(unusable(error)),
     }
-    let left = written().map(|content| content.left).unwrap_or_default();
+    let found = std::fs::read(&file).unwrap_or_default();
     write_lock(&mut lock, &Content { holder: Some(holder.clone()), left: Left::Unknown }).map_err(unusable)?;
-    Ok((lock, left))
+    Ok((lock, found))
+}
+
+/// Keeps writers away, among whom readers may be that could write; other readers like this one are welcome.
+pub(crate) fn hold(path: &Path) -> Result<Option<File>, OpenError> {
+    let file = match File::open(path.join("lock")) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unusable(path, error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(Some(file)),
+        Err(std::fs::TryLockError::WouldBlock) => Err(in_use(path)),
+        // Where nothing can be locked nobody has locked it.
+        Err(std::fs::TryLockError::Error(_)) => Ok(None),
+    }
 }
 
 fn check_format(path: &Path) -> Result<u32, OpenError> {

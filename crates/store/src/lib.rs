@@ -24,6 +24,7 @@ mod queries;
 mod recovery;
 mod request;
 mod service;
+mod shadow;
 mod state;
 mod store;
 mod tables;

@@ -18,6 +18,22 @@ pub(crate) enum Request {
     Stop,
 }
 
+impl Request {
+    /// The request, unless somebody relies on it being kept; who does is told why it is not.
+    pub(crate) fn unless_kept(self, reason: &JournalError) -> Option<Self> {
+        match self {
+            Self::Commit(_, reply) => drop(reply.send(Err(reason.clone()))),
+            Self::Turns(_, reply)
+            | Self::SetAside(_, reply)
+            | Self::Snapshot(_, _, _, reply)
+            | Self::Library(_, reply) => drop(reply.send(Err(reason.clone()))),
+            Self::Erase(_, reply) => drop(reply.send(Err(reason.clone()))),
+            Self::Config(..) | Self::Stop => return Some(self),
+        }
+        None
+    }
+}
+
 /// Makes the rows of an erasure, given the number of its entry in the log.
 pub(crate) type Erasing = Box<dyn FnOnce(u64) -> Result<Erased, JournalError> + Send>;
 

@@ -17,12 +17,13 @@ use crate::log;
 use crate::recovery::{self, AsideTurn};
 use crate::request::Request;
 use crate::service::Served;
+use crate::shadow::Shadow;
 use crate::state::{Shared, Turn};
 use crate::tables::{Refusal, Tables, read_failed};
 use crate::upgrade;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use trellis_domain::{Hash, Timestamp};
@@ -40,46 +41,41 @@ pub struct Store {
     pub graph: Arc<EmbeddedGraph>,
     pub log: Arc<EmbeddedLog>,
     committer: Option<JoinHandle<()>>,
-    /// Dropped last: until then the folder is ours.
+    /// Dropped late: until then the folder is ours.
     folder: Folder,
+    /// Dropped last: what is read instead of a folder that cannot be written.
+    shadow: Option<Shadow>,
 }
 
 impl Store {
     /// Takes the folder, checks that nothing acknowledged is missing, and starts the committer.
     pub fn open(path: &Path, holder: &Holder, world: Arc<dyn World>) -> Result<Self, OpenError> {
-        let mut folder = Folder::take(path, holder)?;
-        let (tables, head, group) = open_journal(&mut folder)?;
-        let damaged = |error: JournalError| folder.damaged(error.to_string(), None);
-        let abandoned = crate::library::abandoned(&tables, world.now()).map_err(damaged)?;
-        let (turns, open_runs, oldest) = open_turns(&tables).map_err(damaged)?;
-        let served = Served::read(&tables, world.now(), oldest).map_err(damaged)?;
-        let shared = Arc::new(Shared::new(turns, open_runs, served));
-        let (requests, inbox) = mpsc::channel();
-        let frontier =
-            log::size(&tables.read()).and_then(|size| log::frontier(&tables.read(), size)).map_err(damaged)?;
-        let seeds = Seeds::new(&*world);
-        let committer = Committer::new(tables.clone(), Arc::clone(&shared), head, frontier, group, seeds);
-        let thread = std::thread::Builder::new().name("committer".to_owned());
-        let committer = thread.spawn(move || committer.run(&inbox)).map_err(|error| folder.unusable(error))?;
-        if !abandoned.is_empty() {
-            // Nobody waits for it.
-            drop(requests.send(Request::Library(abandoned, tokio::sync::oneshot::channel().0)));
+        Self::open_in(Folder::take(path, holder)?, None, world)
+    }
+
+    /// The same in a shadow, which stands for its original from then on.
+    pub(crate) fn open_shadow(shadow: Shadow, holder: &Holder, world: Arc<dyn World>) -> Result<Self, OpenError> {
+        let folder = Folder::take(shadow.path(), holder).map_err(|error| shadow.told(error))?;
+        Self::open_in(folder, Some(shadow), world)
+    }
+
+    fn open_in(mut folder: Folder, shadow: Option<Shadow>, world: Arc<dyn World>) -> Result<Self, OpenError> {
+        match Opened::of(&mut folder, shadow.as_ref(), &world) {
+            Ok(Opened { journal, key, committer }) => Ok(Self {
+                log: Arc::new(EmbeddedLog::new(journal.clone(), key)),
+                config: Arc::new(EmbeddedConfig::new(journal.clone(), Arc::clone(&world))),
+                library: Arc::new(EmbeddedLibrary::new(journal.clone(), world)),
+                graph: Arc::new(EmbeddedGraph::new(folder.view(), journal.clone())),
+                journal: Arc::new(journal),
+                committer: Some(committer),
+                folder,
+                shadow,
+            }),
+            Err(error) => {
+                folder.give_back(&error);
+                Err(if let Some(shadow) = &shadow { shadow.told(error) } else { error })
+            }
         }
-        let journal = EmbeddedJournal { tables, shared, requests };
-        let graph = EmbeddedGraph::new(folder.view(), journal.clone());
-        let key = Key::of(folder.path()).map_err(|error| {
-            let damaged = error.kind() == ErrorKind::InvalidData;
-            if damaged { folder.damaged(error.to_string(), None) } else { folder.unusable(error) }
-        })?;
-        Ok(Self {
-            log: Arc::new(EmbeddedLog::new(journal.clone(), key)),
-            config: Arc::new(EmbeddedConfig::new(journal.clone(), Arc::clone(&world))),
-            library: Arc::new(EmbeddedLibrary::new(journal.clone(), world)),
-            journal: Arc::new(journal),
-            graph: Arc::new(graph),
-            committer: Some(committer),
-            folder,
-        })
     }
 
     /// Reads everything there is and holds it against the log and against itself.
@@ -111,8 +107,12 @@ impl Store {
     }
 
     /// Logs that were kept because something in them could not be read.
-    pub fn kept_logs(&self) -> Vec<std::path::PathBuf> {
-        engine_files::kept_before(self.folder.path()).unwrap_or_default()
+    pub fn kept_logs(&self) -> Vec<PathBuf> {
+        let kept = engine_files::kept_before(self.folder.path()).unwrap_or_default();
+        match &self.shadow {
+            Some(shadow) => kept.iter().map(|kept| shadow.kept_in_original(kept)).collect(),
+            None => kept,
+        }
     }
 
     /// Turns that were set aside, because what their session has recorded cannot be read.
@@ -121,7 +121,54 @@ impl Store {
     }
 
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        self.shadow.as_ref().map_or(self.folder.path(), Shadow::original)
+    }
+
+    /// Why the folder is only read, if it cannot be written.
+    pub fn only_read(&self) -> Option<&str> {
+        self.shadow.as_ref().map(|shadow| shadow.reason.as_str())
+    }
+}
+
+/// What is at work in an open folder.
+struct Opened {
+    journal: EmbeddedJournal,
+    key: Key,
+    committer: JoinHandle<()>,
+}
+
+impl Opened {
+    fn of(folder: &mut Folder, shadow: Option<&Shadow>, world: &Arc<dyn World>) -> Result<Self, OpenError> {
+        let (tables, head, group) = open_journal(folder, shadow)?;
+        let damaged = |error: JournalError| folder.damaged(error.to_string(), None);
+        let key = Key::of(folder.path()).map_err(|error| {
+            let damaged = error.kind() == ErrorKind::InvalidData;
+            if damaged { folder.damaged(error.to_string(), None) } else { folder.unusable(error) }
+        })?;
+        let abandoned = crate::library::abandoned(&tables, world.now()).map_err(damaged)?;
+        let (turns, open_runs, oldest) = open_turns(&tables).map_err(damaged)?;
+        let served = Served::read(&tables, world.now(), oldest).map_err(damaged)?;
+        let shared = Arc::new(Shared::new(turns, open_runs, served));
+        let (requests, inbox) = mpsc::channel();
+        let frontier =
+            log::size(&tables.read()).and_then(|size| log::frontier(&tables.read(), size)).map_err(damaged)?;
+        let seeds = Seeds::new(&**world);
+        let path = folder.path();
+        let mut committer = Committer::new(path, tables.clone(), Arc::clone(&shared), head, frontier, group, seeds);
+        if let Some(shadow) = shadow {
+            committer.only_keep_for_itself(JournalError::Write(format!(
+                "{}: {}",
+                shadow.original().display(),
+                shadow.reason
+            )));
+        }
+        let thread = std::thread::Builder::new().name("committer".to_owned());
+        let committer = thread.spawn(move || committer.run(&inbox)).map_err(|error| folder.unusable(error))?;
+        if !abandoned.is_empty() {
+            // Nobody waits for it.
+            drop(requests.send(Request::Library(abandoned, tokio::sync::oneshot::channel().0)));
+        }
+        Ok(Self { journal: EmbeddedJournal { tables, shared, requests }, key, committer })
     }
 }
 
@@ -131,7 +178,8 @@ impl Drop for Store {
         drop(self.journal.requests.send(Request::Stop));
         let joined = self.committer.take().is_none_or(|thread| thread.join().is_ok());
         if joined && self.journal.shared.failures().borrow().is_none() {
-            let left = self.left();
+            // A shadow goes with this process.
+            let left = if self.shadow.is_some() { Left::Closed } else { self.left() };
             self.folder.close(left);
         } else {
             tracing::error!("the committer failed before the folder was closed");
@@ -172,7 +220,7 @@ fn io_error(error: &fjall::Error) -> Option<ErrorKind> {
 }
 
 /// Opens the journal and compares it with the log's head before anything is trusted.
-fn open_journal(folder: &mut Folder) -> Result<(Tables, HeadFile, u64), OpenError> {
+fn open_journal(folder: &mut Folder, shadow: Option<&Shadow>) -> Result<(Tables, HeadFile, u64), OpenError> {
     let (journal, head) = (folder.journal(), folder.path().join(head::FILE));
     if !journal.exists() {
         let known = head::read(folder.path()).ok().flatten();
@@ -193,6 +241,7 @@ fn open_journal(folder: &mut Folder) -> Result<(Tables, HeadFile, u64), OpenErro
         Ok((tables, file, group)) => {
             if let Some(kept) = found.map(Found::settle).transpose().map_err(|error| folder.unusable(error))?.flatten()
             {
+                let kept = shadow.map_or_else(|| kept.clone(), |shadow| shadow.kept_in_original(&kept));
                 tracing::error!(kept = %kept.display(), "the end of the log was rubbish and is cut off");
             }
             Ok((tables, file, group))

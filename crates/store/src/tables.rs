@@ -327,6 +327,14 @@ pub(crate) fn read_failed(error: fjall::Error) -> JournalError {
     JournalError::Read(error.to_string())
 }
 
+/// What the operating system said, if it was the one that refused something; else what the engine says.
+pub(crate) fn said(error: fjall::Error) -> String {
+    if let fjall::Error::Io(error) | fjall::Error::Storage(lsm_tree::Error::Io(error)) = error {
+        return error.to_string();
+    }
+    error.to_string()
+}
+
 pub(crate) fn unreadable(error: UnreadableRecord) -> JournalError {
     JournalError::Damaged(error.to_string())
 }

@@ -28,6 +28,14 @@ pub(crate) struct App {
     pub(crate) world: Arc<dyn World>,
 }
 
+/// What a command does with a data folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// It only looks, so that it works also where nothing can be written.
+    Read,
+    Write,
+}
+
 /// A data folder that could not be opened.
 #[derive(Debug)]
 pub(crate) enum Closed {
@@ -58,43 +66,49 @@ impl From<Closed> for Failure {
 
 impl App {
     /// Opens or makes the folder and brings its configuration seeds up to date.
-    pub(crate) async fn open(global: &Global, command: &str) -> Result<Self, Closed> {
-        let app = Self::open_as_it_is(global, command, None)?;
+    pub(crate) async fn open(global: &Global, command: &str, purpose: Purpose) -> Result<Self, Closed> {
+        let app = Self::open_as_it_is(global, command, None, purpose)?;
         crate::seeds::apply(&*app.store.config, app.workspace()).await.map_err(Failure::from)?;
         Ok(app)
     }
 
     /// The same for a server: whoever finds the folder in use learns its address.
     pub(crate) async fn open_to_serve(global: &Global, url: String) -> Result<Self, Failure> {
-        let app = Self::open_as_it_is(global, "serve", Some(url))?;
+        let app = Self::open_as_it_is(global, "serve", Some(url), Purpose::Write)?;
         crate::seeds::apply(&*app.store.config, app.workspace()).await?;
         Ok(app)
     }
 
-    fn open_as_it_is(global: &Global, command: &str, url: Option<String>) -> Result<Self, Closed> {
+    fn open_as_it_is(global: &Global, command: &str, url: Option<String>, purpose: Purpose) -> Result<Self, Closed> {
         let workspace = workspace(global)?.unwrap_or_default();
         let world: Arc<dyn World> = Arc::new(RealWorld);
         let holder = Holder { pid: std::process::id(), command: format!("trellis {command}"), url };
-        let store = Store::open(&data_folder(global)?, &holder, Arc::clone(&world)).map_err(|error| match &error {
+        let open = match purpose {
+            Purpose::Read => Store::open_to_read,
+            Purpose::Write => Store::open,
+        };
+        let store = open(&data_folder(global)?, &holder, Arc::clone(&world)).map_err(|error| match &error {
             OpenError::InUse { holder: holder @ Holder { url: Some(url), .. }, .. } => {
                 Closed::Served { url: url.clone(), holder: holder.clone(), error: Box::new(error) }
             }
             OpenError::InUse { .. }
             | OpenError::NewerFormat { .. }
             | OpenError::Unusable { .. }
+            | OpenError::NoRoom { .. }
             | OpenError::Damaged { .. } => Closed::Failed(error.into()),
         })?;
         Ok(Self { store, scope: Scope { workspace, ..Scope::default() }, world })
     }
 
     /// Opens a folder that is there already: looking at something does not make it.
-    pub(crate) fn open_existing(global: &Global, command: &str) -> Result<Self, Closed> {
+    pub(crate) fn open_existing(global: &Global, command: &str, purpose: Purpose) -> Result<Self, Closed> {
         let folder = data_folder(global)?;
-        if !folder.join("format").exists() {
+        // What cannot even be looked for is told by whoever opens it; so is what lacks only one of these.
+        if ["format", "journal", "log-head"].iter().all(|name| matches!(folder.join(name).try_exists(), Ok(false))) {
             let message = format!("there is no data in {}; `trellis ask` makes some", folder.display());
             return Err(Closed::Failed(Failure::new(Exit::NotFound, message)));
         }
-        Self::open_as_it_is(global, command, None)
+        Self::open_as_it_is(global, command, None, purpose)
     }
 
     pub(crate) fn workspace(&self) -> &Workspace {

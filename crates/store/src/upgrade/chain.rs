@@ -19,7 +19,7 @@ impl Mark {
     const START: Self = Self { number: 0, chain: Hash::ZERO };
 }
 
-pub(super) const MARK_FILE: &str = "high-water";
+pub(crate) const MARK_FILE: &str = "high-water";
 
 /// The newest commit that was known to be on disk.
 pub(super) fn known(folder: &Path) -> Option<Mark> {

@@ -2,6 +2,8 @@
 
 mod chain;
 
+pub(crate) use chain::MARK_FILE;
+
 use crate::folder::{Folder, OpenError};
 use crate::head::{Head, HeadFile};
 use crate::keys::{self, prefix};
@@ -20,7 +22,13 @@ use trellis_orchestrator::ports::JournalError;
 /// record in it becomes a leaf, as it is.
 pub(crate) fn log_from_chain(folder: &mut Folder, tables: &Tables) -> Result<(), OpenError> {
     let made = make_log(folder, tables);
-    let head = made.map_err(|error| folder.damaged(error.to_string(), None))?;
+    let head = made.map_err(|error| match error {
+        // The folder is as good as before; it could only not be written.
+        JournalError::Write(reason) => folder.unusable(std::io::Error::other(reason)),
+        JournalError::Read(_) | JournalError::Damaged(_) | JournalError::Closed => {
+            folder.damaged(error.to_string(), None)
+        }
+    })?;
     let write = || -> std::io::Result<()> {
         HeadFile::create(folder.path(), head)?;
         Ok(())
@@ -28,7 +36,7 @@ pub(crate) fn log_from_chain(folder: &mut Folder, tables: &Tables) -> Result<(),
     write().map_err(|error| folder.unusable(error))?;
     folder.set_format()?;
     // Whoever finds it does not need it any more.
-    std::fs::remove_file(folder.path().join(chain::MARK_FILE)).unwrap_or_default();
+    std::fs::remove_file(folder.path().join(MARK_FILE)).unwrap_or_default();
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use super::read_input;
 use super::watch::{LEAVES, Source, detached, finish, follow, goes_on};
-use crate::app::{self, App};
+use crate::app::{self, App, Purpose};
 use crate::cli::{Ask, Global};
 use crate::desk::{Desk, Server};
 use crate::failure::{Exit, Failure};
@@ -26,7 +26,7 @@ pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
     let mut interrupt = Interrupt::new()?;
     let own = own_means(global);
     let desk = match &own {
-        Ok(_) => Desk::work(global, "ask").await?,
+        Ok(_) => Desk::work(global, "ask", Purpose::Write).await?,
         // What is wrong with the settings here is no matter of a server's.
         Err(_) => match Desk::look(global, "ask") {
             Ok(remote @ Desk::Remote(_)) => remote,

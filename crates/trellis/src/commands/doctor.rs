@@ -1,6 +1,6 @@
 //! Is everything in order?
 
-use crate::app;
+use crate::app::{self, Purpose};
 use crate::cli::{Global, Output};
 use crate::desk::folder_alone;
 use crate::failure::{Exit, Failure};
@@ -11,7 +11,7 @@ use trellis_domain::config::Settings;
 use trellis_domain::counted;
 use trellis_models::{Choice, choose};
 use trellis_orchestrator::ports::{Config, Journal};
-use trellis_store::{AsideTurn, Checked};
+use trellis_store::{AsideTurn, Checked, Store};
 
 /// One thing that was looked at.
 struct Finding {
@@ -76,6 +76,15 @@ fn log_line(checked: &Checked) -> String {
     format!("{}, root {root}", counted(checked.entries, "entry"))
 }
 
+/// What can be done with the folder. That it cannot be written is no damage.
+fn folder_line(store: &Store) -> String {
+    let folder = store.path().display();
+    match store.only_read() {
+        Some(reason) => format!("{folder} can be read, but not written: {reason}"),
+        None => format!("{folder} is ours and writable"),
+    }
+}
+
 fn listed_paths(paths: &[std::path::PathBuf]) -> String {
     if paths.is_empty() {
         return "none".to_owned();
@@ -85,9 +94,9 @@ fn listed_paths(paths: &[std::path::PathBuf]) -> String {
 }
 
 pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
-    let app = folder_alone(global, "doctor", "stop the server and look at its folder")?;
-    let settings = app.store.config.pin(app.workspace()).await?;
-    let (_, items) = app.store.config.all(app.workspace()).await?;
+    let app = folder_alone(global, "doctor", Purpose::Read, "stop the server and look at its folder")?;
+    let (version, items) = app.store.config.all(app.workspace()).await?;
+    let settings = Settings::take(version, items.clone()).0;
     let problems: Vec<_> = super::config::problems(&settings, &items).iter().map(ToString::to_string).collect();
     let checked = app.store.check();
     let kept = app.store.kept_logs();
@@ -97,11 +106,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let named = NamedModels::of(&settings, app::names_models(global));
     let aside = app.store.set_aside()?;
     let mut findings = vec![
-        Finding {
-            what: "data folder",
-            good: true,
-            says: format!("{} is ours and writable", app.store.path().display()),
-        },
+        Finding { what: "data folder", good: true, says: folder_line(&app.store) },
         Finding { what: "record", good: checked.wrong == 0, says: told(&checked) },
         Finding { what: "log", good: checked.root.is_some(), says: log_line(&checked) },
         Finding { what: "kept logs", good: true, says: listed_paths(&kept) },

@@ -1,6 +1,6 @@
 //! Erasing what was said in a run. That something was erased, when, by whom and why, stays on record.
 
-use crate::app::App;
+use crate::app::{App, Purpose};
 use crate::cli::{Erase, Global, Output};
 use crate::desk::{Desk, folder_alone};
 use crate::failure::{Exit, Failure};
@@ -19,7 +19,7 @@ pub(crate) async fn run(global: &Global, erase: &Erase) -> Result<Exit, Failure>
     if erase.text.as_ref().is_some_and(|text| text.trim().is_empty()) {
         return Err(Failure::usage("--text is empty; leave it out to erase all that was said"));
     }
-    let desk = Desk::Local(Box::new(folder_alone(global, "erase", INSTEAD)?));
+    let desk = Desk::Local(Box::new(folder_alone(global, "erase", Purpose::Write, INSTEAD)?));
     let named = match &erase.run {
         Some(wish) => Some(desk.find_run(wish).await?),
         None => None,
@@ -42,7 +42,7 @@ pub(crate) async fn run(global: &Global, erase: &Erase) -> Result<Exit, Failure>
     // What was written before still lies in the engine's files until they are written anew.
     app.store.shed()?;
     drop(app);
-    drop(folder_alone(global, "erase", INSTEAD)?);
+    drop(folder_alone(global, "erase", Purpose::Write, INSTEAD)?);
     if global.output == Output::Json {
         print_json(&json!({"texts": all.texts, "records": all.records, "entries": entries}).to_string())?;
     } else if entries.is_empty() {

@@ -13,6 +13,7 @@ mod sparql;
 mod verify;
 mod watch;
 
+use crate::app::Purpose;
 use crate::cli::{Cli, Command, Global, GraphCommand, Output, RunCommand};
 use crate::desk::{Desk, folder_alone};
 use crate::failure::{Exit, Failure};
@@ -52,7 +53,12 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
             sparql::run(&desk, global, &query, *limit, timeout.map(Duration::from_secs)).await
         }
         Command::Graph(GraphCommand::Rebuild) => {
-            let app = folder_alone(global, "graph rebuild", "stop the server and rebuild the graph of its folder")?;
+            let app = folder_alone(
+                global,
+                "graph rebuild",
+                Purpose::Write,
+                "stop the server and rebuild the graph of its folder",
+            )?;
             let runs = app.store.graph.rebuild()?;
             let text = match global.output {
                 Output::Json => json!({"finished_runs": runs}).to_string(),
@@ -76,7 +82,7 @@ async fn one_run(global: &Global, command: &RunCommand) -> Result<Exit, Failure>
             run::answer(&Desk::look(global, "run answer")?, global, run, *strict).await
         }
         RunCommand::Export { run, format } => run::export(&Desk::look(global, "run export")?, run, *format).await,
-        RunCommand::Cancel { run } => run::cancel(&Desk::look(global, "run cancel")?, global, run).await,
+        RunCommand::Cancel { run } => run::cancel(&Desk::change(global, "run cancel")?, global, run).await,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finishing all open runs.
 
-use crate::app::{self, App};
+use crate::app::{self, App, Purpose};
 use crate::cli::{Global, Output};
 use crate::desk::folder_alone;
 use crate::failure::{Exit, Failure};
@@ -29,7 +29,7 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
     let operator = limits::of_operator(global, limits)?;
     let models = app::models(global)?;
     let mut interrupt = Interrupt::new()?;
-    let app = folder_alone(global, "resume", "a server continues its runs by itself")?;
+    let app = folder_alone(global, "resume", Purpose::Write, "a server continues its runs by itself")?;
     let orchestrator = app.orchestrator(operator, models);
     let mut ends = ends(&orchestrator, open_runs(&app).await?);
     let mut serving = Serving::start(&orchestrator);

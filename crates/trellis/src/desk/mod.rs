@@ -11,7 +11,7 @@ mod stream;
 pub(crate) use server::{Origin, Server};
 pub(crate) use stream::Stream;
 
-use crate::app::{App, Closed, workspace};
+use crate::app::{App, Closed, Purpose, workspace};
 use crate::cli::Global;
 use crate::failure::{Exit, Failure};
 use std::sync::Arc;
@@ -33,17 +33,26 @@ pub(crate) enum Desk {
 impl Desk {
     /// For looking: a folder must be there already.
     pub(crate) fn look(global: &Global, command: &str) -> Result<Self, Failure> {
+        Self::existing(global, command, Purpose::Read)
+    }
+
+    /// For working on what is there already.
+    pub(crate) fn change(global: &Global, command: &str) -> Result<Self, Failure> {
+        Self::existing(global, command, Purpose::Write)
+    }
+
+    fn existing(global: &Global, command: &str, purpose: Purpose) -> Result<Self, Failure> {
         match named(global)? {
             Some(server) => Ok(Self::Remote(server)),
-            None => Self::of(global, App::open_existing(global, command)),
+            None => Self::of(global, App::open_existing(global, command, purpose)),
         }
     }
 
     /// For working: a folder is made if need be, and its seeds are brought up to date.
-    pub(crate) async fn work(global: &Global, command: &str) -> Result<Self, Failure> {
+    pub(crate) async fn work(global: &Global, command: &str, purpose: Purpose) -> Result<Self, Failure> {
         match named(global)? {
             Some(server) => Ok(Self::Remote(server)),
-            None => Self::of(global, App::open(global, command).await),
+            None => Self::of(global, App::open(global, command, purpose).await),
         }
     }
 
@@ -222,11 +231,11 @@ fn named(global: &Global) -> Result<Option<Server>, Failure> {
 }
 
 /// The folder itself, for commands that a server has no use for. What to do instead is said if there is one.
-pub(crate) fn folder_alone(global: &Global, command: &str, instead: &str) -> Result<App, Failure> {
+pub(crate) fn folder_alone(global: &Global, command: &str, purpose: Purpose, instead: &str) -> Result<App, Failure> {
     if global.url.is_some() {
         return Err(Failure::usage(format!("`trellis {command}` works on a data folder, not with --url; {instead}")));
     }
-    App::open_existing(global, command).map_err(|closed| match closed {
+    App::open_existing(global, command, purpose).map_err(|closed| match closed {
         Closed::Served { holder, .. } => {
             Failure::new(Exit::DataFolder, format!("the data folder is in use by {holder}; {instead}"))
         }

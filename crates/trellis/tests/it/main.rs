@@ -12,6 +12,8 @@ mod limits;
 mod models;
 mod older;
 mod queries;
+#[cfg(target_os = "linux")]
+mod read_only;
 mod remote;
 mod remote_trouble;
 mod restarted;

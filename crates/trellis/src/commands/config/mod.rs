@@ -3,6 +3,7 @@
 mod history;
 
 use super::read_input;
+use crate::app::Purpose;
 use crate::cli::{ConfigCommand, Global, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
@@ -41,7 +42,7 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
         }
         return report(global, &problems);
     }
-    let desk = Desk::work(global, "config").await?;
+    let desk = Desk::work(global, "config", purpose(command)).await?;
     match command {
         ConfigCommand::List { kind } => list(&desk, global, kind.as_deref()).await,
         ConfigCommand::Get { kind, key, at: None } => {
@@ -85,6 +86,17 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
             let (version, items) = desk.items().await?;
             report(global, &problems(&Settings::take(version, items.clone()).0, &items))
         }
+    }
+}
+
+const fn purpose(command: &ConfigCommand) -> Purpose {
+    match command {
+        ConfigCommand::List { .. }
+        | ConfigCommand::Get { .. }
+        | ConfigCommand::History { .. }
+        | ConfigCommand::Export { .. }
+        | ConfigCommand::Validate { .. } => Purpose::Read,
+        ConfigCommand::Put { .. } | ConfigCommand::Delete { .. } | ConfigCommand::Import { .. } => Purpose::Write,
     }
 }
 
