@@ -418,6 +418,9 @@ pub struct Ended {
     /// What a model planned and a limit did not let it do, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// Who cancelled the run; only on the root's end, and only if that was the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Caller>,
 }
 
 impl Ended {

@@ -10,7 +10,7 @@ use crate::ports::{Commit, Outcome, SetAside, TurnKey};
 use tokio::sync::watch;
 use trellis_domain::record::{Body, Name};
 use trellis_domain::run::{RunState, Termination};
-use trellis_domain::{RunId, Scope, SessionId, Timestamp, Workspace};
+use trellis_domain::{Caller, RunId, Scope, SessionId, Timestamp, Workspace};
 use trellis_patterns::Ending;
 
 /// What became of the wish to cancel a run.
@@ -32,16 +32,16 @@ impl Default for Cancels {
     }
 }
 
-fn ending() -> Ending {
-    Ending::failed(Termination::Cancelled, "the run was cancelled")
+fn ending(by: Option<Caller>) -> Ending {
+    Ending { by, ..Ending::failed(Termination::Cancelled, "the run was cancelled") }
 }
 
 impl Orchestrator {
-    /// Ends a run that has not ended. The end is durable when this returns.
-    pub async fn cancel(&self, workspace: &Workspace, run: &RunId) -> Result<Cancelling, TurnError> {
+    /// Ends a run that has not ended, for somebody whom the record names. The end is durable when this returns.
+    pub async fn cancel(&self, workspace: &Workspace, run: &RunId, by: &Caller) -> Result<Cancelling, TurnError> {
         // A subagent's session is no run.
         let Some(summary) = self.ports.journal.run(workspace, run).await? else { return Ok(Cancelling::Unknown) };
-        let error = match self.cancel_by_commit(workspace, run).await {
+        let error = match self.cancel_by_commit(workspace, run, by).await {
             Err(TurnError::Journal(error)) if error.is_unreadable() => error,
             cancelled => return cancelled,
         };
@@ -49,7 +49,7 @@ impl Orchestrator {
             return Ok(Cancelling::AlreadyEnded(summary.state));
         }
         // Nothing can be added to records that cannot be read. Whoever cancels wants no more of it, and gets that.
-        let reason = format!("cancelled; its records cannot be read: {error}");
+        let reason = format!("cancelled by {by}; its records cannot be read: {error}");
         self.set_aside(workspace, run, run, reason, RunState::Cancelled).await?;
         Ok(Cancelling::Cancelled)
     }
@@ -69,13 +69,13 @@ impl Orchestrator {
         Ok(self.ports.journal.set_aside(aside).await?)
     }
 
-    async fn cancel_by_commit(&self, workspace: &Workspace, run: &RunId) -> Result<Cancelling, TurnError> {
+    async fn cancel_by_commit(&self, workspace: &Workspace, run: &RunId, by: &Caller) -> Result<Cancelling, TurnError> {
         loop {
             let Some(handling) = self.root(workspace, run).await? else { return Ok(Cancelling::Unknown) };
             if let Some(ended) = handling.session.ended() {
                 return Ok(Cancelling::AlreadyEnded(ended.reason.run_state()));
             }
-            let closing = Box::pin(self.ending(&handling, ending())).await?;
+            let closing = Box::pin(self.ending(&handling, ending(Some(by.clone())))).await?;
             let now = self.ports.world.now();
             let records = closing.records.into_iter().map(|decided| handling.decided(decided, now)).collect();
             let commit = handling.commit(records, Vec::new(), Vec::new());
@@ -110,7 +110,7 @@ impl Orchestrator {
             }
             let Some(_claim) = Claims::claim(&self.claims, &turn.key) else { continue };
             let Some(session) = self.load_without_settings(&turn.key).await? else { continue };
-            self.end_with(&mut Handling::new(turn.key, session, 1), ending()).await?;
+            self.end_with(&mut Handling::new(turn.key, session, 1), ending(None)).await?;
         }
         Ok(())
     }

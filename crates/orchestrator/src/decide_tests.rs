@@ -119,6 +119,7 @@ fn ended_above(reason: Termination) -> Ended {
         criteria: String::new(),
         missing: Vec::new(),
         outage_ms: 0,
+        by: None,
         left_out: Vec::new(),
     }
 }

@@ -71,7 +71,7 @@ fn durable(run: &RunId, record: &Record) -> Value {
             let left_out = (!ended.left_out.is_empty()).then_some(&ended.left_out);
             let details = json!({
                 "run_id": root.then(|| run.as_str()), "state": state, "reason": ended.reason, "answer": ended.answer.as_ref().map(Document::text),
-                "error": ended.error, "missing": missing, "left_out": left_out,
+                "error": ended.error, "missing": missing, "left_out": left_out, "cancelled_by": ended.by,
                 "in_token": usage.in_token, "out_token": usage.out_token, "model": usage.model,
                 "model_calls": usage.model_calls, "tool_calls": usage.tool_calls,
                 "model_ms": usage.model_ms, "tool_ms": usage.tool_ms,

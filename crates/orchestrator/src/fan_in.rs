@@ -41,6 +41,7 @@ fn unreadable(error: &JournalError) -> Ended {
         missing: Vec::new(),
         left_out: Vec::new(),
         outage_ms: 0,
+        by: None,
     }
 }
 

@@ -164,6 +164,7 @@ pub fn outcome(run: &RunSummary, ended: Option<&Ended>, now: Timestamp) -> Value
         "ms": run.ms(now),
     });
     put_missing(&mut object, ended);
+    put_canceller(&mut object, ended);
     object
 }
 
@@ -176,6 +177,7 @@ pub fn traced(run: &RunSummary, records: &[Arc<Record>], now: Timestamp) -> Valu
         "sessions": trace(&project(records)).sessions, "documents": texts(records),
     });
     put_missing(&mut object, end_of(records, &run.run));
+    put_canceller(&mut object, end_of(records, &run.run));
     put_asker(&mut object, records.first().map(AsRef::as_ref));
     object
 }
@@ -191,6 +193,13 @@ fn put_asker(object: &mut Value, first: Option<&Record>) {
     if let Some(configured) = &accepted.configured {
         object["configured"] =
             json!({"version": configured.version, "time": configured.time.to_string(), "by": configured.by});
+    }
+}
+
+/// Who cancelled it, if its end says so.
+fn put_canceller(object: &mut Value, ended: Option<&Ended>) {
+    if let Some(by) = ended.and_then(|ended| ended.by.as_ref()) {
+        object["cancelled_by"] = json!(by);
     }
 }
 

@@ -7,13 +7,13 @@ use crate::session::Session;
 use crate::supervisor::Supervisor;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use trellis_domain::Timestamp;
 use trellis_domain::config::ToolItem;
 use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::FannedOut;
 use trellis_domain::record::{Ended, Name, Reading, Replied, Routed};
 use trellis_domain::run::Termination;
+use trellis_domain::{Caller, Timestamp};
 
 /// A pattern is a reconciler over folded records: the same records always give the same orders, and
 /// the order in which outcomes arrived cannot matter.
@@ -98,15 +98,17 @@ pub struct Ending {
     pub error: Option<String>,
     /// Steps or findings that the answer has to do without.
     pub missing: Vec<u32>,
+    /// Who wished it to end.
+    pub by: Option<Caller>,
 }
 
 impl Ending {
     pub fn answered(reason: Termination, answer: impl Into<String>) -> Self {
-        Self { reason, answer: answer.into(), error: None, missing: Vec::new() }
+        Self { reason, answer: answer.into(), error: None, missing: Vec::new(), by: None }
     }
 
     pub fn failed(reason: Termination, error: impl Into<String>) -> Self {
-        Self { reason, answer: String::new(), error: Some(error.into()), missing: Vec::new() }
+        Self { reason, answer: String::new(), error: Some(error.into()), missing: Vec::new(), by: None }
     }
 
     /// The record of this end.
@@ -121,6 +123,7 @@ impl Ending {
             missing: self.missing,
             outage_ms: session.outage_ms(now),
             left_out: session.left_out(),
+            by: self.by,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Nothing in a graph can go missing or be changed unnoticed.
 
 use crate::fixture::{
-    asked_run, cancelled_plan, cancelled_supervisor, check_with, plan_run, react_run, supervisor_run, texts,
+    asked_run, cancelled_by_somebody, cancelled_plan, cancelled_supervisor, check_with, plan_run, react_run,
+    supervisor_run, texts,
 };
 use crate::random_run::{any_run, finished_run, has_ended};
 use crate::vocabulary::{ALL, prov, rdf, trellis};
@@ -26,8 +27,8 @@ fn without_node(quads: &[Quad], node: &str) -> Vec<Quad> {
     quads.iter().filter(|quad| quad.s.text() != node).cloned().collect()
 }
 
-const RUNS: [fn() -> Vec<Record>; 6] =
-    [react_run, asked_run, plan_run, cancelled_plan, supervisor_run, cancelled_supervisor];
+const RUNS: [fn() -> Vec<Record>; 7] =
+    [react_run, asked_run, plan_run, cancelled_plan, cancelled_by_somebody, supervisor_run, cancelled_supervisor];
 
 #[test]
 fn whole_runs_of_all_patterns_have_no_faults() {

@@ -46,6 +46,8 @@ nodes! {
     brought_history() = "history";
     /// Whoever asked. Each run has a node of its own for them, so that no statement belongs to two runs.
     asker() = "asked-by";
+    /// Whoever cancelled the run.
+    canceller() = "cancelled-by";
     /// The configuration that the run began with.
     configuration() = "configuration";
     /// Whoever made it what it is.

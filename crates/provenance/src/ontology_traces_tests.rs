@@ -20,7 +20,7 @@ use trellis_domain::{Caller, Configured, SessionId, Surface, Timestamp};
 
 static OURS: LazyLock<Ontology> = LazyLock::new(|| Ontology::parse(ONTOLOGY).unwrap());
 
-/// What only a few runs have: somebody who asked, an earlier question, a reply whose format is known and that nothing comes
+/// What only a few runs have: somebody who asked and who cancelled it, an earlier question, a reply whose format is known and that nothing comes
 /// of, sums of tokens, a time in which nobody served it.
 fn rare_run() -> Vec<Record> {
     let run = SessionId::new("before").unwrap();
@@ -28,7 +28,7 @@ fn rare_run() -> Vec<Record> {
     let by = Some(Caller::new(Some("alice".to_owned()), Surface::Api));
     let configured = Some(Configured { version: 7, time: Timestamp::default(), by: Caller::program() });
     let tokens = Usage { in_token: Some(7), out_token: Some(3), model_calls: 1, ..Usage::default() };
-    let ended = ending(Termination::Cancelled, "", None);
+    let ended = Ended { by: by.clone(), ..ending(Termination::Cancelled, "", None) };
     let mut unused = priced(unreadable("Hm."));
     unused.prompt.format = Some(ReplyFormat::NativeTools);
     let mut script = Script::new("rare");

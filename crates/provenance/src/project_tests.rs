@@ -1,6 +1,7 @@
 use super::*;
 use crate::fixture::{
-    Script, answer, asked_run, call, ending, only_option, react_run, result, routing, said, tool_choice, unreadable,
+    Script, answer, asked_run, call, cancelled_by_somebody, cancelled_plan, ending, only_option, react_run, result,
+    routing, said, tool_choice, unreadable,
 };
 use crate::vocabulary::{prov, rdf, rdfs, tg, trellis};
 use crate::{Format, export, iri};
@@ -183,4 +184,22 @@ fn who_asked_and_who_configured_are_agents_with_their_names() {
     assert_eq!(value(maker, rdfs::LABEL), ["agent question"]);
     let before = project(&react_run());
     assert!(before.iter().all(|quad| quads.contains(quad)), "nothing else is said otherwise");
+}
+
+#[test]
+fn who_cancelled_is_an_agent_that_the_end_is_attributed_to() {
+    let (quads, before) = (project(&cancelled_by_somebody()), project(&cancelled_plan()));
+    assert!(before.iter().all(|quad| quads.contains(quad)), "nothing else is said otherwise");
+    let more: Vec<_> = quads.into_iter().filter(|quad| !before.contains(quad)).collect();
+    let planner = cancelled_plan()[0].header.session.clone();
+    let (end, canceller) = (iri::conclusion(&planner), iri::canceller(&planner));
+    let told: Vec<_> = more.iter().map(|quad| (quad.s.text(), quad.p.text(), quad.o.text())).collect();
+    let expected: [(&str, &str, &str); 5] = [
+        (&canceller, rdf::TYPE, prov::class::AGENT),
+        (&canceller, rdfs::LABEL, "bob"),
+        (&canceller, trellis::CONVERSATION_ID, "talk-2"),
+        (&end, prov::WAS_ATTRIBUTED_TO, &canceller),
+        (&end, trellis::SURFACE, "command-line"),
+    ];
+    assert_eq!(told, expected);
 }

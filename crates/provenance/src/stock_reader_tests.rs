@@ -2,8 +2,8 @@
 //! whole run, each step once and in order.
 
 use crate::fixture::{
-    Script, Team, asked_run, call, cancelled_plan, cancelled_supervisor, check_with, ending, plan_run, planned,
-    react_run, reply, result, routing, supervisor_run, texts,
+    Script, Team, asked_run, call, cancelled_by_somebody, cancelled_plan, cancelled_supervisor, check_with, ending,
+    plan_run, planned, react_run, reply, result, routing, supervisor_run, texts,
 };
 use crate::random_run::{any_run, finished_react_run, finished_run};
 use crate::vocabulary::{prov, rdf, tg, trellis};
@@ -103,6 +103,7 @@ fn who_asked_changes_nothing_for_it() {
     let first = |records: &[Record]| class(&events(records).into_iter().next().unwrap().quads);
     assert!(project(&told).iter().any(|quad| quad.p.text() == prov::WAS_ATTRIBUTED_TO));
     assert_eq!((listing(&told), first(&told)), (listing(&react_run()), first(&react_run())));
+    assert_eq!(listing(&cancelled_by_somebody()), listing(&cancelled_plan()), "nor does who cancelled");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 use crate::engine_log::{self, Extent, Rest, sync_folder};
 use crate::folder::Left;
+use crate::tree_files;
 use std::path::{Path, PathBuf};
 
 /// Why the engine must not see its files.
@@ -80,7 +81,7 @@ fn unreadable(file: &Path, at: usize) -> Fault {
     Fault::Damaged(format!("the log file {name} cannot be read at byte {at}, and there is more behind it"))
 }
 
-/// A table without these would be deleted by the engine, or made anew.
+/// A table without these would be deleted by the engine, or made anew. What is in them must not mislead it.
 fn complete(database: &Path, format: u32) -> Result<(), Fault> {
     let mut needed = vec![database.join("version")];
     for table in 0..tables(format) {
@@ -89,6 +90,9 @@ fn complete(database: &Path, format: u32) -> Result<(), Fault> {
     }
     if let Some(missing) = needed.iter().find(|path| !path.exists()) {
         return Err(Fault::Damaged(format!("{} is missing", missing.display())));
+    }
+    for table in needed.iter().filter(|path| path.ends_with("tables")).filter_map(|path| path.parent()) {
+        tree_files::openable(table)?;
     }
     let lock = database.join("lock");
     if !lock.exists() {

@@ -29,6 +29,7 @@ mod state;
 mod store;
 mod tables;
 mod tally;
+mod tree_files;
 mod upgrade;
 pub mod view;
 
@@ -37,7 +38,7 @@ pub use config::EmbeddedConfig;
 pub use erase::{Erased, Wish};
 pub use evidence::EmbeddedLog;
 pub use folder::{FORMAT, Holder, OpenError};
-pub use graph::EmbeddedGraph;
+pub use graph::{CheckedView, EmbeddedGraph};
 pub use journal::EmbeddedJournal;
 pub use key::{VerifyError, verify_signature};
 pub use library::EmbeddedLibrary;

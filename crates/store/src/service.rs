@@ -2,12 +2,14 @@
 
 use crate::journal::EmbeddedJournal;
 use crate::keys::{self, prefix};
+use crate::log::{self, Kind};
 use crate::request::{Request, TurnChanges};
-use crate::tables::{Tables, read_failed};
+use crate::tables::{Reader, Tables, read_failed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use trellis_domain::Timestamp;
 use trellis_domain::outage::{Outage, Outages};
+use trellis_domain::record::Record;
 use trellis_orchestrator::ports::{JournalError, Service};
 
 /// Commits carry a sign of life if the last one is older than this. An outage seems so much longer at most.
@@ -21,9 +23,19 @@ struct Sign {
 }
 
 impl Sign {
+    /// All that is known of a process is that it lived then.
+    fn at(time: Timestamp) -> Self {
+        Self { since: time, last: time }
+    }
+
     fn row(self) -> (Vec<u8>, Vec<u8>) {
         (vec![prefix::SIGN], serde_json::to_vec(&self).expect("a sign of life is always JSON"))
     }
+}
+
+/// The sign of life of a folder that had none: nobody is known to have served it since its newest record.
+pub(crate) fn first_sign(newest_record: Timestamp) -> (Vec<u8>, Vec<u8>) {
+    Sign::at(newest_record).row()
 }
 
 #[derive(Debug)]
@@ -47,7 +59,11 @@ impl Served {
     pub(crate) fn read(tables: &Tables, opened: Timestamp, oldest: Option<Timestamp>) -> Result<Self, JournalError> {
         let reader = tables.read();
         // Whoever cannot read it knows of no outage, which is no reason to refuse the folder.
-        let before = reader.index(&[prefix::SIGN])?.and_then(|row| serde_json::from_slice(&row).ok());
+        let mut before = reader.index(&[prefix::SIGN])?.and_then(|row| serde_json::from_slice(&row).ok());
+        if before.is_none() && oldest.is_some() {
+            // Who accepted the question died before it could serve it.
+            before = newest_record(&reader).unwrap_or_default().map(Sign::at);
+        }
         let mut outages = Vec::new();
         for row in reader.index_prefix(&[prefix::OUTAGE]) {
             let (key, value) = row.into_inner().map_err(read_failed)?;
@@ -75,13 +91,25 @@ impl Served {
 
     /// This process begins to serve. Gives the outage that this ends, if anybody has waited for it.
     fn begin(&mut self, now: Timestamp) -> Option<Outage> {
-        self.here = Some(Sign { since: now, last: now });
+        self.here = Some(Sign::at(now));
         let oldest = self.oldest;
         let matters = |outage: &Outage| outage.ms() > 0 && oldest.is_some_and(|oldest| outage.to > oldest);
         let ended = self.before.map(|before| Outage { from: before.last, to: self.opened }).filter(matters);
         self.outages = Arc::new(self.outages.iter().copied().filter(matters).chain(ended).collect());
         ended
     }
+}
+
+/// When the newest record was written.
+fn newest_record(reader: &Reader<'_>) -> Result<Option<Timestamp>, JournalError> {
+    for number in (0..log::size(reader)?).rev() {
+        let leaf = log::leaf(reader, number)?;
+        if leaf.kind == Kind::Record {
+            let record = log::covered(reader, &leaf)?;
+            return Ok(record.and_then(|record| Some(Record::header_of(&record).ok()?.time)));
+        }
+    }
+    Ok(None)
 }
 
 impl EmbeddedJournal {

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::record::Name;
 use trellis_domain::run::{RunState, Termination};
-use trellis_domain::{RunId, Workspace};
+use trellis_domain::{Caller, RunId, Surface, Workspace};
 
 pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
     a_call_that_hangs_is_let_go_at_once(fresh().await).await;
@@ -32,8 +32,12 @@ async fn open_turns(bench: &Bench) -> Vec<OpenTurn> {
     bench.orchestrator.ports.journal.due_turns(later).await.expect("the store works")
 }
 
+fn canceller() -> Caller {
+    Caller::new(Some("ada".to_owned()), Surface::CommandLine)
+}
+
 async fn cancel(bench: &Bench, run: &RunId) -> Cancelling {
-    bench.orchestrator.cancel(&Workspace::default(), run).await.expect("the store works")
+    bench.orchestrator.cancel(&Workspace::default(), run, &canceller()).await.expect("the store works")
 }
 
 /// Workers in the background.
@@ -65,6 +69,9 @@ async fn was_cancelled(bench: &Bench, run: RunId, when: &str) {
     played.keeps_the_promises();
     assert_eq!(played.end().reason, Termination::Cancelled, "{when}");
     assert_eq!(played.end().error.as_deref(), Some("the run was cancelled"));
+    assert_eq!(played.end().by, Some(canceller()), "{when}: the record says who it was");
+    let named = played.ends().iter().filter(|(_, end)| end.by.is_some()).count();
+    assert_eq!(named, 1, "{when}: what ended with it was nobody's wish");
     let last = played.records.iter().rfind(|record| !record.header.late).map(|record| &record.header.session);
     assert_eq!(last, Some(&played.run), "{when}: the root's end is the last that a follower hears");
     let spent = (played.end().total().model_calls, played.end().total().in_token);
@@ -166,7 +173,7 @@ async fn a_run_is_cancelled_once_and_only_if_it_has_not_ended(store: Store) {
     assert_eq!(cancel(&bench, &nobody).await, Cancelling::Unknown);
     let run = bench.request(1, question(&json!({"team": [[silent()]]}), "supervisor"), SomeLimits::default()).await;
     let other = Workspace::new("other").expect("a valid name");
-    let elsewhere = bench.orchestrator.cancel(&other, &run).await.expect("the store works");
+    let elsewhere = bench.orchestrator.cancel(&other, &run, &canceller()).await.expect("the store works");
     assert_eq!(elsewhere, Cancelling::Unknown, "workspaces are apart");
     assert_eq!(cancel(&bench, &run).await, Cancelling::Cancelled);
     assert_eq!(cancel(&bench, &run).await, Cancelling::AlreadyEnded(RunState::Cancelled));

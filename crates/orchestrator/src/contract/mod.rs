@@ -90,6 +90,7 @@ pub(crate) fn ended(reason: Termination) -> Body {
         criteria: String::new(),
         missing: Vec::new(),
         outage_ms: 0,
+        by: None,
         left_out: Vec::new(),
     })
 }

@@ -9,7 +9,7 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::Name;
 use trellis_domain::run::RunState;
-use trellis_domain::{RequestId, RunId, Scope, Timestamp, Workspace};
+use trellis_domain::{Caller, RequestId, RunId, Scope, Timestamp, Workspace};
 use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
@@ -119,7 +119,10 @@ async fn who_waits_for_a_permit_can_be_cancelled_and_ends_when_its_time_is_over(
     let late = bench.ask(3, hurried).await;
     follow(&bench, &workspace, &late).await;
     assert!(bench.summary(&late).await.state.is_end(), "its time was over while it waited");
-    assert_eq!(bench.orchestrator.cancel(&workspace, &waiting).await.unwrap(), Cancelling::Cancelled);
+    assert_eq!(
+        bench.orchestrator.cancel(&workspace, &waiting, &Caller::program()).await.unwrap(),
+        Cancelling::Cancelled
+    );
     let journal = &bench.orchestrator.ports.journal;
     let open = async || journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
     while open().await.len() > 1 {

@@ -145,7 +145,8 @@ fn synthesise(session: &Session) -> Vec<Order> {
     };
     match found_so_far(&state) {
         Some(answer) => {
-            vec![Order::End(Ending { reason: Termination::PlanPartial, answer, error: Some(error), missing })]
+            let answered = Ending::answered(Termination::PlanPartial, answer);
+            vec![Order::End(Ending { error: Some(error), missing, ..answered })]
         }
         None => fail(error),
     }

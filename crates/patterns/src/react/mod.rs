@@ -106,7 +106,7 @@ fn going_in_circles(session: &Session, n: u32, tool: &str) -> Ending {
         &format!("No final answer: `{tool}` was named again and again with the same arguments."),
     );
     let error = format!("the model called `{tool}` with the same arguments {} times in a row", LOOP + 1);
-    Ending { reason: Termination::Limit, answer, error: Some(error), missing: Vec::new() }
+    Ending { error: Some(error), ..Ending::answered(Termination::Limit, answer) }
 }
 
 /// The model can only call what it was offered in this turn.
@@ -127,7 +127,7 @@ fn out_of_iterations(session: &Session, n: u32) -> Ending {
     let heading = format!("No final answer after {}, which is the limit.", counted(n, "iteration"));
     let answer = found_so_far(session, n, &heading);
     let error = Some("Too many agent iterations".to_owned());
-    Ending { reason: Termination::MaxIterations, answer, error, missing: Vec::new() }
+    Ending { error, ..Ending::answered(Termination::MaxIterations, answer) }
 }
 
 /// The last things that tools brought, as the answer of a session that has none. What only the model was told is no

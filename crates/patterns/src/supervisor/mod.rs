@@ -171,7 +171,8 @@ fn without_synthesis(session: &Session, reason: &str) -> Ending {
         "The findings could not be put together ({reason}). They are:{}",
         found.iter().map(line).collect::<String>()
     );
-    Ending { reason: Termination::SubagentsPartial, answer, error: Some(reason.to_owned()), missing: missing(session) }
+    let answered = Ending::answered(Termination::SubagentsPartial, answer);
+    Ending { error: Some(reason.to_owned()), missing: missing(session), ..answered }
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ fn configuration(session: &Session, made: &Configured) -> impl Iterator<Item = N
 }
 
 /// Somebody, if it is known who that is.
-fn person(iri: String, caller: &Caller) -> Option<Node> {
+pub(super) fn person(iri: String, caller: &Caller) -> Option<Node> {
     let name = caller.name.as_ref()?;
     Some(Node::new(iri).types(&[prov::class::AGENT]).label(name))
 }

@@ -1,6 +1,7 @@
 //! How a session ends.
 
 use super::asked::told;
+use super::beginning::person;
 use super::completion::completion;
 use super::decision::place;
 use super::leftovers::{Leftovers, leftovers};
@@ -20,11 +21,15 @@ pub(super) fn end(session: &mut Session, header: &Header, ended: &Ended) -> (Str
     let iri = iri::terminal(&session.id, ended.reason);
     let closing = session.closing.take().or_else(|| session.pending.remove(&Question::Synthesis));
     let left = leftovers(session, ended);
+    let canceller = ended.by.as_ref().and_then(|by| person(iri::canceller(&session.id), by));
     let main = with_results(main_node(session, header, ended), session, ended, &left)
+        .links(prov::WAS_ATTRIBUTED_TO, canceller.as_ref().map(Node::iri))
+        .texts(trellis::SURFACE, ended.by.as_ref().map(|by| by.surface))
         .links(trellis::CITES, cited(session, closing.as_ref()).map(|(target, _)| target));
     let decisions = place(&iri, closing.iter().flat_map(Asking::decisions).collect::<Vec<_>>());
     let mut nodes = told(session, main, closing.as_ref(), decisions, "answer");
     nodes.extend(left.into_nodes());
+    nodes.extend(canceller);
     nodes.extend(answer_document(session, ended));
     nodes.extend(completion(session, ended));
     nodes.extend(

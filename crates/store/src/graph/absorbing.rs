@@ -17,6 +17,8 @@ const BATCH: usize = 64;
 /// So long runs are left to finish together: one batch costs less than many.
 const GATHERING: Duration = Duration::from_millis(200);
 
+pub(super) type Runs = BTreeSet<(Workspace, RunId)>;
+
 impl EmbeddedGraph {
     /// Takes finished runs into the view. How many; blocks until the view has caught up.
     pub fn catch_up(&self) -> Result<usize, GraphError> {
@@ -97,8 +99,7 @@ impl EmbeddedGraph {
         let _alone = self.absorbing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.projections.forget(workspace, run);
         let view = self.view()?;
-        let quads = project(&self.journal.tables.read().events(workspace, run, 0, usize::MAX)?);
-        let quads = RunQuads { workspace: workspace.as_str().to_owned(), quads };
+        let quads = self.said(workspace, run)?;
         view.absorb(&[quads], Cursor::START).and_then(|()| view.purge()).map_err(|error| self.failed(error.into()))
     }
 
@@ -116,10 +117,8 @@ impl EmbeddedGraph {
         let mut quads = Vec::with_capacity(runs.len());
         for (workspace, run) in &runs {
             // A run that cannot be read must not keep all others out of the graph.
-            match self.journal.tables.read().events(workspace, run, 0, usize::MAX) {
-                Ok(records) => {
-                    quads.push(RunQuads { workspace: workspace.as_str().to_owned(), quads: project(&records) });
-                }
+            match self.said(workspace, run) {
+                Ok(said) => quads.push(said),
                 Err(error) => tracing::error!(%error, %run, "a run could not be projected"),
             }
         }
@@ -130,19 +129,32 @@ impl EmbeddedGraph {
         Ok(runs.len())
     }
 
+    /// What a run says, for the view.
+    pub(super) fn said(&self, workspace: &Workspace, run: &RunId) -> Result<RunQuads, JournalError> {
+        let records = self.journal.tables.read().events(workspace, run, 0, usize::MAX)?;
+        Ok(RunQuads { workspace: workspace.as_str().to_owned(), quads: project(&records) })
+    }
+
     /// Finished runs behind a cursor, and the cursor behind them.
-    pub(super) fn finished_after(
-        &self,
-        cursor: u64,
-        limit: usize,
-    ) -> Result<(BTreeSet<(Workspace, RunId)>, u64), JournalError> {
-        let range = keys::numbered(prefix::FINISHED, cursor + 1)..=keys::numbered(prefix::FINISHED, u64::MAX);
-        let (mut runs, mut last) = (BTreeSet::new(), cursor);
+    pub(super) fn finished_after(&self, cursor: u64, limit: usize) -> Result<(Runs, u64), JournalError> {
+        let (runs, last) = self.finished(cursor + 1, u64::MAX, limit)?;
+        Ok((runs, last.unwrap_or(cursor)))
+    }
+
+    /// Finished runs up to a cursor.
+    pub(super) fn finished_until(&self, cursor: u64) -> Result<Runs, JournalError> {
+        self.finished(0, cursor, usize::MAX).map(|(runs, _)| runs)
+    }
+
+    /// The first finished runs of a part of their list, and where the last of them stands.
+    fn finished(&self, from: u64, to: u64, limit: usize) -> Result<(Runs, Option<u64>), JournalError> {
+        let range = keys::numbered(prefix::FINISHED, from)..=keys::numbered(prefix::FINISHED, to);
+        let (mut runs, mut last) = (Runs::new(), None);
         let reader = self.journal.tables.read();
         for row in reader.index_range(range) {
             let (key, value) = row.into_inner().map_err(read_failed)?;
             runs.extend(keys::read_finished(&value));
-            last = keys::number(&key).unwrap_or(last);
+            last = keys::number(&key).or(last);
             if runs.len() >= limit {
                 break;
             }

@@ -19,6 +19,10 @@ impl LazyView {
         Self { path, opened: Mutex::default() }
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The view of this journal. What was derived from another one, or from a part of it that is gone, is forgotten.
     pub(super) fn get(&self, journal: &Tables) -> Result<Arc<View>, GraphError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);

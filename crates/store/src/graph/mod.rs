@@ -6,12 +6,15 @@
 //! the answer is the view's, and says how many runs it lacks.
 
 mod absorbing;
+mod checking;
 mod identity;
 mod lazy;
 mod newer;
 mod patience;
 mod projections;
 mod questions;
+
+pub use checking::CheckedView;
 
 use crate::journal::EmbeddedJournal;
 use crate::queries::{Asker, Attended, Program, Queries, QuerySettings};

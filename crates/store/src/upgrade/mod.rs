@@ -9,6 +9,7 @@ use crate::head::{Head, HeadFile};
 use crate::keys::{self, prefix};
 use crate::log::{self, GROUP, Kind, Leaf};
 use crate::request::LibraryTable;
+use crate::service::first_sign;
 use crate::tables::{Reader, TALLY, Tables, read_failed, unreadable};
 use crate::tally::Tally;
 use fjall::PersistMode;
@@ -51,12 +52,14 @@ fn make_log(folder: &Folder, tables: &Tables) -> Result<Head, JournalError> {
     let mut frontier = Frontier::default();
     // The list of finished runs was numbered by commits, and is numbered by the size of the log now.
     let mut sizes = HashMap::new();
+    let mut newest = None;
     let marks = chain::walk(&reader, |link| {
         for (kind, key, value) in link.items {
             let number = frontier.size();
             if let (Kind::Record, Ok(header)) = (kind, Record::header_of(&value)) {
                 let event = keys::event(&header.workspace, &header.run, header.seq);
                 batch.insert(&tables.index, event, keys::event_value(number, &key));
+                newest = newest.max(Some(header.time));
             }
             let nodes = frontier.append(kind.hash(&key, &value));
             let leaf = Leaf { kind, key, nodes };
@@ -97,6 +100,9 @@ fn make_log(folder: &Folder, tables: &Tables) -> Result<Head, JournalError> {
     }
     batch.insert(&tables.index, TALLY, tally.to_bytes());
     list_runs(&reader, tables, &mut batch)?;
+    if let Some((key, sign)) = newest.map(first_sign) {
+        batch.insert(&tables.index, key, sign);
+    }
     batch.insert(&tables.index, GROUP, 1_u64.to_be_bytes());
     batch.commit().map_err(|error| JournalError::Write(error.to_string()))?;
     Ok(Head { group: 1, size: frontier.size(), root: frontier.root() })

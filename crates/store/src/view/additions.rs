@@ -49,6 +49,10 @@ impl<'r> Additions<'r> {
         }
         additions.quads.sort_unstable();
         additions.quads.dedup();
+        for nodes in additions.sessions.values_mut() {
+            nodes.sort_unstable();
+            nodes.dedup();
+        }
         additions
     }
 
@@ -106,17 +110,40 @@ impl<'r> Additions<'r> {
         id
     }
 
+    pub(super) fn workspace(&self) -> WorkspaceId {
+        self.workspace
+    }
+
+    /// All quads, each once.
+    pub(super) fn quads(&self) -> &[EncodedQuad] {
+        &self.quads
+    }
+
+    /// The terms that were not remembered.
+    pub(super) fn terms(&self) -> impl Iterator<Item = TermKey> {
+        self.terms.iter().map(|(key, _)| *key)
+    }
+
+    /// The nodes of all sessions.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = TermId> {
+        self.sessions.values().flatten().copied()
+    }
+
+    /// What the dictionary knows of sessions.
+    pub(super) fn session_rows(&self) -> impl Iterator<Item = (TermKey, Vec<u8>)> {
+        let row = |nodes: &Vec<TermId>| nodes.iter().flat_map(|id| id.to_bytes()).collect();
+        self.sessions.iter().map(move |(session, nodes)| (session_key(self.workspace, session), row(nodes)))
+    }
+
     /// Finds what these sessions said before and do not say any more.
     pub(super) fn find_stale(&mut self, reader: &Reader) -> Result<(), ViewError> {
         let mut before = Vec::new();
-        for (session, nodes) in &mut self.sessions {
+        for session in self.sessions.keys() {
             let known = reader.dictionary(&session_key(self.workspace, session))?;
             for id in known.iter().flat_map(|row| row.chunks_exact(TERM_ID_BYTES)) {
                 let id = TermId::from_bytes(id.try_into().expect("a chunk has the size of an id"));
                 before.extend(reader.about(id).collect::<Result<Vec<_>, _>>()?);
             }
-            nodes.sort_unstable();
-            nodes.dedup();
         }
         let said = |quad: &EncodedQuad| self.quads.binary_search(quad).is_ok();
         self.stale = before.into_iter().filter(|quad| !said(quad)).collect();
@@ -146,9 +173,8 @@ impl<'r> Additions<'r> {
         for (key, canonical) in &self.terms {
             writing.put_term(key, canonical);
         }
-        for (session, nodes) in &self.sessions {
-            let row: Vec<u8> = nodes.iter().flat_map(|id| id.to_bytes()).collect();
-            writing.put_term(&session_key(self.workspace, session), &row);
+        for (key, row) in self.session_rows() {
+            writing.put_term(&key, &row);
         }
         for quad in &self.stale {
             for order in Order::ALL {
@@ -168,6 +194,6 @@ impl<'r> Additions<'r> {
 }
 
 /// Where the dictionary has the nodes of a session. No term's bytes begin like this.
-fn session_key(workspace: WorkspaceId, session: &str) -> TermKey {
+pub(super) fn session_key(workspace: WorkspaceId, session: &str) -> TermKey {
     term_key(workspace, TermId::of(format!("s{AGENT_PREFIX}{session}").as_bytes()))
 }

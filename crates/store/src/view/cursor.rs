@@ -5,7 +5,7 @@ use super::trees::{Snapshot, Writing};
 use trellis_domain::Hash;
 
 /// Shorter than any index prefix, so that no scan takes it for a quad.
-const KEY: &[u8] = b"cursor";
+pub(super) const KEY: &[u8] = b"cursor";
 
 /// A place in the log that runs are read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,6 +11,7 @@
 mod additions;
 pub mod answer;
 mod attendant;
+mod compare;
 mod convert;
 mod cursor;
 mod dataset;
@@ -56,13 +57,16 @@ pub use term_id::TermId;
 pub use worker::work;
 
 pub(crate) use attendant::Unanswered;
+pub(crate) use compare::Comparison;
 pub(crate) use size::Size;
 pub(crate) use worker::Job;
 
+use crate::engine_files::Fault;
 use additions::Additions;
 use reader::{Reader, TermKey};
 use recent_terms::RecentTerms;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
@@ -85,6 +89,8 @@ pub enum ViewError {
     Files(#[from] std::io::Error),
     #[error("the graph view's database failed: {0}")]
     Engine(lsm_tree::Error),
+    #[error("the graph view is damaged: {0}")]
+    Damaged(String),
     #[error("the graph view knows no term {id}; rebuild it")]
     TermMissing { id: TermId },
     #[error("the graph view's term {id} is damaged; rebuild it")]
@@ -96,7 +102,18 @@ pub enum ViewError {
 impl ViewError {
     /// Whether the view itself is wrong, so that it has to be derived anew; else the machine is.
     pub fn is_damage(&self) -> bool {
-        !matches!(self, Self::Files(_))
+        let Self::Files(error) = self else { return true };
+        // A file that is shorter than it was, or gone.
+        matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::NotFound | ErrorKind::InvalidData)
+    }
+}
+
+impl From<Fault> for ViewError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Io(error) => Self::Files(error),
+            Fault::Damaged(what) => Self::Damaged(what),
+        }
     }
 }
 
@@ -197,6 +214,16 @@ impl View {
     pub fn purge(&self) -> Result<(), ViewError> {
         let _alone = self.writer();
         self.trees().purge()
+    }
+
+    /// Every file of the view at this place against its checksum: what is wrong with which. None if there is no view.
+    pub(crate) fn damages(path: &Path) -> std::io::Result<Option<Vec<String>>> {
+        trees::damages(path, trellis_provenance::PROJECTION)
+    }
+
+    /// The view as of now, to be held against what it was derived from.
+    pub(crate) fn compare(&self) -> Comparison {
+        Comparison::new(self.trees().snapshot())
     }
 
     /// Index keys read since the view was opened: what a query costs, free of clock and cache.

@@ -34,6 +34,16 @@ pub(super) enum Order {
 impl Order {
     pub(super) const ALL: [Self; 4] = [Self::Spog, Self::Posg, Self::Ospg, Self::Gpos];
 
+    /// What the keys of this order begin with, in words.
+    pub(super) fn begins_with(self) -> &'static str {
+        match self {
+            Self::Spog => "subject",
+            Self::Posg => "predicate",
+            Self::Ospg => "object",
+            Self::Gpos => "graph",
+        }
+    }
+
     /// Whether a quad is kept in this order.
     pub(super) fn keeps(self, quad: &EncodedQuad) -> bool {
         match self {
@@ -50,6 +60,12 @@ impl Order {
             Self::Ospg => 3,
             Self::Gpos => 4,
         }
+    }
+
+    /// The order that a key belongs to.
+    pub(super) fn of_key(key: &[u8]) -> Option<Self> {
+        let tag = *key.get(WORKSPACE_ID_BYTES)?;
+        Self::ALL.into_iter().find(|order| order.tag() == tag)
     }
 
     pub(super) fn arrange(self, quad: &EncodedQuad) -> [TermId; 4] {

@@ -11,10 +11,13 @@
 //! it; it goes with the last of them, and after a crash with the next open.
 
 use super::ViewError;
+use crate::engine_log::sync_folder;
+use crate::tree_files;
 use lsm_tree::compaction::Leveled;
 use lsm_tree::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, PartitioningPolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, IterGuardImpl, SeqNo, SequenceNumberCounter};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +42,47 @@ const QUADS_BLOCK_BYTES: u32 = 8 * 1024;
 
 /// So many tables may wait to be merged before whoever writes them waits, too: each is looked into by every read.
 const UNMERGED: usize = 8;
+
+/// The folders of the trees of a generation.
+const TREES: [&str; 2] = ["quads", "terms"];
+
+fn name(projection: u32, generation: u64) -> String {
+    format!("{FORMAT}-{projection}-{generation}")
+}
+
+/// What is in the folder of the view, with the number of each generation of this projection.
+fn entries(view: &Path, projection: u32) -> std::io::Result<Vec<(Option<u64>, PathBuf)>> {
+    let prefix = format!("{FORMAT}-{projection}-");
+    let generation = |name: &str| name.strip_prefix(&prefix)?.parse::<u64>().ok();
+    let entries = std::fs::read_dir(view)?;
+    entries.map(|entry| entry.map(|entry| (entry.file_name().to_str().and_then(generation), entry.path()))).collect()
+}
+
+/// Every file of the newest generation against its checksum: what is wrong with which. None if there is no view.
+pub(super) fn damages(view: &Path, projection: u32) -> std::io::Result<Option<Vec<String>>> {
+    let entries = match entries(view, projection) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            return Ok(Some(vec![format!("{} is not a folder", view.display())]));
+        }
+        entries => entries?,
+    };
+    let newest = entries.iter().filter(|(generation, _)| generation.is_some()).max();
+    let Some((_, folder)) = newest else { return Ok(None) };
+    let damages = TREES.map(|tree| tree_files::damages(&folder.join(tree)));
+    damages.into_iter().collect::<Result<Vec<_>, _>>().map(|damages| Some(damages.concat()))
+}
+
+fn open_trees(
+    folder: &Path,
+    numbers: &SequenceNumberCounter,
+    visible: &SequenceNumberCounter,
+) -> Result<[AnyTree; 2], ViewError> {
+    let cache = Arc::new(Cache::with_capacity_bytes(CACHE_BYTES));
+    let [quads, terms] = TREES
+        .map(|tree| Config::new(folder.join(tree), numbers.clone(), visible.clone()).use_cache(Arc::clone(&cache)));
+    Ok([quads_config(quads).open()?, terms_config(terms).open()?])
+}
 
 /// One generation of the view.
 pub(super) struct Trees {
@@ -94,14 +138,8 @@ impl Both {
 impl Trees {
     /// Opens the newest generation of this projection and removes whatever else is there.
     pub(super) fn open(view: &Path, projection: u32) -> Result<Self, ViewError> {
-        let prefix = format!("{FORMAT}-{projection}-");
-        let generation = |name: &str| name.strip_prefix(&prefix)?.parse::<u64>().ok();
         std::fs::create_dir_all(view)?;
-        let mut entries: Vec<(Option<u64>, PathBuf)> = Vec::new();
-        for entry in std::fs::read_dir(view)? {
-            let entry = entry?;
-            entries.push((entry.file_name().to_str().and_then(generation), entry.path()));
-        }
+        let entries = entries(view, projection)?;
         let newest = entries.iter().filter_map(|(generation, _)| *generation).max();
         for (_, path) in entries.iter().filter(|(generation, _)| generation.is_none() || *generation != newest) {
             tracing::info!(path = %path.display(), "removing what an older view has left");
@@ -118,12 +156,22 @@ impl Trees {
     }
 
     fn open_generation(view: &Path, projection: u32, generation: u64) -> Result<Self, ViewError> {
-        let folder = view.join(format!("{FORMAT}-{projection}-{generation}"));
+        let folder = view.join(name(projection, generation));
+        if !folder.exists() {
+            // Made beside its place and moved there whole: a tree that is missing has been lost.
+            let scratch = view.join("new");
+            if scratch.exists() {
+                std::fs::remove_dir_all(&scratch)?;
+            }
+            open_trees(&scratch, &SequenceNumberCounter::default(), &SequenceNumberCounter::default())?;
+            std::fs::rename(&scratch, &folder)?;
+            sync_folder(view)?;
+        }
+        for tree in TREES {
+            tree_files::openable(&folder.join(tree))?;
+        }
         let (numbers, visible) = (SequenceNumberCounter::default(), SequenceNumberCounter::default());
-        let cache = Arc::new(Cache::with_capacity_bytes(CACHE_BYTES));
-        let config =
-            |name: &str| Config::new(folder.join(name), numbers.clone(), visible.clone()).use_cache(Arc::clone(&cache));
-        let (quads, terms) = (quads_config(config("quads")).open()?, terms_config(config("terms")).open()?);
+        let [quads, terms] = open_trees(&folder, &numbers, &visible)?;
         let next = [&quads, &terms].map(|tree| tree.get_highest_seqno().map_or(0, |number| number + 1));
         let next = next[0].max(next[1]);
         numbers.fetch_max(next);
@@ -251,6 +299,18 @@ pub(super) struct Snapshot {
 impl Snapshot {
     pub(super) fn quads_from(&self, start: &[u8]) -> Keys {
         self.trees.both.quads.range(start.., self.at, None)
+    }
+
+    pub(super) fn all_quads(&self) -> Keys {
+        self.trees.both.quads.range::<&[u8], _>(.., self.at, None)
+    }
+
+    pub(super) fn all_terms(&self) -> Keys {
+        self.trees.both.terms.range::<&[u8], _>(.., self.at, None)
+    }
+
+    pub(super) fn has_quad(&self, key: &[u8]) -> Result<bool, ViewError> {
+        Ok(self.trees.both.quads.contains_key(key, self.at)?)
     }
 
     pub(super) fn quads_value(&self, key: &[u8]) -> Result<Option<lsm_tree::UserValue>, ViewError> {

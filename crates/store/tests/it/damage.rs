@@ -49,9 +49,13 @@ pub(crate) fn used(log: &Path) -> usize {
 }
 
 pub(crate) fn flip(log: &Path, at: usize) {
-    let mut bytes = fs::read(log).unwrap();
-    bytes[at] ^= 0x40;
-    fs::write(log, bytes).unwrap();
+    flip_bits(log, at, 0x40);
+}
+
+pub(crate) fn flip_bits(file: &Path, at: usize, bits: u8) {
+    let mut bytes = fs::read(file).unwrap();
+    bytes[at] ^= bits;
+    fs::write(file, bytes).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,6 +219,35 @@ async fn a_flipped_byte_anywhere_in_the_log_is_noticed() {
     }
     assert_eq!(noticed, 4);
     assert_eq!(open(folder.path()).unwrap().check().wrong, 0, "the undamaged log is as good as before");
+}
+
+/// The engine takes the number of parts from a file before it has checked it, and makes room for them: more than there is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_claims_to_be_huge_is_damage() {
+    let folder = TempDir::new().unwrap();
+    fill(folder.path(), 2).await;
+    {
+        let store = open(folder.path()).unwrap();
+        store.shed().unwrap();
+    }
+    drop(open(folder.path()).unwrap());
+    let mut claimed = 0;
+    for file in crate::view::files(&folder.path().join("journal/keyspaces")) {
+        let whole = fs::read(&file).unwrap();
+        let Some(contents) = whole.windows(4).rposition(|window| window == b"TOC!") else { continue };
+        flip_bits(&file, contents + 7, 0x80);
+        match open(folder.path()) {
+            Err(error @ OpenError::Damaged { .. }) => {
+                assert!(error.to_string().contains(&*file.to_string_lossy()), "{error}");
+                claimed += 1;
+            }
+            Err(other) => panic!("{other}"),
+            // A version that does not count any more.
+            Ok(store) => assert_eq!(store.check().wrong, 0),
+        }
+        fs::write(&file, whole).unwrap();
+    }
+    assert!(claimed > 7, "{claimed}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod proof;
 mod service;
 mod unreadable;
 mod view;
+mod view_damage;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

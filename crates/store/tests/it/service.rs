@@ -129,3 +129,19 @@ async fn several_outages_add_up_and_are_forgotten_when_nobody_needs_them() {
     let end = bench.records(&run).await.last().and_then(|record| record.body.as_ended().cloned()).unwrap();
     assert_eq!(end.outage_ms, 0);
 }
+
+/// Who accepted the question died before it said that it lives.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_nobody_began_to_serve_has_all_its_time() {
+    let folder = TempDir::new().unwrap();
+    let limits = SomeLimits { run_timeout_ms: Some(60_000), ..SomeLimits::default() };
+    let run = {
+        let (bench, _store) = life(folder.path(), 0).await;
+        bench.request(1, question(&agent("a"), "react"), limits).await
+    };
+    let (bench, _store) = life(folder.path(), 5).await;
+    bench.finish(std::slice::from_ref(&run), 1).await;
+    assert_eq!(bench.summary(&run).await.state, RunState::Answered);
+    let end = bench.records(&run).await.last().and_then(|record| record.body.as_ended().cloned()).unwrap();
+    assert!((5 * HOUR_MS - 20_000..5 * HOUR_MS + 20_000).contains(&end.outage_ms), "{}", end.outage_ms);
+}

@@ -13,7 +13,7 @@ use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::ports::{Answer, Asking, Graph, QuadPattern, QueryLimits};
 use trellis_store::Store;
 
-const QUESTIONS: &str = "SELECT ?s WHERE { ?s <https://trustgraph.ai/ns/query> ?q }";
+pub(crate) const QUESTIONS: &str = "SELECT ?s WHERE { ?s <https://trustgraph.ai/ns/query> ?q }";
 
 fn asking(workspace: &Workspace) -> Asking<'_> {
     Asking { workspace, caller: None }
@@ -23,7 +23,7 @@ async fn bench(store: &Store) -> Bench {
     Bench::new(ports(store), ScriptedPrompter::replies(&SCRIPT)).await
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let (path, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
@@ -35,7 +35,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }

@@ -11,7 +11,7 @@ use trellis_domain::config::Settings;
 use trellis_domain::counted;
 use trellis_models::{Choice, choose};
 use trellis_orchestrator::ports::{Config, Journal};
-use trellis_store::{AsideTurn, Checked, Store};
+use trellis_store::{AsideTurn, Checked, CheckedView, Store};
 
 /// One thing that was looked at.
 struct Finding {
@@ -85,6 +85,17 @@ fn folder_line(store: &Store) -> String {
     }
 }
 
+/// What the graph's view has, or what is wrong with it and what to do.
+fn graph_line(view: &CheckedView) -> String {
+    if view.faults.is_empty() {
+        let (runs, quads) = (counted(view.runs, "run"), counted(view.quads, "quad"));
+        let waiting = view.waiting;
+        return format!("{runs}, {quads}: as the records say; finished runs that wait to be indexed: {waiting}");
+    }
+    let told = view.faults.join("\n");
+    format!("{told}\nqueries over several runs may be answered wrongly; `trellis graph rebuild` derives the graph anew")
+}
+
 fn listed_paths(paths: &[std::path::PathBuf]) -> String {
     if paths.is_empty() {
         return "none".to_owned();
@@ -99,10 +110,11 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let settings = Settings::take(version, items.clone()).0;
     let problems: Vec<_> = super::config::problems(&settings, &items).iter().map(ToString::to_string).collect();
     let checked = app.store.check();
+    let view = app.store.graph.check();
     let kept = app.store.kept_logs();
     let limits = limits::of_operator(global, &[]);
     let models = app::models(global).and_then(|_| app::chosen_models(global));
-    let (open, lag) = (app.store.journal.open_runs(), app.store.graph.lag()?);
+    let open = app.store.journal.open_runs();
     let named = NamedModels::of(&settings, app::names_models(global));
     let aside = app.store.set_aside()?;
     let mut findings = vec![
@@ -135,7 +147,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             good: true,
             says: if open == 0 { "none".to_owned() } else { format!("{open}; `trellis resume` finishes them") },
         },
-        Finding { what: "graph", good: true, says: format!("finished runs that wait to be indexed: {lag}") },
+        Finding { what: "graph", good: view.faults.is_empty(), says: graph_line(&view) },
         Finding {
             what: "model",
             good: models.is_ok(),
@@ -166,7 +178,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             ))?;
         }
     }
-    let sound = checked.wrong == 0 && aside.is_empty();
+    let sound = checked.wrong == 0 && aside.is_empty() && view.faults.is_empty();
     Ok(match (sound, problems.is_empty() && limits.is_ok() && models.is_ok() && named.good) {
         (true, true) => Exit::Ok,
         (false, _) => Exit::DataFolder,

@@ -28,6 +28,8 @@ pub(crate) async fn show(desk: &Desk, global: &Global, wish: &str, full: bool) -
     let marks = Marks::of(global.ascii);
     print_line(&heading(&summary, now).join(marks.between))?;
     asked_by(&records).iter().try_for_each(|line| print_line(line))?;
+    let canceller = end_of(&records, &run).and_then(|ended| ended.by.as_ref());
+    canceller.iter().try_for_each(|by| print_line(&format!("cancelled by {}", clean(&by.to_string()))))?;
     let (trace, texts) = (trace(&project(&records)), texts(&records));
     Tree { trace: &trace, texts: &texts, full, marks, width: usual_width() }.print()?;
     Ok(Exit::Ok)

@@ -49,7 +49,7 @@ impl App {
     pub(super) async fn cancel(&self, run: &RunId) -> Result<Cancelling, Failure> {
         // No model is asked to cancel something.
         let orchestrator = self.orchestrator(OperatorLimits::default(), Models::new(Arc::new(Rehearsal::default())));
-        Ok(orchestrator.cancel(self.workspace(), run).await?)
+        Ok(orchestrator.cancel(self.workspace(), run, &person::caller()).await?)
     }
 
     pub(super) async fn items(&self) -> Result<(u64, Vec<StoredItem>), Failure> {

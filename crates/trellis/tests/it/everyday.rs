@@ -3,7 +3,7 @@
 use crate::{PARTNER, TRACE, json, ok, run, stderr, stdout, steps, trellis};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 #[test]
@@ -259,4 +259,24 @@ fn the_doctor_finds_everything_in_order() {
     assert!(report.contains("every hash is right"), "{report}");
     assert!(!report.contains("fault"), "{report}");
     assert_eq!(json(data.path(), &["doctor"])["ok"], true);
+}
+
+#[test]
+fn the_doctor_finds_damage_in_the_graph_and_says_what_to_do() {
+    let data = TempDir::new().unwrap();
+    ok(data.path(), &["ask", "One?"]);
+    ok(data.path(), &["graph", "rebuild"]);
+    let report = ok(data.path(), &["doctor"]);
+    assert!(report.contains("1 run, ") && report.contains("as the records say"), "{report}");
+    let listed = Command::new("find").arg(data.path().join("view")).args(["-path", "*/tables/*"]).output().unwrap();
+    let table = stdout(&listed).lines().next().unwrap().to_owned();
+    let mut bytes = std::fs::read(&table).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&table, bytes).unwrap();
+    let output = run(data.path(), &["doctor"]);
+    let report = stdout(&output);
+    assert_eq!(output.status.code(), Some(7), "{report}");
+    assert!(report.contains(&table) && report.contains("`trellis graph rebuild`"), "{report}");
+    ok(data.path(), &["graph", "rebuild"]);
+    ok(data.path(), &["doctor"]);
 }

@@ -22,12 +22,15 @@ fn a_folder_of_an_earlier_program_is_as_good_as_a_new_one() {
             assert_eq!(stdout(&run(&data, &["run", command, session, "--color", "never"])), expected, "{session}");
         }
     }
-    // What was open when its process was killed comes to an end.
+    // What was open when its process was killed goes on and is answered, however long ago that was.
     let checkpoint = folder.path().join("kept");
     std::fs::write(&checkpoint, ok(&data, &["log", "checkpoint"])).unwrap();
     assert!(stdout(&run(&data, &["resume"])).contains("open runs finished: 3"));
     let checkpoint = checkpoint.display().to_string();
     for session in ["s-open", "s-half", "s-middle"] {
+        let told = ok(&data, &["run", "show", session, "--color", "never"]);
+        assert!(told.contains("✓ Synthesis  subagents-complete"), "{told}");
+        assert!(told.contains("nobody served it for "), "{told}");
         assert!(ok(&data, &["verify", session, "--anchor", &checkpoint]).starts_with("ok: "), "{session}");
     }
     // Its texts can be erased, and everything still holds.

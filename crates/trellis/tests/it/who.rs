@@ -1,5 +1,6 @@
 //! Who asked and who changed something is on record, and what they proved it with is nowhere.
 
+use crate::killed::{alone, kill_after};
 use crate::served::Served;
 use crate::{json, ok, trellis};
 use serde_json::Value;
@@ -34,6 +35,36 @@ fn a_question_from_the_command_line_is_the_users() {
     }
     let history = json(data.path(), &["config", "history", "note", "k"]);
     assert_eq!(history["versions"][0]["by"], run["asked_by"]);
+}
+
+#[test]
+fn a_run_that_is_cancelled_says_by_whom() {
+    let data = TempDir::new().unwrap();
+    let data = data.path();
+    kill_after(alone(data, "mine", "0"), 4);
+    ok(data, &["run", "cancel", "mine"]);
+    let who = serde_json::json!({"name": me(), "surface": "command-line"});
+    let shown = ok(data, &["run", "show", "mine"]);
+    assert_eq!(shown.lines().nth(2), Some(format!("cancelled by {} (command-line)", me()).as_str()), "{shown}");
+    assert_eq!(json(data, &["run", "show", "mine"])["cancelled_by"], who);
+    let graph = ok(data, &["run", "export", "mine"]);
+    assert!(graph.contains("prov:wasAttributedTo <urn:trustgraph:agent:mine/cancelled-by>"), "{graph}");
+    assert!(ok(data, &["verify", "mine"]).starts_with("ok: "));
+    // And at a server.
+    kill_after(alone(data, "theirs", "0"), 4);
+    std::fs::write(data.join("tokens"), "alice s3cret-of-alice default\n").unwrap();
+    let mut command = trellis(data, &["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+    command.arg("--tokens").arg(data.join("tokens")).env("TRELLIS_REHEARSAL_DELAY_MS", "60000");
+    let server = Served::spawn(command, drop);
+    let ask = |method: &str, path: &str| -> Value {
+        let mut reply = String::new();
+        let header = "Authorization: Bearer s3cret-of-alice\r\n";
+        server.request(method, path, header, "").read_to_string(&mut reply).unwrap();
+        serde_json::from_str(reply.split_once("\r\n\r\n").unwrap().1).unwrap_or(Value::Null)
+    };
+    assert_eq!(ask("POST", "/api/v1/runs/theirs/cancel")["state"], "cancelled");
+    let who = serde_json::json!({"name": "alice", "surface": "api"});
+    assert_eq!(ask("GET", "/api/v1/runs/theirs")["cancelled_by"], who);
 }
 
 /// Everything below a folder, as text.

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use std::sync::Arc;
+use trellis_domain::Surface;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::Cancelling;
 
@@ -31,7 +32,9 @@ pub(crate) async fn cancel(
     let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
     let run = find(&inside, &id).await?.run;
     // In a task of its own: a caller who leaves in the middle must not keep followers from hearing of the end.
-    let cancelling = tokio::spawn(async move { inside.orchestrator().cancel(inside.workspace(), &run).await }).await;
+    let by = inside.caller(Surface::Api);
+    let cancel = async move { inside.orchestrator().cancel(inside.workspace(), &run, &by).await };
+    let cancelling = tokio::spawn(cancel).await;
     match cancelling.map_err(Fault::internal)?? {
         Cancelling::Cancelled => Ok(Json(CancelledRun { run_id: id, state: RunState::Cancelled.to_string() })),
         Cancelling::AlreadyEnded(state) => Err(Fault::ended(state)),

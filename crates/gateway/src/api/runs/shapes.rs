@@ -202,6 +202,9 @@ pub(crate) struct WholeRun {
     /// What a limit did not let be done, in words
     #[schema(nullable = false)]
     left_out: Option<Vec<String>>,
+    /// Who cancelled the run, in the same form as `asked_by`; only in runs that were cancelled
+    #[schema(nullable = false, value_type = Option<Object>)]
+    cancelled_by: Option<Value>,
     /// Who asked: `name`, if it is known, and `surface`, the way in; absent in runs that are older
     #[schema(nullable = false, value_type = Option<Object>)]
     asked_by: Option<Value>,
@@ -293,6 +296,9 @@ pub(crate) struct RunTrace {
     ms: u64,
     #[schema(value_type = Object)]
     usage: Value,
+    /// Who cancelled the run, in the same form as `asked_by`; only in runs that were cancelled
+    #[schema(nullable = false, value_type = Option<Object>)]
+    cancelled_by: Option<Value>,
     /// Who asked: `name`, if it is known, and `surface`, the way in; absent in runs that are older
     #[schema(nullable = false, value_type = Option<Object>)]
     asked_by: Option<Value>,

@@ -1,0 +1,213 @@
+//! The files of one of the engine's trees, each against the checksum that was noted when it was written.
+//!
+//! `current` names a version and its checksum, the version names the tables and theirs. The engine looks at none of them
+//! when it opens a tree, and takes sizes from what it has not checked: one flipped bit can ask for more memory than
+//! there is, and that ends the process. So they are looked at here, before the engine does.
+
+use crate::engine_files::Fault;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
+
+const CURRENT: &str = "current";
+
+/// What a file ends with: two marks, the checksum of its contents list, where that is, and how long.
+const TRAILER_BYTES: usize = 4 + 2 + 16 + 8 + 8;
+const TRAILER_MARK: &[u8; 4] = b"SFA!";
+const CONTENTS_MARK: &[u8; 4] = b"TOC!";
+/// No contents list is nearly as long.
+const LONGEST_CONTENTS: u64 = 1 << 20;
+
+/// How closely to look at tables, which may be large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// What the engine reads before it checks anything.
+    Opening,
+    Everything,
+}
+
+/// Whether the engine can open a tree without harm. What it reads later it checks by itself.
+pub(crate) fn openable(tree: &Path) -> Result<(), Fault> {
+    let tables = tables(tree)?;
+    tables.iter().try_for_each(|table| table.check(tree, Look::Opening))
+}
+
+/// Every file of a tree against its checksum: what is wrong with which.
+pub(crate) fn damages(tree: &Path) -> Result<Vec<String>, std::io::Error> {
+    let mut found = Vec::new();
+    let mut note = |result: Result<(), Fault>| match result {
+        Err(Fault::Damaged(what)) => {
+            found.push(what);
+            Ok(())
+        }
+        Err(Fault::Io(error)) => Err(error),
+        Ok(()) => Ok(()),
+    };
+    match tables(tree) {
+        Ok(tables) => tables.iter().try_for_each(|table| note(table.check(tree, Look::Everything)))?,
+        Err(fault) => note(Err(fault))?,
+    }
+    Ok(found)
+}
+
+fn damaged(path: &Path, what: &str) -> Fault {
+    Fault::Damaged(format!("{} {what}", path.display()))
+}
+
+/// A file that cannot be opened because it is gone is damage; anything else is the machine's.
+fn opened<T>(path: &Path, result: std::io::Result<T>) -> Result<T, Fault> {
+    result.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => damaged(path, "is missing"),
+        ErrorKind::IsADirectory => damaged(path, "is not a file"),
+        _ => Fault::Io(error),
+    })
+}
+
+/// A table as its version knows it.
+struct Table {
+    id: u64,
+    checksum: u128,
+}
+
+impl Table {
+    fn check(&self, tree: &Path, look: Look) -> Result<(), Fault> {
+        let path = tree.join("tables").join(self.id.to_string());
+        let mut file = opened(&path, File::open(&path))?;
+        let good = match look {
+            Look::Opening => has_contents(&mut file)?,
+            Look::Everything => checksum(&mut file)? == self.checksum,
+        };
+        if good { Ok(()) } else { Err(damaged(&path, "is not what was written")) }
+    }
+}
+
+fn checksum(file: &mut File) -> std::io::Result<u128> {
+    let (mut hasher, mut buffer) = (Xxh3Default::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.digest128()),
+            count => hasher.update(&buffer[..count]),
+        }
+    }
+}
+
+/// Whether a file's contents list is what its trailer says.
+fn has_contents(file: &mut File) -> std::io::Result<bool> {
+    let length = file.metadata()?.len();
+    let Some(end) = length.checked_sub(TRAILER_BYTES as u64) else { return Ok(false) };
+    let mut bytes = [0; TRAILER_BYTES];
+    file.seek(SeekFrom::Start(end))?;
+    file.read_exact(&mut bytes)?;
+    let Some(trailer) = Trailer::of(&bytes) else { return Ok(false) };
+    if trailer.length > LONGEST_CONTENTS || trailer.start.checked_add(trailer.length) != Some(end) {
+        return Ok(false);
+    }
+    let mut contents = vec![0; usize::try_from(trailer.length).unwrap_or_default()];
+    file.seek(SeekFrom::Start(trailer.start))?;
+    file.read_exact(&mut contents)?;
+    Ok(xxh3_128(&contents) == trailer.checksum)
+}
+
+struct Trailer {
+    checksum: u128,
+    start: u64,
+    length: u64,
+}
+
+impl Trailer {
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let mut reading = Reading(bytes);
+        (reading.take(4)? == TRAILER_MARK && reading.take(2)? == [1, 0]).then_some(())?;
+        Some(Self { checksum: reading.u128()?, start: reading.u64()?, length: reading.u64()? })
+    }
+}
+
+/// The tables of the version that counts.
+fn tables(tree: &Path) -> Result<Vec<Table>, Fault> {
+    let path = tree.join(CURRENT);
+    let current = opened(&path, std::fs::read(&path))?;
+    let named = Reading(&current).version().filter(|_| current.len() == 8 + 16 + 1);
+    let (number, checksum) = named.ok_or_else(|| damaged(&path, "cannot be read"))?;
+    let path = tree.join(format!("v{number}"));
+    let bytes = opened(&path, std::fs::read(&path))?;
+    if xxh3_128(&bytes) != checksum {
+        return Err(damaged(&path, "is not what was written"));
+    }
+    section(&bytes, b"tables").and_then(listed).ok_or_else(|| damaged(&path, "cannot be read"))
+}
+
+/// A part of a file that was found to be what was written.
+fn section<'a>(file: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let end = file.len().checked_sub(TRAILER_BYTES)?;
+    let trailer = Trailer::of(&file[end..])?;
+    let mut contents = Reading(file.get(usize::try_from(trailer.start).ok()?..end)?);
+    (contents.take(4)? == CONTENTS_MARK).then_some(())?;
+    for _ in 0..contents.u32()? {
+        let (start, length) = (usize::try_from(contents.u64()?).ok()?, usize::try_from(contents.u64()?).ok()?);
+        let length_of_name = usize::from(contents.u16()?);
+        if contents.take(length_of_name)? == name {
+            return file.get(start..start.checked_add(length)?);
+        }
+    }
+    None
+}
+
+/// Levels of runs of tables.
+fn listed(bytes: &[u8]) -> Option<Vec<Table>> {
+    let (mut reading, mut tables) = (Reading(bytes), Vec::new());
+    for _ in 0..reading.u8()? {
+        for _ in 0..reading.u8()? {
+            for _ in 0..reading.u32()? {
+                let id = reading.u64()?;
+                // There is one kind of checksum.
+                (reading.u8()? == 0).then_some(())?;
+                tables.push(Table { id, checksum: reading.u128()? });
+                // From which number on its rows are seen.
+                reading.u64()?;
+            }
+        }
+    }
+    Some(tables)
+}
+
+/// Reads numbers as the engine writes them: the lowest byte first.
+struct Reading<'a>(&'a [u8]);
+
+impl<'a> Reading<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.bytes().map(u8::from_le_bytes)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.bytes().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.bytes().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.bytes().map(u64::from_le_bytes)
+    }
+
+    fn u128(&mut self) -> Option<u128> {
+        self.bytes().map(u128::from_le_bytes)
+    }
+
+    /// A version's number and checksum.
+    fn version(&mut self) -> Option<(u64, u128)> {
+        let named = (self.u64()?, self.u128()?);
+        (self.u8()? == 0).then_some(named)
+    }
+}
