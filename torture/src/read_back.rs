@@ -168,7 +168,7 @@ impl Lines {
         }
         let checkpoint = store.log.checkpoint().await?;
         let root = checkpoint.lines().nth(2).context("a checkpoint has a root")?.to_owned();
-        self.add("log", &next.to_string(), &root);
+        self.add("log", &next.to_string(), &(root, store.log.public_key()));
         Ok(())
     }
 }

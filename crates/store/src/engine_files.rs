@@ -76,6 +76,28 @@ pub(crate) fn last_batch(database: &Path) -> std::io::Result<Option<u64>> {
     Ok(engine_log::extent(&engine_log::read(only)?).newest)
 }
 
+/// Every table file of a journal against its checksum: what is wrong with which.
+pub(crate) fn damages(database: &Path) -> Vec<String> {
+    let trees = std::fs::read_dir(database.join("keyspaces")).into_iter().flatten().flatten();
+    let mut trees: Vec<_> = trees.map(|entry| entry.path()).collect();
+    trees.sort();
+    trees.iter().flat_map(|tree| settled_damages(tree)).collect()
+}
+
+/// The engine may merge tables meanwhile: then what was looked for is somewhere else.
+fn settled_damages(tree: &Path) -> Vec<String> {
+    let version = || std::fs::read(tree.join("current")).ok();
+    let mut before = version();
+    loop {
+        let found = tree_files::damages(tree).unwrap_or_else(|error| vec![format!("{}: {error}", tree.display())]);
+        let now = version();
+        if found.is_empty() || now == before {
+            return found;
+        }
+        before = now;
+    }
+}
+
 fn unreadable(file: &Path, at: usize) -> Fault {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     Fault::Damaged(format!("the log file {name} cannot be read at byte {at}, and there is more behind it"))
@@ -90,6 +112,10 @@ fn complete(database: &Path, format: u32) -> Result<(), Fault> {
     }
     if let Some(missing) = needed.iter().find(|path| !path.exists()) {
         return Err(Fault::Damaged(format!("{} is missing", missing.display())));
+    }
+    let version = &needed[0];
+    if std::fs::read(version)? != engine_log::MARK {
+        return Err(Fault::Damaged(format!("{} is not what was written", version.display())));
     }
     for table in needed.iter().filter(|path| path.ends_with("tables")).filter_map(|path| path.parent()) {
         tree_files::openable(table)?;

@@ -9,8 +9,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3Default;
 
-/// What ends each batch.
-const TRAILER: &[u8; 4] = b"FJL\x03";
+/// What ends each batch, and stands alone in the file that names the engine's version.
+pub(crate) const MARK: &[u8; 4] = b"FJL\x03";
 
 mod tag {
     pub(super) const START: u8 = 1;
@@ -105,7 +105,7 @@ fn batch(bytes: &[u8], start: usize) -> Result<Batch, Wrong> {
         _ => return Err(Wrong::Other),
     }
     let sum = cursor.number(8)?;
-    if cursor.take(TRAILER.len())? != TRAILER || sum != hasher.digest() {
+    if cursor.take(MARK.len())? != MARK || sum != hasher.digest() {
         return Err(Wrong::Other);
     }
     Ok(Batch { number, end: cursor.at })

@@ -4,6 +4,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use std::io::ErrorKind;
 use std::path::Path;
 use trellis_domain::Hash;
 use trellis_orchestrator::checkpoint::{Checkpoint, Signature};
@@ -25,19 +26,40 @@ impl std::fmt::Debug for Key {
     }
 }
 
+fn make(folder: &Path, path: &Path) -> std::io::Result<()> {
+    let random = ring::rand::SystemRandom::new();
+    let made = Ed25519KeyPair::generate_pkcs8(&random).map_err(|_| std::io::Error::other("no key could be made"))?;
+    write_private(path, BASE64.encode(made.as_ref()).as_bytes())?;
+    crate::engine_log::sync_folder(folder)
+}
+
+fn lost(what: &str) -> std::io::Error {
+    let told = format!(
+        "the file `{FILE}` {what}, and only it can sign checkpoints of this log; put it back from a backup, or write the \
+         word `new` into it to have another key made"
+    );
+    std::io::Error::new(ErrorKind::InvalidData, told)
+}
+
 impl Key {
-    /// Reads the folder's key; makes one if it has none yet.
+    /// Makes a key for a folder that has none yet.
+    pub(crate) fn create(folder: &Path) -> std::io::Result<()> {
+        let path = folder.join(FILE);
+        if path.exists() { Ok(()) } else { make(folder, &path) }
+    }
+
+    /// Reads the folder's key. One that is lost is not replaced in silence: checkpoints would be somebody else's then.
     pub(crate) fn of(folder: &Path) -> std::io::Result<Self> {
         let path = folder.join(FILE);
-        if !path.exists() {
-            let random = ring::rand::SystemRandom::new();
-            let made = Ed25519KeyPair::generate_pkcs8(&random).map_err(|_| other("no key could be made"))?;
-            write_private(&path, BASE64.encode(made.as_ref()).as_bytes())?;
-            crate::engine_log::sync_folder(folder)?;
+        let read = std::fs::read(&path);
+        let mut text =
+            read.map_err(|error| if error.kind() == ErrorKind::NotFound { lost("is missing") } else { error })?;
+        if text.trim_ascii() == b"new" {
+            make(folder, &path)?;
+            text = std::fs::read(&path)?;
         }
-        let text = std::fs::read_to_string(&path)?;
-        let bytes = BASE64.decode(text.trim()).map_err(|_| other("the file `log-key` holds no key"))?;
-        let pair = Ed25519KeyPair::from_pkcs8(&bytes).map_err(|_| other("the file `log-key` holds no key"))?;
+        let bytes = BASE64.decode(text.trim_ascii()).map_err(|_| lost("holds no key"))?;
+        let pair = Ed25519KeyPair::from_pkcs8(&bytes).map_err(|_| lost("holds no key"))?;
         let name = format!("trellis/{}", &Hash::of(pair.public_key().as_ref()).to_string()[..16]);
         Ok(Self { pair, name })
     }
@@ -62,10 +84,6 @@ impl Key {
         let bytes = self.pair.sign(checkpoint.body().as_bytes()).as_ref().to_vec();
         checkpoint.note(&Signature { name: self.name.clone(), key: self.short(), bytes })
     }
-}
-
-fn other(what: &str) -> std::io::Error {
-    std::io::Error::new(std::io::ErrorKind::InvalidData, what)
 }
 
 fn short(name: &str, public: &[u8]) -> [u8; 4] {
@@ -119,12 +137,14 @@ mod tests {
     #[test]
     fn a_signature_is_by_its_key_and_no_other() {
         let (one, two) = (tempfile::TempDir::new().unwrap(), tempfile::TempDir::new().unwrap());
-        let key = Key::of(one.path()).unwrap();
-        assert_eq!(Key::of(one.path()).unwrap().public(), key.public(), "made once");
+        let made =
+            |folder: &tempfile::TempDir| Key::create(folder.path()).and_then(|()| Key::of(folder.path())).unwrap();
+        let key = made(&one);
+        assert_eq!(made(&one).public(), key.public(), "made once");
         let checkpoint = Checkpoint { origin: key.origin().to_owned(), size: 7, root: Hash::of(b"root") };
         let (read, signatures) = Checkpoint::parse(&key.sign(&checkpoint)).unwrap();
         assert_eq!(verify_signature(&read, &signatures, &key.public()), Ok(()));
-        let other = Key::of(two.path()).unwrap();
+        let other = made(&two);
         assert!(matches!(verify_signature(&read, &signatures, &other.public()), Err(VerifyError::Unsigned(_))));
         let larger = Checkpoint { size: 8, ..read };
         assert!(matches!(verify_signature(&larger, &signatures, &key.public()), Err(VerifyError::Wrong(_))));
@@ -134,5 +154,23 @@ mod tests {
             let mode = std::fs::metadata(one.path().join(FILE)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
         }
+    }
+
+    #[test]
+    fn a_lost_key_is_not_replaced_unless_somebody_says_so() {
+        let folder = tempfile::TempDir::new().unwrap();
+        Key::create(folder.path()).unwrap();
+        let before = Key::of(folder.path()).unwrap().public();
+        let file = folder.path().join(FILE);
+        for bytes in [&b""[..], b"none", b"\xff\xfe"] {
+            std::fs::write(&file, bytes).unwrap();
+            assert!(Key::of(folder.path()).unwrap_err().to_string().contains("`log-key` holds no key"));
+        }
+        std::fs::remove_file(&file).unwrap();
+        assert!(Key::of(folder.path()).unwrap_err().to_string().contains("`log-key` is missing"));
+        std::fs::write(&file, "new\n").unwrap();
+        let after = Key::of(folder.path()).unwrap().public();
+        assert_ne!(after, before);
+        assert_eq!(Key::of(folder.path()).unwrap().public(), after, "once");
     }
 }

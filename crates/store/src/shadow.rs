@@ -108,18 +108,18 @@ impl Shadow {
     /// What was said of the shadow, said of the original.
     pub(crate) fn told(&self, error: OpenError) -> OpenError {
         let path = self.original.clone();
-        let (here, there) = (self.path().display().to_string(), path.display().to_string());
         match error {
-            OpenError::Damaged { reason, .. } => {
-                OpenError::Damaged { path, reason: reason.replace(&here, &there), kept: None }
-            }
-            OpenError::Unusable { reason, kind, .. } => {
-                OpenError::Unusable { path, reason: reason.replace(&here, &there), kind }
-            }
+            OpenError::Damaged { reason, .. } => OpenError::Damaged { path, reason: self.named(&reason), kept: None },
+            OpenError::Unusable { reason, kind, .. } => OpenError::Unusable { path, reason: self.named(&reason), kind },
             OpenError::NewerFormat { found, .. } => OpenError::NewerFormat { path, found },
             OpenError::InUse { holder, .. } => OpenError::InUse { path, holder },
             OpenError::NoRoom { reason, tried, need_mb, .. } => OpenError::NoRoom { path, reason, tried, need_mb },
         }
+    }
+
+    /// The same text with the names of the original.
+    pub(crate) fn named(&self, text: &str) -> String {
+        text.replace(&self.path().display().to_string(), &self.original.display().to_string())
     }
 
     /// Where a kept log of the shadow is in the original. One that was only just found damaged is still in its place there.

@@ -7,7 +7,7 @@ use crate::engine_files::{self, Fault, Found};
 use crate::engine_log::sync_folder;
 use crate::evidence::EmbeddedLog;
 use crate::folder::{FORMAT, Folder, Holder, Left, OpenError};
-use crate::graph::EmbeddedGraph;
+use crate::graph::{CheckedView, EmbeddedGraph};
 use crate::head::{self, Head, HeadFile};
 use crate::journal::EmbeddedJournal;
 use crate::key::Key;
@@ -72,6 +72,7 @@ impl Store {
                 shadow,
             }),
             Err(error) => {
+                let error = naming_files(&folder, error);
                 folder.give_back(&error);
                 Err(if let Some(shadow) = &shadow { shadow.told(error) } else { error })
             }
@@ -80,7 +81,22 @@ impl Store {
 
     /// Reads everything there is and holds it against the log and against itself.
     pub fn check(&self) -> Checked {
-        check::everything(&self.journal.tables)
+        let mut checked = check::everything(&self.journal.tables);
+        for file in engine_files::damages(&self.folder.journal()) {
+            checked.fault(self.named(file));
+        }
+        checked
+    }
+
+    /// Reads the whole view of the graph and holds it against the records.
+    pub fn check_view(&self) -> CheckedView {
+        let checked = self.graph.check();
+        CheckedView { faults: checked.faults.into_iter().map(|fault| self.named(fault)).collect(), ..checked }
+    }
+
+    /// A text with the names of the folder that is meant.
+    fn named(&self, text: String) -> String {
+        self.shadow.as_ref().map_or(text.clone(), |shadow| shadow.named(&text))
     }
 
     /// Writes the tables anew without what was replaced in them. The engine's log goes when the folder is opened again.
@@ -187,6 +203,15 @@ impl Drop for Store {
     }
 }
 
+/// Damage is told with the files that are not what was written, if the engine did not say which.
+fn naming_files(folder: &Folder, error: OpenError) -> OpenError {
+    let OpenError::Damaged { path, reason, kept } = error else { return error };
+    let files = engine_files::damages(&folder.journal());
+    let told = files.iter().all(|file| reason.contains(file));
+    let reason = if told { reason } else { format!("{reason}: {}", files.join(", ")) };
+    OpenError::Damaged { path, reason, kept }
+}
+
 /// Creates the journal beside its place and moves it there whole: a process that dies in between leaves nothing that looks
 /// like a journal. The head is there before the journal is, so a journal without one has lost it.
 fn create_journal(folder: &Folder) -> Result<(), OpenError> {
@@ -200,6 +225,7 @@ fn create_journal(folder: &Folder) -> Result<(), OpenError> {
         tables.persist().map_err(|error| refused(error.to_string()))?;
         drop(tables);
         HeadFile::create(folder.path(), Head { group: 0, size: 0, root: Hash::of([]) })?;
+        Key::create(folder.path())?;
         std::fs::rename(&scratch, journal)?;
         // Before anything is committed: after a power cut it must not be found under its first name and removed.
         sync_folder(folder.path())

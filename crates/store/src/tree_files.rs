@@ -29,8 +29,7 @@ enum Look {
 
 /// Whether the engine can open a tree without harm. What it reads later it checks by itself.
 pub(crate) fn openable(tree: &Path) -> Result<(), Fault> {
-    let tables = tables(tree)?;
-    tables.iter().try_for_each(|table| table.check(tree, Look::Opening))
+    files(tree)?.iter().try_for_each(|file| file.check(tree, Look::Opening))
 }
 
 /// Every file of a tree against its checksum: what is wrong with which.
@@ -44,8 +43,8 @@ pub(crate) fn damages(tree: &Path) -> Result<Vec<String>, std::io::Error> {
         Err(Fault::Io(error)) => Err(error),
         Ok(()) => Ok(()),
     };
-    match tables(tree) {
-        Ok(tables) => tables.iter().try_for_each(|table| note(table.check(tree, Look::Everything)))?,
+    match files(tree) {
+        Ok(files) => files.iter().try_for_each(|file| note(file.check(tree, Look::Everything)))?,
         Err(fault) => note(Err(fault))?,
     }
     Ok(found)
@@ -64,15 +63,16 @@ fn opened<T>(path: &Path, result: std::io::Result<T>) -> Result<T, Fault> {
     })
 }
 
-/// A table as its version knows it.
-struct Table {
+/// A table, or a file of large values, as its version knows it.
+struct Listed {
+    folder: &'static str,
     id: u64,
     checksum: u128,
 }
 
-impl Table {
+impl Listed {
     fn check(&self, tree: &Path, look: Look) -> Result<(), Fault> {
-        let path = tree.join("tables").join(self.id.to_string());
+        let path = tree.join(self.folder).join(self.id.to_string());
         let mut file = opened(&path, File::open(&path))?;
         let good = match look {
             Look::Opening => has_contents(&mut file)?,
@@ -123,8 +123,8 @@ impl Trailer {
     }
 }
 
-/// The tables of the version that counts.
-fn tables(tree: &Path) -> Result<Vec<Table>, Fault> {
+/// The files of the version that counts.
+fn files(tree: &Path) -> Result<Vec<Listed>, Fault> {
     let path = tree.join(CURRENT);
     let current = opened(&path, std::fs::read(&path))?;
     let named = Reading(&current).version().filter(|_| current.len() == 8 + 16 + 1);
@@ -134,7 +134,12 @@ fn tables(tree: &Path) -> Result<Vec<Table>, Fault> {
     if xxh3_128(&bytes) != checksum {
         return Err(damaged(&path, "is not what was written"));
     }
-    section(&bytes, b"tables").and_then(listed).ok_or_else(|| damaged(&path, "cannot be read"))
+    let listed = || {
+        let mut files = tables(section(&bytes, b"tables")?)?;
+        files.extend(blobs(section(&bytes, b"blob_files")?)?);
+        Some(files)
+    };
+    listed().ok_or_else(|| damaged(&path, "cannot be read"))
 }
 
 /// A part of a file that was found to be what was written.
@@ -154,21 +159,23 @@ fn section<'a>(file: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// Levels of runs of tables.
-fn listed(bytes: &[u8]) -> Option<Vec<Table>> {
+fn tables(bytes: &[u8]) -> Option<Vec<Listed>> {
     let (mut reading, mut tables) = (Reading(bytes), Vec::new());
     for _ in 0..reading.u8()? {
         for _ in 0..reading.u8()? {
             for _ in 0..reading.u32()? {
-                let id = reading.u64()?;
-                // There is one kind of checksum.
-                (reading.u8()? == 0).then_some(())?;
-                tables.push(Table { id, checksum: reading.u128()? });
+                tables.push(reading.listed("tables")?);
                 // From which number on its rows are seen.
                 reading.u64()?;
             }
         }
     }
     Some(tables)
+}
+
+fn blobs(bytes: &[u8]) -> Option<Vec<Listed>> {
+    let mut reading = Reading(bytes);
+    (0..reading.u32()?).map(|_| reading.listed("blobs")).collect()
 }
 
 /// Reads numbers as the engine writes them: the lowest byte first.
@@ -203,6 +210,13 @@ impl<'a> Reading<'a> {
 
     fn u128(&mut self) -> Option<u128> {
         self.bytes().map(u128::from_le_bytes)
+    }
+
+    fn listed(&mut self, folder: &'static str) -> Option<Listed> {
+        let id = self.u64()?;
+        // There is one kind of checksum.
+        (self.u8()? == 0).then_some(())?;
+        Some(Listed { folder, id, checksum: self.u128()? })
     }
 
     /// A version's number and checksum.

@@ -106,17 +106,18 @@ fn listed_paths(paths: &[std::path::PathBuf]) -> String {
 
 pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let app = folder_alone(global, "doctor", Purpose::Read, "stop the server and look at its folder")?;
-    let (version, items) = app.store.config.all(app.workspace()).await?;
+    // What cannot be read is named with the rest of the damage.
+    let (version, items) = app.store.config.all(app.workspace()).await.unwrap_or_default();
     let settings = Settings::take(version, items.clone()).0;
     let problems: Vec<_> = super::config::problems(&settings, &items).iter().map(ToString::to_string).collect();
     let checked = app.store.check();
-    let view = app.store.graph.check();
+    let view = app.store.check_view();
     let kept = app.store.kept_logs();
     let limits = limits::of_operator(global, &[]);
     let models = app::models(global).and_then(|_| app::chosen_models(global));
     let open = app.store.journal.open_runs();
     let named = NamedModels::of(&settings, app::names_models(global));
-    let aside = app.store.set_aside()?;
+    let aside = app.store.set_aside().unwrap_or_default();
     let mut findings = vec![
         Finding { what: "data folder", good: true, says: folder_line(&app.store) },
         Finding { what: "record", good: checked.wrong == 0, says: told(&checked) },
