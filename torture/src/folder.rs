@@ -12,14 +12,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Three questions with different shapes: one agent, a team, a plan.
-const QUESTIONS: [(&str, &str); 5] = [
-    ("react", "Assess the risk profile of Company X as a potential partner"),
-    ("react", "Who owns Company X?"),
-    ("supervisor", "Assess the risk profile of Company X as a potential partner"),
-    ("plan-then-execute", "Trace step by step how Company X came to its present owners"),
-    ("react", "What is known of Company Y?"),
-];
+/// Questions of different shapes: a team, a plan, and mostly one agent.
+const fn question(number: usize) -> (&'static str, &'static str) {
+    match number % 15 {
+        0 => ("supervisor", "Assess the risk profile of Company X as a potential partner"),
+        5 => ("plan-then-execute", "Trace step by step how Company X came to its present owners"),
+        number if number % 2 == 0 => ("react", "Assess the risk profile of Company X as a potential partner"),
+        _ => ("react", "What is known of Company Y?"),
+    }
+}
 
 /// A folder as it was left, and what it held.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub struct Specimen {
     /// Copies of the same folder from earlier, oldest first.
     pub older: Vec<TempDir>,
     pub holds: BTreeSet<String>,
+    /// The same folder after `doctor` has looked at it and found nothing.
+    pub looked_at: TempDir,
 }
 
 impl Specimen {
@@ -55,10 +58,30 @@ impl Specimen {
         let holds = |folder: &TempDir| read_back(programs, copy(folder.path())?.path());
         let older_too = older.iter().map(|folder| copy(folder.path())).collect::<Result<Vec<_>>>()?;
         let (closed_holds, left_holds) = (holds(&data)?, holds(&left)?);
+        let looked_at = |folder: &TempDir| -> Result<TempDir> {
+            let folder = copy(folder.path())?;
+            programs.ok(folder.path(), &["doctor"])?;
+            Ok(folder)
+        };
+        let (closed, killed) = (looked_at(&data)?, looked_at(&left)?);
         Ok([
-            Self { how: "closed", folder: data, older, holds: closed_holds },
-            Self { how: "killed", folder: left, older: older_too, holds: left_holds },
+            Self { how: "closed", folder: data, older, holds: closed_holds, looked_at: closed },
+            Self { how: "killed", folder: left, older: older_too, holds: left_holds, looked_at: killed },
         ])
+    }
+
+    /// Whether a folder has the same bytes in all files: whoever reads it cannot tell it from this one.
+    pub fn has_same_files(&self, folder: &Path) -> Result<bool> {
+        let all = files(folder)?;
+        if all != files(self.looked_at.path())? {
+            return Ok(false);
+        }
+        for file in all.iter().filter(|file| file.as_path() != Path::new("lock")) {
+            if fs::read(folder.join(file))? != fs::read(self.looked_at.path().join(file))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -71,7 +94,7 @@ fn fill(server: &Server, numbers: std::ops::Range<usize>) -> Result<()> {
             if number >= numbers.end {
                 return Ok(());
             }
-            let (pattern, question) = QUESTIONS[number % QUESTIONS.len()];
+            let (pattern, question) = question(number);
             let body = json!({"question": question, "pattern": pattern, "session_id": format!("run-{number}")});
             let (status, reply) = server.reply("POST", "/api/v1/runs", "", &body.to_string())?;
             ensure!(status < 300, "{status} {reply}");

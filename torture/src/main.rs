@@ -6,10 +6,11 @@ mod report;
 
 use anyhow::{Context, Result, bail, ensure};
 use report::Report;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use torture::damage::Outcome;
 use torture::disk::FailingDisk;
 use torture::folder::Specimen;
 use torture::{Programs, attacks, damage, disk, kills, read_back};
@@ -69,6 +70,7 @@ fn torment(programs: &Programs, options: &Options) -> Result<Report> {
     println!("filling folders of {} runs", options.runs);
     let specimens = Specimen::pair(programs, options.runs)?;
     let disk = FailingDisk::compile()?;
+    let at_once = thread::available_parallelism().map_or(1, NonZero::get);
     let mut seed = options.seed;
     while begun.elapsed() < time {
         println!("round {seed}: kills, disks, attacks");
@@ -81,16 +83,23 @@ fn torment(programs: &Programs, options: &Options) -> Result<Report> {
         println!("round {seed}: faults");
         let portion = Instant::now() + (time / 8).max(Duration::from_secs(20));
         while report.faults() < options.faults && Instant::now() < portion {
-            let number = report.faults();
-            // Half of them come in pairs.
-            let (specimen, count) = (&specimens[number % 2], 1 + number / 2 % 2);
-            let trial = damage::trial(programs, specimen, count, options.seed << 32 | number as u64)?;
-            if let (faults, Outcome::Wrong(what)) = &trial {
-                println!("WRONG {} {faults:?}: {what}", specimen.how);
-            }
-            report.fault(specimen.how, trial);
-            if report.faults().is_multiple_of(50) {
-                println!("{} faults, {} s", report.faults(), begun.elapsed().as_secs());
+            let first = report.faults();
+            // As many at once as the machine has room for, in pieces that are reported in order.
+            let trials = thread::scope(|scope| {
+                let begin = |number: usize| {
+                    // Half of them come in pairs.
+                    let (specimen, count) = (&specimens[number % 2], 1 + number / 2 % 2);
+                    let seed = options.seed << 32 | number as u64;
+                    scope.spawn(move || (specimen.how, damage::trial(programs, specimen, count, seed)))
+                };
+                let begun: Vec<_> = (first..first + at_once).map(begin).collect();
+                begun.into_iter().map(|trial| trial.join().expect("a trial does not panic")).collect::<Vec<_>>()
+            });
+            for (how, trial) in trials {
+                report.fault(how, trial?);
+                if report.faults().is_multiple_of(50) {
+                    println!("{} faults, {} s", report.faults(), begun.elapsed().as_secs());
+                }
             }
         }
         seed += 1;

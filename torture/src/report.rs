@@ -83,7 +83,7 @@ impl Report {
             Outcome::Harmless => counts.1 += 1,
             Outcome::Wrong(what) => {
                 let faults = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-                self.wrong.push(format!("{faults} in a folder that was {how}: {what}"));
+                self.note(format!("{faults} in a folder that was {how}: {what}"));
             }
         }
     }

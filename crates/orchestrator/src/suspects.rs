@@ -4,7 +4,8 @@
 //! more often that was so. They wait, without holding anything, while everybody else is served; of those that were
 //! there most often, one half is tried at a time. If the process lives, they are innocent; if not, they were there once
 //! more than the others, and the next process halves them again. So one among a thousand is found in about ten
-//! restarts, and an innocent one that was only near is cleared as soon as it brings something.
+//! restarts, and an innocent one that was only near is cleared as soon as it brings something. A process that dies before
+//! anybody brought anything has tried nobody.
 
 use crate::claims::Claims;
 use crate::driver::Orchestrator;
@@ -46,11 +47,17 @@ pub(crate) fn patience(before_ms: u64) -> Duration {
     Duration::from_millis(before_ms.saturating_add(5_000).saturating_mul(2).min(120_000))
 }
 
+/// How long suspects wait for somebody else to bring something, if there is somebody else: a process that was killed
+/// before it could do anything at all says nothing about them.
+const FIRST: Duration = Duration::from_secs(1);
+
 /// The suspects of this process, shared by its workers.
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
     state: Mutex<State>,
     settled: Notify,
+    /// Something came of any turn.
+    progress: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -84,6 +91,7 @@ impl Suspects {
 
     /// Something came of a turn, or it is closed.
     pub(crate) fn settle(&self, turn: &TurnKey) {
+        self.progress.notify_one();
         let mut state = self.state();
         if state.on_trial.remove(turn) && state.on_trial.is_empty() {
             self.settled.notify_one();
@@ -104,24 +112,41 @@ impl Suspects {
 }
 
 impl Workers {
-    /// Keeps back the turns that may be what stops the process.
-    pub(crate) async fn hold_suspects(&self) -> Vec<OpenTurn> {
+    /// Keeps back the turns that may be what stops the process. Also says whether there are others to serve.
+    pub(crate) async fn hold_suspects(&self) -> (Vec<OpenTurn>, bool) {
         let held = &self.orchestrator.suspects;
-        let is_mine = |turn: &OpenTurn| turn.cut > 0 && self.options.roles.contains(&Role::of(turn));
+        let is_mine = |turn: &OpenTurn| self.options.roles.contains(&Role::of(turn));
         match self.orchestrator.ports.journal.due_turns(Timestamp::from_micros(i64::MAX)).await {
-            Ok(turns) => turns.into_iter().filter(|turn| is_mine(turn) && held.hold(&turn.key)).collect(),
+            Ok(turns) => {
+                let mine = turns.into_iter().filter(is_mine);
+                let (suspects, others): (Vec<_>, Vec<_>) = mine.partition(|turn| turn.cut > 0);
+                let held = suspects.into_iter().filter(|turn| held.hold(&turn.key)).collect();
+                (held, others.iter().any(|turn| turn.due.is_none()))
+            }
             Err(error) => {
                 tracing::error!(%error, "open turns could not be listed");
-                Vec::new()
+                (Vec::new(), false)
             }
         }
     }
 
-    /// Tries suspects by halves, while everything else is served.
-    pub(crate) async fn try_suspects(&self, mut suspects: Vec<OpenTurn>, mut stop: watch::Receiver<Option<Stop>>) {
+    /// Tries suspects by halves, while everything else is served. Others come first, if there are any.
+    pub(crate) async fn try_suspects(
+        &self,
+        (mut suspects, others): (Vec<OpenTurn>, bool),
+        mut stop: watch::Receiver<Option<Stop>>,
+    ) {
         let Orchestrator { ports, options, suspects: held, .. } = &*self.orchestrator;
         let patience = patience(ports.journal.service().before_ms);
         let mut failure = self.failure.subscribe();
+        if others && !suspects.is_empty() {
+            tokio::select! {
+                () = held.progress.notified() => {}
+                () = ports.world.sleep(FIRST) => {}
+                _ = stop.wait_for(Option::is_some) => return,
+                _ = failure.wait_for(Option::is_some) => return,
+            }
+        }
         while let Some(trial) = next_trial(&mut suspects, options.max_deliveries) {
             let tried = match trial {
                 Trial::SetAside(turn) => {

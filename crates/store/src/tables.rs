@@ -6,9 +6,10 @@ use crate::tally::Tally;
 use fjall::config::PartitioningPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable, Snapshot};
 use lsm_tree::AbstractTree;
+use std::cell::Cell;
 use std::ops::RangeBounds;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use trellis_domain::record::{Record, UnreadableRecord};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{Hash, RunId, SessionId, Workspace};
@@ -36,12 +37,26 @@ impl std::fmt::Debug for Tables {
     }
 }
 
-/// fjall panics over some kinds of damage; that is an answer too, and no reason to print more.
+thread_local! {
+    /// Whether a panic of this thread is caught and says nothing new.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// fjall panics over some kinds of damage; that is an answer too, and no reason to print more. What other threads print
+/// meanwhile is their own.
 pub(crate) fn catching_panics<T>(open: impl FnOnce() -> T) -> Option<T> {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                usual(panic);
+            }
+        }));
+    });
+    let before = QUIET.replace(true);
     let opened = std::panic::catch_unwind(std::panic::AssertUnwindSafe(open));
-    std::panic::set_hook(usual);
+    QUIET.set(before);
     opened.ok()
 }
 

@@ -56,11 +56,11 @@ fn damaged(path: &Path, what: &str) -> Fault {
 
 /// A file that cannot be opened because it is gone is damage; anything else is the machine's.
 fn opened<T>(path: &Path, result: std::io::Result<T>) -> Result<T, Fault> {
-    result.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => damaged(path, "is missing"),
-        ErrorKind::IsADirectory => damaged(path, "is not a file"),
-        _ => Fault::Io(error),
-    })
+    result.map_err(
+        |error| {
+            if error.kind() == ErrorKind::NotFound { damaged(path, "is missing") } else { Fault::Io(error) }
+        },
+    )
 }
 
 /// A table, or a file of large values, as its version knows it.
