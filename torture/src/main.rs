@@ -81,7 +81,7 @@ fn torment(programs: &Programs, options: &Options) -> Result<Report> {
         }
         attack(programs, &mut report)?;
         println!("round {seed}: faults");
-        let portion = Instant::now() + (time / 8).max(Duration::from_secs(20));
+        let portion = Instant::now() + (time / 3).max(Duration::from_secs(20));
         while report.faults() < options.faults && Instant::now() < portion {
             let first = report.faults();
             // As many at once as the machine has room for, in pieces that are reported in order.

@@ -46,7 +46,7 @@ impl Orchestrator {
         let mut sink = LiveReply::new(self, handling, name, &reader, handling.session.limits().max_reply_bytes);
         // The call's own limit is the prompter's business, which knows when the call had to wait for its turn.
         let patience = remaining(handling, started, u64::MAX);
-        let result = within(world, patience, self.ports.prompter.ask(call, &mut sink)).await;
+        let result = within(world, patience, self.ports.prompter.ask(*call, &mut sink)).await;
         let result = result.unwrap_or_else(|| Err(PromptError::took_too_long(patience, sink.failures.clone())));
         let ms = world.now().ms_since(started);
         let attempt = sink.attempt;
@@ -116,7 +116,7 @@ fn prepared(
     name: &Name,
     order: Box<PromptOrder>,
     permit: Permit,
-) -> (&'static str, Reader, Vec<Decision>, PromptCall) {
+) -> (&'static str, Reader, Vec<Decision>, Box<PromptCall>) {
     let PromptOrder { id, variables, schema, reader, offered, tools } = *order;
     let call = PromptCall {
         scope: handling.key.scope.clone(),
@@ -129,7 +129,8 @@ fn prepared(
         labels: Some(labels(handling, name)),
         permit,
     };
-    (id, reader, offered, call)
+    // Boxed, because whoever awaits the call keeps a place for it until the end.
+    (id, reader, offered, Box::new(call))
 }
 
 /// Tells the model why no tool was called.
@@ -246,8 +247,9 @@ fn held_while_decoding(decisions: &mut [Decision]) {
 
 /// How much of a reply is shown while it is written.
 enum Shown {
-    /// A ReAct reply: parsed as it arrives, thoughts apart from the answer.
-    Parsed(Box<ReplyParser>),
+    /// A ReAct reply: parsed as it arrives, thoughts apart from the answer. There is no parser before there is a reply:
+    /// thousands may wait for one.
+    Parsed(Option<Box<ReplyParser>>),
     /// All of it is the answer.
     Answer,
     /// It is read as a whole.
@@ -257,7 +259,7 @@ enum Shown {
 impl Shown {
     fn of(reader: &Reader) -> Self {
         match reader {
-            Reader::React => Self::Parsed(Box::default()),
+            Reader::React => Self::Parsed(None),
             Reader::Synthesis { .. } => Self::Answer,
             Reader::Choice
             | Reader::Plan(_)
@@ -335,7 +337,7 @@ impl<'a> LiveReply<'a> {
     }
 
     fn into_replied(mut self, reply: PromptReply, offered: Vec<Decision>, ms: u64) -> Replied {
-        if let Shown::Parsed(parser) = std::mem::replace(&mut self.shown, Shown::Nothing) {
+        if let Shown::Parsed(Some(parser)) = std::mem::replace(&mut self.shown, Shown::Nothing) {
             let (rest, _) = parser.finish();
             self.show(rest);
         }
@@ -372,7 +374,7 @@ impl ReplySink for LiveReply<'_> {
         self.room -= text.len() as u64;
         match &mut self.shown {
             Shown::Parsed(parser) => {
-                let fragments = parser.push(text);
+                let fragments = parser.get_or_insert_default().push(text);
                 self.show(fragments);
             }
             Shown::Answer if text.is_empty() => {}

@@ -14,6 +14,8 @@ use trellis_provenance::project;
 
 /// Runs that are absorbed into the view in one batch.
 const BATCH: usize = 64;
+/// From so many runs on, a second thread is worth its while.
+const WORTH_SHARING: usize = 8;
 /// So long runs are left to finish together: one batch costs less than many.
 const GATHERING: Duration = Duration::from_millis(200);
 
@@ -114,19 +116,33 @@ impl EmbeddedGraph {
         if runs.is_empty() {
             return Ok(0);
         }
-        let mut quads = Vec::with_capacity(runs.len());
-        for (workspace, run) in &runs {
-            // A run that cannot be read must not keep all others out of the graph.
-            match self.said(workspace, run) {
-                Ok(said) => quads.push(said),
-                Err(error) => tracing::error!(%error, %run, "a run could not be projected"),
-            }
-        }
+        let listed: Vec<_> = runs.iter().collect();
+        let (one, other) = listed.split_at(listed.len() / 2);
+        // Reading and projecting is half of the work: two share it, if there is enough of it.
+        let quads = if one.len() < WORTH_SHARING {
+            self.all_said(&listed)
+        } else {
+            std::thread::scope(|scope| {
+                let beside = scope.spawn(|| self.all_said(one));
+                let mut quads = self.all_said(other);
+                quads.extend(beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                quads
+            })
+        };
         let missing = || JournalError::Damaged(format!("commit {last} is missing"));
         let identity = identity_at(&self.journal.tables, last)?.ok_or_else(missing)?;
         let absorbed = self.view()?.absorb(&quads, Cursor { number: last, identity });
         absorbed.map_err(|error| self.failed(error.into()))?;
         Ok(runs.len())
+    }
+
+    /// What these runs say. One that cannot be read must not keep all others out of the graph.
+    fn all_said(&self, runs: &[&(Workspace, RunId)]) -> Vec<RunQuads> {
+        let said = |(workspace, run): &&(Workspace, RunId)| {
+            let said = self.said(workspace, run);
+            said.inspect_err(|error| tracing::error!(%error, %run, "a run could not be projected")).ok()
+        };
+        runs.iter().filter_map(said).collect()
     }
 
     /// What a run says, for the view.
