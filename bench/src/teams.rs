@@ -157,7 +157,7 @@ pub(crate) async fn supervisor() -> Result<()> {
     stop.send_replace(Some(Stop::Drain));
     serving.await?;
     println!(
-        "supervisor    {:.0} runs per second at {AT_ONCE} concurrent (target 100): 5 subagents with 2 tools each, {:.1} ms CPU per run",
+        "supervisor    {:.0} runs per second at {AT_ONCE} concurrent (target 200): 5 subagents with 2 tools each, {:.1} ms CPU per run",
         RUNS as f64 / wall.as_secs_f64(),
         used.as_secs_f64() * 1000.0 / RUNS as f64,
     );

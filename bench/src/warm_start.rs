@@ -65,7 +65,7 @@ fn measure(program: &Path, folder: &Path, what: &str) -> Result<()> {
     let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     let (median, worst) = (ms(times[ROUNDS / 2]), ms(times[ROUNDS - 1]));
     println!(
-        "warm start    first output of `ask` on {what} after {median:.0} ms (worst of {ROUNDS} {worst:.0}, target 300)"
+        "warm start    first output of `ask` on {what} after {median:.0} ms (worst of {ROUNDS} {worst:.0}, target 50)"
     );
     Ok(())
 }
