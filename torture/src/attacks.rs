@@ -99,6 +99,7 @@ fn send(stream: &mut TcpStream, bytes: &[u8], times: usize) {
     }
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "an attack like the others, which may fail")]
 fn unfinished_messages(server: &Server) -> Result<()> {
     let some = vec![b' '; 1 << 20];
     for known in [false, true] {

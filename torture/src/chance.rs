@@ -1,6 +1,6 @@
 //! Chance that can be repeated.
 
-/// The same seed gives the same numbers (SplitMix64).
+/// The same seed gives the same numbers (`SplitMix64`).
 #[derive(Debug, Clone)]
 pub struct Chance(u64);
 

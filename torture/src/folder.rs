@@ -98,7 +98,7 @@ fn fill(server: &Server, numbers: std::ops::Range<usize>) -> Result<()> {
             let body = json!({"question": question, "pattern": pattern, "session_id": format!("run-{number}")});
             let (status, reply) = server.reply("POST", "/api/v1/runs", "", &body.to_string())?;
             ensure!(status < 300, "{status} {reply}");
-            if number % 50 == 0 {
+            if number.is_multiple_of(50) {
                 document(server, number)?;
                 item(server, number)?;
             }

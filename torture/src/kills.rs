@@ -92,7 +92,7 @@ fn ask_until(server: &Server, over: &AtomicBool, next: &AtomicUsize, accepted: &
         let pattern = if number.is_multiple_of(3) { "supervisor" } else { "react" };
         let body = json!({"question": QUESTION, "pattern": pattern, "session_id": format!("run-{number}")});
         // A request whose reply never came was not accepted, as far as this caller knows.
-        if let Ok((201 | 202 | 200, reply)) = server.reply("POST", "/api/v1/runs", "", &body.to_string())
+        if let Ok((200..=202, reply)) = server.reply("POST", "/api/v1/runs", "", &body.to_string())
             && let Some(run) = reply["run_id"].as_str()
         {
             accepted.lock().expect("clients do not panic").insert(run.to_owned());

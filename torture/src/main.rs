@@ -85,17 +85,17 @@ fn torment(programs: &Programs, options: &Options) -> Result<Report> {
         while report.faults() < options.faults && Instant::now() < portion {
             let first = report.faults();
             // As many at once as the machine has room for, in pieces that are reported in order.
-            let trials = thread::scope(|scope| {
-                let begin = |number: usize| {
+            let done = thread::scope(|scope| {
+                let start = |number: usize| {
                     // Half of them come in pairs.
                     let (specimen, count) = (&specimens[number % 2], 1 + number / 2 % 2);
                     let seed = options.seed << 32 | number as u64;
                     scope.spawn(move || (specimen.how, damage::trial(programs, specimen, count, seed)))
                 };
-                let begun: Vec<_> = (first..first + at_once).map(begin).collect();
-                begun.into_iter().map(|trial| trial.join().expect("a trial does not panic")).collect::<Vec<_>>()
+                let under_way: Vec<_> = (first..first + at_once).map(start).collect();
+                under_way.into_iter().map(|trial| trial.join().expect("a trial does not panic")).collect::<Vec<_>>()
             });
-            for (how, trial) in trials {
+            for (how, trial) in done {
                 report.fault(how, trial?);
                 if report.faults().is_multiple_of(50) {
                     println!("{} faults, {} s", report.faults(), begun.elapsed().as_secs());

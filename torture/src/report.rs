@@ -107,10 +107,10 @@ impl fmt::Display for Report {
             self.runs
         )?;
         writeln!(f, "| fault | named | harmless |\n|---|---|---|")?;
-        let names = KINDS.iter().map(ToString::to_string).chain(["two of these".to_owned()]);
-        for name in names {
-            let (named, harmless) = self.faults.get(&name).copied().unwrap_or_default();
-            writeln!(f, "| {name} | {named} | {harmless} |")?;
+        let kinds = KINDS.iter().map(ToString::to_string).chain(["two of these".to_owned()]);
+        for kind in kinds {
+            let (named, harmless) = self.faults.get(&kind).copied().unwrap_or_default();
+            writeln!(f, "| {kind} | {named} | {harmless} |")?;
         }
         let Tally { kills, accepted, calls } = self.kills;
         writeln!(f, "\n{} trials in all.\n\n## Killed servers\n", self.total_faults)?;

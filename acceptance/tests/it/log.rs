@@ -45,8 +45,8 @@ impl Kept {
     async fn changed(&self, change: impl Fn(&mut Vec<Value>)) -> Output {
         let mut lines = lines(&self.file("log.jsonl"));
         change(&mut lines);
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        std::fs::write(self.file("changed.jsonl"), text).unwrap();
+        let lines: Vec<_> = lines.iter().map(Value::to_string).collect();
+        std::fs::write(self.file("changed.jsonl"), lines.join("\n")).unwrap();
         self.verified("changed.jsonl", "kept.txt").await
     }
 }

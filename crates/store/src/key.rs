@@ -137,14 +137,14 @@ mod tests {
     #[test]
     fn a_signature_is_by_its_key_and_no_other() {
         let (one, two) = (tempfile::TempDir::new().unwrap(), tempfile::TempDir::new().unwrap());
-        let made =
+        let key_of =
             |folder: &tempfile::TempDir| Key::create(folder.path()).and_then(|()| Key::of(folder.path())).unwrap();
-        let key = made(&one);
-        assert_eq!(made(&one).public(), key.public(), "made once");
+        let key = key_of(&one);
+        assert_eq!(key_of(&one).public(), key.public(), "made once");
         let checkpoint = Checkpoint { origin: key.origin().to_owned(), size: 7, root: Hash::of(b"root") };
         let (read, signatures) = Checkpoint::parse(&key.sign(&checkpoint)).unwrap();
         assert_eq!(verify_signature(&read, &signatures, &key.public()), Ok(()));
-        let other = made(&two);
+        let other = key_of(&two);
         assert!(matches!(verify_signature(&read, &signatures, &other.public()), Err(VerifyError::Unsigned(_))));
         let larger = Checkpoint { size: 8, ..read };
         assert!(matches!(verify_signature(&larger, &signatures, &key.public()), Err(VerifyError::Wrong(_))));
