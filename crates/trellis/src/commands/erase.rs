@@ -26,6 +26,8 @@ pub(crate) async fn run(global: &Global, erase: &Erase) -> Result<Exit, Failure>
     };
     let Desk::Local(app) = desk else { return Err(Failure::unexpected("the folder is gone")) };
     let wishes = wishes(&app, erase, named.as_ref()).await?;
+    // A crash may have left texts in the view's dictionary that nothing in the view leads to yet.
+    app.store.graph.catch_up()?;
     let mut all = Erased::default();
     let mut entries = Vec::new();
     for wish in wishes {

@@ -6,6 +6,7 @@ mod cancelled;
 mod configuration;
 mod conversation;
 mod crashes;
+mod erased;
 mod everyday;
 mod killed;
 mod limits;
