@@ -76,19 +76,21 @@ pub fn failed_sync(programs: &Programs, disk: &FailingDisk, number: u64, lost: b
         Err(error) => ensure!(error.to_string().contains("does not serve"), "{error:#}"),
     }
     let syncs = syncs(&first)?;
-    let failed = syncs.iter().find(|sync| !sync.good).with_context(|| format!("sync {number} failed"))?;
+    ensure!(syncs.iter().any(|sync| !sync.good), "sync {number} failed");
     if lost {
         lose_unsynced(&syncs)?;
     }
-    let is_log = failed.path.extension().is_some_and(|extension| extension == "jnl");
     let mut command = programs.serve(data.path());
     disk.under(&mut command, data.path(), "FAILING_DISK_SPACE", u64::MAX >> 1);
     command.env("FAILING_DISK_TRACE", &second);
     let server = Server::start(command)?;
-    let again: BTreeSet<_> = self::syncs(&second)?.into_iter().filter(|sync| sync.good).map(|sync| sync.path).collect();
+    let syncs = self::syncs(&second)?;
+    let is_log = |sync: &Sync| sync.path.extension().is_some_and(|extension| extension == "jnl");
+    let anew = |sync: &Sync| sync.good && sync.path.ends_with("log-anew");
     ensure!(
-        !is_log || again.iter().any(|path| path.extension().is_some_and(|extension| extension == "jnl")),
-        "the log was not written anew before it was trusted: {again:?}"
+        syncs.iter().take_while(|sync| !is_log(sync)).any(anew),
+        "the log was not written anew before it was trusted: {:?}",
+        syncs.iter().map(|sync| &sync.path).collect::<Vec<_>>()
     );
     settled(&server)?;
     ensure!(server.stop()? == Some(0), "the server stops in order");
