@@ -4,7 +4,7 @@
  * FAILING_DISK_SPACE   so many bytes can be written to it, then it is full (ENOSPC)
  * FAILING_DISK_SYNC    the sync with this number fails (EIO), once, as Linux reports it
  * FAILING_DISK_TRACE   a file that gets a line for each sync: its number, its outcome, how far
- *                      the file was written, and its path
+ *                      the file was written, and its path; and for each write that found no room
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,31 +29,35 @@ static const char *on_disk(int fd, char *path, size_t size) {
     return strncmp(path, folder, strlen(folder)) == 0 ? path : NULL;
 }
 
+static void note(long number, const char *outcome, int fd, const char *path) {
+    const char *trace = getenv("FAILING_DISK_TRACE");
+    if (!trace) return;
+    char line[4400];
+    int length = snprintf(line, sizeof line, "%ld %s %ld %s\n", number, outcome, (long)lseek(fd, 0, SEEK_CUR), path);
+    int out = open(trace, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    ssize_t (*write_)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+    if (out < 0) return;
+    if (write_(out, line, (size_t)length) < 0) abort();
+    close(out);
+}
+
 static int is_full(int fd, size_t count) {
     char path[4096];
     const char *space = getenv("FAILING_DISK_SPACE");
     if (!space || !on_disk(fd, path, sizeof path)) return 0;
     if (__sync_add_and_fetch(&written, (long)count) <= atol(space)) return 0;
+    note(0, "full", fd, path);
     errno = ENOSPC;
     return 1;
 }
 
 static int sync_fails(int fd) {
     char path[4096];
-    const char *number = getenv("FAILING_DISK_SYNC"), *trace = getenv("FAILING_DISK_TRACE");
+    const char *number = getenv("FAILING_DISK_SYNC");
     if (!on_disk(fd, path, sizeof path)) return 0;
     long now = __sync_add_and_fetch(&syncs, 1);
     int fails = number && now == atol(number);
-    if (trace) {
-        char line[4400];
-        int length = snprintf(line, sizeof line, "%ld %s %ld %s\n", now, fails ? "failed" : "ok", (long)lseek(fd, 0, SEEK_CUR), path);
-        int out = open(trace, O_WRONLY | O_CREAT | O_APPEND, 0600);
-        ssize_t (*write_)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
-        if (out >= 0) {
-            if (write_(out, line, (size_t)length) < 0) abort();
-            close(out);
-        }
-    }
+    note(now, fails ? "failed" : "ok", fd, path);
     if (fails) errno = EIO;
     return fails;
 }

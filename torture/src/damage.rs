@@ -65,11 +65,11 @@ pub fn trial(programs: &Programs, specimen: &Specimen, faults: usize, seed: u64)
     while done.len() < faults {
         done.extend(inflict(specimen, folder.path(), &mut chance)?);
     }
-    let outcome = examined(programs, specimen, folder.path())?;
+    let outcome = examined(programs, specimen, folder.path(), &done)?;
     Ok((done, outcome))
 }
 
-fn examined(programs: &Programs, specimen: &Specimen, folder: &Path) -> Result<Outcome> {
+fn examined(programs: &Programs, specimen: &Specimen, folder: &Path, faults: &[Fault]) -> Result<Outcome> {
     let doctor = programs.run(folder, &["doctor"])?;
     Ok(match doctor.code() {
         Some(0) if specimen.has_same_files(folder)? => Outcome::Harmless,
@@ -79,7 +79,7 @@ fn examined(programs: &Programs, specimen: &Specimen, folder: &Path) -> Result<O
             }),
             Err(error) => Outcome::Wrong(format!("doctor finds nothing, but {error:#}")),
         },
-        Some(7) if names_something(&doctor, folder) => match aborts(programs, folder)? {
+        Some(7) if names_something(&doctor, faults) => match aborts(programs, folder)? {
             None => Outcome::Named,
             Some(ended) => Outcome::Wrong(format!("doctor names it, but a command ends with {ended}")),
         },
@@ -87,11 +87,33 @@ fn examined(programs: &Programs, specimen: &Specimen, folder: &Path) -> Result<O
     })
 }
 
-/// Whether it says where the damage is: a file, or what is kept in one.
-fn names_something(doctor: &Ended, folder: &Path) -> bool {
-    let said = doctor.said.replace(&folder.display().to_string(), "");
-    let things = ["run ", "record ", "entr", "document", "configuration", "text ", "commits", "log", "view", "format"];
-    said.contains('/') || things.iter().any(|thing| said.contains(thing))
+/// Whether it says where the damage is: the file, or what lies in it. What it found in order does not count.
+fn names_something(doctor: &Ended, faults: &[Fault]) -> bool {
+    let (mut is_fault, mut told) = (false, String::new());
+    for line in doctor.said.lines() {
+        // What continues a line is indented.
+        is_fault = if line.starts_with(' ') { is_fault } else { !line.starts_with("ok ") };
+        if is_fault {
+            told.push_str(line);
+            told.push('\n');
+        }
+    }
+    let of_file = |fault: &Fault| {
+        let name = fault.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        told.contains(&fault.file.display().to_string()) || (name.len() > 3 && told.contains(&name))
+    };
+    let things = [
+        "run ",
+        "record ",
+        "session ",
+        "entry ",
+        "entries of",
+        "document ",
+        "item ",
+        "groups of commits",
+        "the log's head",
+    ];
+    faults.iter().any(of_file) || things.iter().any(|thing| told.contains(thing))
 }
 
 /// Other commands may fail on a damaged folder, in order: none may crash.

@@ -39,22 +39,35 @@ impl FailingDisk {
 /// The disk is full after some bytes. Whatever was accepted until then is there once it has room again.
 pub fn full(programs: &Programs, disk: &FailingDisk, seed: u64) -> Result<usize> {
     let mut chance = Chance::new(seed);
-    let data = TempDir::new()?;
+    let (data, traces) = (TempDir::new()?, TempDir::new()?);
     let mut accepted = BTreeSet::new();
     for number in 0..3 {
+        let trace = traces.path().join(number.to_string());
         let mut command = programs.serve(data.path());
-        disk.under(&mut command, data.path(), "FAILING_DISK_SPACE", chance.below(12_000_000));
-        // With hardly any room it says so and does not serve; nothing is accepted then.
-        if let Ok(mut server) = Server::start(command) {
-            let refused = ask(&server, number, 300, &mut accepted);
-            ensure!(refused.is_none_or(|status| status >= 500), "a full disk is refused with {refused:?}");
-            // Reading goes on.
-            if server.is_alive() {
-                drop(server.reply("GET", "/api/v1/runs?limit=3", "", ""));
+        // The second has hardly any room, and does not serve at all perhaps.
+        let space = if number == 1 { chance.below(100_000) } else { 400_000 + chance.below(4_000_000) };
+        disk.under(&mut command, data.path(), "FAILING_DISK_SPACE", space);
+        command.env("FAILING_DISK_TRACE", &trace);
+        match Server::start(command) {
+            Ok(mut server) => {
+                let refused = ask(&server, number, 5_000, &mut accepted);
+                ensure!(refused.is_none_or(|status| status >= 500), "a full disk is refused with {refused:?}");
+                ensure!(syncs(&trace)?.iter().any(|sync| sync.outcome == "full"), "the disk was never full");
+                // It may stop by itself, and then says so.
+                ensure!(server.is_alive() || server.ended()?.0 == Some(7), "it did not end in order");
             }
+            Err(error) => refused_to_start(&error)?,
         }
     }
+    ensure!(!accepted.is_empty(), "nothing was accepted before the disk was full");
     all_there(programs, data.path(), &accepted)
+}
+
+/// A server that cannot start says why and ends in order.
+fn refused_to_start(error: &anyhow::Error) -> Result<()> {
+    let told = error.to_string();
+    ensure!(told.contains("(exit 7)") && !told.contains("panicked"), "{told}");
+    Ok(())
 }
 
 /// A sync fails: the program stops, with the exit code of a broken folder. The next start does not trust what the
@@ -73,10 +86,10 @@ pub fn failed_sync(programs: &Programs, disk: &FailingDisk, number: u64, lost: b
             ensure!(code == Some(7), "after a failed sync the server ends with {code:?}: {}", log.join("\n"));
         }
         // Then it failed before it served.
-        Err(error) => ensure!(error.to_string().contains("does not serve"), "{error:#}"),
+        Err(error) => refused_to_start(&error)?,
     }
     let syncs = syncs(&first)?;
-    ensure!(syncs.iter().any(|sync| !sync.good), "sync {number} failed");
+    ensure!(syncs.iter().any(|sync| sync.outcome == "failed"), "sync {number} failed");
     if lost {
         lose_unsynced(&syncs)?;
     }
@@ -86,7 +99,7 @@ pub fn failed_sync(programs: &Programs, disk: &FailingDisk, number: u64, lost: b
     let server = Server::start(command)?;
     let syncs = self::syncs(&second)?;
     let is_log = |sync: &Sync| sync.path.extension().is_some_and(|extension| extension == "jnl");
-    let anew = |sync: &Sync| sync.good && sync.path.ends_with("log-anew");
+    let anew = |sync: &Sync| sync.outcome == "ok" && sync.path.ends_with("log-anew");
     ensure!(
         syncs.iter().take_while(|sync| !is_log(sync)).any(anew),
         "the log was not written anew before it was trusted: {:?}",
@@ -98,7 +111,7 @@ pub fn failed_sync(programs: &Programs, disk: &FailingDisk, number: u64, lost: b
 }
 
 struct Sync {
-    good: bool,
+    outcome: String,
     /// How far the file was written.
     end: u64,
     path: PathBuf,
@@ -108,8 +121,8 @@ fn syncs(trace: &Path) -> Result<Vec<Sync>> {
     let text = fs::read_to_string(trace).context("the disk is used")?;
     let parse = |line: &str| -> Option<Sync> {
         let mut words = line.splitn(4, ' ').skip(1);
-        let (good, end) = (words.next()? == "ok", words.next()?.parse().ok()?);
-        Some(Sync { good, end, path: words.next()?.into() })
+        let (outcome, end) = (words.next()?.to_owned(), words.next()?.parse().ok()?);
+        Some(Sync { outcome, end, path: words.next()?.into() })
     };
     text.lines().map(|line| parse(line).with_context(|| format!("a line of the trace: {line}"))).collect()
 }
@@ -120,7 +133,7 @@ fn lose_unsynced(syncs: &[Sync]) -> Result<()> {
         if !file.exists() || file.extension().is_none_or(|extension| extension != "jnl") {
             continue;
         }
-        let kept = syncs.iter().rfind(|sync| sync.good && sync.path == *file).map_or(0, |sync| sync.end);
+        let kept = syncs.iter().rfind(|sync| sync.outcome == "ok" && sync.path == *file).map_or(0, |sync| sync.end);
         let length = fs::metadata(file)?.len();
         if kept < length {
             let file = fs::OpenOptions::new().write(true).open(file)?;

@@ -146,7 +146,10 @@ impl Server {
         let mut server = Self { process, address: String::new(), log, reader: Some(reader) };
         match told.recv_timeout(PATIENCE) {
             Ok(address) => server.address = address,
-            Err(_) => bail!("the server does not serve: {}", server.last_words()),
+            Err(_) => {
+                let code = server.wait()?.map_or_else(|| "a signal".to_owned(), |code| format!("exit {code}"));
+                bail!("the server does not serve ({code}): {}", server.log().join("\n"))
+            }
         }
         Ok(server)
     }

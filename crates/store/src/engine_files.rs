@@ -57,7 +57,7 @@ pub(crate) fn prepare(folder: &Path, database: &Path, format: u32, left: Left) -
     match rest {
         Rest::Batches => Err(unreadable(newest, whole)),
         // Of a log that has grown since then, something may be nowhere else.
-        Rest::Nothing if sealed.is_empty() && last.is_some_and(|last| left == Left::Shed { last }) => {
+        Rest::Nothing if sealed.is_empty() && last.is_some() && left.shed_at() == last => {
             replace(folder, database, newest, &[], rest).map(Some)
         }
         Rest::Nothing if left != Left::Unknown => Ok(None),
@@ -67,6 +67,17 @@ pub(crate) fn prepare(folder: &Path, database: &Path, format: u32, left: Left) -
             replace(folder, database, newest, &bytes[..whole], rest).map(Some)
         }
     }
+}
+
+/// That tables and files of large values are there is on disk, too: the engine does not sync every folder.
+pub(crate) fn sync_tables(database: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(database.join("keyspaces"))? {
+        let tree = entry?.path();
+        for folder in [tree.join("tables"), tree.join("blobs")].iter().filter(|folder| folder.exists()) {
+            sync_folder(folder)?;
+        }
+    }
+    Ok(())
 }
 
 /// The last batch of a journal that has only one log.
@@ -81,21 +92,9 @@ pub(crate) fn damages(database: &Path) -> Vec<String> {
     let trees = std::fs::read_dir(database.join("keyspaces")).into_iter().flatten().flatten();
     let mut trees: Vec<_> = trees.map(|entry| entry.path()).collect();
     trees.sort();
-    trees.iter().flat_map(|tree| settled_damages(tree)).collect()
-}
-
-/// The engine may merge tables meanwhile: then what was looked for is somewhere else.
-fn settled_damages(tree: &Path) -> Vec<String> {
-    let version = || std::fs::read(tree.join("current")).ok();
-    let mut before = version();
-    loop {
-        let found = tree_files::damages(tree).unwrap_or_else(|error| vec![format!("{}: {error}", tree.display())]);
-        let now = version();
-        if found.is_empty() || now == before {
-            return found;
-        }
-        before = now;
-    }
+    let damages =
+        |tree: &PathBuf| tree_files::damages(tree).unwrap_or_else(|error| vec![format!("{}: {error}", tree.display())]);
+    trees.iter().flat_map(damages).collect()
 }
 
 fn unreadable(file: &Path, at: usize) -> Fault {
@@ -175,6 +174,8 @@ impl Found {
         let kept = as_found(&self.folder);
         if self.rest != Rest::Rubbish {
             std::fs::remove_dir_all(kept)?;
+            // It must not come back after a power cut, when there is more in the log that took its place.
+            sync_folder(&self.folder)?;
             return Ok(None);
         }
         let name = |n: u32| self.folder.join(format!("damaged-log-{n}"));

@@ -88,8 +88,18 @@ pub(crate) enum Left {
     Unknown,
     /// With everything on disk.
     Closed,
-    /// The same, and nothing up to this batch of the engine's log is missing in its tables.
-    Shed { last: u64 },
+    /// The same, and nothing up to this batch of the engine's log is missing in its tables, which had these numbers.
+    Shed { last: u64, tables: [Option<u64>; 6] },
+}
+
+impl Left {
+    /// The last batch of a log that is not needed any more.
+    pub(crate) const fn shed_at(self) -> Option<u64> {
+        match self {
+            Self::Shed { last, .. } => Some(last),
+            Self::Unknown | Self::Closed => None,
+        }
+    }
 }
 
 /// A folder that this process owns until it is dropped.
@@ -171,7 +181,10 @@ pub(crate) fn unusable(path: &Path, error: std::io::Error) -> OpenError {
 /// Somebody else has it.
 pub(crate) fn in_use(path: &Path) -> OpenError {
     let unknown = || Holder { pid: 0, command: "another process".to_owned(), url: None };
-    let written = std::fs::read(path.join("lock")).unwrap_or_default();
+    let file = path.join("lock");
+    // Who only reads cannot write its name: what stands there is somebody else's.
+    let only_read = File::open(&file).is_ok_and(|lock| lock.try_lock_shared().is_ok());
+    let written = if only_read { Vec::new() } else { std::fs::read(file).unwrap_or_default() };
     OpenError::InUse { path: path.into(), holder: read_lock(&written).holder.unwrap_or_else(unknown) }
 }
 

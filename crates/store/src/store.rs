@@ -119,7 +119,14 @@ impl Store {
         }
         let nothing_left = tables.in_memory() == 0;
         let last = nothing_left.then(|| engine_files::last_batch(&self.folder.journal()).ok().flatten()).flatten();
-        last.map_or(Left::Closed, |last| Left::Shed { last })
+        let synced = engine_files::sync_tables(&self.folder.journal()).is_ok();
+        last.filter(|_| synced).map_or(Left::Closed, |last| Left::Shed { last, tables: tables.written() })
+    }
+
+    /// Whether the engine's log holds nothing that was written before.
+    pub fn has_empty_log(&self) -> bool {
+        matches!(engine_files::last_batch(&self.folder.journal()), Ok(None))
+            && self.journal.tables.database.journal_count() == 1
     }
 
     /// Logs that were kept because something in them could not be read.
@@ -258,12 +265,25 @@ fn open_journal(folder: &mut Folder, shadow: Option<&Shadow>) -> Result<(Tables,
     if folder.format == FORMAT && !head.exists() {
         return Err(folder.damaged("the log's head is missing: nobody can say whether something was lost", None));
     }
-    let found = engine_files::prepare(folder.path(), &journal, folder.format, folder.left);
+    let left = folder.left;
+    let opened = open_left(folder, shadow, left);
+    // Not as it was left, which may be a copy that was taken at a bad moment: then the log is needed after all.
+    if opened.is_err() && left.shed_at().is_some() { open_left(folder, shadow, Left::Unknown) } else { opened }
+}
+
+fn open_left(folder: &mut Folder, shadow: Option<&Shadow>, left: Left) -> Result<(Tables, HeadFile, u64), OpenError> {
+    let found = engine_files::prepare(folder.path(), &folder.journal(), folder.format, left);
     let found = found.map_err(|fault| match fault {
         Fault::Io(error) => folder.unusable(error),
         Fault::Damaged(reason) => folder.damaged(reason, None),
     })?;
-    match open_compared(folder) {
+    let opened = open_compared(folder).and_then(|opened| match left {
+        Left::Shed { tables, .. } if opened.0.written().iter().zip(tables).any(|(now, then)| *now < then) => {
+            Err(folder.damaged("its tables are not those that it was left with", None))
+        }
+        Left::Shed { .. } | Left::Closed | Left::Unknown => Ok(opened),
+    });
+    match opened {
         Ok((tables, file, group)) => {
             if let Some(kept) = found.map(Found::settle).transpose().map_err(|error| folder.unusable(error))?.flatten()
             {

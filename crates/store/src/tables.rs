@@ -128,13 +128,19 @@ impl Tables {
         for (_, table) in self.all() {
             table.rotate_memtable()?;
         }
-        for _ in 0..1_000 {
-            if self.in_memory() == 0 && self.database.journal_count() == 1 {
+        for waited in 0..1_000 {
+            // Logs that are not needed any more go a little later, or not before the next batch.
+            if self.in_memory() == 0 && (self.database.journal_count() == 1 || waited > 50) {
                 return self.persist();
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         Err(fjall::Error::Io(std::io::Error::other("tables could not be written within 10 s")))
+    }
+
+    /// The highest number that is in each table on disk.
+    pub(crate) fn written(&self) -> [Option<u64>; 6] {
+        self.all().map(|(_, table)| table.tree.get_highest_persisted_seqno())
     }
 
     fn all(&self) -> [(&'static str, &Keyspace); 6] {

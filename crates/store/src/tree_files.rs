@@ -32,8 +32,22 @@ pub(crate) fn openable(tree: &Path) -> Result<(), Fault> {
     files(tree)?.iter().try_for_each(|file| file.check(tree, Look::Opening))
 }
 
-/// Every file of a tree against its checksum: what is wrong with which.
+/// Every file of a tree against its checksum: what is wrong with which. The engine may merge tables meanwhile: then what was
+/// looked for is somewhere else.
 pub(crate) fn damages(tree: &Path) -> Result<Vec<String>, std::io::Error> {
+    let version = || std::fs::read(tree.join(CURRENT)).ok();
+    let mut before = version();
+    loop {
+        let found = damages_now(tree)?;
+        let now = version();
+        if found.is_empty() || now == before {
+            return Ok(found);
+        }
+        before = now;
+    }
+}
+
+fn damages_now(tree: &Path) -> Result<Vec<String>, std::io::Error> {
     let mut found = Vec::new();
     let mut note = |result: Result<(), Fault>| match result {
         Err(Fault::Damaged(what)) => {

@@ -12,6 +12,7 @@
 
 use super::ViewError;
 use crate::engine_log::sync_folder;
+use crate::tables::catching_panics;
 use crate::tree_files;
 use lsm_tree::compaction::Leveled;
 use lsm_tree::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, PartitioningPolicy, RestartIntervalPolicy};
@@ -101,19 +102,33 @@ struct Both {
     terms: AnyTree,
     /// The number of the first batch that readers do not see yet.
     visible: SequenceNumberCounter,
+    users: Mutex<Users>,
+}
+
+/// Who uses the trees at this moment.
+#[derive(Default)]
+struct Users {
     /// At which numbers somebody reads: older versions of a key are dropped only below all of them.
-    readers: Mutex<BTreeMap<SeqNo, usize>>,
+    readers: BTreeMap<SeqNo, usize>,
+    /// The number of the batch that is being written. The engine takes numbers for itself when it merges, and makes them
+    /// visible: without this, a reader would see half of a batch with a lower number.
+    writing: Option<SeqNo>,
 }
 
 impl Both {
-    fn readers(&self) -> MutexGuard<'_, BTreeMap<SeqNo, usize>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn users(&self) -> MutexGuard<'_, Users> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first number that a reader who begins now does not see.
+    fn seen(&self, users: &Users) -> SeqNo {
+        users.writing.unwrap_or(SeqNo::MAX).min(self.visible.get())
     }
 
     /// Versions below this number nobody reads.
     fn unread(&self) -> SeqNo {
-        let readers = self.readers();
-        readers.keys().next().copied().unwrap_or_else(|| self.visible.get()).saturating_sub(1)
+        let users = self.users();
+        users.readers.keys().next().copied().unwrap_or_else(|| self.seen(&users)).saturating_sub(1)
     }
 
     /// Merges tables until there is nothing to merge.
@@ -176,22 +191,26 @@ impl Trees {
         let next = next[0].max(next[1]);
         numbers.fetch_max(next);
         visible.fetch_max(next);
-        let both = Arc::new(Both { quads, terms, visible, readers: Mutex::default() });
+        let both = Arc::new(Both { quads, terms, visible, users: Mutex::default() });
         let (merging, replaced) = (Mutex::default(), AtomicBool::new(false));
         Ok(Self { folder, generation, both, numbers, merging, replaced })
     }
 
     /// Everything as of now, for as long as it is held.
     pub(super) fn snapshot(self: &Arc<Self>) -> Snapshot {
-        let mut readers = self.both.readers();
-        let at = self.both.visible.get();
-        *readers.entry(at).or_default() += 1;
+        let mut users = self.both.users();
+        let at = self.both.seen(&users);
+        *users.readers.entry(at).or_default() += 1;
+        drop(users);
         Snapshot { trees: Arc::clone(self), at }
     }
 
     /// Begins a batch: readers see all of it once it is shown, or nothing.
     pub(super) fn write(&self) -> Writing<'_> {
-        Writing { trees: self, number: self.numbers.next() }
+        let mut users = self.both.users();
+        let number = self.numbers.next();
+        users.writing = Some(number);
+        Writing { trees: self, number }
     }
 
     /// Writes tables if there is enough in memory, and has them merged.
@@ -219,7 +238,7 @@ impl Trees {
         }
         merged(merging.take())?;
         let both = Arc::clone(&self.both);
-        *merging = Some(std::thread::Builder::new().name("view-merger".to_owned()).spawn(move || both.compact())?);
+        *merging = Some(std::thread::Builder::new().name("view-merger".to_owned()).spawn(move || merge(&both))?);
         Ok(())
     }
 
@@ -238,10 +257,16 @@ impl Trees {
     }
 }
 
-/// What came of merging. The engine may panic over damaged tables.
+/// The engine may panic over damaged tables.
+fn merge(both: &Both) -> Result<(), ViewError> {
+    let panicked = || ViewError::Damaged("its tables cannot be merged".to_owned());
+    catching_panics(|| both.compact()).ok_or_else(panicked)?
+}
+
+/// What came of merging.
 fn merged(thread: Option<JoinHandle<Result<(), ViewError>>>) -> Result<(), ViewError> {
-    let panicked = |_| ViewError::from(std::io::Error::other("tables could not be merged"));
-    thread.map_or(Ok(()), |thread| thread.join().map_err(panicked)?)
+    let ended = |_| ViewError::from(std::io::Error::other("the thread that merges tables has ended"));
+    thread.map_or(Ok(()), |thread| thread.join().map_err(ended)?)
 }
 
 impl Drop for Trees {
@@ -283,7 +308,9 @@ impl Writing<'_> {
 
     /// The batch is whole.
     pub(super) fn show(self) {
+        let mut users = self.trees.both.users();
         self.trees.both.visible.fetch_max(self.number + 1);
+        users.writing = None;
     }
 }
 
@@ -324,11 +351,11 @@ impl Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        let mut readers = self.trees.both.readers();
-        if let Some(count) = readers.get_mut(&self.at) {
+        let mut users = self.trees.both.users();
+        if let Some(count) = users.readers.get_mut(&self.at) {
             *count -= 1;
             if *count == 0 {
-                readers.remove(&self.at);
+                users.readers.remove(&self.at);
             }
         }
     }
@@ -354,4 +381,33 @@ fn quads_config(config: Config) -> Config {
 fn terms_config(config: Config) -> Config {
     // An id comes from a quad, so its term is there.
     common_config(config).expect_point_read_hits(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_seen_whole_or_not_at_all_while_tables_are_merged() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let trees = Arc::new(Trees::open(folder.path(), 1).unwrap());
+        let put = |keys: [&[u8]; 2]| {
+            let writing = trees.write();
+            keys.iter().for_each(|key| writing.put_quad(key, b""));
+            writing.show();
+        };
+        // Enough tables that there is something to merge.
+        for n in 0..8_u8 {
+            put([&[n], &[n, 0]]);
+            trees.flush().unwrap();
+        }
+        let before = trees.snapshot().all_quads().count();
+        let writing = trees.write();
+        writing.put_quad(b"half", b"");
+        merge(&trees.both).unwrap();
+        assert_eq!(trees.snapshot().all_quads().count(), before, "it is not whole yet");
+        writing.put_quad(b"whole", b"");
+        writing.show();
+        assert_eq!(trees.snapshot().all_quads().count(), before + 2);
+    }
 }

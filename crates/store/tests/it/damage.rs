@@ -129,6 +129,31 @@ async fn a_torn_tail_with_a_wrong_checksum_is_cut_off_and_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_was_copied_while_it_was_closed_has_everything() {
+    let (folder, during) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = open(folder.path()).unwrap();
+    let bench = bench(&store).await;
+    let mut runs = Vec::new();
+    for n in 0..100 {
+        runs.push(bench.ask(n, SomeLimits::default()).await);
+    }
+    bench.finish(&runs, 1).await;
+    // The copy has the journal from before its tables were written, and the lock from after that.
+    crate::library::copy(folder.path(), during.path());
+    drop(bench);
+    drop(store);
+    let lock = fs::read_to_string(folder.path().join("lock")).unwrap();
+    assert!(lock.contains("shed"), "the log is long enough to go into tables: {lock}");
+    fs::write(during.path().join("lock"), lock).unwrap();
+    for folder in [folder, during] {
+        let store = open(folder.path()).unwrap();
+        let page = store.journal.runs(&Workspace::default(), &RunFilter::default(), None, 1000).await.unwrap();
+        assert_eq!(page.runs.len(), 100);
+        assert_eq!(store.check().faults, [] as [&str; 0]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_repair_that_was_cut_short_begins_anew() {
     let folder = TempDir::new().unwrap();
     fill(folder.path(), 3).await;

@@ -44,7 +44,11 @@ pub(crate) async fn run(global: &Global, erase: &Erase) -> Result<Exit, Failure>
     // What was written before still lies in the engine's files until they are written anew.
     app.store.shed()?;
     drop(app);
-    drop(folder_alone(global, "erase", Purpose::Write, INSTEAD)?);
+    if !folder_alone(global, "erase", Purpose::Write, INSTEAD)?.store.has_empty_log() {
+        let message =
+            "what was erased is gone from the records, but may still lie in the engine's log; erase it once more";
+        return Err(Failure::new(Exit::DataFolder, message));
+    }
     if global.output == Output::Json {
         print_json(&json!({"texts": all.texts, "records": all.records, "entries": entries}).to_string())?;
     } else if entries.is_empty() {
