@@ -12,13 +12,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Questions of different shapes: a team, a plan, and mostly one agent.
+/// Questions of different shapes: a team, a plan, an agent with tools, and mostly one that answers at once.
 const fn question(number: usize) -> (&'static str, &'static str) {
-    match number % 15 {
+    match number % 20 {
         0 => ("supervisor", "Assess the risk profile of Company X as a potential partner"),
         5 => ("plan-then-execute", "Trace step by step how Company X came to its present owners"),
-        number if number % 2 == 0 => ("react", "Assess the risk profile of Company X as a potential partner"),
-        _ => ("react", "What is known of Company Y?"),
+        10 | 15 => ("react", "Assess the risk profile of Company X as a potential partner"),
+        _ => ("react", "What is a trellis?"),
     }
 }
 

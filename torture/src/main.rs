@@ -21,6 +21,8 @@ struct Options {
     runs: usize,
     /// No more faults than this.
     faults: usize,
+    /// Nothing but faults.
+    only_faults: bool,
     report: Option<PathBuf>,
 }
 
@@ -48,7 +50,8 @@ fn main() -> Result<()> {
 }
 
 fn read(arguments: &[String]) -> Result<Options> {
-    let mut options = Options { minutes: 10, seed: 1, runs: 2_000, faults: usize::MAX, report: None };
+    let mut options =
+        Options { minutes: 10, seed: 1, runs: 2_000, faults: usize::MAX, only_faults: false, report: None };
     for pair in arguments.chunks(2) {
         let [name, value] = pair else { bail!("{} needs a value", pair[0]) };
         match name.as_str() {
@@ -56,8 +59,9 @@ fn read(arguments: &[String]) -> Result<Options> {
             "--seed" => options.seed = value.parse().context("--seed is a number")?,
             "--runs" => options.runs = value.parse().context("--runs is a number")?,
             "--faults" => options.faults = value.parse().context("--faults is a number")?,
+            "--only" if value == "faults" => options.only_faults = true,
             "--report" => options.report = Some(value.into()),
-            _ => bail!("there is no {name}; choose from --minutes, --seed, --runs, --faults, --report"),
+            _ => bail!("there is no {name}; choose from --minutes, --seed, --runs, --faults, --only faults, --report"),
         }
     }
     Ok(options)
@@ -72,14 +76,11 @@ fn torment(programs: &Programs, options: &Options) -> Result<Report> {
     let disk = FailingDisk::compile()?;
     let at_once = thread::available_parallelism().map_or(1, NonZero::get);
     let mut seed = options.seed;
-    while begun.elapsed() < time {
-        println!("round {seed}: kills, disks, attacks");
-        report.kills(seed, kills::trial(programs, 10, seed));
-        report.full_disk(seed, disk::full(programs, &disk, seed));
-        for lost in [false, true] {
-            report.failed_sync(seed, lost, disk::failed_sync(programs, &disk, 160 + seed * 37 % 300, lost));
+    while begun.elapsed() < time && (report.faults() < options.faults || !options.only_faults) {
+        if !options.only_faults {
+            println!("round {seed}: kills, disks, attacks");
+            others(programs, &disk, seed, &mut report)?;
         }
-        attack(programs, &mut report)?;
         println!("round {seed}: faults");
         let portion = Instant::now() + (time / 3).max(Duration::from_secs(20));
         while report.faults() < options.faults && Instant::now() < portion {
@@ -106,6 +107,16 @@ fn torment(programs: &Programs, options: &Options) -> Result<Report> {
     }
     report.seconds = begun.elapsed().as_secs();
     Ok(report)
+}
+
+/// Everything but damaged files.
+fn others(programs: &Programs, disk: &FailingDisk, seed: u64, report: &mut Report) -> Result<()> {
+    report.kills(seed, kills::trial(programs, 10, seed));
+    report.full_disk(seed, disk::full(programs, disk, seed));
+    for lost in [false, true] {
+        report.failed_sync(seed, lost, disk::failed_sync(programs, disk, 160 + seed * 37 % 300, lost));
+    }
+    attack(programs, report)
 }
 
 fn attack(programs: &Programs, report: &mut Report) -> Result<()> {

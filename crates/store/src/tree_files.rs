@@ -143,10 +143,16 @@ fn files(tree: &Path) -> Result<Vec<Listed>, Fault> {
     let current = opened(&path, std::fs::read(&path))?;
     let named = Reading(&current).version().filter(|_| current.len() == 8 + 16 + 1);
     let (number, checksum) = named.ok_or_else(|| damaged(&path, "cannot be read"))?;
-    let path = tree.join(format!("v{number}"));
-    let bytes = opened(&path, std::fs::read(&path))?;
+    // Either of the two may be the damaged one.
+    let (path, named_by) = (tree.join(format!("v{number}")), path);
+    let bytes = match std::fs::read(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(damaged(&path, &format!("is missing, which {} names", named_by.display())));
+        }
+        read => read?,
+    };
     if xxh3_128(&bytes) != checksum {
-        return Err(damaged(&path, "is not what was written"));
+        return Err(damaged(&path, &format!("is not what {} says", named_by.display())));
     }
     let listed = || {
         let mut files = tables(section(&bytes, b"tables")?)?;
