@@ -144,13 +144,11 @@ impl Server {
             }
         });
         let mut server = Self { process, address: String::new(), log, reader: Some(reader) };
-        match told.recv_timeout(PATIENCE) {
-            Ok(address) => server.address = address,
-            Err(_) => {
-                let code = server.wait()?.map_or_else(|| "a signal".to_owned(), |code| format!("exit {code}"));
-                bail!("the server does not serve ({code}): {}", server.log().join("\n"))
-            }
-        }
+        let Ok(address) = told.recv_timeout(PATIENCE) else {
+            let code = server.wait()?.map_or_else(|| "a signal".to_owned(), |code| format!("exit {code}"));
+            bail!("the server does not serve ({code}): {}", server.log().join("\n"))
+        };
+        server.address = address;
         Ok(server)
     }
 

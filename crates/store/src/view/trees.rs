@@ -393,7 +393,9 @@ mod tests {
         let trees = Arc::new(Trees::open(folder.path(), 1).unwrap());
         let put = |keys: [&[u8]; 2]| {
             let writing = trees.write();
-            keys.iter().for_each(|key| writing.put_quad(key, b""));
+            for key in keys {
+                writing.put_quad(key, b"");
+            }
             writing.show();
         };
         // Enough tables that there is something to merge.
