@@ -9,7 +9,7 @@ use crate::folder::{Holder, OpenError, hold, unusable};
 use crate::store::Store;
 use crate::{head, key, upgrade};
 use std::fs::File;
-use std::io::{Error, Write};
+use std::io::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -141,8 +141,10 @@ fn reason_of(error: OpenError) -> String {
 /// room there is, but not how much of it is ours.
 fn obstacle(folder: &Path) -> Option<Error> {
     // Of its own name, since others may look as well.
-    let trial = tempfile::Builder::new().prefix("trial").tempfile_in(folder);
-    if let Err(error) = trial.and_then(|mut trial| trial.write_all(&vec![1; TRIAL])) {
+    let trial = folder.join(format!("trial-{}", std::process::id()));
+    let tried = std::fs::write(&trial, vec![1; TRIAL]);
+    let removed = std::fs::remove_file(&trial);
+    if let Err(error) = tried.and(removed) {
         return Some(error);
     }
     #[cfg(unix)]
