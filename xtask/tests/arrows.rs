@@ -33,6 +33,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("trellis-gateway", BTreeSet::from(adapter)),
         ("trellis", BTreeSet::from(all)),
         ("bench", BTreeSet::from(all)),
+        ("torture", BTreeSet::from(["trellis-domain", "trellis-orchestrator", "trellis-store"])),
         ("acceptance", BTreeSet::new()),
         ("xtask", BTreeSet::new()),
     ])
