@@ -271,7 +271,7 @@ async fn check(engine: &Engine) -> Result<f64> {
             open: vec![turn],
         };
         journal.commit(commit).await?;
-        let open = OpenTurn { key: key(Name::check(1, 0)), due: None, root: false, begun: 0, cut: 0 };
+        let open = OpenTurn::new(key(Name::check(1, 0)), None, false);
         let started = Instant::now();
         engine.orchestrator.handle(&open).await?;
         spent += started.elapsed();

@@ -98,11 +98,8 @@ pub fn prepare<S: Stored>(commit: Commit, stored: &mut S) -> Result<Option<Prepa
     }
     let known = stored.run()?;
     let began = known.is_none();
-    let opened = commit
-        .open
-        .iter()
-        .map(|turn| OpenTurn { key: key(&turn.session, &turn.name), due: turn.due, root: began, begun: 0, cut: 0 })
-        .collect();
+    let opened =
+        commit.open.iter().map(|turn| OpenTurn::new(key(&turn.session, &turn.name), turn.due, began)).collect();
     let Some(mut summary) = known.or_else(|| first_summary(&commit)) else { return Ok(None) };
     for (session, head) in &mut heads {
         // A mere closing leaves the version as it is: there is nothing new to see.

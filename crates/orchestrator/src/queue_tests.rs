@@ -7,7 +7,7 @@ fn turn(workspace: &str, run: &str, n: u32) -> OpenTurn {
     let scope = Scope { workspace: Workspace::new(workspace).unwrap(), ..Scope::default() };
     let run = SessionId::new(run).unwrap();
     let key = TurnKey { scope, session: run.clone(), run, name: Name::iteration(n) };
-    OpenTurn { key, due: None, root: n == 1, begun: 0, cut: 0 }
+    OpenTurn::new(key, None, n == 1)
 }
 
 async fn drain(queue: &FairQueue, count: usize) -> Vec<String> {

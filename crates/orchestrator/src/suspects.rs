@@ -4,8 +4,10 @@
 //! more often that was so. They wait, without holding anything, while everybody else is served; of those that were
 //! there most often, one half is tried at a time. If the process lives, they are innocent; if not, they were there once
 //! more than the others, and the next process halves them again. So one among a thousand is found in about ten
-//! restarts, and an innocent one that was only near is cleared as soon as it brings something. A process that dies before
-//! anybody brought anything has tried nobody.
+//! restarts, and an innocent one that was only near is cleared as soon as it brings something.
+//!
+//! A process may also be killed from outside, again and again. So who was there more than once is not tried before the
+//! process has lived as long as the one before: one that dies meanwhile did not die of them, and they count less.
 
 use crate::claims::Claims;
 use crate::driver::Orchestrator;
@@ -22,29 +24,40 @@ use trellis_domain::Timestamp;
 pub(crate) enum Trial {
     /// These are handled, and the others go on waiting.
     Try(Vec<OpenTurn>),
-    /// It was there too often, and clearly more often than any other.
+    /// It was there too often, and the only one.
     SetAside(Box<OpenTurn>),
 }
 
-/// So many crashes more than anybody else: with one, a crash that had another reason would decide.
+/// So many crashes at which no other suspect was in hand: with one, a crash that had another reason would decide.
 const CLEARLY: u32 = 2;
 
 /// Takes the next ones out of the suspects; none if there are no more.
 pub(crate) fn next_trial(suspects: &mut Vec<OpenTurn>, most: u32) -> Option<Trial> {
-    suspects.sort_by(|one, other| (other.cut, &one.key).cmp(&(one.cut, &other.key)));
+    suspects.sort_by(|one, other| (other.cut.times, &one.key).cmp(&(one.cut.times, &other.key)));
     let worst = suspects.first()?.cut;
-    let group = suspects.iter().take_while(|turn| turn.cut == worst).count();
-    let next = suspects.get(group).map_or(0, |turn| turn.cut);
-    if group == 1 && worst >= most.max(next + CLEARLY) {
+    if worst.times >= most && worst.alone >= CLEARLY {
         return Some(Trial::SetAside(Box::new(suspects.remove(0))));
     }
+    let group = suspects.iter().take_while(|turn| turn.cut.times == worst.times).count();
     Some(Trial::Try(suspects.drain(..group.div_ceil(2)).collect()))
 }
 
+/// A process may have lived for so long since its last sign of life.
+const SIGNS: Duration = Duration::from_secs(5);
+
+/// Nobody waits longer than this, however long the process before has lived.
+const LONGEST: Duration = Duration::from_mins(2);
+
 /// How long one half is waited for before the next is tried, if nothing comes of it: a process that is stopped by it
-/// lives about as long as the one before, which may have lived for some seconds since its last sign of life.
-pub(crate) fn patience(before_ms: u64) -> Duration {
-    Duration::from_millis(before_ms.saturating_add(5_000).saturating_mul(2).min(120_000))
+/// lives about as long as the one before.
+fn patience(before: Duration) -> Duration {
+    before.saturating_add(SIGNS).saturating_mul(2).min(LONGEST)
+}
+
+/// How long a process lives before it tries anybody who was there more than once. What kills it from outside, at
+/// intervals such as the last, does so before that.
+fn without_them(before: Duration) -> Duration {
+    before.saturating_add(SIGNS).min(LONGEST)
 }
 
 /// How long suspects wait for somebody else to bring something, if there is somebody else: a process that was killed
@@ -119,9 +132,13 @@ impl Workers {
         match self.orchestrator.ports.journal.due_turns(Timestamp::from_micros(i64::MAX)).await {
             Ok(turns) => {
                 let mine = turns.into_iter().filter(is_mine);
-                let (suspects, others): (Vec<_>, Vec<_>) = mine.partition(|turn| turn.cut > 0);
-                let held = suspects.into_iter().filter(|turn| held.hold(&turn.key)).collect();
-                (held, others.iter().any(|turn| turn.due.is_none()))
+                let (suspects, others): (Vec<_>, Vec<_>) = mine.partition(|turn| turn.cut.times > 0);
+                let suspects: Vec<_> = suspects.into_iter().filter(|turn| held.hold(&turn.key)).collect();
+                let keys: Vec<_> = suspects.iter().map(|turn| turn.key.clone()).collect();
+                if let Err(error) = self.orchestrator.ports.journal.keep_back(&keys).await {
+                    tracing::error!(%error, "that turns are kept back could not be written down");
+                }
+                (suspects, others.iter().any(|turn| turn.due.is_none()))
             }
             Err(error) => {
                 tracing::error!(%error, "open turns could not be listed");
@@ -137,15 +154,24 @@ impl Workers {
         mut stop: watch::Receiver<Option<Stop>>,
     ) {
         let Orchestrator { ports, options, suspects: held, .. } = &*self.orchestrator;
-        let patience = patience(ports.journal.service().before_ms);
+        let before = Duration::from_millis(ports.journal.service().before_ms);
+        let patience = patience(before);
         let mut failure = self.failure.subscribe();
-        if others && !suspects.is_empty() {
-            tokio::select! {
-                () = held.progress.notified() => {}
-                () = ports.world.sleep(FIRST) => {}
-                _ = stop.wait_for(Option::is_some) => return,
-                _ = failure.wait_for(Option::is_some) => return,
+        let repeatedly = suspects.iter().any(|turn| turn.cut.times > 1);
+        let wait = async {
+            if repeatedly {
+                ports.world.sleep(without_them(before)).await;
+            } else if others && !suspects.is_empty() {
+                tokio::select! {
+                    () = held.progress.notified() => {}
+                    () = ports.world.sleep(FIRST) => {}
+                }
             }
+        };
+        tokio::select! {
+            () = wait => {}
+            _ = stop.wait_for(Option::is_some) => return,
+            _ = failure.wait_for(Option::is_some) => return,
         }
         while let Some(trial) = next_trial(&mut suspects, options.max_deliveries) {
             let tried = match trial {
@@ -157,6 +183,12 @@ impl Workers {
             };
             tracing::warn!(tried = tried.len(), held = suspects.len(), "turns that were in hand at a crash are tried");
             let keys: Vec<_> = tried.iter().map(|turn| turn.key.clone()).collect();
+            if let [alone] = &keys[..]
+                && let Err(error) = ports.journal.try_alone(alone).await
+            {
+                tracing::error!(%error, "that a turn is tried alone could not be written down");
+                return;
+            }
             held.on_trial(&keys);
             for turn in tried {
                 ports.queue.publish(turn).await;
@@ -178,7 +210,7 @@ impl Workers {
     /// Ends the session of a turn that has stopped the process again and again.
     async fn set_aside(&self, turn: &OpenTurn, stop: &watch::Receiver<Option<Stop>>) {
         let Some(_claim) = Claims::claim(&self.orchestrator.claims, &turn.key) else { return };
-        let reason = format!("set aside: handling this request was cut short {} times", turn.cut);
+        let reason = format!("set aside: handling this request was cut short {} times", turn.cut.times);
         tracing::error!(session = %turn.key.session, turn = %turn.key.name, reason);
         if let Err(error) = self.orchestrator.fail(turn, &reason).await {
             self.worker(stop.clone()).give_up(turn, &error).await;

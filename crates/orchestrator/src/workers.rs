@@ -174,7 +174,7 @@ impl Workers {
     async fn let_go(&self, turn: &TurnKey) -> Result<(), TurnError> {
         let journal = &self.orchestrator.ports.journal;
         if journal.end(&turn.scope.workspace, &turn.session).await?.is_some() {
-            let open = OpenTurn { key: turn.clone(), due: None, root: false, begun: 0, cut: 0 };
+            let open = OpenTurn::new(turn.clone(), None, false);
             return self.orchestrator.handle(&open).await;
         }
         Ok(journal.release(turn).await?)

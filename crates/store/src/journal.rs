@@ -118,6 +118,14 @@ impl Journal for EmbeddedJournal {
         Box::pin(self.release_turn(turn))
     }
 
+    fn keep_back<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(self.keep_turns_back(turns))
+    }
+
+    fn try_alone<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(self.try_turn_alone(turn))
+    }
+
     fn acquit<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>> {
         Box::pin(self.acquit_turns(turns))
     }

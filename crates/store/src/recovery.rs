@@ -6,7 +6,7 @@
 use crate::journal::{EmbeddedJournal, off_the_runtime};
 use crate::keys;
 use crate::request::{Request, TurnChanges};
-use crate::state::Turn;
+use crate::state::{Trial, Turn};
 use crate::tables::{Tables, read_failed};
 use serde::{Deserialize, Serialize};
 use trellis_domain::record::Name;
@@ -15,11 +15,18 @@ use trellis_orchestrator::ports::{JournalError, SetAside, TurnKey};
 
 /// A turn as it is found on disk.
 pub(crate) fn found(tables: &Tables, key: &TurnKey, turn: Turn) -> Turn {
-    let Some(begun_at) = turn.in_hand else { return Turn { recovered: true, ..turn } };
+    let found = Turn { recovered: true, in_hand: None, trial: None, ..turn };
+    let Some(begun_at) = turn.in_hand else {
+        // A process that ended while it was kept back speaks for it, but it is not cleared before it was tried.
+        let (cut, alone) = if turn.trial.is_some() { (1, 0) } else { (turn.cut, turn.alone) };
+        return Turn { cut, alone, ..found };
+    };
     // The process before this one died with it. Damage is no reason to refuse the folder, nor to think better of it.
     let newest = newest_version(tables, &key.scope.workspace, &key.session);
-    let cut = if newest.is_ok_and(|newest| newest != begun_at) { 0 } else { turn.cut + 1 };
-    Turn { recovered: true, cut, in_hand: None, ..turn }
+    if newest.is_ok_and(|newest| newest != begun_at) {
+        return Turn { cut: 0, alone: 0, ..found };
+    }
+    Turn { cut: turn.cut + 1, alone: turn.alone + u32::from(turn.trial == Some(Trial::Alone)), ..found }
 }
 
 /// The version of a session's last record. Reads only its key, so that damage to a record is no matter.
@@ -75,6 +82,7 @@ impl EmbeddedJournal {
             let Some(turn) = turns.get_mut(key) else { return Ok(None) };
             turn.begun += u32::from(turn.recovered);
             turn.in_hand = Some(version);
+            turn.trial = turn.trial.filter(|trial| *trial == Trial::Alone);
             // The beginning that was cut short, and those since.
             turn.begun + 1
         };
@@ -93,20 +101,32 @@ impl EmbeddedJournal {
         self.write_turns(vec![key.clone()]).await
     }
 
+    pub(crate) async fn keep_turns_back(&self, keys: &[TurnKey]) -> Result<(), JournalError> {
+        self.change_suspects(keys, |turn| turn.trial = Some(Trial::KeptBack)).await
+    }
+
+    pub(crate) async fn try_turn_alone(&self, key: &TurnKey) -> Result<(), JournalError> {
+        self.change_suspects(std::slice::from_ref(key), |turn| turn.trial = Some(Trial::Alone)).await
+    }
+
     pub(crate) async fn acquit_turns(&self, keys: &[TurnKey]) -> Result<(), JournalError> {
-        let innocent = {
+        self.change_suspects(keys, |turn| (turn.cut, turn.alone, turn.trial) = (0, 0, None)).await
+    }
+
+    async fn change_suspects(&self, keys: &[TurnKey], change: fn(&mut Turn)) -> Result<(), JournalError> {
+        let changed = {
             let mut turns = self.shared.turns();
-            let mut innocent = Vec::new();
+            let mut changed = Vec::new();
             for key in keys {
                 if let Some(turn) = turns.get_mut(key).filter(|turn| turn.cut > 0) {
-                    turn.cut = 0;
-                    innocent.push(key.clone());
+                    change(turn);
+                    changed.push(key.clone());
                 }
             }
             self.shared.watch(turns.values().any(|turn| turn.cut > 0));
-            innocent
+            changed
         };
-        if innocent.is_empty() { Ok(()) } else { self.write_turns(innocent).await }
+        if changed.is_empty() { Ok(()) } else { self.write_turns(changed).await }
     }
 
     async fn write_turns(&self, turns: Vec<TurnKey>) -> Result<(), JournalError> {

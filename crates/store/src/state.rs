@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 use trellis_domain::record::Record;
 use trellis_domain::{SessionId, Timestamp, Workspace};
-use trellis_orchestrator::ports::{Committed, JournalError, OpenTurn, SessionLog, TurnKey};
+use trellis_orchestrator::ports::{Committed, Cut, JournalError, OpenTurn, SessionLog, TurnKey};
 
 /// The records of recent sessions take at most about twice this many bytes.
 const CACHED_RECORDS: usize = 4 << 20;
@@ -21,20 +21,35 @@ pub(crate) struct Turn {
     pub(crate) root: bool,
     /// How often it was begun after it was found on disk.
     pub(crate) begun: u32,
-    /// At how many crashes it was in hand and had brought nothing.
+    /// At how many crashes it was in hand and had brought nothing, since the last at which it was kept back.
     #[serde(default)]
     pub(crate) cut: u32,
+    /// How often of these it was the only suspect in hand.
+    #[serde(default)]
+    pub(crate) alone: u32,
     /// It is in hand, since the session had this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) in_hand: Option<u64>,
+    /// It is suspected, and how it is tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) trial: Option<Trial>,
     /// Found on disk: an earlier process may have begun it.
     #[serde(skip)]
     pub(crate) recovered: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Trial {
+    /// Not begun before others were served.
+    KeptBack,
+    Alone,
+}
+
 impl Turn {
     pub(crate) fn fresh(turn: &OpenTurn) -> Self {
-        Self { due: turn.due, root: turn.root, begun: 0, cut: 0, in_hand: None, recovered: false }
+        let (due, root) = (turn.due, turn.root);
+        Self { due, root, begun: 0, cut: 0, alone: 0, in_hand: None, trial: None, recovered: false }
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
@@ -150,7 +165,7 @@ impl Shared {
             due: turn.due,
             root: turn.root,
             begun: turn.begun,
-            cut: turn.cut,
+            cut: Cut { times: turn.cut, alone: turn.alone },
         };
         self.turns().iter().filter(due).map(open).collect()
     }
@@ -237,7 +252,7 @@ mod tests {
         let record = |place| Arc::new(Record { header: header(place), body: body.clone() });
         let (run, own) = (RunId::clone(&session), session.clone());
         let key = TurnKey { scope: Scope::default(), run, session: own, name: Name::iteration(1) };
-        let opened = vec![OpenTurn { key, due: None, root: false, begun: 0, cut: 0 }];
+        let opened = vec![OpenTurn::new(key, None, false)];
         Committed { version: 1, records: (1..=20).map(record).collect(), opened }
     }
 

@@ -71,6 +71,14 @@ impl Journal for Dying {
         self.journal.release(turn)
     }
 
+    fn keep_back<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.alive(|journal| journal.keep_back(turns))
+    }
+
+    fn try_alone<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.alive(|journal| journal.try_alone(turn))
+    }
+
     fn acquit<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>> {
         self.alive(|journal| journal.acquit(turns))
     }

@@ -8,7 +8,7 @@ use trellis_domain::record::Name;
 
 fn turn(n: u32) -> OpenTurn {
     let key = TurnKey { scope: scope("default"), run: id("r"), session: id("r"), name: Name::iteration(n) };
-    OpenTurn { key, due: None, root: false, begun: 0, cut: 0 }
+    OpenTurn::new(key, None, false)
 }
 
 pub async fn suite(queue: Arc<dyn Queue>) {

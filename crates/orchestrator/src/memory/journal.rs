@@ -147,6 +147,14 @@ impl Journal for MemoryJournal {
     }
 
     /// What is in memory does not outlive a crash, so nobody is suspected here.
+    fn keep_back<'a>(&'a self, _: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>> {
+        ready(())
+    }
+
+    fn try_alone<'a>(&'a self, _: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>> {
+        ready(())
+    }
+
     fn acquit<'a>(&'a self, _: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>> {
         ready(())
     }

@@ -28,9 +28,23 @@ pub struct OpenTurn {
     pub root: bool,
     /// How often it is known to have been begun and cut short.
     pub begun: u32,
-    /// At how many crashes it was in hand and had brought nothing since it was begun. One that was is a suspect: it is
-    /// tried apart from the others.
-    pub cut: u32,
+    pub cut: Cut,
+}
+
+impl OpenTurn {
+    /// One that nobody has begun yet.
+    pub fn new(key: TurnKey, due: Option<Timestamp>, root: bool) -> Self {
+        Self { key, due, root, begun: 0, cut: Cut::default() }
+    }
+}
+
+/// At how many crashes a turn was in hand and had brought nothing since it was begun, without one in between at which it
+/// was kept back. One that was is a suspect: it is tried apart from the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cut {
+    pub times: u32,
+    /// How often of these it was the only suspect in hand.
+    pub alone: u32,
 }
 
 /// A session that cannot be ended by a commit, because what it has recorded cannot be read.
@@ -209,6 +223,12 @@ pub trait Journal: Send + Sync + std::fmt::Debug {
 
     /// A turn is given back unharmed: this beginning does not count.
     fn release<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// Turns that are suspected are kept back: a process that dies before it begins them did not die of them.
+    fn keep_back<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// The next suspect to be begun is the only one in hand.
+    fn try_alone<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>>;
 
     /// Turns that were suspected were tried, and the process has lived: nothing is held against them any more.
     fn acquit<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>>;

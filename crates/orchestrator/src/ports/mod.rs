@@ -13,7 +13,7 @@ mod world;
 pub use config::{Config, ConfigError, HistoryEntry};
 pub use graph::{Answer, Asking, Found, Graph, GraphError, QuadPattern, QueryLimits};
 pub use journal::{
-    Commit, Committed, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, Service,
+    Commit, Committed, Cut, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, Service,
     SessionLog, SetAside, TurnKey, UnreadableRun,
 };
 pub use library::{

@@ -49,10 +49,29 @@ impl Prompter for Deadly {
     }
 }
 
+/// Waits a tenth of what it is asked to.
+#[derive(Debug)]
+struct Hurried;
+
+impl World for Hurried {
+    fn now(&self) -> Timestamp {
+        RealWorld.now()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
+        RealWorld.sleep(duration / 10)
+    }
+
+    fn fresh_id(&self) -> String {
+        RealWorld.fresh_id()
+    }
+}
+
 /// One process on a folder.
 struct Life {
     bench: Bench,
     struck: Arc<Notify>,
+    killed_after: Duration,
     // Goes last: what is above works on it.
     _store: Store,
 }
@@ -63,9 +82,9 @@ async fn begin(path: &Path, deadly: &'static [&'static str], takes: Duration) ->
     let struck = Arc::new(Notify::new());
     let model = ScriptedPrompter::replies(&SCRIPT[3..]);
     let deadly = Deadly { model, kills: deadly, struck: Arc::clone(&struck), takes };
-    let ports = Ports { prompter: Arc::new(deadly), ..first.orchestrator.ports.clone() };
+    let ports = Ports { prompter: Arc::new(deadly), world: Arc::new(Hurried), ..first.orchestrator.ports.clone() };
     let orchestrator = Arc::new(Orchestrator::new(ports, Options::default()));
-    Life { bench: Bench { orchestrator, ..first }, struck, _store: store }
+    Life { bench: Bench { orchestrator, ..first }, struck, killed_after: Duration::MAX, _store: store }
 }
 
 impl Life {
@@ -80,6 +99,7 @@ impl Life {
             }
         };
         let lived = tokio::select! {
+            () = tokio::time::sleep(self.killed_after) => false,
             () = self.struck.notified() => false,
             () = ended => true,
         };
@@ -90,7 +110,7 @@ impl Life {
 
     async fn suspects(&self) -> usize {
         let open = self.bench.orchestrator.ports.journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
-        open.iter().filter(|turn| turn.cut > 0).count()
+        open.iter().filter(|turn| turn.cut.times > 0).count()
     }
 }
 
@@ -151,6 +171,22 @@ async fn two_killers_are_both_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_is_slow_while_the_process_is_killed_from_outside_is_not_blamed() {
+    let folder = TempDir::new().unwrap();
+    let slow = Duration::from_millis(600);
+    let run = begin(folder.path(), &[], slow).await.bench.ask(0, SomeLimits::default()).await;
+    for kill in 0..15 {
+        let life = Life { killed_after: Duration::from_millis(300), ..begin(folder.path(), &[], slow).await };
+        assert!(!life.lives(std::slice::from_ref(&run)).await, "it is too slow for that");
+        let open = life.bench.orchestrator.ports.journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
+        assert!(open.iter().all(|turn| turn.cut.times < 3), "suspected at kill {kill}: {open:?}");
+    }
+    let life = begin(folder.path(), &[], slow).await;
+    assert!(life.lives(std::slice::from_ref(&run)).await);
+    assert_eq!(life.bench.summary(&run).await.state, RunState::Answered);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn suspects_keep_nobody_waiting_and_are_cleared_when_the_process_lives() {
     const LONG: Duration = Duration::from_mins(10);
     let folder = TempDir::new().unwrap();
@@ -183,7 +219,7 @@ async fn suspects_keep_nobody_waiting_and_are_cleared_when_the_process_lives() {
     let journal = &bench.orchestrator.ports.journal;
     let count = async || {
         let open = journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
-        open.iter().filter(|turn| turn.cut > 0).count()
+        open.iter().filter(|turn| turn.cut.times > 0).count()
     };
     let before = count().await;
     while count().await == before {
@@ -224,7 +260,7 @@ async fn who_was_given_back_is_not_suspected_and_who_brought_something_neither()
         let life = begin(folder.path(), &[], MOMENT).await;
         let journal = &life.bench.orchestrator.ports.journal;
         let turn = journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap().remove(0);
-        assert_eq!((&turn.key.run, turn.cut), (&run, 0), "nobody had begun it");
+        assert_eq!((&turn.key.run, turn.cut.times), (&run, 0), "nobody had begun it");
         journal.begin(&turn.key).await.unwrap();
         journal.release(&turn.key).await.unwrap();
         turn
@@ -238,7 +274,7 @@ async fn who_was_given_back_is_not_suspected_and_who_brought_something_neither()
     let life = begin(folder.path(), &[], MOMENT).await;
     let journal = &life.bench.orchestrator.ports.journal;
     let open = async || journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap().remove(0);
-    assert_eq!(open().await.cut, 2);
+    assert_eq!(open().await.cut.times, 2);
     // A fresh turn is written down, too, while anybody is suspected.
     let fresh = life.bench.ask(2, SomeLimits::default()).await;
     let due = journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
