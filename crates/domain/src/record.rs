@@ -191,12 +191,18 @@ pub enum Body {
     Observed(Observed),
     FannedOut(FannedOut),
     Joined(Joined),
-    Ended(Ended),
+    Ended(Box<Ended>),
 }
 
 impl From<Accepted> for Body {
     fn from(accepted: Accepted) -> Self {
         Self::Accepted(Box::new(accepted))
+    }
+}
+
+impl From<Ended> for Body {
+    fn from(ended: Ended) -> Self {
+        Self::Ended(Box::new(ended))
     }
 }
 

@@ -143,7 +143,7 @@ impl Orchestrator {
             below.add(wound.end.total());
         }
         let now = self.ports.world.now();
-        let end = handling.own(Name::end(), Body::Ended(ended(&handling.session, ending, &below, now)));
+        let end = handling.own(Name::end(), Body::from(ended(&handling.session, ending, &below, now)));
         // Last: whoever follows the run stops listening at the root's end.
         closing.records.push(end);
         let parent = handling.session.accepted().and_then(|accepted| accepted.parent.as_ref());
@@ -184,7 +184,7 @@ impl Orchestrator {
             }
             let end = ended(&folded, ending.clone(), &below, self.ports.world.now());
             let causes = folded.in_order().last().map(|record| record.header.name.clone()).into_iter().collect();
-            let body = Body::Ended(end.clone());
+            let body = Body::from(end.clone());
             records.push(Decided { session: session.clone(), name: Name::end(), causes, body });
             Ok(Wound { end, records, seen })
         })

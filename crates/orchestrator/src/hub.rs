@@ -7,8 +7,9 @@ use crate::perform::messages_of;
 use crate::ports::{Journal, JournalError};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::{RunId, SessionId, Workspace};
 
@@ -33,7 +34,7 @@ pub struct Hub {
     runs: Mutex<HashMap<(Workspace, RunId), Arc<RunStream>>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct RunStream {
     messages: Mutex<BTreeMap<Arc<str>, OpenMessage>>,
     /// Subagents that have ended: nothing of them is shown any more.
@@ -41,11 +42,28 @@ struct RunStream {
     /// The newest records, for those who listen; whoever is further behind reads the journal.
     recent: Mutex<VecDeque<Arc<Record>>>,
     /// The newest durable sequence number, and a tick for every chunk.
-    news: watch::Sender<News>,
+    news: Mutex<News>,
+    /// Told whenever there is news. There is one per open run, and most are followed by nobody: a `watch` channel would
+    /// take ten times as much memory.
+    told: Notify,
+    readers: AtomicUsize,
 }
 
 impl RunStream {
     const RECENT: usize = 64;
+
+    fn news(&self) -> News {
+        *lock(&self.news)
+    }
+
+    fn tell(&self, change: impl FnOnce(&mut News)) {
+        change(&mut lock(&self.news));
+        self.told.notify_waiters();
+    }
+
+    fn is_read(&self) -> bool {
+        self.readers.load(Ordering::SeqCst) > 0
+    }
 
     /// The records right behind a sequence number, if they are still here.
     fn recent_after(&self, after: u64) -> Vec<Arc<Record>> {
@@ -59,7 +77,7 @@ impl RunStream {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct News {
     seq: u64,
     ticks: u64,
@@ -81,15 +99,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Hub {
     fn stream(&self, workspace: &Workspace, run: &RunId) -> Arc<RunStream> {
         let mut runs = lock(&self.runs);
-        let stream = runs.entry((workspace.clone(), run.clone())).or_insert_with(|| {
-            Arc::new(RunStream {
-                messages: Mutex::default(),
-                silenced: Mutex::default(),
-                recent: Mutex::default(),
-                news: watch::Sender::new(News::default()),
-            })
-        });
-        Arc::clone(stream)
+        Arc::clone(runs.entry((workspace.clone(), run.clone())).or_default())
     }
 
     /// Where a session's live text goes. Held for the length of a call: once the run or the session has ended, what
@@ -127,14 +137,14 @@ impl Hub {
                 lock(&stream.messages).retain(|_, message| !silenced.contains(&message.session));
             }
             drop(silenced);
-            if stream.news.receiver_count() > 0 {
+            if stream.is_read() {
                 let mut recent = lock(&stream.recent);
                 recent.extend(records.iter().cloned());
                 let surplus = recent.len().saturating_sub(RunStream::RECENT);
                 recent.drain(..surplus);
             }
-            stream.news.send_modify(|news| news.seq = news.seq.max(seq));
-            let is_read = stream.news.receiver_count() > 0;
+            stream.tell(|news| news.seq = news.seq.max(seq));
+            let is_read = stream.is_read();
             drop(stream);
             if !is_read {
                 self.forget_unused(key);
@@ -157,12 +167,12 @@ impl Hub {
     /// Follows a run from after that sequence number on.
     pub fn subscribe(self: &Arc<Self>, workspace: &Workspace, run: &RunId, after: u64) -> Subscription {
         let stream = self.stream(workspace, run);
-        let news = stream.news.subscribe();
+        stream.readers.fetch_add(1, Ordering::SeqCst);
         Subscription {
             place: (workspace.clone(), run.clone()),
             hub: Arc::clone(self),
+            seen: stream.news(),
             stream,
-            news,
             after,
             ready: VecDeque::new(),
             offsets: HashMap::new(),
@@ -190,14 +200,14 @@ impl TextWriter {
         {
             let mut messages = lock(&self.stream.messages);
             let message = messages.entry(Arc::clone(message_id)).or_insert_with(|| OpenMessage {
-                tick: self.stream.news.borrow().ticks,
+                tick: self.stream.news().ticks,
                 session: self.session.clone(),
                 kind,
                 text: String::new(),
             });
             message.text.push_str(text);
         }
-        self.stream.news.send_modify(|news| news.ticks += 1);
+        self.stream.tell(|news| news.ticks += 1);
     }
 
     /// These messages are abandoned.
@@ -227,7 +237,8 @@ pub struct Subscription {
     hub: Arc<Hub>,
     place: (Workspace, RunId),
     stream: Arc<RunStream>,
-    news: watch::Receiver<News>,
+    /// The news at the last look.
+    seen: News,
     after: u64,
     ready: VecDeque<Arc<Record>>,
     offsets: HashMap<(Arc<str>, u64), usize>,
@@ -259,8 +270,14 @@ impl Subscription {
 
     /// Waits until there may be more than there was at the last look.
     pub async fn changed(&mut self) {
-        // An error is impossible while `self.stream` holds the sender.
-        drop(self.news.changed().await);
+        loop {
+            // Made before the look: what is told in between is not missed.
+            let told = self.stream.told.notified();
+            if self.stream.news() != self.seen {
+                return;
+            }
+            told.await;
+        }
     }
 
     /// The next item, if there is one by now.
@@ -271,7 +288,8 @@ impl Subscription {
                 self.skip_messages_of(&record);
                 return Ok(Some(Item::Record(record)));
             }
-            let news = *self.news.borrow_and_update();
+            let news = self.stream.news();
+            self.seen = news;
             if self.caught_up && news.seq > self.after {
                 self.ready.extend(self.stream.recent_after(self.after));
                 if !self.ready.is_empty() {
@@ -290,7 +308,7 @@ impl Subscription {
                 }
             }
             // Records that came meanwhile go before the text that was written after them.
-            if self.news.borrow().seq > news.seq {
+            if self.stream.news().seq > news.seq {
                 continue;
             }
             return Ok(self.next_text());
@@ -330,6 +348,7 @@ impl Subscription {
 impl Drop for Subscription {
     /// The last reader of a run that says nothing takes its stream along: nobody else would.
     fn drop(&mut self) {
+        self.stream.readers.fetch_sub(1, Ordering::SeqCst);
         let mut runs = lock(&self.hub.runs);
         // One count is ours, one is the map's.
         let alone = Arc::strong_count(&self.stream) == 2 && lock(&self.stream.messages).is_empty();

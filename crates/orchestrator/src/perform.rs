@@ -280,8 +280,8 @@ struct LiveReply<'a> {
     reader: &'a Reader,
     /// Begins at the turn's attempt; a call made again gets the next one.
     attempt: u32,
-    thought: Arc<str>,
-    answer: Arc<str>,
+    /// The ids of the thought and the answer, once there is anything of them.
+    ids: Option<(Arc<str>, Arc<str>)>,
     shown: Shown,
     room: u64,
     limit: u64,
@@ -307,8 +307,7 @@ impl<'a> LiveReply<'a> {
             name,
             reader,
             attempt,
-            thought: thought_id(&key.session, name, attempt).into(),
-            answer: answer_id(&key.session, name, attempt).into(),
+            ids: None,
             shown: Shown::of(reader),
             room: limit,
             limit,
@@ -317,12 +316,15 @@ impl<'a> LiveReply<'a> {
         }
     }
 
-    fn show(&self, fragments: Vec<Fragment>) {
+    fn show(&mut self, fragments: Vec<Fragment>) {
         let Some(writer) = &self.writer else { return };
+        let (session, name, attempt) = (self.session, self.name, self.attempt);
+        let ids = || (thought_id(session, name, attempt).into(), answer_id(session, name, attempt).into());
+        let (thought, answer) = self.ids.get_or_insert_with(ids);
         for Fragment { channel, text } in fragments {
             match channel {
-                Channel::Thought => writer.text(&self.thought, TextKind::Thought, &text),
-                Channel::Answer => writer.text(&self.answer, TextKind::Answer, &text),
+                Channel::Thought => writer.text(thought, TextKind::Thought, &text),
+                Channel::Answer => writer.text(answer, TextKind::Answer, &text),
             }
         }
     }
@@ -385,12 +387,10 @@ impl ReplySink for LiveReply<'_> {
     }
 
     fn restart(&mut self) {
-        if let Some(writer) = &self.writer {
-            writer.abandon(&[&self.thought, &self.answer]);
+        if let Some((writer, (thought, answer))) = self.writer.as_ref().zip(self.ids.take()) {
+            writer.abandon(&[&thought, &answer]);
         }
         self.attempt += 1;
-        self.thought = thought_id(self.session, self.name, self.attempt).into();
-        self.answer = answer_id(self.session, self.name, self.attempt).into();
         self.shown = Shown::of(self.reader);
         (self.room, self.cut) = (self.limit, false);
     }

@@ -144,7 +144,7 @@ fn a_supervisor_below_another_stays_a_subagent_after_its_join() {
 
 fn end(fixture: &mut Fixture, ending: Ending) {
     let ended = ending.into_ended(&fixture.session, trellis_domain::Timestamp::from_micros(0));
-    fixture.record(Name::end(), Body::Ended(ended));
+    fixture.record(Name::end(), Body::from(ended));
 }
 
 #[test]

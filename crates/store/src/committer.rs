@@ -25,8 +25,8 @@ use trellis_orchestrator::ports::{Commit, Committed, JournalError, Outcome, SetA
 
 /// At most this many requests share a flush.
 const GROUP: usize = 256;
-const CACHED_HEADS: usize = 2048;
-const CACHED_RUNS: usize = 2048;
+const CACHED_HEADS: usize = 1024;
+const CACHED_RUNS: usize = 1024;
 
 pub(crate) struct Committer {
     /// The folder, for those who are told that it cannot be written.

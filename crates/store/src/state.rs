@@ -12,7 +12,7 @@ use trellis_domain::{SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ports::{Committed, Cut, JournalError, OpenTurn, SessionLog, TurnKey};
 
 /// The records of recent sessions take at most about twice this many bytes.
-const CACHED_RECORDS: usize = 4 << 20;
+const CACHED_RECORDS: usize = 2 << 20;
 
 /// An open turn as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -89,8 +89,8 @@ impl Tables {
             })
         };
         Ok(Self {
-            records: table("records", 16 * MB)?,
-            index: table("index", 12 * MB)?,
+            records: table("records", 12 * MB)?,
+            index: table("index", 8 * MB)?,
             blobs: table("blobs", 8 * MB)?,
             config: table("config", 2 * MB)?,
             library: table("library", 2 * MB)?,

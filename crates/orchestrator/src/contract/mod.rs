@@ -81,7 +81,7 @@ pub(crate) fn observed(text: &str) -> Body {
 }
 
 pub(crate) fn ended(reason: Termination) -> Body {
-    Body::Ended(Ended {
+    Body::from(Ended {
         reason,
         answer: Document::stored("42"),
         error: None,

@@ -181,7 +181,7 @@ impl<'s> Shell<'s> {
                 Order::Open(turn) => self.open_turn(turn),
                 Order::End(ending) => {
                     self.endings.push(ending.clone());
-                    let body = Body::Ended(
+                    let body = Body::from(
                         ending.clone().into_ended(self.journal.session(), trellis_domain::Timestamp::from_micros(0)),
                     );
                     self.journal.record(Name::end(), body);

@@ -165,13 +165,13 @@ impl PlanCourse {
                 let answer = reply(&self.text, Reading::Answer { answer: self.text.as_str().into() });
                 script.said(Name::synthesis(), Replied { citations, ..answer });
                 let ended = ending(Termination::PlanPartial, &self.text, None);
-                script.push(Name::end(), Body::Ended(Ended { missing: skipped, ..ended }));
+                script.push(Name::end(), Body::from(Ended { missing: skipped, ..ended }));
             }
             End::Cancelled { replied } => {
                 if replied {
                     script.said(Name::step(next), step_call(&self.text, "weather"));
                 }
-                script.push(Name::end(), Body::Ended(ending(Termination::Cancelled, "", None)));
+                script.push(Name::end(), Body::from(ending(Termination::Cancelled, "", None)));
                 if replied {
                     script.push(Name::step_result(next), Body::Observed(result(&self.text))).header(late);
                 } else {

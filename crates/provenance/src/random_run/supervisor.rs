@@ -115,7 +115,7 @@ fn finish(script: &mut Script, text: &str, end: End, findings: u32) {
             let answer = reply("", Reading::Answer { answer: text.into() });
             script.said(Name::synthesis(), Replied { citations, ..answer });
             let ended = ending(Termination::SubagentsPartial, text, None);
-            script.push(Name::end(), Body::Ended(Ended { missing: vec![findings - 1], ..ended }));
+            script.push(Name::end(), Body::from(Ended { missing: vec![findings - 1], ..ended }));
         }
         End::CancelledBeforeRound | End::CancelledInRound => {
             script.ended(ending(Termination::Cancelled, "", None));

@@ -56,7 +56,7 @@ impl EmbeddedGraph {
         (checked.runs, checked.waiting) = (covered.len(), waiting.len());
         for (workspace, run) in &waiting {
             if comparison.knows(workspace.as_str(), run.as_str()).map_err(super::unusable)? {
-                comparison.allow(&self.said(workspace, run)?);
+                comparison.allow(&self.said(workspace, run)?).map_err(super::unusable)?;
             }
         }
         for (workspace, run) in &covered {

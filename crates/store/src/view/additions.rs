@@ -140,8 +140,7 @@ impl<'r> Additions<'r> {
         let mut before = Vec::new();
         for session in self.sessions.keys() {
             let known = reader.dictionary(&session_key(self.workspace, session))?;
-            for id in known.iter().flat_map(|row| row.chunks_exact(TERM_ID_BYTES)) {
-                let id = TermId::from_bytes(id.try_into().expect("a chunk has the size of an id"));
+            for id in known.iter().flat_map(|row| nodes_in(row)) {
                 before.extend(reader.about(id).collect::<Result<Vec<_>, _>>()?);
             }
         }
@@ -191,6 +190,12 @@ impl<'r> Additions<'r> {
         }
         (self.terms.into_iter().map(|(key, _)| key).collect(), self.stale_terms)
     }
+}
+
+/// The nodes that a session's row tells of.
+pub(super) fn nodes_in(row: &[u8]) -> impl Iterator<Item = TermId> {
+    let id = |id: &[u8]| TermId::from_bytes(id.try_into().expect("a chunk has the size of an id"));
+    row.chunks_exact(TERM_ID_BYTES).map(id)
 }
 
 /// Where the dictionary has the nodes of a session. No term's bytes begin like this.

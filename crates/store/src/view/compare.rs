@@ -5,7 +5,7 @@
 
 use super::RunQuads;
 use super::ViewError;
-use super::additions::{Additions, session_key};
+use super::additions::{Additions, nodes_in, session_key};
 use super::cursor;
 use super::order::{EncodedQuad, Order, quad_key, read_quad_key};
 use super::reader::TermKey;
@@ -107,7 +107,7 @@ impl Comparison {
     }
 
     /// A run that was changed since the view has seen it, and waits to be seen again.
-    pub(crate) fn allow(&mut self, run: &RunQuads) {
+    pub(crate) fn allow(&mut self, run: &RunQuads) -> Result<(), ViewError> {
         let said = Additions::of(&run.workspace, std::iter::once(run), &mut RecentTerms::new(0));
         let workspace = said.workspace();
         let own: HashSet<_> = said.nodes().collect();
@@ -115,7 +115,14 @@ impl Comparison {
             self.shared.entry((workspace, *quad)).or_default();
         }
         self.loose_nodes.extend(own.into_iter().map(|node| (workspace, node)));
-        self.loose_sessions.extend(said.session_rows().map(|(key, _)| key));
+        for (key, _) in said.session_rows() {
+            // Its nodes then may be others than now.
+            let before = self.snapshot.term(&key)?;
+            let nodes = before.iter().flat_map(|row| nodes_in(row)).map(|node| (workspace, node));
+            self.loose_nodes.extend(nodes);
+            self.loose_sessions.insert(key);
+        }
+        Ok(())
     }
 
     /// Reads every row. Whether they are those that were expected.

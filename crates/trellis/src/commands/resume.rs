@@ -107,7 +107,7 @@ async fn end_of(
         {
             let vanished = || JournalError::Damaged(format!("the run {run} has an end and no summary"));
             let summary = journal.run(workspace, run).await?.ok_or_else(vanished)?;
-            return Ok((summary, ended.clone()));
+            return Ok((summary, Ended::clone(ended)));
         }
     }
 }
