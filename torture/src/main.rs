@@ -8,6 +8,8 @@ use anyhow::{Context, Result, bail, ensure};
 use report::Report;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -74,39 +76,55 @@ fn torment(programs: &Programs, options: &Options) -> Result<Report> {
     println!("filling folders of {} runs", options.runs);
     let specimens = Specimen::pair(programs, options.runs)?;
     let disk = FailingDisk::compile()?;
-    let at_once = thread::available_parallelism().map_or(1, NonZero::get);
     let mut seed = options.seed;
-    while begun.elapsed() < time && (report.faults() < options.faults || !options.only_faults) {
+    while begun.elapsed() < time && report.faults() < options.faults {
         if !options.only_faults {
             println!("round {seed}: kills, disks, attacks");
             others(programs, &disk, seed, &mut report)?;
         }
         println!("round {seed}: faults");
-        let portion = Instant::now() + (time / 3).max(Duration::from_secs(20));
-        while report.faults() < options.faults && Instant::now() < portion {
-            let first = report.faults();
-            // As many at once as the machine has room for, in pieces that are reported in order.
-            let done = thread::scope(|scope| {
-                let start = |number: usize| {
-                    // Half of them come in pairs.
-                    let (specimen, count) = (&specimens[number % 2], 1 + number / 2 % 2);
-                    let seed = options.seed << 32 | number as u64;
-                    scope.spawn(move || (specimen.how, damage::trial(programs, specimen, count, seed)))
-                };
-                let under_way: Vec<_> = (first..first + at_once).map(start).collect();
-                under_way.into_iter().map(|trial| trial.join().expect("a trial does not panic")).collect::<Vec<_>>()
-            });
-            for (how, trial) in done {
-                report.fault(how, trial?);
-                if report.faults().is_multiple_of(50) {
-                    println!("{} faults, {} s", report.faults(), begun.elapsed().as_secs());
-                }
-            }
-        }
+        let until = Instant::now() + (time / 3).max(Duration::from_secs(20));
+        faults(programs, &specimens, options, until, &mut report)?;
+        println!("{} faults, {} s", report.faults(), begun.elapsed().as_secs());
         seed += 1;
     }
     report.seconds = begun.elapsed().as_secs();
     Ok(report)
+}
+
+/// Damages copies of the specimens until the time is over, as many at once as the machine has room for.
+fn faults(
+    programs: &Programs,
+    specimens: &[Specimen; 2],
+    options: &Options,
+    until: Instant,
+    report: &mut Report,
+) -> Result<()> {
+    // A trial waits for the disk, too.
+    let at_once = thread::available_parallelism().map_or(1, NonZero::get) + 1;
+    let next = AtomicUsize::new(report.faults());
+    let report = Mutex::new(report);
+    let work = || -> Result<()> {
+        while Instant::now() < until {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= options.faults {
+                break;
+            }
+            // Half of them come in pairs.
+            let (specimen, count) = (&specimens[number % 2], 1 + number / 2 % 2);
+            let trial = damage::trial(programs, specimen, count, options.seed << 32 | number as u64)?;
+            let mut report = report.lock().expect("a trial does not panic");
+            report.fault(specimen.how, trial);
+            if report.faults().is_multiple_of(50) {
+                println!("{} faults", report.faults());
+            }
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a trial does not panic"))
+    })
 }
 
 /// Everything but damaged files.
