@@ -10,8 +10,9 @@ const PURE: [&str; 3] = ["trellis-domain", "trellis-provenance", "trellis-patter
 /// The crates of the workspace that each crate may depend on.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     let domain = ["trellis-domain"];
+    let acts = ["trellis-domain", "trellis-provenance"];
     let core = ["trellis-domain", "trellis-patterns", "trellis-provenance"];
-    let adapter = ["trellis-domain", "trellis-provenance", "trellis-orchestrator"];
+    let adapter = ["trellis-domain", "trellis-provenance", "trellis-patterns", "trellis-orchestrator"];
     let all = [
         "trellis-domain",
         "trellis-patterns",
@@ -25,7 +26,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     BTreeMap::from([
         ("trellis-domain", BTreeSet::new()),
         ("trellis-provenance", BTreeSet::from(domain)),
-        ("trellis-patterns", BTreeSet::from(domain)),
+        ("trellis-patterns", BTreeSet::from(acts)),
         ("trellis-orchestrator", BTreeSet::from(core)),
         ("trellis-store", BTreeSet::from(adapter)),
         ("trellis-models", BTreeSet::from(adapter)),

@@ -6,11 +6,12 @@ use crate::perform::{answer_id, thought_id};
 use serde_json::{Map, Value, json};
 use trellis_domain::RunId;
 use trellis_domain::decision::Decision;
-use trellis_domain::document::{Document, Payload};
+use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Goal, Joined, Member};
 use trellis_domain::message::message_type;
-use trellis_domain::record::{Accepted, Body, Header, Reading, Record, Replied};
+use trellis_domain::record::{Accepted, Body, Header, Record, Replied};
 use trellis_domain::run::RunState;
+use trellis_patterns::describe::{Notice, Spoken, notice};
 
 /// The version of the events' shape; the first event of a stream carries it.
 pub const SCHEMA: u32 = 1;
@@ -140,33 +141,17 @@ fn reply(header: &Header, replied: &Replied) -> Value {
         "attempt": header.attempt, "option_sets": (!sets.is_empty()).then_some(sets),
         "format": replied.prompt.format,
     });
-    let said = match &replied.reading {
-        Reading::Action { tool, arguments } => {
-            json!({"kind": "analysis", "tool": tool, "arguments": arguments, "mended": replied.mended})
-        }
-        Reading::Unreadable { reason } => json!({"kind": "analysis", "error": reason}),
-        Reading::Failed { reason } => json!({"kind": "error", "error": reason}),
-        Reading::Chosen { name } => json!({"kind": "choice", "chosen": name}),
-        Reading::Plan { steps, mended } => json!({"kind": "plan", "steps": steps, "mended": mended}),
-        Reading::Step { tool, arguments, answer, surprising } => {
-            let answer = answer.as_ref().map(Payload::text);
-            json!({"kind": "plan-step", "tool": tool, "arguments": arguments, "content": answer, "surprising": surprising})
-        }
-        Reading::Revision { steps, mended } => json!({"kind": "plan-revision", "steps": steps, "mended": mended}),
-        Reading::Goals { goals, mended } => json!({"kind": "decomposition", "goals": goals, "mended": mended}),
-        Reading::Review { again, mended } => json!({"kind": "review", "again": again, "mended": mended}),
-        Reading::Answer { answer } => {
-            let id = answer_id(&header.session, &header.name, header.attempt);
-            json!({"kind": "answer", "content": answer.text(), "answer_message_id": id, "cites": replied.citations})
-        }
-    };
-    match (said, cost) {
-        (Value::Object(mut said), Value::Object(cost)) => {
-            said.extend(cost);
-            Value::Object(said)
-        }
-        (said, _) => said,
+    let Notice { kind, details, spoken } = notice(replied);
+    let mut said = details;
+    said.insert("kind".to_owned(), kind.into());
+    if let Some(Spoken::Answer(_)) = spoken {
+        let id = answer_id(&header.session, &header.name, header.attempt);
+        said.insert("answer_message_id".to_owned(), id.into());
     }
+    if let Value::Object(cost) = cost {
+        said.extend(cost);
+    }
+    Value::Object(said)
 }
 
 fn option_set(decision: &Decision) -> Value {

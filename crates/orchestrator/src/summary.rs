@@ -9,7 +9,8 @@ use trellis_domain::document::Document;
 use trellis_domain::record::{Ended, Record};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{Caller, ConversationId, RunId, Timestamp, Workspace};
-use trellis_provenance::{documents, project, trace};
+use trellis_patterns::{documents, project};
+use trellis_provenance::trace;
 
 /// One run of the list of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

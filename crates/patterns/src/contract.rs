@@ -1,5 +1,6 @@
 //! The contract between patterns and the shell: what a pattern may order.
 
+use crate::describe::{Describer, Notice};
 use crate::plan::Plan;
 use crate::react::React;
 use crate::reader::Reader;
@@ -20,11 +21,22 @@ use trellis_domain::{Caller, Timestamp};
 pub trait Pattern: Send + Sync + std::fmt::Debug {
     fn name(&self) -> &'static str;
 
+    /// The prompts that it asks, by id. No two patterns ask the same.
+    fn prompts(&self) -> &'static [&'static str];
+
     /// The turn that a session of this pattern begins with.
     fn first_turn(&self) -> Name;
 
     /// What is due in this turn. Orders whose outcome is recorded already are not repeated.
     fn decide(&self, session: &Session, turn: &Turn) -> Vec<Order>;
+
+    /// Says what the records of one session mean to a reader.
+    fn describer(&self) -> Box<dyn Describer>;
+
+    /// What a reply to one of its prompts means, if that is more than a call, a text or a failure.
+    fn notice<'r>(&self, _replied: &'r Replied) -> Option<Notice<'r>> {
+        None
+    }
 }
 
 const PATTERNS: [&'static dyn Pattern; 3] = [&React, &Plan, &Supervisor];
@@ -35,6 +47,11 @@ pub const IMPLEMENTED: &[&str] = &[React::NAME, Plan::NAME, Supervisor::NAME];
 /// The pattern of that name; an unknown name falls back to `react`, as in the original.
 pub fn pattern(name: &str) -> &'static dyn Pattern {
     PATTERNS.into_iter().find(|pattern| pattern.name() == name).unwrap_or(&React)
+}
+
+/// The pattern that asks a prompt; none for the router's.
+pub(crate) fn owner_of(prompt: &str) -> Option<&'static dyn Pattern> {
+    PATTERNS.into_iter().find(|pattern| pattern.prompts().contains(&prompt))
 }
 
 /// The handling of one request: an iteration, a plan step, one act of a supervisor.

@@ -5,6 +5,7 @@
 
 mod choice;
 pub mod contract;
+pub mod describe;
 #[cfg(test)]
 mod fixture;
 pub mod plan;
@@ -18,5 +19,6 @@ pub mod toolset;
 pub mod wire;
 
 pub use contract::{Effect, Ending, Order, Pattern, PromptOrder, Turn, pattern};
+pub use describe::{Projector, documents, events, project};
 pub use reader::{ReadReply, Reader};
 pub use session::Session;

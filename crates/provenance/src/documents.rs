@@ -1,11 +1,8 @@
 //! The documents that the graph refers to, as a librarian keeps them.
 
 use crate::node::StoredText;
-use crate::project::drafts;
-use crate::session::Session;
-use std::borrow::Borrow;
 use trellis_domain::document::Payload;
-use trellis_domain::record::Record;
+use trellis_domain::record::Header;
 use trellis_domain::{ConversationId, Hash, SessionId, Timestamp};
 
 /// One stored text with the id that the graph has for it.
@@ -21,31 +18,17 @@ pub struct DocumentRef {
     pub conversation: Option<ConversationId>,
 }
 
-/// Every stored document of these records, in order of their sequence.
-///
-/// ```
-/// use trellis_domain::record::Record;
-///
-/// assert!(trellis_provenance::documents::<Record>(&[]).is_empty());
-/// ```
-pub fn documents<R: Borrow<Record>>(records: &[R]) -> Vec<DocumentRef> {
-    drafts(records).flat_map(|draft| draft.documents).collect()
-}
-
 impl DocumentRef {
-    pub(crate) fn new(session: &Session, time: Timestamp, StoredText { id, title, document }: StoredText) -> Self {
+    pub(crate) fn new(header: &Header, conversation: Option<&ConversationId>, stored: StoredText) -> Self {
+        let StoredText { id, title, document } = stored;
         Self {
             id,
             title,
             sha256: document.sha256,
             text: document.text,
-            time,
-            session: session.id.clone(),
-            conversation: session.conversation().cloned(),
+            time: header.time,
+            session: header.session.clone(),
+            conversation: conversation.cloned(),
         }
     }
 }
-
-#[cfg(test)]
-#[path = "documents_tests.rs"]
-mod tests;

@@ -169,7 +169,3 @@ fn named_node(iri: &str) -> Result<NamedNode, ExportError> {
 fn blank_node(id: &str) -> Result<BlankNode, ExportError> {
     BlankNode::new(id).map_err(|reason| ExportError::BlankNode { id: id.to_owned(), reason })
 }
-
-#[cfg(test)]
-#[path = "export_tests.rs"]
-mod tests;

@@ -9,7 +9,7 @@ use trellis_domain::usage::Usage;
 /// Statements about one subject, in the order in which they were made, and the documents that they refer
 /// to: so the graph and the library cannot disagree. Literals are untyped, as the stock reader expects them.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub struct Node {
     iri: String,
     quads: Vec<Quad>,
     documents: Vec<StoredText>,
@@ -17,21 +17,21 @@ pub(crate) struct Node {
 
 /// A document as a node refers to it.
 #[derive(Debug)]
-pub(crate) struct StoredText {
-    pub(crate) id: String,
-    pub(crate) title: String,
-    pub(crate) document: Document,
+pub struct StoredText {
+    pub id: String,
+    pub title: String,
+    pub document: Document,
 }
 
 impl Node {
-    pub(crate) fn new(iri: impl Into<String>) -> Self {
+    pub fn new(iri: impl Into<String>) -> Self {
         // Room for what most nodes say: quads are large, and moving them to a larger place again and again shows.
         Self { iri: iri.into(), quads: Vec::with_capacity(8), documents: Vec::new() }
     }
 
     /// A document that carries its own hash, because what refers to it has several documents, or has to do without
     /// `tg:document`: the stock reader takes the last one of an event for the event's own.
-    pub(crate) fn pinned(id: impl Into<String>, title: impl ToString, document: &Document) -> Self {
+    pub fn pinned(id: impl Into<String>, title: impl ToString, document: &Document) -> Self {
         let id = id.into();
         let stored = StoredText { id: id.clone(), title: title.to_string(), document: document.clone() };
         let mut node = Self::new(id).text(trellis::DOCUMENT_HASH, document.sha256);
@@ -39,16 +39,16 @@ impl Node {
         node
     }
 
-    pub(crate) fn iri(&self) -> &str {
+    pub fn iri(&self) -> &str {
         &self.iri
     }
 
     /// How much it says.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.quads.len()
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<Quad>, Vec<StoredText>) {
+    pub fn into_parts(self) -> (Vec<Quad>, Vec<StoredText>) {
         (self.quads, self.documents)
     }
 
@@ -58,48 +58,48 @@ impl Node {
         self
     }
 
-    pub(crate) fn text(self, property: &str, value: impl ToString) -> Self {
+    pub fn text(self, property: &str, value: impl ToString) -> Self {
         self.texts(property, [value])
     }
 
     /// One literal per value; for an option, one or none.
-    pub(crate) fn texts<T: ToString>(self, property: &str, values: impl IntoIterator<Item = T>) -> Self {
+    pub fn texts<T: ToString>(self, property: &str, values: impl IntoIterator<Item = T>) -> Self {
         values.into_iter().fold(self, |node, value| node.say(property, Term::literal(value.to_string())))
     }
 
     /// The word `true`, or nothing.
-    pub(crate) fn flag(self, property: &str, holds: bool) -> Self {
+    pub fn flag(self, property: &str, holds: bool) -> Self {
         self.texts(property, holds.then_some(true))
     }
 
-    pub(crate) fn link(self, property: &str, target: impl Into<String>) -> Self {
+    pub fn link(self, property: &str, target: impl Into<String>) -> Self {
         self.links(property, [target])
     }
 
     /// One link per target; for an option, one or none.
-    pub(crate) fn links<T: Into<String>>(self, property: &str, targets: impl IntoIterator<Item = T>) -> Self {
+    pub fn links<T: Into<String>>(self, property: &str, targets: impl IntoIterator<Item = T>) -> Self {
         targets.into_iter().fold(self, |node, target| node.say(property, Term::iri(target)))
     }
 
     /// Links to nodes that travel with this one.
-    pub(crate) fn links_to(self, property: &str, nodes: &[Self]) -> Self {
+    pub fn links_to(self, property: &str, nodes: &[Self]) -> Self {
         self.links(property, nodes.iter().map(Self::iri))
     }
 
-    pub(crate) fn types(self, classes: &[&str]) -> Self {
+    pub fn types(self, classes: &[&str]) -> Self {
         self.links(rdf::TYPE, classes.iter().copied())
     }
 
-    pub(crate) fn label(self, label: impl ToString) -> Self {
+    pub fn label(self, label: impl ToString) -> Self {
         self.text(rdfs::LABEL, label)
     }
 
-    pub(crate) fn derived_from<T: Into<String>>(self, parents: impl IntoIterator<Item = T>) -> Self {
+    pub fn derived_from<T: Into<String>>(self, parents: impl IntoIterator<Item = T>) -> Self {
         self.links(prov::WAS_DERIVED_FROM, parents)
     }
 
     /// Refers to a document and pins its content, if it was stored.
-    pub(crate) fn document(self, id: &str, title: impl ToString, document: Option<&Document>) -> Self {
+    pub fn document(self, id: &str, title: impl ToString, document: Option<&Document>) -> Self {
         let Some(document) = document.filter(|document| document.stored) else { return self };
         let mut node = self.link(tg::DOCUMENT, id).text(trellis::DOCUMENT_HASH, document.sha256);
         node.documents.push(StoredText { id: id.to_owned(), title: title.to_string(), document: document.clone() });
@@ -107,7 +107,7 @@ impl Node {
     }
 
     /// An error as the original writes it: a mixed-in class and the text.
-    pub(crate) fn error(self, error: Option<&str>) -> Self {
+    pub fn error(self, error: Option<&str>) -> Self {
         match error {
             Some(error) => self.types(&[tg::class::ERROR]).text(tg::TOOL_ERROR, error),
             None => self,
@@ -115,7 +115,7 @@ impl Node {
     }
 
     /// What asking models took. Counts that the provider did not report stay absent: missing is not zero.
-    pub(crate) fn cost(self, usage: &Usage) -> Self {
+    pub fn cost(self, usage: &Usage) -> Self {
         self.texts(tg::LLM_DURATION_MS, (usage.model_calls > 0 || usage.model_ms > 0).then_some(usage.model_ms))
             .texts(tg::IN_TOKEN, usage.in_token)
             .texts(tg::OUT_TOKEN, usage.out_token)
@@ -123,13 +123,13 @@ impl Node {
     }
 
     /// What is said of every main node about the record behind it.
-    pub(crate) fn marks(self, attempt: u32, late: bool) -> Self {
+    pub fn marks(self, attempt: u32, late: bool) -> Self {
         self.texts(trellis::ATTEMPT, (attempt > 1).then_some(attempt)).flag(trellis::LATE, late)
     }
 }
 
 /// A text of a record as a document: it lies where the record lies.
-pub(crate) fn as_document(text: &Payload) -> Option<Document> {
+pub fn as_document(text: &Payload) -> Option<Document> {
     match text {
         Payload::Inline(text) => Document::stored(Arc::clone(text)),
         Payload::Blob(stored) => Some(Document { text: text.clone(), sha256: stored.blob, stored: true }),
@@ -137,6 +137,6 @@ pub(crate) fn as_document(text: &Payload) -> Option<Document> {
 }
 
 /// Cuts by Unicode scalar, as the original does.
-pub(crate) fn first_chars(text: &str, count: usize) -> &str {
+pub fn first_chars(text: &str, count: usize) -> &str {
     text.char_indices().nth(count).map_or(text, |(end, _)| &text[..end])
 }

@@ -11,8 +11,9 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::{RunId, Workspace};
+use trellis_patterns::project;
+use trellis_provenance::iri;
 use trellis_provenance::vocabulary::{GRAPH_RETRIEVAL, prov, rdf, tg, trellis};
-use trellis_provenance::{iri, project};
 
 /// A store and the graph of its journal.
 pub type Place = (Store, Arc<dyn Graph>);

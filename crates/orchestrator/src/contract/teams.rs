@@ -15,8 +15,9 @@ use trellis_domain::record::{Ended, Name, Record};
 use trellis_domain::run::{RunState, Termination};
 use trellis_domain::usage::Usage;
 use trellis_domain::{RunId, Workspace};
+use trellis_patterns::{documents, project};
 use trellis_provenance::ontology::Ontology;
-use trellis_provenance::{ONTOLOGY, check, documents, project};
+use trellis_provenance::{ONTOLOGY, check};
 
 /// A question that is played by the pattern it is made for.
 pub fn question(scene: &Value, pattern: &str) -> AgentRequest {

@@ -9,14 +9,16 @@ use crate::hub::{Item, TextKind};
 use crate::perform::{answer_id, thought_id};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use trellis_domain::document::{Document, Payload};
+use trellis_domain::document::Document;
 use trellis_domain::fan_out::Member;
 use trellis_domain::message::{AgentResponse, ErrorInfo, message_type};
-use trellis_domain::record::{Body, Ended, Header, Name, Reading, Record, Replied};
+use trellis_domain::record::{Body, Ended, Header, Name, Record, Replied};
 use trellis_domain::run::Termination;
 use trellis_domain::{RunId, SessionId};
+use trellis_patterns::Projector;
+use trellis_patterns::describe::{Spoken, notice};
 use trellis_provenance::vocabulary::GRAPH_RETRIEVAL;
-use trellis_provenance::{Event, Projector, iri};
+use trellis_provenance::{Event, iri};
 
 /// Projects one subscriber's items to messages.
 #[derive(Debug)]
@@ -136,40 +138,26 @@ impl Dialog {
         self.open.retain(|id, _| id.split('#').next() != Some(&place));
         let ended = |rest| AgentResponse { end_of_message: true, ..rest };
         let mut out: Vec<_> = rest_of_thought(session, &id, thought, sent).map(ended).into_iter().collect();
-        match &replied.reading {
-            Reading::Answer { answer } if *session == self.run && self.streaming => {
+        match notice(replied).spoken {
+            Some(Spoken::Answer(answer)) if *session == self.run && self.streaming => {
                 let id = answer_id(session, name, *attempt);
-                let (pieces, id) = self.answer.whole(&id, answer.text(), &mut self.taken);
+                let (pieces, id) = self.answer.whole(&id, answer, &mut self.taken);
                 out.extend(pieces.into_iter().map(|piece| answer_piece(session, piece)));
                 self.answered = Some(id);
             }
-            Reading::Answer { .. } if *session == self.run => {
+            Some(Spoken::Answer(_)) if *session == self.run => {
                 self.answered = Some(free_id(&mut self.taken, &answer_id(session, name, *attempt)));
             }
             // A subagent's is not the caller's.
-            Reading::Answer { .. } => {}
+            Some(Spoken::Answer(_)) => {}
+            Some(Spoken::Observation(text)) => {
+                let id = observation_id(session, name);
+                let observation = message(session, message_type::OBSERVATION, &id, text.to_owned());
+                out.extend((!text.is_empty()).then_some(AgentResponse { end_of_message: true, ..observation }));
+            }
             // An answer that was cut short does not count, and what comes next may have the same id.
-            Reading::Action { .. }
-            | Reading::Chosen { .. }
-            | Reading::Plan { .. }
-            | Reading::Revision { .. }
-            | Reading::Goals { .. }
-            | Reading::Review { .. }
-            | Reading::Unreadable { .. }
-            | Reading::Failed { .. } => {
-                if *session == self.run {
-                    self.answer.break_off();
-                }
-            }
-            Reading::Step { answer, .. } => {
-                // A step without a tool is its own observation.
-                let text = answer.as_ref().map_or("", Payload::text);
-                if !text.is_empty() {
-                    let id = observation_id(session, name);
-                    let observation = message(session, message_type::OBSERVATION, &id, text.to_owned());
-                    out.push(AgentResponse { end_of_message: true, ..observation });
-                }
-            }
+            None if *session == self.run => self.answer.break_off(),
+            None => {}
         }
         out
     }

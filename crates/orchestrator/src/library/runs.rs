@@ -4,7 +4,8 @@ use crate::ports::{DocumentMetadata, Journal, JournalError, LibraryError, Stored
 use std::ops::Range;
 use std::sync::Arc;
 use trellis_domain::{SessionId, Workspace};
-use trellis_provenance::{DocumentRef, documents, iri};
+use trellis_patterns::documents;
+use trellis_provenance::{DocumentRef, iri};
 
 /// Finds what was thought, observed and answered by the ids that the graph has for it.
 #[derive(Debug, Clone)]

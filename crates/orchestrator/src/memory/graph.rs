@@ -6,7 +6,8 @@ use crate::ports::{
 use std::sync::Arc;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::{RunId, Workspace};
-use trellis_provenance::{iri, project, vocabulary};
+use trellis_patterns::project;
+use trellis_provenance::{iri, vocabulary};
 
 /// Reads all runs of the workspace for every pattern, so it is for small journals. Knows no SPARQL.
 #[derive(Debug, Clone)]

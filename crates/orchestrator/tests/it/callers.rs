@@ -245,14 +245,14 @@ async fn a_conversation_is_on_every_node_of_a_team() {
     let run = bench.request(1, request, SomeLimits::default()).await;
     bench.finish(std::slice::from_ref(&run), 1).await;
     let played = Played::of(&bench, run).await;
-    let quads = trellis_provenance::project(&played.records);
+    let quads = trellis_patterns::project(&played.records);
     let subjects: BTreeSet<_> = quads.iter().map(|quad| quad.s.text().to_owned()).collect();
     let tagged = |quad: &&trellis_domain::rdf::Quad| {
         quad.p.text() == trellis_provenance::vocabulary::trellis::CONVERSATION_ID && quad.o.text() == "c-7"
     };
     let marked: BTreeSet<_> = quads.iter().filter(tagged).map(|quad| quad.s.text().to_owned()).collect();
     assert_eq!(subjects.difference(&marked).collect::<Vec<_>>(), Vec::<&String>::new());
-    assert!(trellis_provenance::documents(&played.records).iter().all(|found| found.conversation.is_some()));
+    assert!(trellis_patterns::documents(&played.records).iter().all(|found| found.conversation.is_some()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,7 +23,8 @@ use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::memory::scripted::{ScriptedPrompter, ScriptedTools};
 use trellis_orchestrator::ports::{BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplySink};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
-use trellis_provenance::{Step, documents, iri, project, trace};
+use trellis_patterns::{documents, project};
+use trellis_provenance::{Step, iri, trace};
 
 /// A bench whose model may say something else than the play.
 pub(crate) async fn bench(

@@ -4,6 +4,7 @@
 //! that record opens follows from the records up to it alone; so steps that finish together neither open a step twice
 //! nor lose one, and a turn that is decided again closes in the same way.
 
+mod describe;
 mod mend;
 mod prompt;
 mod read;
@@ -13,9 +14,10 @@ mod state;
 mod tools;
 
 use crate::contract::{Effect, Ending, Order, Pattern, Turn, settled};
+use crate::describe::{Describer, Notice};
 use crate::react::cut;
 use crate::session::Session;
-use trellis_domain::record::{Name, Reading, TurnKind};
+use trellis_domain::record::{Name, Reading, Replied, TurnKind};
 use trellis_domain::run::Termination;
 
 pub(crate) use read::{read_plan, read_revision, read_step};
@@ -44,6 +46,10 @@ impl Pattern for Plan {
         Self::NAME
     }
 
+    fn prompts(&self) -> &'static [&'static str] {
+        &[prompt::CREATE, prompt::STEP, prompt::REVISE, prompt::SYNTHESISE]
+    }
+
     fn first_turn(&self) -> Name {
         Name::plan(0)
     }
@@ -64,6 +70,14 @@ impl Pattern for Plan {
             )
             | None => fail(format!("a plan has no turn `{}`", turn.name)),
         }
+    }
+
+    fn notice<'r>(&self, replied: &'r Replied) -> Option<Notice<'r>> {
+        describe::notice(replied)
+    }
+
+    fn describer(&self) -> Box<dyn Describer> {
+        Box::<describe::PlanActs>::default()
     }
 }
 

@@ -7,10 +7,15 @@ use crate::reader::Reader;
 use crate::session::Session;
 use serde_json::{Map, Value, json};
 
+pub(super) const CREATE: &str = "plan-create";
+pub(super) const STEP: &str = "plan-step-execute";
+pub(super) const REVISE: &str = "plan-revise";
+pub(super) const SYNTHESISE: &str = "plan-synthesise";
+
 pub(super) fn create(session: &Session, problem: Option<&str>) -> PromptOrder {
     let most = session.limits().max_plan_steps.max(1);
     PromptOrder {
-        id: "plan-create",
+        id: CREATE,
         variables: variables(
             session,
             [
@@ -37,7 +42,7 @@ pub(super) fn step<'s>(
     let described = tools::described(&tools.offered);
     let choice = tools::offered(session, tools);
     PromptOrder {
-        id: "plan-step-execute",
+        id: STEP,
         variables: variables(
             session,
             [
@@ -74,7 +79,7 @@ pub(super) fn revise(session: &Session, state: &PlanState<'_>, problem: Option<&
         most: state.room().max(1),
     };
     PromptOrder {
-        id: "plan-revise",
+        id: REVISE,
         variables: variables(
             session,
             [
@@ -107,7 +112,7 @@ pub(super) fn synthesise(session: &Session, state: &PlanState<'_>, problem: Opti
         .into_iter()
         .map(|missing| json!({ "index": missing.number, "goal": missing.goal, "reason": missing.reason }));
     PromptOrder {
-        id: "plan-synthesise",
+        id: SYNTHESISE,
         variables: variables(
             session,
             [

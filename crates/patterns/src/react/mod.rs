@@ -1,9 +1,11 @@
 //! ReAct: think, act, observe, until there is an answer.
 
+mod describe;
 pub mod parser;
 mod prompt;
 
 use crate::contract::{Effect, Ending, Order, Pattern, Turn};
+use crate::describe::Describer;
 use crate::reader::ReadReply;
 use crate::session::Session;
 use crate::toolset;
@@ -14,6 +16,7 @@ use trellis_domain::record::{Name, Observed, Reading, Replied};
 use trellis_domain::reply::ReactReply;
 use trellis_domain::run::Termination;
 
+pub(crate) use describe::{as_json, with_tool_facts};
 pub(crate) use prompt::cut;
 
 /// The action that stands for a reply which could not be read.
@@ -29,6 +32,10 @@ impl React {
 impl Pattern for React {
     fn name(&self) -> &'static str {
         Self::NAME
+    }
+
+    fn prompts(&self) -> &'static [&'static str] {
+        &[prompt::REACT]
     }
 
     fn first_turn(&self) -> Name {
@@ -74,6 +81,10 @@ impl Pattern for React {
         } else {
             vec![Order::Perform(Name::observation(n), effect)]
         }
+    }
+
+    fn describer(&self) -> Box<dyn Describer> {
+        Box::<describe::Iterations>::default()
     }
 }
 

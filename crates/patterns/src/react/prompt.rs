@@ -11,6 +11,8 @@ use trellis_domain::config::ToolItem;
 use trellis_domain::document::Document;
 use trellis_domain::record::{Observed, Reading, Replied};
 
+pub(super) const REACT: &str = "agent-react";
+
 /// The prompt of iteration `n`.
 pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
     let tools = toolset::visible(session).offered;
@@ -26,7 +28,7 @@ pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
     let variables: Map<String, Value> = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let offered = vec![offered_tools(session)];
     let tools = Some(tools.into_iter().cloned().collect());
-    PromptOrder { id: "agent-react", variables, schema: None, reader: Reader::React, offered, tools }
+    PromptOrder { id: REACT, variables, schema: None, reader: Reader::React, offered, tools }
 }
 
 /// What the caller brought along, then the iterations before this one.

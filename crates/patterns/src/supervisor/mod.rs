@@ -3,6 +3,7 @@
 //! The supervisor stops after a fan-out. It neither waits nor polls: the join opens its next turn.
 
 mod children;
+mod describe;
 mod prompt;
 mod read;
 
@@ -11,12 +12,13 @@ pub use read::GoalRules;
 pub(crate) use read::{read_goals, read_review};
 
 use crate::contract::{Ending, Order, Pattern, Turn, settled};
+use crate::describe::{Describer, Notice};
 use crate::session::Session;
 use trellis_domain::decision::DecidedBy;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::Member;
 use trellis_domain::reading::GoalDraft;
-use trellis_domain::record::{Name, Reading, TurnKind};
+use trellis_domain::record::{Name, Reading, Replied, TurnKind};
 use trellis_domain::run::Termination;
 
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +31,10 @@ impl Supervisor {
 impl Pattern for Supervisor {
     fn name(&self) -> &'static str {
         Self::NAME
+    }
+
+    fn prompts(&self) -> &'static [&'static str] {
+        &[prompt::DECOMPOSE, prompt::REVIEW, prompt::SYNTHESISE]
     }
 
     fn first_turn(&self) -> Name {
@@ -54,6 +60,14 @@ impl Pattern for Supervisor {
             }
         };
         vec![order]
+    }
+
+    fn notice<'r>(&self, replied: &'r Replied) -> Option<Notice<'r>> {
+        describe::notice(replied)
+    }
+
+    fn describer(&self) -> Box<dyn Describer> {
+        Box::<describe::TeamActs>::default()
     }
 }
 

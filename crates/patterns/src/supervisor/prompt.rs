@@ -15,12 +15,16 @@ use trellis_domain::document::Document;
 use trellis_domain::fan_out::Member;
 use trellis_domain::record::{Name, Reading};
 
+pub(super) const DECOMPOSE: &str = "supervisor-decompose";
+pub(super) const REVIEW: &str = "supervisor-review";
+pub(super) const SYNTHESISE: &str = "supervisor-synthesise";
+
 pub(super) fn decompose(session: &Session, problem: Option<&str>) -> PromptOrder {
     let offered = offered(session);
     let mut variables = goal_variables(session, &offered);
     put(&mut variables, "problem", json!(problem));
     PromptOrder {
-        id: "supervisor-decompose",
+        id: DECOMPOSE,
         variables,
         schema: Some(json!({
             "type": "object", "required": ["goals"], "properties": { "goals": goals_schema(session, &offered) },
@@ -48,7 +52,7 @@ pub(super) fn review(session: &Session, round: u32, problem: Option<&str>) -> Pr
     });
     offered.insert(0, round_decision(session, DecidedBy::Model, Vec::new()));
     let reader = Reader::Review(rules(session));
-    PromptOrder { id: "supervisor-review", variables, schema: Some(schema), reader, offered, tools: None }
+    PromptOrder { id: REVIEW, variables, schema: Some(schema), reader, offered, tools: None }
 }
 
 pub(super) fn synthesise(session: &Session, problem: Option<&str>) -> PromptOrder {
@@ -58,7 +62,7 @@ pub(super) fn synthesise(session: &Session, problem: Option<&str>) -> PromptOrde
     put(&mut variables, "missing", missing(session));
     let known = members(session).filter(|member| member.answer.is_some()).map(|member| member.index).collect();
     PromptOrder {
-        id: "supervisor-synthesise",
+        id: SYNTHESISE,
         variables,
         schema: None,
         reader: Reader::Synthesis { known },

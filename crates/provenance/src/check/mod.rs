@@ -69,7 +69,3 @@ pub fn check(quads: &[Quad], document: &dyn Fn(&str) -> Option<String>) -> Vec<F
     faults.dedup();
     faults
 }
-
-#[cfg(test)]
-#[path = "../check_tests.rs"]
-mod tests;

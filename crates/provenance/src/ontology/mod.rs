@@ -11,8 +11,7 @@ pub use form::Form;
 pub use problems::Problem;
 pub use read::UnreadableOntology;
 
-#[cfg(test)]
-pub(crate) use read::Declarations;
+pub use read::Declarations;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -38,12 +38,12 @@ impl Ontology {
 
 /// The statements of a vocabulary.
 #[derive(Debug)]
-pub(crate) struct Declarations {
+pub struct Declarations {
     graph: Graph,
 }
 
 impl Declarations {
-    pub(crate) fn parse(turtle: &str) -> Result<Self, RdfSyntaxError> {
+    pub fn parse(turtle: &str) -> Result<Self, RdfSyntaxError> {
         let mut graph = Graph::new();
         for quad in RdfParser::from_format(RdfFormat::Turtle).for_slice(turtle) {
             graph.insert(&oxrdf::Triple::from(quad?));
@@ -51,24 +51,24 @@ impl Declarations {
         Ok(Self { graph })
     }
 
-    pub(crate) fn classes(&self) -> impl Iterator<Item = String> {
+    pub fn classes(&self) -> impl Iterator<Item = String> {
         self.of_type(OWL, "Class").into_iter()
     }
 
-    pub(crate) fn properties(&self) -> impl Iterator<Item = String> {
+    pub fn properties(&self) -> impl Iterator<Item = String> {
         let kinds = [(OWL, "ObjectProperty"), (OWL, "DatatypeProperty"), (RDF, "Property")];
         kinds.into_iter().flat_map(|(namespace, kind)| self.of_type(namespace, kind))
     }
 
     /// The named terms of a kind.
-    pub(crate) fn of_type(&self, namespace: &str, kind: &str) -> BTreeSet<String> {
+    pub fn of_type(&self, namespace: &str, kind: &str) -> BTreeSet<String> {
         let kind = format!("{namespace}{kind}");
         let found = self.graph.subjects_for_predicate_object(name(rdf::TYPE), name(&kind));
         found.filter_map(|subject| named(subject.into_owned().into())).collect()
     }
 
     /// What a term has for a property: texts and IRIs, and for a union the classes in it.
-    pub(crate) fn values(&self, term: &str, namespace: &str, property: &str) -> BTreeSet<String> {
+    pub fn values(&self, term: &str, namespace: &str, property: &str) -> BTreeSet<String> {
         let values = self.objects(&name(term).into_owned().into(), namespace, property);
         values.into_iter().flat_map(|value| self.members(value)).collect()
     }

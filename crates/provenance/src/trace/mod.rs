@@ -75,7 +75,3 @@ impl Step {
         )
     }
 }
-
-#[cfg(test)]
-#[path = "../trace_tests.rs"]
-mod tests;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::ports::{GraphError, JournalError};
-use trellis_provenance::project;
+use trellis_patterns::project;
 
 /// Runs that are absorbed into the view in one batch.
 const BATCH: usize = 64;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trellis_domain::rdf::Quad;
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::ports::JournalError;
-use trellis_provenance::project;
+use trellis_patterns::project;
 
 /// At most about twice this many quads are remembered, at about 300 bytes each.
 const REMEMBERED: usize = 20_000;

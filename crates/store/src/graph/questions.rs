@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use trellis_domain::rdf::Quad;
 use trellis_domain::{RunId, SessionId, Workspace};
 use trellis_orchestrator::ports::{GraphError, JournalError, QuadPattern};
-use trellis_provenance::project;
+use trellis_patterns::project;
 
 /// The quads of accepted questions that match: of callers first, then of subagents. It reads no more runs than it
 /// needs for the first `max_rows` of them.

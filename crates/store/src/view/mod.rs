@@ -150,7 +150,7 @@ pub struct View {
 }
 
 impl View {
-    /// Opens the view of what [`trellis_provenance::project`] makes of runs.
+    /// Opens the view of what [`trellis_patterns::project`] makes of runs.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ViewError> {
         Self::open_for(path, trellis_provenance::PROJECTION)
     }

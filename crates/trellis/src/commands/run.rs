@@ -15,7 +15,8 @@ use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::ledger::summary_of;
 use trellis_orchestrator::ports::{RealWorld, World};
 use trellis_orchestrator::summary::{end_of, put_missing, texts, traced};
-use trellis_provenance::{Format, export as write, project, trace};
+use trellis_patterns::project;
+use trellis_provenance::{Format, export as write, trace};
 
 pub(crate) async fn show(desk: &Desk, global: &Global, wish: &str, full: bool) -> Result<Exit, Failure> {
     let run = desk.find_run(wish).await?;

@@ -10,7 +10,8 @@ use std::path::Path;
 use trellis_domain::counted;
 use trellis_orchestrator::audit::Audit;
 use trellis_orchestrator::summary::{end_of, texts};
-use trellis_provenance::{Fault, check, project};
+use trellis_patterns::project;
+use trellis_provenance::{Fault, check};
 
 pub(crate) async fn run(desk: &Desk, global: &Global, wish: &str, anchor: Option<&Path>) -> Result<Exit, Failure> {
     let anchor = anchor.map(read_checkpoint).transpose()?;

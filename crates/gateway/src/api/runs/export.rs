@@ -14,7 +14,8 @@ use trellis_domain::record::Record;
 use trellis_domain::run::RunSummary;
 use trellis_orchestrator::hub::size_of_texts;
 use trellis_orchestrator::summary;
-use trellis_provenance::{Format, export, project};
+use trellis_patterns::project;
+use trellis_provenance::{Format, export};
 
 /// Read a run as steps
 ///

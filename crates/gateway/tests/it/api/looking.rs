@@ -10,7 +10,8 @@ use trellis_domain::record::Record;
 use trellis_domain::{Caller, Workspace};
 use trellis_orchestrator::ports::{RealWorld, World};
 use trellis_orchestrator::summary;
-use trellis_provenance::{Format, export, project};
+use trellis_patterns::project;
+use trellis_provenance::{Format, export};
 
 fn ids(page: &Value) -> Vec<String> {
     page["runs"].as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap().to_owned()).collect()

@@ -1,0 +1,163 @@
+//! Nothing in a graph can go missing or be changed unnoticed.
+
+use crate::describe::project;
+use crate::describe::tests::fixture::{
+    asked_run, cancelled_by_somebody, cancelled_plan, cancelled_supervisor, check_with, plan_run, react_run,
+    supervisor_run, texts,
+};
+use crate::describe::tests::random_run::{any_run, finished_run, has_ended};
+use expect_test::expect;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use std::collections::BTreeSet;
+use trellis_domain::rdf::{Quad, Term};
+use trellis_domain::record::Record;
+use trellis_provenance::Fault;
+use trellis_provenance::vocabulary::{ALL, prov, rdf, trellis};
+
+fn places(quads: &[Quad], property: &str) -> Vec<usize> {
+    quads.iter().enumerate().filter(|(_, quad)| quad.p.text() == property).map(|(at, _)| at).collect()
+}
+
+/// The nodes of a graph.
+fn nodes(quads: &[Quad]) -> BTreeSet<String> {
+    quads.iter().map(|quad| quad.s.text().to_owned()).collect()
+}
+
+fn without_node(quads: &[Quad], node: &str) -> Vec<Quad> {
+    quads.iter().filter(|quad| quad.s.text() != node).cloned().collect()
+}
+
+const RUNS: [fn() -> Vec<Record>; 7] =
+    [react_run, asked_run, plan_run, cancelled_plan, cancelled_by_somebody, supervisor_run, cancelled_supervisor];
+
+#[test]
+fn whole_runs_of_all_patterns_have_no_faults() {
+    for records in RUNS.map(|run| run()) {
+        assert_eq!(check_with(&project(&records), &texts(&records)), []);
+    }
+}
+
+#[test]
+fn no_node_can_go_missing() {
+    for records in RUNS.map(|run| run()) {
+        let (quads, texts) = (project(&records), texts(&records));
+        for node in nodes(&quads) {
+            assert!(!check_with(&without_node(&quads, &node), &texts).is_empty(), "{node} is not missed");
+        }
+    }
+}
+
+#[test]
+fn every_class_has_a_node_that_could_go_missing() {
+    let quads: Vec<_> = RUNS.iter().flat_map(|run| project(&run())).collect();
+    let used: BTreeSet<_> = quads.iter().filter(|quad| quad.p.text() == rdf::TYPE).map(|quad| quad.o.text()).collect();
+    let unused = ALL.iter().copied().flatten().filter(|name| is_class(name) && !used.contains(*name));
+    expect![[r#"
+        https://trustgraph.ai/ns/ChunkSelection
+        https://trustgraph.ai/ns/DocRagQuestion
+        https://trustgraph.ai/ns/EdgeSelection
+        https://trustgraph.ai/ns/Exploration
+        https://trustgraph.ai/ns/Focus
+        https://trustgraph.ai/ns/GraphRagQuestion
+        https://trustgraph.ai/ns/Grounding"#]]
+    .assert_eq(&unused.copied().collect::<Vec<_>>().join("\n"));
+}
+
+fn is_class(name: &str) -> bool {
+    let local = name.rsplit(['/', '#', ':']).next().unwrap_or_default();
+    local.starts_with(|first: char| first.is_ascii_uppercase())
+}
+
+#[test]
+fn no_parent_can_be_exchanged_for_one_that_is_not_there() {
+    for records in RUNS.map(|run| run()) {
+        let (quads, texts) = (project(&records), texts(&records));
+        for at in places(&quads, prov::WAS_DERIVED_FROM) {
+            let mut changed = quads.clone();
+            changed[at].o = Term::iri("urn:trustgraph:agent:nowhere");
+            assert!(!check_with(&changed, &texts).is_empty(), "{} lost its parent", quads[at].s);
+        }
+    }
+}
+
+#[test]
+fn no_choice_can_be_exchanged() {
+    // Nothing came of the goals of the last run, so there is nothing that they could disagree with.
+    for records in RUNS[..4].iter().map(|run| run()) {
+        let (quads, texts) = (project(&records), texts(&records));
+        for at in places(&quads, trellis::CHOSEN) {
+            let decision = &quads[at].s;
+            let options = quads.iter().filter(|quad| quad.s == *decision && quad.p.text() == trellis::OPTION);
+            let others = options.filter(|quad| quad.o != quads[at].o).map(|quad| quad.o.clone());
+            for other in others.chain([Term::literal("something else")]) {
+                let mut changed = quads.clone();
+                changed[at].o = other.clone();
+                assert!(!check_with(&changed, &texts).is_empty(), "{decision} may choose {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_text_can_be_changed_or_lost() {
+    for records in RUNS.map(|run| run()) {
+        let (quads, texts) = (project(&records), texts(&records));
+        for id in texts.keys() {
+            let (mut lost, mut changed) = (texts.clone(), texts.clone());
+            lost.remove(id);
+            changed.get_mut(id).unwrap().push('.');
+            assert!(!check_with(&quads, &lost).is_empty(), "{id} is not missed");
+            assert!(!check_with(&quads, &changed).is_empty(), "{id} may be changed");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_run_in_order_passes(records in any_run()) {
+        let faults = check_with(&project(&records), &texts(&records));
+        let unfinished = faults.iter().all(|fault| matches!(fault, Fault::NoEnd { .. }));
+        let ended = has_ended(&records);
+        prop_assert!(unfinished && faults.is_empty() == ended, "{faults:?}");
+    }
+
+    #[test]
+    fn a_missing_node_is_noticed(records in finished_run(), which in any::<Index>()) {
+        let quads = project(&records);
+        let nodes: Vec<_> = nodes(&quads).into_iter().collect();
+        let gone = &nodes[which.index(nodes.len())];
+        let quads = without_node(&quads, gone);
+        prop_assert!(!check_with(&quads, &texts(&records)).is_empty(), "{gone} is not missed");
+    }
+
+    #[test]
+    fn another_choice_is_noticed(records in finished_run(), which in any::<Index>()) {
+        let mut quads = project(&records);
+        let options: BTreeSet<_> = quads.iter().filter(|quad| quad.p.text() == trellis::OPTION).map(|quad| &quad.s).collect();
+        let places = places(&quads, trellis::CHOSEN).into_iter();
+        let places: Vec<_> = places.filter(|at| options.contains(&quads[*at].s)).collect();
+        quads[places[which.index(places.len())]].o = Term::literal("something else");
+        prop_assert!(!check_with(&quads, &texts(&records)).is_empty());
+    }
+
+    #[test]
+    fn another_text_is_noticed(records in finished_run(), which in any::<Index>(), lost in any::<bool>()) {
+        let mut texts = texts(&records);
+        prop_assume!(!texts.is_empty());
+        let id = texts.keys().nth(which.index(texts.len())).unwrap().clone();
+        if lost { texts.remove(&id); } else { texts.get_mut(&id).unwrap().push('.'); }
+        prop_assert!(!check_with(&project(&records), &texts).is_empty(), "{id} is not missed");
+    }
+
+    #[test]
+    fn a_missing_end_is_noticed(records in finished_run()) {
+        let without: Vec<Record> =
+            records.iter().filter(|record| record.body.as_ended().is_none()).cloned().collect();
+        let faults = check_with(&project(&without), &texts(&records));
+        let unfinished = faults.iter().any(|fault| matches!(fault, Fault::NoEnd { .. }));
+        prop_assert!(unfinished);
+    }
+}

@@ -1,0 +1,18 @@
+//! Whatever was derived by another projection is derived anew, if the number says so.
+
+use crate::describe::project;
+use crate::describe::tests::fixture::{plan_run, react_run, supervisor_run};
+use trellis_domain::Hash;
+use trellis_provenance::{Format, PROJECTION, export};
+
+#[test]
+fn the_number_of_the_projection_changes_with_its_quads() {
+    let text = |records: &[trellis_domain::record::Record]| export(&project(records), Format::NQuads).unwrap();
+    let all = [text(&react_run()), text(&plan_run()), text(&supervisor_run())].concat();
+    let known = (1, "8e3e4234bf23b7b2c5e65250beedaa7c53a7abada7aa2ac5612888d7416a2340");
+    assert_eq!(
+        (PROJECTION, Hash::of(all).to_string().as_str()),
+        known,
+        "the same records give other quads: raise `PROJECTION` and note number and hash here"
+    );
+}

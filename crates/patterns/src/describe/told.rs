@@ -1,0 +1,112 @@
+//! What later events need to know of a session's earlier records.
+
+use super::asking::Asking;
+use std::collections::{BTreeMap, BTreeSet};
+use trellis_domain::document::Payload;
+use trellis_domain::fan_out::Parent;
+use trellis_domain::record::{Accepted, Body, Name, Record};
+use trellis_domain::{ConversationId, SessionId};
+use trellis_provenance::iri;
+
+/// One session, as far as its records were described, whatever its pattern is. Late records leave no trace here.
+#[derive(Debug)]
+pub struct Told {
+    pub(crate) id: SessionId,
+    /// The sequence number of the newest record.
+    newest: Option<u64>,
+    beginning: Option<Beginning>,
+    pub(crate) routed: bool,
+    models: BTreeSet<String>,
+    /// Replies of the router that no node tells of yet.
+    pub(crate) routing: BTreeMap<Routing, Asking>,
+}
+
+/// What a model is asked before a pattern is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Routing {
+    TaskType,
+    Pattern,
+}
+
+impl Routing {
+    /// What a reply of this name is a reply to.
+    pub(crate) fn of(name: &Name) -> Option<Self> {
+        [Self::TaskType, Self::Pattern].into_iter().find(|asked| asked.name() == name.first_asking())
+    }
+
+    pub(crate) fn name(self) -> Name {
+        match self {
+            Self::TaskType => Name::route_task_type(),
+            Self::Pattern => Name::route_pattern(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Beginning {
+    question: Payload,
+    conversation: Option<ConversationId>,
+    parent: Option<Parent>,
+}
+
+impl Told {
+    pub(crate) fn new(id: SessionId) -> Self {
+        Self { id, newest: None, beginning: None, routed: false, models: BTreeSet::new(), routing: BTreeMap::new() }
+    }
+
+    /// Whether the record is news. Repeated ones count once.
+    pub(crate) fn notice(&mut self, record: &Record) -> bool {
+        let Record { header, body } = record;
+        if self.newest.is_some_and(|newest| header.seq <= newest) {
+            return false;
+        }
+        self.newest = Some(header.seq);
+        if !header.late {
+            self.models.extend(model(body).map(str::to_owned));
+        }
+        true
+    }
+
+    pub(crate) fn begin(&mut self, accepted: &Accepted) {
+        self.beginning = Some(Beginning {
+            question: accepted.question.clone(),
+            conversation: accepted.conversation.clone(),
+            parent: accepted.parent.clone(),
+        });
+    }
+
+    pub(crate) fn conversation(&self) -> Option<&ConversationId> {
+        self.beginning.as_ref()?.conversation.as_ref()
+    }
+
+    pub(crate) fn question(&self) -> &str {
+        self.beginning.as_ref().map_or("", |beginning| beginning.question.text())
+    }
+
+    /// The fan-out that began the session.
+    pub(crate) fn parent(&self) -> Option<&Parent> {
+        self.beginning.as_ref()?.parent.as_ref()
+    }
+
+    /// The names of all models that were asked in time, by the session or by its tools.
+    pub(crate) fn models(&self) -> impl Iterator<Item = &str> {
+        self.models.iter().map(String::as_str)
+    }
+
+    /// Where a session's first act hangs. The pattern decision comes first, because readers of the original's graph
+    /// take the first parent, and the session second, because the stock walk does not go through pattern decisions.
+    /// Later nodes have one parent, or that walk would list everything behind them twice.
+    pub(crate) fn first_parents(&self) -> Vec<String> {
+        let decision = self.routed.then(|| iri::pattern_decision(&self.id));
+        decision.into_iter().chain([iri::session(&self.id)]).collect()
+    }
+}
+
+fn model(body: &Body) -> Option<&str> {
+    match body {
+        Body::Replied(reply) => reply.model.as_deref(),
+        Body::Observed(observed) => observed.usage.model.as_deref(),
+        Body::Ended(ended) => ended.usage.model.as_deref(),
+        Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) => None,
+    }
+}

@@ -1,0 +1,260 @@
+//! What plans, revisions and steps mean to a reader.
+
+mod planned;
+mod step;
+mod steps;
+
+use crate::describe::asked::told;
+use crate::describe::asking::Asking;
+use crate::describe::decision::place;
+use crate::describe::inside::{Inside, unused};
+use crate::describe::told::Told;
+use crate::describe::{Describer, Notice, Rest, Spoken, late};
+use planned::{planned_steps, superseded_steps};
+use std::collections::{BTreeMap, BTreeSet};
+use steps::PlannedSteps;
+use trellis_domain::document::Payload;
+use trellis_domain::reading::{DIRECT_STEP, PlannedStep};
+use trellis_domain::record::{Body, Ended, Header, Name, Observed, Reading, Record, Replied, TurnKind};
+use trellis_provenance::node::Node;
+use trellis_provenance::vocabulary::{prov, tg, trellis};
+use trellis_provenance::{Act, iri};
+
+/// What a model is asked. The order is the one in which a session gets to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Asked {
+    /// The first plan is 0, revision `k` is `k`.
+    Plan(u32),
+    Step(u32),
+    Synthesis,
+}
+
+impl Asked {
+    /// What a reply of this name is a reply to.
+    fn of(name: &Name) -> Option<Self> {
+        let asked = name.first_asking().turn_kind()?;
+        if let TurnKind::Plan(k) = asked {
+            return Some(Self::Plan(k));
+        }
+        if let TurnKind::Step(i) = asked {
+            return Some(Self::Step(i));
+        }
+        (asked == TurnKind::Synthesis).then_some(Self::Synthesis)
+    }
+
+    fn name(self) -> Name {
+        match self {
+            Self::Plan(k) => Name::plan(k),
+            Self::Step(i) => Name::step(i),
+            Self::Synthesis => Name::synthesis(),
+        }
+    }
+
+    /// Whether a reply is a judgement on the plan: the first plan is none.
+    fn is_review(self) -> bool {
+        matches!(self, Self::Plan(1..))
+    }
+}
+
+/// The plan step that a record with the name `step/3/result` belongs to.
+fn step_result(name: &Name) -> Option<u32> {
+    name.as_str().strip_prefix("step/")?.strip_suffix("/result")?.parse().ok()
+}
+
+#[derive(Debug, Default)]
+pub(super) struct PlanActs {
+    /// Replies that no node tells of yet.
+    pending: BTreeMap<Asked, Asking>,
+    steps: PlannedSteps,
+}
+
+impl Describer for PlanActs {
+    fn describe(&mut self, session: &Told, Record { header, body }: &Record) -> Vec<Act> {
+        let act = match body {
+            Body::Replied(replied) => self.reply(session, header, replied),
+            Body::Observed(observed) => self.result_of_tool(session, header, observed),
+            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => None,
+        };
+        act.into_iter().collect()
+    }
+
+    /// The end derives from the last step alone, so that the stock listing has it once.
+    fn end(&mut self, session: &Told, ended: &Ended) -> Rest {
+        let closing = self.pending.remove(&Asked::Synthesis);
+        let (reviews, unfinished, unused) = self.leftovers(session, ended);
+        let last = self.steps.done().next_back().map(|last| iri::step(&session.id, last));
+        let done = self.steps.done().map(|i| iri::step(&session.id, i));
+        let known: BTreeSet<u32> = self.steps.done().collect();
+        let citations = closing.as_ref().and_then(Asking::counting).into_iter().flat_map(|replied| &replied.citations);
+        let cites = citations.filter(|citation| known.contains(&citation.index));
+        Rest {
+            parents: last.or_else(|| self.steps.in_force.clone()).into_iter().collect(),
+            influenced: done.chain(self.steps.without_steps().map(str::to_owned)).collect(),
+            missing_property: trellis::MISSING_STEP,
+            missing: ended.missing.iter().map(|i| iri::step(&session.id, *i)).collect(),
+            cites: cites.map(|cited| (iri::step(&session.id, cited.index), cited.confidence.clone())).collect(),
+            closing,
+            reviews,
+            unfinished,
+            unused,
+            ..Rest::default()
+        }
+    }
+}
+
+impl PlanActs {
+    fn reply(&mut self, session: &Told, header: &Header, replied: &Replied) -> Option<Act> {
+        let asked = Asked::of(&header.name)?;
+        if header.late {
+            return Some(self.late_reply(session, header, asked, replied));
+        }
+        self.pending.entry(asked).or_default().add(header, replied);
+        match asked {
+            Asked::Plan(k) => self.settled(session, header, k),
+            Asked::Step(i) => self.answered(session, header, i),
+            Asked::Synthesis => None,
+        }
+    }
+
+    fn late_reply(&self, session: &Told, header: &Header, asked: Asked, replied: &Replied) -> Act {
+        let asking = Asking::one(header, replied);
+        let with = |node: Node| match asked {
+            Asked::Step(i) => self.with_step_facts(node, session, i, &asking),
+            Asked::Plan(_) | Asked::Synthesis => node.derived_from(session.first_parents()),
+        };
+        late::reply(session, header, &asking, asked.name().as_str(), with)
+    }
+
+    fn result_of_tool(&mut self, session: &Told, header: &Header, observed: &Observed) -> Option<Act> {
+        let i = step_result(&header.name)?;
+        if header.late {
+            return Some(self.late_result(session, header, i, observed));
+        }
+        self.observed(session, header, i, observed)
+    }
+
+    /// The plan that a reply settles; nothing if the question is asked again, if the plan stays as it is, or if there
+    /// will never be a reply. A plan that is kept is told of by the next event.
+    fn settled(&mut self, session: &Told, header: &Header, k: u32) -> Option<Act> {
+        let asking = self.pending.get(&Asked::Plan(k)).filter(|asking| asking.is_settled())?;
+        let reading = asking.reading()?;
+        let (steps, mended) = if let Reading::Plan { steps, mended } = reading {
+            (steps.clone(), mended.clone())
+        } else if let Reading::Revision { steps: Some(steps), mended } = reading {
+            (steps.clone(), mended.clone())
+        } else if matches!(reading, Reading::Unreadable { .. }) && k == 0 {
+            (vec![direct_step()], Vec::new())
+        } else {
+            return None;
+        };
+        let asking = self.pending.remove(&Asked::Plan(k))?;
+        Some(self.plan(session, header, k, &asking, &steps, &mended))
+    }
+
+    fn plan(
+        &mut self,
+        session: &Told,
+        header: &Header,
+        k: u32,
+        asking: &Asking,
+        steps: &[PlannedStep],
+        mended: &[String],
+    ) -> Act {
+        let id = iri::plan_number(&session.id, k);
+        let before = self.steps.in_force.clone();
+        let parents = before.map_or_else(|| session.first_parents(), |plan| vec![plan]);
+        // What was kept before is told before the new plan takes its place.
+        let reviews = self.carried(session);
+        let superseded = self.steps.put_in_force(&id, steps);
+        let planned = planned_steps(&self.steps, &id);
+        let main = Node::new(&id)
+            .types(&[prov::class::ENTITY, tg::class::PLAN])
+            .label(format!("Plan with {} steps", steps.len()))
+            .derived_from(parents)
+            .texts(tg::PLAN_STEP, steps.iter().map(|step| &step.goal))
+            .texts(trellis::REPLAN_REASON, asking.rationale().filter(|_| k > 0))
+            .links_to(trellis::PLANNED_STEP, &planned)
+            .texts(trellis::SUPERSEDED_STEP, superseded.iter().map(|i| self.steps.goal(*i)))
+            .texts(trellis::MENDED, mended)
+            .error(asking.problem())
+            .links(trellis::REVIEW, &reviews.iris)
+            .marks(asking.attempt(), header.late);
+        let decisions = place(&id, asking.decisions());
+        let mut nodes = told(session, main, Some(asking), decisions, "plan");
+        nodes.extend(reviews.nodes);
+        nodes.extend(planned);
+        nodes.extend(superseded_steps(&self.steps, &superseded, &id));
+        Act { id, nodes }
+    }
+
+    /// The judgements that are settled and that no event told of yet. They are events of nobody's: stock readers know no
+    /// such thing, so they travel inside the next event of their session.
+    fn carried(&mut self, session: &Told) -> Inside {
+        let settled = |asked: &Asked, asking: &mut Asking| asked.is_review() && asking.is_settled();
+        let taken: Vec<_> = self.pending.extract_if(.., settled).collect();
+        self.reviews(session, &taken)
+    }
+
+    fn reviews(&self, session: &Told, taken: &[(Asked, Asking)]) -> Inside {
+        let mut inside = Inside::default();
+        for (asked, asking) in taken {
+            if let Asked::Plan(k) = asked {
+                inside.add(self.review(session, *k, asking));
+            }
+        }
+        inside
+    }
+
+    /// A revision that keeps the plan is no plan: stock readers must not list it as one.
+    fn review(&self, session: &Told, k: u32, asking: &Asking) -> Vec<Node> {
+        let iri = iri::plan_number(&session.id, k);
+        let main = Node::new(&iri)
+            .types(&[prov::class::ENTITY, trellis::class::PLAN_REVIEW])
+            .label("Plan Review")
+            .derived_from(self.steps.in_force.iter().cloned())
+            .marks(asking.attempt(), false);
+        told(session, main.error(asking.problem()), Some(asking), place(&iri, asking.decisions()), "plan")
+    }
+
+    /// Reviews, steps and replies that the session's end finds unsaid.
+    fn leftovers(&mut self, session: &Told, ended: &Ended) -> (Inside, Inside, Inside) {
+        let pending = std::mem::take(&mut self.pending);
+        let (judged, rest): (Vec<_>, Vec<_>) = pending.into_iter().partition(|(asked, _)| asked.is_review());
+        let reviews = self.reviews(session, &judged);
+        let (mut unfinished, mut without) = (Inside::default(), Inside::default());
+        let mut begun = BTreeSet::new();
+        for (asked, asking) in &rest {
+            if let Asked::Step(i) = asked {
+                begun.insert(*i);
+                unfinished.add(self.unfinished(session, *i, asking));
+            } else {
+                without.add(unused(session, &asked.name(), asking));
+            }
+        }
+        if self.steps.in_force.is_some() {
+            let missing = ended.missing.iter().filter(|i| !begun.contains(i) && !self.steps.is_done(**i));
+            missing.for_each(|i| unfinished.add(vec![self.never_begun(session, *i)]));
+        }
+        (reviews, unfinished, without)
+    }
+}
+
+fn direct_step() -> PlannedStep {
+    PlannedStep { goal: DIRECT_STEP.to_owned(), ..PlannedStep::default() }
+}
+
+/// What a reply of the planner, or of a step, means.
+pub(super) fn notice(replied: &Replied) -> Option<Notice<'_>> {
+    let reading = &replied.reading;
+    if let Reading::Plan { steps, mended } = reading {
+        return Some(Notice::new("plan").with("steps", steps).with("mended", mended));
+    }
+    if let Reading::Revision { steps, mended } = reading {
+        return Some(Notice::new("plan-revision").with("steps", steps).with("mended", mended));
+    }
+    let Reading::Step { tool, arguments, answer, surprising } = reading else { return None };
+    let answer = answer.as_ref().map(Payload::text);
+    let notice = Notice::new("plan-step").with("tool", tool).with("arguments", arguments).with("content", answer);
+    // A step without a tool is its own observation.
+    Some(Notice { spoken: answer.map(Spoken::Observation), ..notice.with("surprising", surprising) })
+}

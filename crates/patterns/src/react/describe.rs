@@ -1,0 +1,132 @@
+//! What the iterations of ReAct mean to a reader: what the model did and what came back.
+
+use crate::describe::asked::told;
+use crate::describe::asking::Asking;
+use crate::describe::decision::{PlacedDecision, place};
+use crate::describe::told::Told;
+use crate::describe::{Describer, Rest};
+use serde_json::{Map, Value};
+use trellis_domain::decision::DecisionKind;
+use trellis_domain::record::{Body, Ended, Header, Name, Observed, Reading, Record, Replied};
+use trellis_provenance::node::Node;
+use trellis_provenance::vocabulary::{PARSE_ERROR, prov, tg, trellis};
+use trellis_provenance::{Act, iri};
+
+/// So many iterations derive from one another. The stock walk goes no deeper than 50 nodes, of which an iteration is two:
+/// a longer session is told in stretches, each of which derives from the question, as all of them do.
+const STRETCH: u32 = 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Iterations {
+    /// What the next iteration derives from, if it is not the first.
+    last: Option<String>,
+    /// The reply after which no iteration follows: its words belong to the conclusion.
+    closing: Option<Asking>,
+}
+
+impl Describer for Iterations {
+    fn describe(&mut self, session: &Told, Record { header, body }: &Record) -> Vec<Act> {
+        let Some(n) = iteration(&header.name) else { return Vec::new() };
+        match body {
+            Body::Replied(replied) => self.reply(session, header, n, replied).into_iter().collect(),
+            Body::Observed(observed) => vec![self.observation(session, header, n, observed)],
+            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => Vec::new(),
+        }
+    }
+
+    fn end(&mut self, _: &Told, _: &Ended) -> Rest {
+        let parents = self.last.iter().cloned().collect();
+        Rest { closing: self.closing.take(), parents, missing_property: trellis::MISSING_FINDING, ..Rest::default() }
+    }
+}
+
+/// The iteration that a record with a name such as `i3` or `i3/observation` belongs to.
+fn iteration(name: &Name) -> Option<u32> {
+    let name = name.as_str();
+    Name::new(name.strip_suffix("/observation").unwrap_or(name)).as_iteration()
+}
+
+/// Whether a reply with this reading is a step of its own. Otherwise it is part of the conclusion.
+fn is_step(reading: &Reading) -> bool {
+    matches!(reading, Reading::Action { .. } | Reading::Unreadable { .. })
+}
+
+impl Iterations {
+    /// A reply that acts is a step. One that ends the session is told by the conclusion, unless it came too
+    /// late for that: then it gets a node of its own, because it was paid for.
+    fn reply(&mut self, session: &Told, header: &Header, n: u32, replied: &Replied) -> Option<Act> {
+        let id = iri::iteration(&session.id, n);
+        let asking = Asking::one(header, replied);
+        if !is_step(&replied.reading) && !header.late {
+            self.closing = Some(asking);
+            return None;
+        }
+        let decisions = place(&id, &replied.decision);
+        let main = if is_step(&replied.reading) {
+            with_action(Node::new(&id), &replied.reading, &decisions)
+        } else {
+            Node::new(&id).types(&[prov::class::ENTITY, trellis::class::LATE_REPLY]).label("Late Reply")
+        };
+        let before = self.last.clone().filter(|_| n > 1 && n % STRETCH == 1);
+        let follows = self.last.clone().filter(|_| before.is_none());
+        let parents = follows.map_or_else(|| session.first_parents(), |node| vec![node]);
+        let main = main
+            .text(tg::STEP_NUMBER, n)
+            .derived_from(parents)
+            .links(prov::WAS_INFLUENCED_BY, before)
+            .marks(header.attempt, header.late);
+        let nodes = told(session, main, Some(&asking), decisions, action(&replied.reading));
+        if !header.late {
+            self.last = Some(id.clone());
+        }
+        Some(Act { id, nodes })
+    }
+
+    /// A tool's result. It must not be called a reflection, or the stock walk would stop here.
+    fn observation(&mut self, session: &Told, header: &Header, n: u32, observed: &Observed) -> Act {
+        let id = iri::observation(&session.id, n);
+        let node = Node::new(&id)
+            .types(&[prov::class::ENTITY, tg::class::OBSERVATION])
+            .label("Observation")
+            .derived_from([iri::iteration(&session.id, n)])
+            .document(&id, "Agent Observation", observed.result.as_ref())
+            .error(observed.error.as_deref())
+            .marks(header.attempt, header.late);
+        if !header.late {
+            self.last = Some(id.clone());
+        }
+        Act { id, nodes: vec![with_tool_facts(node, observed).cost(&observed.usage)] }
+    }
+}
+
+fn with_action(node: Node, reading: &Reading, decisions: &[PlacedDecision<'_>]) -> Node {
+    let tools = decisions.iter().filter(|placed| placed.is(DecisionKind::Tool));
+    node.types(&[prov::class::ENTITY, tg::class::ANALYSIS, tg::class::TOOL_USE])
+        .label(format!("Analysis: {}", action(reading)))
+        .text(tg::ACTION, action(reading))
+        .text(tg::ARGUMENTS, arguments(reading))
+        .texts(tg::TOOL_CANDIDATE, tools.flat_map(|placed| &placed.decision.options))
+}
+
+/// The tool that a step names; the word `answer` where the original would have no step.
+fn action(reading: &Reading) -> &str {
+    if let Reading::Action { tool, .. } = reading {
+        return tool;
+    }
+    if matches!(reading, Reading::Unreadable { .. }) { PARSE_ERROR } else { "answer" }
+}
+
+fn arguments(reading: &Reading) -> String {
+    if let Reading::Action { arguments, .. } = reading { as_json(arguments) } else { "{}".to_owned() }
+}
+
+pub(crate) fn as_json(arguments: &Map<String, Value>) -> String {
+    serde_json::to_string(arguments).expect("a map with text keys is always JSON")
+}
+
+/// What is known of a tool call once it is over.
+pub(crate) fn with_tool_facts(node: Node, observed: &Observed) -> Node {
+    node.text(tg::TOOL_DURATION_MS, observed.ms)
+        .texts(trellis::STATE, observed.state.as_ref())
+        .texts(trellis::IDEMPOTENCY_KEY, observed.idempotency_key.as_ref())
+}

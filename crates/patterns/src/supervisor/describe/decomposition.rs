@@ -1,0 +1,99 @@
+//! Fan-outs: what a supervisor sent its subagents after.
+
+use super::{Asked, TeamActs};
+use crate::describe::asked::told;
+use crate::describe::asking::Asking;
+use crate::describe::decision::{PlacedDecision, place};
+use crate::describe::told::Told;
+use trellis_domain::decision::{Decision, DecisionKind};
+use trellis_domain::document::Document;
+use trellis_domain::fan_out::{FannedOut, Goal};
+use trellis_domain::record::{Header, Reading};
+use trellis_provenance::node::{Node, first_chars};
+use trellis_provenance::vocabulary::{prov, tg, trellis};
+use trellis_provenance::{Act, iri};
+
+impl TeamActs {
+    /// The decomposition as the original knows it, and inside it the fan-out as the specification knows it. Later rounds
+    /// derive from the round before alone: a chain through the findings would multiply the stock listing.
+    pub(super) fn decomposition(&mut self, session: &Told, header: &Header, fan_out: &FannedOut) -> Act {
+        let id = iri::decomposition(&session.id, fan_out.round);
+        let asking = self.pending.remove(&Asked::Decompose);
+        let reviews = self.carried(session);
+        let parents = match fan_out.round {
+            0 | 1 => session.first_parents(),
+            later => vec![iri::decomposition(&session.id, later - 1)],
+        };
+        let main = Node::new(&id)
+            .types(&[prov::class::ENTITY, tg::class::DECOMPOSITION])
+            .label(format!("Decomposed into {} research threads", fan_out.goals.len()))
+            .derived_from(parents)
+            .texts(tg::SUBAGENT_GOAL, fan_out.goals.iter().map(|goal| &goal.goal))
+            .links(trellis::REVIEWED_FINDING, self.rounds.findings().iter().map(|finding| &finding.iri))
+            .links(trellis::REVIEW, &reviews.iris)
+            .text(tg::CORRELATION_ID, &fan_out.correlation)
+            .link(trellis::FAN_OUT, iri::fan_out(&session.id, &fan_out.correlation))
+            .texts(trellis::MENDED, asking.as_ref().map(mended).unwrap_or_default())
+            .marks(asking.as_ref().map_or(header.attempt, Asking::attempt), header.late);
+        let decisions = decisions(session, &id, fan_out, asking.as_ref());
+        let mut nodes = told(session, main, asking.as_ref(), decisions, "decompose");
+        nodes.extend(reviews.nodes);
+        nodes.extend(fan_out_nodes(session, &id, fan_out));
+        self.rounds.fan_out(fan_out);
+        Act { id, nodes }
+    }
+}
+
+fn mended(asking: &Asking) -> &[String] {
+    if let Some(Reading::Goals { mended, .. }) = asking.reading() { mended } else { &[] }
+}
+
+/// What the fan-out decided, then what was rejected on the way. A choice that was made for each goal names its goal.
+fn decisions<'a>(
+    session: &Told,
+    node: &str,
+    fan_out: &'a FannedOut,
+    asking: Option<&'a Asking>,
+) -> Vec<PlacedDecision<'a>> {
+    let is_told = |rejected: &Decision| fan_out.decisions.iter().any(|told| told.rejected == rejected.rejected);
+    let rejected = asking.map(Asking::decisions).unwrap_or_default().into_iter();
+    let rejected = rejected.filter(|decision| decision.rejected.is_some() && !is_told(decision));
+    let mut placed = place(node, fan_out.decisions.iter().chain(rejected));
+    for kind in [DecisionKind::SubagentPattern, DecisionKind::SubagentGroup] {
+        let of_kind = placed.iter_mut().filter(|placed| placed.is(kind)).collect::<Vec<_>>();
+        if of_kind.len() == fan_out.goals.len() {
+            for (placed, goal) in of_kind.into_iter().zip(&fan_out.goals) {
+                placed.goal = Some(goal_iri(session, fan_out, goal));
+            }
+        }
+    }
+    placed
+}
+
+fn goal_iri(session: &Told, fan_out: &FannedOut, goal: &Goal) -> String {
+    iri::fan_out_goal(&session.id, &fan_out.correlation, goal.index)
+}
+
+/// The fan-out with its goals in numbered documents. In the graph they have a name of ours for their text: the stock
+/// reader takes every `tg:subagentGoal` of an event for one more goal.
+fn fan_out_nodes(session: &Told, decomposition: &str, fan_out: &FannedOut) -> Vec<Node> {
+    let goal = |goal: &Goal| {
+        let title = format!("Subagent goal: {}", first_chars(&goal.goal, 60));
+        let document = Document::stored(goal.goal.as_str())?;
+        let node = Node::pinned(goal_iri(session, fan_out, goal), title, &document)
+            .text(trellis::GOAL, &goal.goal)
+            .text(trellis::SIBLING_INDEX, goal.index)
+            .text(tg::SUBAGENT_SESSION_ID, &goal.session);
+        Some(node)
+    };
+    let goals: Vec<Node> = fan_out.goals.iter().filter_map(goal).collect();
+    let main = Node::new(iri::fan_out(&session.id, &fan_out.correlation))
+        .types(&[prov::class::ENTITY, tg::class::FAN_OUT])
+        .label("Fan-out")
+        .derived_from([decomposition])
+        .text(tg::CORRELATION_ID, &fan_out.correlation)
+        .text(tg::EXPECTED_SIBLINGS, fan_out.goals.len())
+        .links_to(tg::SUBAGENT_GOALS, &goals)
+        .text(trellis::DEADLINE, fan_out.deadline);
+    std::iter::once(main).chain(goals).collect()
+}

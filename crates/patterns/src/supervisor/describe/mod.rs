@@ -1,0 +1,167 @@
+//! What fan-outs, findings and reviews mean to a reader.
+
+mod decomposition;
+mod finding;
+mod rounds;
+
+use crate::describe::asked::told;
+use crate::describe::asking::Asking;
+use crate::describe::decision::{NamedDocument, place};
+use crate::describe::inside::{Inside, unused};
+use crate::describe::told::Told;
+use crate::describe::{Describer, Notice, Rest, late};
+use rounds::Rounds;
+use std::collections::BTreeMap;
+use trellis_domain::decision::{Decision, DecisionKind};
+use trellis_domain::record::{Body, Ended, Header, Name, Reading, Record, Replied, TurnKind};
+use trellis_provenance::node::Node;
+use trellis_provenance::vocabulary::{prov, trellis};
+use trellis_provenance::{Act, iri};
+
+/// What a model is asked. The order is the one in which a session gets to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Asked {
+    Decompose,
+    Review(u32),
+    Synthesis,
+}
+
+impl Asked {
+    /// What a reply of this name is a reply to.
+    fn of(name: &Name) -> Option<Self> {
+        let asked = name.first_asking().turn_kind()?;
+        if let TurnKind::Review(round) = asked {
+            return Some(Self::Review(round));
+        }
+        if asked == TurnKind::Decompose {
+            return Some(Self::Decompose);
+        }
+        (asked == TurnKind::Synthesis).then_some(Self::Synthesis)
+    }
+
+    fn name(self) -> Name {
+        match self {
+            Self::Decompose => Name::decompose(),
+            Self::Review(round) => Name::review(round),
+            Self::Synthesis => Name::synthesis(),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct TeamActs {
+    /// Replies that no node tells of yet.
+    pending: BTreeMap<Asked, Asking>,
+    rounds: Rounds,
+}
+
+impl Describer for TeamActs {
+    fn describe(&mut self, session: &Told, Record { header, body }: &Record) -> Vec<Act> {
+        match body {
+            Body::Replied(replied) => self.reply(session, header, replied).into_iter().collect(),
+            Body::FannedOut(fan_out) => vec![self.decomposition(session, header, fan_out)],
+            Body::Joined(joined) => self.findings(session, header, joined),
+            Body::Accepted(_) | Body::Routed(_) | Body::Observed(_) | Body::Ended(_) => Vec::new(),
+        }
+    }
+
+    /// The end derives from every finding and, if it is a synthesis, from what each subagent ended with. What was not
+    /// waited for is no parent.
+    fn end(&mut self, session: &Told, ended: &Ended) -> Rest {
+        let closing = self.pending.remove(&Asked::Synthesis);
+        let (reviews, unused) = self.leftovers(session);
+        let found = self.rounds.findings();
+        let findings = found.iter().map(|finding| finding.iri.clone());
+        let terminals = found.iter().filter(|_| ended.reason.is_synthesis()).map(|finding| finding.terminal.clone());
+        let open = self.rounds.open_round().map(|round| iri::decomposition(&session.id, round));
+        let citations = closing.as_ref().and_then(Asking::counting).into_iter().flat_map(|replied| &replied.citations);
+        let cites = citations.filter(|citation| found.iter().any(|finding| finding.index == citation.index));
+        Rest {
+            parents: findings.chain(terminals).chain(open).collect(),
+            correlations: self.rounds.correlations().to_vec(),
+            missing_property: trellis::MISSING_FINDING,
+            missing: ended.missing.iter().map(|index| iri::finding(&session.id, *index)).collect(),
+            cites: cites.map(|cited| (iri::finding(&session.id, cited.index), cited.confidence.clone())).collect(),
+            closing,
+            reviews,
+            unused,
+            ..Rest::default()
+        }
+    }
+}
+
+impl TeamActs {
+    fn reply(&mut self, session: &Told, header: &Header, replied: &Replied) -> Option<Act> {
+        let asked = Asked::of(&header.name)?;
+        if header.late {
+            let asking = Asking::one(header, replied);
+            let first = |node: Node| node.derived_from(session.first_parents());
+            return Some(late::reply(session, header, &asking, asked.name().as_str(), first));
+        }
+        self.pending.entry(asked).or_default().add(header, replied);
+        None
+    }
+
+    /// The judgements that are settled and that no event told of yet. They are events of nobody's: stock readers know no
+    /// such thing, so they travel inside the next event of their session. Another round's goals and their choices are
+    /// told by its decomposition, so a review tells of the round only.
+    fn carried(&mut self, session: &Told) -> Inside {
+        let settled = |asked: &Asked, asking: &mut Asking| matches!(asked, Asked::Review(_)) && asking.is_settled();
+        let taken: Vec<_> = self.pending.extract_if(.., settled).collect();
+        let rounds = |asking: &'_ Asking| -> Vec<Decision> {
+            let decisions = asking.decisions().into_iter().filter(|decision| decision.kind == DecisionKind::Round);
+            decisions.cloned().collect()
+        };
+        self.reviews(session, &taken, rounds)
+    }
+
+    fn reviews(&self, session: &Told, taken: &[(Asked, Asking)], choices: fn(&Asking) -> Vec<Decision>) -> Inside {
+        let mut inside = Inside::default();
+        for (asked, asking) in taken {
+            if let Asked::Review(round) = asked {
+                inside.add(self.review(session, *round, asking, &choices(asking)));
+            }
+        }
+        inside
+    }
+
+    /// A judgement after a round. Its reason is the document of the same name.
+    fn review(&self, session: &Told, round: u32, asking: &Asking, choices: &[Decision]) -> Vec<Node> {
+        let iri = iri::review(&session.id, round);
+        let mut decisions = place(&iri, choices);
+        if let Some(placed) = decisions.iter_mut().find(|placed| placed.is(DecisionKind::Round)) {
+            placed.rationale = NamedDocument { id: iri.clone(), title: format!("Review of round {round}") };
+        }
+        let main = Node::new(&iri)
+            .types(&[prov::class::ENTITY, trellis::class::REVIEW])
+            .label(format!("Review of round {round}"))
+            .link(prov::WAS_INFLUENCED_BY, iri::decomposition(&session.id, round))
+            .links(trellis::REVIEWED_FINDING, self.rounds.findings().iter().map(|finding| &finding.iri))
+            .error(asking.problem())
+            .marks(asking.attempt(), false);
+        told(session, main, Some(asking), decisions, "review")
+    }
+
+    /// Reviews and replies that the session's end finds unsaid.
+    fn leftovers(&mut self, session: &Told) -> (Inside, Inside) {
+        let pending = std::mem::take(&mut self.pending);
+        let is_review = |asked: &Asked| matches!(asked, Asked::Review(_));
+        let (judged, rest): (Vec<_>, Vec<_>) = pending.into_iter().partition(|(asked, _)| is_review(asked));
+        let all = |asking: &Asking| asking.decisions().into_iter().cloned().collect();
+        let reviews = self.reviews(session, &judged, all);
+        let mut without = Inside::default();
+        for (asked, asking) in &rest {
+            without.add(unused(session, &asked.name(), asking));
+        }
+        (reviews, without)
+    }
+}
+
+/// What a reply of the supervisor means.
+pub(super) fn notice(replied: &Replied) -> Option<Notice<'_>> {
+    if let Reading::Goals { goals, mended } = &replied.reading {
+        return Some(Notice::new("decomposition").with("goals", goals).with("mended", mended));
+    }
+    let Reading::Review { again, mended } = &replied.reading else { return None };
+    Some(Notice::new("review").with("again", again).with("mended", mended))
+}
