@@ -141,7 +141,7 @@ fn reply(header: &Header, replied: &Replied) -> Value {
         "attempt": header.attempt, "option_sets": (!sets.is_empty()).then_some(sets),
         "format": replied.prompt.format,
     });
-    let Notice { kind, details, spoken } = notice(replied);
+    let Notice { kind, details, spoken, .. } = notice(&header.name, replied);
     let mut said = details;
     said.insert("kind".to_owned(), kind.into());
     if let Some(Spoken::Answer(_)) = spoken {

@@ -33,8 +33,13 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
     /// Says what the records of one session mean to a reader.
     fn describer(&self) -> Box<dyn Describer>;
 
+    /// The part of the session that a record belongs to, such as a plan step.
+    fn part(&self, _name: &Name) -> Option<u32> {
+        None
+    }
+
     /// What a reply to one of its prompts means, if that is more than a call, a text or a failure.
-    fn notice<'r>(&self, _replied: &'r Replied) -> Option<Notice<'r>> {
+    fn notice<'r>(&self, _name: &Name, _replied: &'r Replied) -> Option<Notice<'r>> {
         None
     }
 }

@@ -138,7 +138,7 @@ impl Dialog {
         self.open.retain(|id, _| id.split('#').next() != Some(&place));
         let ended = |rest| AgentResponse { end_of_message: true, ..rest };
         let mut out: Vec<_> = rest_of_thought(session, &id, thought, sent).map(ended).into_iter().collect();
-        match notice(replied).spoken {
+        match notice(name, replied).spoken {
             Some(Spoken::Answer(answer)) if *session == self.run && self.streaming => {
                 let id = answer_id(session, name, *attempt);
                 let (pieces, id) = self.answer.whole(&id, answer, &mut self.taken);

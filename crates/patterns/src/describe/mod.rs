@@ -16,7 +16,8 @@ mod notice;
 pub(crate) mod told;
 
 pub use end::Rest;
-pub use notice::{Notice, Spoken, notice};
+pub(crate) use notice::plain;
+pub use notice::{Notice, Part, Shown, ShownLine, Spoken, Tone, notice};
 pub use told::Told;
 
 use crate::contract::pattern;

@@ -3,8 +3,7 @@
 use crate::contract::owner_of;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use trellis_domain::document::Payload;
-use trellis_domain::record::{Reading, Replied};
+use trellis_domain::record::{Name, Reading, Replied};
 
 /// A reply in the words of its pattern.
 #[derive(Debug)]
@@ -14,6 +13,58 @@ pub struct Notice<'r> {
     /// What programs are told of it, by name.
     pub details: Map<String, Value>,
     pub spoken: Option<Spoken<'r>>,
+    /// The tool that it calls, with its arguments.
+    pub call: Option<(&'r str, &'r Map<String, Value>)>,
+    pub shown: Shown,
+    /// Parts of the session that this begins, in the order of their numbers, which go on behind those before.
+    pub parts: Vec<Part>,
+}
+
+/// What people are shown of a reply.
+#[derive(Debug)]
+pub enum Shown {
+    /// What any reply shows: its thought, then the call, the answer, or the problem.
+    Plain,
+    /// The call alone.
+    Call,
+    /// A later record tells more.
+    Later,
+    Line(ShownLine),
+}
+
+/// One line, with its parts and the model's reasons below it.
+#[derive(Debug)]
+pub struct ShownLine {
+    pub tone: Tone,
+    pub word: &'static str,
+    pub text: String,
+    /// What takes the place of the text if findings are missing.
+    pub if_missing: Option<&'static str>,
+    /// What had to be put right.
+    pub mended: Vec<String>,
+    pub with_reasons: bool,
+}
+
+impl ShownLine {
+    pub(crate) fn new(tone: Tone, word: &'static str, text: impl Into<String>) -> Self {
+        Self { tone, word, text: text.into(), if_missing: None, mended: Vec::new(), with_reasons: false }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    Choice,
+    /// Several things at once.
+    Many,
+    Good,
+}
+
+/// A part of a session that works by itself, such as a plan step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    pub goal: String,
+    /// What is said behind it.
+    pub aside: String,
 }
 
 /// A text that the reply is for the caller.
@@ -27,7 +78,7 @@ pub enum Spoken<'r> {
 
 impl<'r> Notice<'r> {
     pub(crate) fn new(kind: &'static str) -> Self {
-        Self { kind, details: Map::new(), spoken: None }
+        Self { kind, details: Map::new(), spoken: None, call: None, shown: Shown::Plain, parts: Vec::new() }
     }
 
     pub(crate) fn with(mut self, name: &str, value: impl Serialize) -> Self {
@@ -42,31 +93,29 @@ impl<'r> Notice<'r> {
 }
 
 /// What a reply means, as the pattern says that asked for it.
-pub fn notice(replied: &Replied) -> Notice<'_> {
-    let own = owner_of(&replied.prompt.id).and_then(|pattern| pattern.notice(replied));
+pub fn notice<'r>(name: &Name, replied: &'r Replied) -> Notice<'r> {
+    let own = owner_of(&replied.prompt.id).and_then(|pattern| pattern.notice(name, replied));
     own.unwrap_or_else(|| plain(replied))
 }
 
 /// What any reply means.
-fn plain(replied: &Replied) -> Notice<'_> {
+pub(crate) fn plain(replied: &Replied) -> Notice<'_> {
     match &replied.reading {
         Reading::Action { tool, arguments } => {
-            let mended = &replied.mended;
-            Notice::new("analysis").with("tool", tool).with("arguments", arguments).with("mended", mended)
+            let notice = Notice::new("analysis").with("tool", tool).with("arguments", arguments);
+            Notice { call: Some((tool, arguments)), ..notice.with("mended", &replied.mended) }
         }
         Reading::Unreadable { reason } => Notice::new("analysis").with("error", reason),
         Reading::Failed { reason } => Notice::new("error").with("error", reason),
-        Reading::Chosen { name } => Notice::new("choice").with("chosen", name),
+        Reading::Chosen { name } => Notice { shown: Shown::Later, ..Notice::new("choice").with("chosen", name) },
         Reading::Answer { answer } => {
             let notice = Notice::new("answer").with("content", answer.text()).with("cites", &replied.citations);
             notice.spoken(Spoken::Answer(answer.text()))
         }
-        Reading::Step { answer, .. } => {
-            let text = answer.as_ref().map(Payload::text);
-            Notice { spoken: text.map(Spoken::Observation), ..Notice::new("decision") }
-        }
-        Reading::Plan { .. } | Reading::Revision { .. } | Reading::Goals { .. } | Reading::Review { .. } => {
-            Notice::new("decision")
-        }
+        Reading::Plan { .. }
+        | Reading::Step { .. }
+        | Reading::Revision { .. }
+        | Reading::Goals { .. }
+        | Reading::Review { .. } => Notice { shown: Shown::Later, ..Notice::new("decision") },
     }
 }

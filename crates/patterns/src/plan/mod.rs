@@ -72,8 +72,12 @@ impl Pattern for Plan {
         }
     }
 
-    fn notice<'r>(&self, replied: &'r Replied) -> Option<Notice<'r>> {
-        describe::notice(replied)
+    fn part(&self, name: &Name) -> Option<u32> {
+        describe::part(name)
+    }
+
+    fn notice<'r>(&self, name: &Name, replied: &'r Replied) -> Option<Notice<'r>> {
+        describe::notice(name, replied)
     }
 
     fn describer(&self) -> Box<dyn Describer> {

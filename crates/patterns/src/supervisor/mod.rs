@@ -62,7 +62,7 @@ impl Pattern for Supervisor {
         vec![order]
     }
 
-    fn notice<'r>(&self, replied: &'r Replied) -> Option<Notice<'r>> {
+    fn notice<'r>(&self, _: &Name, replied: &'r Replied) -> Option<Notice<'r>> {
         describe::notice(replied)
     }
 

@@ -9,10 +9,11 @@ use crate::describe::asking::Asking;
 use crate::describe::decision::place;
 use crate::describe::inside::{Inside, unused};
 use crate::describe::told::Told;
-use crate::describe::{Describer, Notice, Rest, Spoken, late};
+use crate::describe::{Describer, Notice, Part, Rest, Shown, ShownLine, Spoken, Tone, late, plain};
 use planned::{planned_steps, superseded_steps};
 use std::collections::{BTreeMap, BTreeSet};
 use steps::PlannedSteps;
+use trellis_domain::counted;
 use trellis_domain::document::Payload;
 use trellis_domain::reading::{DIRECT_STEP, PlannedStep};
 use trellis_domain::record::{Body, Ended, Header, Name, Observed, Reading, Record, Replied, TurnKind};
@@ -243,18 +244,60 @@ fn direct_step() -> PlannedStep {
     PlannedStep { goal: DIRECT_STEP.to_owned(), ..PlannedStep::default() }
 }
 
+/// The step that a record belongs to: `step/3`, `step/3/retry`, `step/3/result`.
+pub(super) fn part(name: &Name) -> Option<u32> {
+    let chosen = if let Some(Asked::Step(i)) = Asked::of(name) { Some(i) } else { None };
+    chosen.or_else(|| step_result(name))
+}
+
 /// What a reply of the planner, or of a step, means.
-pub(super) fn notice(replied: &Replied) -> Option<Notice<'_>> {
-    let reading = &replied.reading;
-    if let Reading::Plan { steps, mended } = reading {
-        return Some(Notice::new("plan").with("steps", steps).with("mended", mended));
+pub(super) fn notice<'r>(name: &Name, replied: &'r Replied) -> Option<Notice<'r>> {
+    match &replied.reading {
+        Reading::Plan { steps, mended } => {
+            let notice = Notice::new("plan").with("steps", steps).with("mended", mended);
+            let line = ShownLine::new(Tone::Many, "plan", counted(steps.len(), "step"));
+            let shown = Shown::Line(ShownLine { mended: mended.clone(), ..line });
+            Some(Notice { shown, parts: parts(steps), ..notice })
+        }
+        Reading::Revision { steps, mended } => {
+            let notice = Notice::new("plan-revision").with("steps", steps).with("mended", mended);
+            let Some(steps) = steps else {
+                let line = ShownLine::new(Tone::Choice, "plan", "kept as it is");
+                return Some(Notice { shown: Shown::Line(ShownLine { with_reasons: true, ..line }), ..notice });
+            };
+            let line = ShownLine::new(Tone::Many, "plan", format!("revised: {}", counted(steps.len(), "step")));
+            let shown = Shown::Line(ShownLine { mended: mended.clone(), with_reasons: true, ..line });
+            Some(Notice { shown, parts: parts(steps), ..notice })
+        }
+        Reading::Step { tool, arguments, answer, surprising } => {
+            let answer = answer.as_ref().map(Payload::text);
+            let notice = Notice::new("plan-step").with("tool", tool).with("arguments", arguments);
+            let notice = notice.with("content", answer).with("surprising", surprising);
+            let result = ShownLine::new(Tone::Good, "result", answer.unwrap_or_default());
+            let call = tool.as_deref().map(|tool| (tool, arguments));
+            let shown = if call.is_some() { Shown::Call } else { Shown::Line(result) };
+            // A step without a tool is its own observation.
+            Some(Notice { spoken: answer.map(Spoken::Observation), call, shown, ..notice })
+        }
+        Reading::Unreadable { .. } if *name == Name::plan(0).retry() => {
+            Some(Notice { parts: parts(&[direct_step()]), ..plain(replied) })
+        }
+        Reading::Unreadable { .. }
+        | Reading::Action { .. }
+        | Reading::Answer { .. }
+        | Reading::Chosen { .. }
+        | Reading::Goals { .. }
+        | Reading::Review { .. }
+        | Reading::Failed { .. } => None,
     }
-    if let Reading::Revision { steps, mended } = reading {
-        return Some(Notice::new("plan-revision").with("steps", steps).with("mended", mended));
-    }
-    let Reading::Step { tool, arguments, answer, surprising } = reading else { return None };
-    let answer = answer.as_ref().map(Payload::text);
-    let notice = Notice::new("plan-step").with("tool", tool).with("arguments", arguments).with("content", answer);
-    // A step without a tool is its own observation.
-    Some(Notice { spoken: answer.map(Spoken::Observation), ..notice.with("surprising", surprising) })
+}
+
+fn parts(steps: &[PlannedStep]) -> Vec<Part> {
+    let part = |step: &PlannedStep| {
+        let after: Vec<_> = step.depends_on.iter().map(u32::to_string).collect();
+        let after = if after.is_empty() { String::new() } else { format!("after {}", after.join(", ")) };
+        let aside: Vec<_> = [step.tool_hint.clone(), after].into_iter().filter(|words| !words.is_empty()).collect();
+        Part { goal: step.goal.clone(), aside: aside.join(", ") }
+    };
+    steps.iter().map(part).collect()
 }

@@ -9,9 +9,10 @@ use crate::describe::asking::Asking;
 use crate::describe::decision::{NamedDocument, place};
 use crate::describe::inside::{Inside, unused};
 use crate::describe::told::Told;
-use crate::describe::{Describer, Notice, Rest, late};
+use crate::describe::{Describer, Notice, Rest, Shown, ShownLine, Tone, late};
 use rounds::Rounds;
 use std::collections::BTreeMap;
+use trellis_domain::counted;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::record::{Body, Ended, Header, Name, Reading, Record, Replied, TurnKind};
 use trellis_provenance::node::Node;
@@ -160,8 +161,15 @@ impl TeamActs {
 /// What a reply of the supervisor means.
 pub(super) fn notice(replied: &Replied) -> Option<Notice<'_>> {
     if let Reading::Goals { goals, mended } = &replied.reading {
-        return Some(Notice::new("decomposition").with("goals", goals).with("mended", mended));
+        let notice = Notice::new("decomposition").with("goals", goals).with("mended", mended);
+        return Some(Notice { shown: Shown::Later, ..notice });
     }
     let Reading::Review { again, mended } = &replied.reading else { return None };
-    Some(Notice::new("review").with("again", again).with("mended", mended))
+    let (text, if_missing) = match again {
+        Some(goals) => (format!("another round with {}", counted(goals.len(), "agent")), None),
+        None => ("enough to answer".to_owned(), Some("answers now")),
+    };
+    let line = ShownLine { if_missing, with_reasons: true, ..ShownLine::new(Tone::Choice, "review", text) };
+    let notice = Notice::new("review").with("again", again).with("mended", mended);
+    Some(Notice { shown: Shown::Line(line), ..notice })
 }

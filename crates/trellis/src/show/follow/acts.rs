@@ -7,14 +7,14 @@ use crate::show::excerpt;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Goal, JoinCause, Joined, Member};
-use trellis_domain::reading::{GoalDraft, PlannedStep};
-use trellis_domain::record::{Name, Record, Replied, Routed};
+use trellis_domain::record::{Name, Routed};
 use trellis_domain::{SessionId, counted};
 
 impl Follow {
     /// Each choice with its options. What a supervisor chose for a subagent was shown with the fan-out.
     pub(super) fn routed(&mut self, session: &SessionId, routed: &Routed) {
         let who = self.cast.agent(session);
+        self.cast.becomes(session, &routed.pattern);
         let own = |decision: &&Decision| decision.decided_by != DecidedBy::Supervisor;
         for decision in routed.decisions.iter().filter(own) {
             let (word, reply) = match decision.kind {
@@ -50,24 +50,6 @@ impl Follow {
         };
         let options = [marked(marks.chosen, chosen), marked(marks.offered, rest)].concat();
         format!("{} (by {})", options.join(" "), decision.decided_by)
-    }
-
-    /// A plan or its revision, step by step.
-    pub(super) fn planned(&mut self, record: &Record, steps: &[PlannedStep], mended: &[String], cost: &str) {
-        let session = &record.header.session;
-        let who = self.cast.agent(session);
-        // Numbers are never used again: a revision goes on behind all earlier steps.
-        let first = self.cast.steps_of(session);
-        let text = format!("{}{}", if first > 0 { "revised: " } else { "" }, counted(steps.len(), "step"));
-        self.screen.line(&Line::new(self.screen.marks.many, "plan").of(who.clone()).text(text).cost(cost));
-        for (step, number) in steps.iter().zip(first..) {
-            self.cast.add_step(session, number, &step.goal);
-            let after: Vec<_> = step.depends_on.iter().map(u32::to_string).collect();
-            let after = if after.is_empty() { String::new() } else { format!("after {}", after.join(", ")) };
-            let behind: Vec<_> = [step.tool_hint.clone(), after].into_iter().filter(|part| !part.is_empty()).collect();
-            self.screen.entry(&who, &format!("{number} {}", step.goal), &behind.join(", "));
-        }
-        self.mended(&who, mended);
     }
 
     pub(super) fn mended(&self, who: &Label, mended: &[String]) {
@@ -109,20 +91,6 @@ impl Follow {
             self.screen.under(&who, &format!("missing: {goal}, {}", why(member)));
         }
         self.cast.is_doing(who, "thinking");
-    }
-
-    /// Enough, or another round? Its goals come with the next fan-out.
-    pub(super) fn reviewed(&mut self, record: &Record, replied: &Replied, again: Option<&[GoalDraft]>, cost: String) {
-        let who = self.cast.agent(&record.header.session);
-        let text = match again {
-            Some(goals) => format!("another round with {}", counted(goals.len(), "agent")),
-            None => match self.cast.missing(&record.header.session) {
-                0 => "enough to answer".to_owned(),
-                missing => format!("answers now, {missing} missing"),
-            },
-        };
-        self.screen.line(&Line::new(self.screen.marks.choice, "review").of(who.clone()).text(text).cost(cost));
-        self.reasons(&who, replied);
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::show::excerpt;
 use std::collections::HashMap;
 use trellis_domain::SessionId;
-use trellis_domain::record::{Name, TurnKind};
+use trellis_domain::record::Name;
+use trellis_patterns::{Pattern, pattern};
 
 /// Longest name, in characters.
 const NAME: usize = 20;
@@ -32,7 +33,8 @@ impl std::fmt::Display for Label {
 #[derive(Default)]
 pub(super) struct Cast {
     agents: HashMap<SessionId, Label>,
-    steps: HashMap<(SessionId, u32), Label>,
+    patterns: HashMap<SessionId, &'static dyn Pattern>,
+    parts: HashMap<SessionId, Vec<Label>>,
     /// In the order in which they were first seen at work.
     doing: Vec<(Label, String)>,
     /// How many findings a session has to do without so far, over all rounds.
@@ -48,17 +50,26 @@ impl Cast {
         self.agents.insert(session.clone(), label);
     }
 
-    pub(super) fn add_step(&mut self, session: &SessionId, number: u32, goal: &str) {
-        let label = match self.agents.get(session) {
-            Some(agent) => Label { number: format!("{} step {number}", agent.number), name: String::new() },
-            None => Label { number: format!("step {number}"), name: first_words(goal) },
-        };
-        self.steps.insert((session.clone(), number), label);
+    /// The pattern of a session is known.
+    pub(super) fn becomes(&mut self, session: &SessionId, name: &str) {
+        self.patterns.insert(session.clone(), pattern(name));
     }
 
-    /// How many steps the plans of a session have had so far.
-    pub(super) fn steps_of(&self, session: &SessionId) -> u32 {
-        self.steps.keys().filter(|(owner, _)| owner == session).map(|(_, number)| number + 1).max().unwrap_or(0)
+    /// One more part of a session, such as a plan step. Numbers are never used again.
+    pub(super) fn add_part(&mut self, session: &SessionId, goal: &str) -> usize {
+        let parts = self.parts.entry(session.clone()).or_default();
+        let number = parts.len();
+        parts.push(match self.agents.get(session) {
+            Some(agent) => Label { number: format!("{} step {number}", agent.number), name: String::new() },
+            None => Label { number: format!("step {number}"), name: first_words(goal) },
+        });
+        number
+    }
+
+    /// The part of its session that a record belongs to.
+    pub(super) fn part(&self, session: &SessionId, record: &Name) -> Option<&Label> {
+        let number = self.patterns.get(session)?.part(record)?;
+        self.parts.get(session)?.get(usize::try_from(number).ok()?)
     }
 
     pub(super) fn agent(&self, session: &SessionId) -> Label {
@@ -67,8 +78,7 @@ impl Cast {
 
     /// Whose line a record is: an agent's, a plan step's, or the root's.
     pub(super) fn owner(&self, session: &SessionId, record: &Name) -> Label {
-        let step = step_of(record).and_then(|step| self.steps.get(&(session.clone(), step)));
-        step.cloned().unwrap_or_else(|| self.agent(session))
+        self.part(session, record).cloned().unwrap_or_else(|| self.agent(session))
     }
 
     pub(super) fn is_doing(&mut self, who: Label, what: &str) {
@@ -114,22 +124,6 @@ impl Cast {
     }
 }
 
-/// The plan step that a record belongs to: `step/3`, `step/3/retry`, `step/3/result`.
-fn step_of(name: &Name) -> Option<u32> {
-    let turn = name.as_str().strip_suffix("/result").map_or_else(|| name.first_asking(), Name::new);
-    match turn.turn_kind()? {
-        TurnKind::Step(number) => Some(number),
-        TurnKind::Route
-        | TurnKind::Iteration(_)
-        | TurnKind::Plan(_)
-        | TurnKind::Synthesis
-        | TurnKind::Decompose
-        | TurnKind::Review(_)
-        | TurnKind::Check { .. }
-        | TurnKind::Deadline(_) => None,
-    }
-}
-
 /// As many whole words as fit into a name.
 fn first_words(goal: &str) -> String {
     let mut name = String::new();
@@ -156,8 +150,15 @@ mod tests {
         let mut cast = Cast::default();
         cast.add_agent(&id("root"), &id("a"), 0, "Analyse financial health and stability of Company X");
         cast.add_agent(&id("a"), &id("b"), 1, "Unpronounceablecompanyname's debts");
-        cast.add_step(&id("root"), 2, "Put the owners in order");
-        cast.add_step(&id("b"), 4, "Look");
+        for session in ["root", "b"] {
+            cast.becomes(&id(session), "plan-then-execute");
+        }
+        for goal in ["One", "Two", "Put the owners in order"] {
+            cast.add_part(&id("root"), goal);
+        }
+        for _ in 0..5 {
+            cast.add_part(&id("b"), "Look");
+        }
         assert!(cast.agent(&id("root")).is_root());
         assert_eq!(cast.agent(&id("a")).to_string(), "#0 Analyse financial");
         assert_eq!(cast.agent(&id("b")).to_string(), "#0.1 Unpronounceablecomp…");

@@ -5,10 +5,10 @@ use super::cast::Label;
 use super::screen::{Line, THOUGHT, WIDTH};
 use crate::show::{excerpt, note, seconds, tokens};
 use serde_json::{Map, Value};
-use trellis_domain::document::{Document, Payload};
-use trellis_domain::reading::DIRECT_STEP;
-use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Reading, Record, Replied};
+use trellis_domain::document::Document;
+use trellis_domain::record::{Accepted, Body, Ended, Observed, Reading, Record, Replied};
 use trellis_domain::{SessionId, counted};
+use trellis_patterns::describe::{Notice, Part, Shown, ShownLine, Tone, notice};
 
 const THINKING: &str = "thinking";
 
@@ -23,58 +23,89 @@ impl Follow {
     }
 
     pub(super) fn replied(&mut self, record: &Record, replied: &Replied) {
-        let (session, marks) = (&record.header.session, self.screen.marks);
+        let session = &record.header.session;
         let who = self.cast.owner(session, &record.header.name);
         let cost = cost(record, replied);
-        match &replied.reading {
-            Reading::Action { tool, arguments } => {
-                self.thought(&who, session, replied);
-                self.call(who.clone(), tool, arguments, cost);
-                self.mended(&who, &replied.mended);
-            }
-            Reading::Unreadable { reason } => {
-                self.thought(&who, session, replied);
-                if self.has_begun_to_answer(session) {
-                    // What is on screen does not count: the next answer begins anew.
-                    note("\n(the answer above was cut short)");
-                    self.answer = (None, String::new());
-                }
-                let text = format!("could not be read: {}", excerpt(reason, WIDTH));
-                self.screen.line(&Line::new(marks.bad, "reply").of(who).text(text).cost(cost));
-                if record.header.name == Name::plan(0).retry() {
-                    self.cast.add_step(session, 0, DIRECT_STEP);
+        let Notice { shown, call, parts, .. } = notice(&record.header.name, replied);
+        match shown {
+            Shown::Plain => self.plain(record, replied, &who, call, cost),
+            Shown::Call => {
+                if let Some((tool, arguments)) = call {
+                    self.call(who, tool, arguments, cost);
                 }
             }
-            Reading::Failed { reason } => {
-                self.screen.line(&Line::new(marks.bad, "model").of(who).text(excerpt(reason, WIDTH)).cost(cost));
+            Shown::Later => self.cast.pay_later(session, record.header.name.clone(), cost),
+            Shown::Line(line) => return self.own_line(record, replied, &who, line, &parts, cost),
+        }
+        for part in parts {
+            self.cast.add_part(session, &part.goal);
+        }
+    }
+
+    /// A line in the words of the reply's pattern.
+    fn own_line(
+        &mut self,
+        record: &Record,
+        replied: &Replied,
+        who: &Label,
+        shown: ShownLine,
+        parts: &[Part],
+        cost: String,
+    ) {
+        let session = &record.header.session;
+        let mark = match shown.tone {
+            Tone::Choice => self.screen.marks.choice,
+            Tone::Many => self.screen.marks.many,
+            Tone::Good => self.screen.marks.good,
+        };
+        let missing = self.cast.missing(session);
+        let text = match shown.if_missing.filter(|_| missing > 0) {
+            Some(text) => format!("{text}, {missing} missing"),
+            None => excerpt(&shown.text, WIDTH),
+        };
+        if shown.tone == Tone::Good {
+            self.cast.rests(who);
+        }
+        self.screen.line(&Line::new(mark, shown.word).of(who.clone()).text(text).cost(cost));
+        for part in parts {
+            let number = self.cast.add_part(session, &part.goal);
+            self.screen.entry(who, &format!("{number} {}", part.goal), &part.aside);
+        }
+        self.mended(who, &shown.mended);
+        if shown.with_reasons {
+            self.reasons(who, replied);
+        }
+    }
+
+    /// Its thought, then the call, the answer, or the problem.
+    fn plain(
+        &mut self,
+        record: &Record,
+        replied: &Replied,
+        who: &Label,
+        call: Option<(&str, &Map<String, Value>)>,
+        cost: String,
+    ) {
+        let (session, marks) = (&record.header.session, self.screen.marks);
+        if let Reading::Failed { reason } = &replied.reading {
+            self.screen.line(&Line::new(marks.bad, "model").of(who.clone()).text(excerpt(reason, WIDTH)).cost(cost));
+            return;
+        }
+        self.thought(who, session, replied);
+        if let Some((tool, arguments)) = call {
+            self.call(who.clone(), tool, arguments, cost);
+            self.mended(who, &replied.mended);
+        } else if let Reading::Unreadable { reason } = &replied.reading {
+            if self.has_begun_to_answer(session) {
+                // What is on screen does not count: the next answer begins anew.
+                note("\n(the answer above was cut short)");
+                self.answer = (None, String::new());
             }
-            Reading::Answer { .. } => {
-                self.thought(&who, session, replied);
-                // A subagent's answer has a line where the subagent ends; one on screen already needs none.
-                if who.is_root() && !self.has_begun_to_answer(session) {
-                    self.screen.line(&Line::new(marks.good, "answer").cost(cost));
-                }
-            }
-            // These lead to a record that tells more.
-            Reading::Chosen { .. } | Reading::Goals { .. } => {
-                self.cast.pay_later(session, record.header.name.clone(), cost);
-            }
-            Reading::Plan { steps, mended } => self.planned(record, steps, mended, &cost),
-            Reading::Revision { steps: Some(steps), mended } => {
-                self.planned(record, steps, mended, &cost);
-                self.reasons(&who, replied);
-            }
-            Reading::Revision { steps: None, .. } => {
-                self.screen.line(&Line::new(marks.choice, "plan").of(who.clone()).text("kept as it is").cost(cost));
-                self.reasons(&who, replied);
-            }
-            Reading::Step { tool: Some(tool), arguments, .. } => self.call(who, tool, arguments, cost),
-            Reading::Step { tool: None, answer, .. } => {
-                let text = excerpt(answer.as_ref().map_or("", Payload::text), WIDTH);
-                self.cast.rests(&who);
-                self.screen.line(&Line::new(marks.good, "result").of(who).text(text).cost(cost));
-            }
-            Reading::Review { again, .. } => self.reviewed(record, replied, again.as_deref(), cost),
+            let text = format!("could not be read: {}", excerpt(reason, WIDTH));
+            self.screen.line(&Line::new(marks.bad, "reply").of(who.clone()).text(text).cost(cost));
+        } else if who.is_root() && !self.has_begun_to_answer(session) {
+            // A subagent's answer has a line where the subagent ends; one on screen already needs none.
+            self.screen.line(&Line::new(marks.good, "answer").cost(cost));
         }
     }
 
@@ -102,7 +133,7 @@ impl Follow {
 
     pub(super) fn observed(&mut self, record: &Record, observed: &Observed) {
         let who = self.cast.owner(&record.header.session, &record.header.name);
-        if record.header.name.as_str().ends_with("/result") {
+        if self.cast.part(&record.header.session, &record.header.name).is_some() {
             self.cast.rests(&who);
         } else {
             self.cast.is_doing(who.clone(), THINKING);
