@@ -197,7 +197,12 @@ async fn a_request_that_stops_the_process_five_times_is_set_aside() {
     for begun in 2..=6 {
         let store = open(folder.path()).unwrap();
         let turn = store.journal.due_turns(trellis_domain::Timestamp::from_micros(0)).await.unwrap().remove(0);
-        // Begun, and then the process is gone.
+        // Begun, alone, and then the process is gone.
+        store
+            .journal
+            .begin_trial(std::slice::from_ref(&turn.key), trellis_domain::Timestamp::from_micros(0))
+            .await
+            .unwrap();
         assert_eq!(store.journal.begin(&turn.key).await.unwrap(), Some(begun));
     }
     let store = open(folder.path()).unwrap();
