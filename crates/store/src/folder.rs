@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The newest format of the folder. The first had a hash chain where there is a Merkle log now.
 pub const FORMAT: u32 = 2;
@@ -237,14 +238,30 @@ fn take_lock(path: &Path, holder: &Holder) -> Result<(File, Vec<u8>), OpenError>
     // Whoever has it may have another way to its disk than we have.
     let held = || hold(path).err().filter(|error| matches!(error, OpenError::InUse { .. }));
     let mut lock = opened.map_err(|error| held().unwrap_or_else(|| unusable(error)))?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => return Err(in_use(path)),
-        Err(std::fs::TryLockError::Error(error)) => return Err(unusable(error)),
+    let mut tries = 0;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(std::fs::TryLockError::WouldBlock) if tries < NAMELESS_TRIES && names_nobody(&file) => {
+                tries += 1;
+                std::thread::sleep(NAMELESS_PAUSE);
+            }
+            Err(std::fs::TryLockError::WouldBlock) => return Err(in_use(path)),
+            Err(std::fs::TryLockError::Error(error)) => return Err(unusable(error)),
+        }
     }
     let found = std::fs::read(&file).unwrap_or_default();
     write_lock(&mut lock, &Content { holder: Some(holder.clone()), left: Left::Unknown }).map_err(unusable)?;
     Ok((lock, found))
+}
+
+/// A lock that names nobody is about to be let go: its holder has closed the folder, or only reads, or is a process that
+/// is just being started and has inherited it. It is waited for, for a second.
+const NAMELESS_TRIES: u32 = 100;
+const NAMELESS_PAUSE: Duration = Duration::from_millis(10);
+
+fn names_nobody(lock: &Path) -> bool {
+    std::fs::read(lock).is_ok_and(|written| read_lock(&written).holder.is_none())
 }
 
 /// Keeps writers away, among whom readers may be that could write; other readers like this one are welcome.
