@@ -102,7 +102,7 @@ impl fmt::Display for Report {
             f,
             "A folder of {} runs with documents and configuration, once closed in order and once left by a kill, \
              is copied and damaged at a random place. *Named*: `doctor` exits with 7 and says what is wrong, and no other \
-             command crashes. *Harmless*: `doctor` finds nothing, and every run, record, text, document, item, version, \
+             command crashes (a query, which derives a damaged view anew, is tried in every fifth trial). *Harmless*: `doctor` finds nothing, and every run, record, text, document, item, version, \
              log entry and quad reads back as it was.\n",
             self.runs
         )?;

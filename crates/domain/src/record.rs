@@ -181,7 +181,7 @@ fn read_header(bytes: &[u8]) -> Result<Header, UnreadableRecord> {
     Ok(serde_json::from_slice(bytes)?)
 }
 
-/// What happened. The two that say most are boxed, so that the others do not take up their room.
+/// What happened. The three that say most are boxed, so that the others do not take up their room.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Body {

@@ -7,7 +7,8 @@
 //! restarts, and an innocent one that was only near is cleared as soon as it brings something.
 //!
 //! A process may also be killed from outside, again and again. So who was there more than once is not tried before the
-//! process has lived as long as the one before: one that dies meanwhile did not die of them, and they count less.
+//! process has lived for twice as long as the one before lived with them: one that dies meanwhile did not die of them, and
+//! their count begins anew.
 
 use crate::claims::Claims;
 use crate::driver::Orchestrator;
@@ -57,8 +58,12 @@ fn patience(before: Duration) -> Duration {
 /// How long a process lives before it tries anybody who was there more than once. What kills it from outside, at
 /// intervals such as the last, does so before that.
 fn without_them(before: Duration) -> Duration {
-    before.saturating_add(SIGNS).min(LONGEST)
+    before.saturating_mul(2).saturating_add(MARGIN).min(LONGEST)
 }
+
+/// While somebody is suspected there is a sign of life each second, and a process takes a moment to begin.
+const OFTEN: Duration = Duration::from_secs(1);
+const MARGIN: Duration = Duration::from_secs(3);
 
 /// How long suspects wait for somebody else to bring something, if there is somebody else: a process that was killed
 /// before it could do anything at all says nothing about them.
@@ -161,18 +166,14 @@ impl Workers {
         let wait = async {
             if repeatedly {
                 ports.world.sleep(without_them(before)).await;
-            } else if others && !suspects.is_empty() {
+            } else if others {
                 tokio::select! {
                     () = held.progress.notified() => {}
                     () = ports.world.sleep(FIRST) => {}
                 }
             }
         };
-        tokio::select! {
-            () = wait => {}
-            _ = stop.wait_for(Option::is_some) => return,
-            _ = failure.wait_for(Option::is_some) => return,
-        }
+        let mut wait = Some(Box::pin(wait));
         while let Some(trial) = next_trial(&mut suspects, options.max_deliveries) {
             let tried = match trial {
                 Trial::SetAside(turn) => {
@@ -181,12 +182,17 @@ impl Workers {
                 }
                 Trial::Try(tried) => tried,
             };
+            if let Some(wait) = wait.take() {
+                tokio::select! {
+                    () = self.with_signs(wait) => {}
+                    _ = stop.wait_for(Option::is_some) => return,
+                    _ = failure.wait_for(Option::is_some) => return,
+                }
+            }
             tracing::warn!(tried = tried.len(), held = suspects.len(), "turns that were in hand at a crash are tried");
             let keys: Vec<_> = tried.iter().map(|turn| turn.key.clone()).collect();
-            if let [alone] = &keys[..]
-                && let Err(error) = ports.journal.try_alone(alone).await
-            {
-                tracing::error!(%error, "that a turn is tried alone could not be written down");
+            if let Err(error) = ports.journal.begin_trial(&keys, ports.world.now()).await {
+                tracing::error!(%error, "that turns are tried could not be written down");
                 return;
             }
             held.on_trial(&keys);
@@ -194,7 +200,7 @@ impl Workers {
                 ports.queue.publish(turn).await;
             }
             tokio::select! {
-                () = held.all_settled() => {}
+                () = self.with_signs(held.all_settled()) => {}
                 () = ports.world.sleep(patience) => {}
                 _ = stop.wait_for(Option::is_some) => return,
                 _ = failure.wait_for(Option::is_some) => return,
@@ -203,6 +209,18 @@ impl Workers {
             if let Err(error) = ports.journal.acquit(&keys).await {
                 tracing::error!(%error, "that turns are innocent could not be written down");
                 return;
+            }
+        }
+    }
+
+    /// Waits, and says each second that the process lives.
+    async fn with_signs(&self, waited_for: impl Future<Output = ()>) {
+        tokio::pin!(waited_for);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut waited_for => return,
+                () = self.orchestrator.ports.world.sleep(OFTEN) => self.sign_of_life().await,
             }
         }
     }

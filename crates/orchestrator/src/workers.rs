@@ -80,7 +80,7 @@ impl Workers {
     }
 
     /// Says that the store is served: time in which nobody says so is nobody's run time.
-    async fn sign_of_life(&self) {
+    pub(crate) async fn sign_of_life(&self) {
         let ports = &self.orchestrator.ports;
         if let Err(error) = ports.journal.sign_of_life(ports.world.now()).await {
             tracing::error!(%error, "that the store is served could not be written down");

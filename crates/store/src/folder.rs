@@ -1,9 +1,10 @@
 //! The data folder: whose it is, which format it has, and whether it was closed as it should be.
 
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The newest format of the folder. The first had a hash chain where there is a Merkle log now.
 pub const FORMAT: u32 = 2;
@@ -237,28 +238,44 @@ fn take_lock(path: &Path, holder: &Holder) -> Result<(File, Vec<u8>), OpenError>
     // Whoever has it may have another way to its disk than we have.
     let held = || hold(path).err().filter(|error| matches!(error, OpenError::InUse { .. }));
     let mut lock = opened.map_err(|error| held().unwrap_or_else(|| unusable(error)))?;
-    match lock.try_lock() {
+    match unless_named(&file, || lock.try_lock()) {
         Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => return Err(in_use(path)),
-        Err(std::fs::TryLockError::Error(error)) => return Err(unusable(error)),
+        Err(TryLockError::WouldBlock) => return Err(in_use(path)),
+        Err(TryLockError::Error(error)) => return Err(unusable(error)),
     }
     let found = std::fs::read(&file).unwrap_or_default();
     write_lock(&mut lock, &Content { holder: Some(holder.clone()), left: Left::Unknown }).map_err(unusable)?;
     Ok((lock, found))
 }
 
+/// Tries to lock. A lock that names nobody is about to be let go: its holder has closed the folder, or only reads, or is a
+/// process that is just being started and has inherited it. It is waited for, for a second.
+fn unless_named(lock: &Path, mut attempt: impl FnMut() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
+    const TRIES: u32 = 100;
+    const PAUSE: Duration = Duration::from_millis(10);
+    let names_nobody = || std::fs::read(lock).is_ok_and(|written| read_lock(&written).holder.is_none());
+    for _ in 0..TRIES {
+        match attempt() {
+            Err(TryLockError::WouldBlock) if names_nobody() => std::thread::sleep(PAUSE),
+            settled => return settled,
+        }
+    }
+    attempt()
+}
+
 /// Keeps writers away, among whom readers may be that could write; other readers like this one are welcome.
 pub(crate) fn hold(path: &Path) -> Result<Option<File>, OpenError> {
-    let file = match File::open(path.join("lock")) {
+    let lock = path.join("lock");
+    let file = match File::open(&lock) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unusable(path, error)),
     };
-    match file.try_lock_shared() {
+    match unless_named(&lock, || file.try_lock_shared()) {
         Ok(()) => Ok(Some(file)),
-        Err(std::fs::TryLockError::WouldBlock) => Err(in_use(path)),
+        Err(TryLockError::WouldBlock) => Err(in_use(path)),
         // Where nothing can be locked nobody has locked it.
-        Err(std::fs::TryLockError::Error(_)) => Ok(None),
+        Err(TryLockError::Error(_)) => Ok(None),
     }
 }
 

@@ -122,8 +122,8 @@ impl Journal for EmbeddedJournal {
         Box::pin(self.keep_turns_back(turns))
     }
 
-    fn try_alone<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>> {
-        Box::pin(self.try_turn_alone(turn))
+    fn begin_trial<'a>(&'a self, turns: &'a [TurnKey], now: Timestamp) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(self.try_turns(turns, now))
     }
 
     fn acquit<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>> {

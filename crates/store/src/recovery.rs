@@ -105,8 +105,17 @@ impl EmbeddedJournal {
         self.change_suspects(keys, |turn| turn.trial = Some(Trial::KeptBack)).await
     }
 
-    pub(crate) async fn try_turn_alone(&self, key: &TurnKey) -> Result<(), JournalError> {
-        self.change_suspects(std::slice::from_ref(key), |turn| turn.trial = Some(Trial::Alone)).await
+    /// From now on counts how long this process lives: that is what the next one compares itself with.
+    pub(crate) async fn try_turns(&self, keys: &[TurnKey], now: Timestamp) -> Result<(), JournalError> {
+        let mut changes = TurnChanges::default();
+        if let [alone] = keys
+            && let Some(turn) = self.shared.turns().get_mut(alone)
+        {
+            turn.trial = Some(Trial::Alone);
+            changes.turns.push(alone.clone());
+        }
+        changes.rows.extend(self.shared.served().begin_trial(now).map(|(key, row)| (key, Some(row))));
+        self.ask(|reply| Request::Turns(changes, reply)).await
     }
 
     pub(crate) async fn acquit_turns(&self, keys: &[TurnKey]) -> Result<(), JournalError> {

@@ -18,6 +18,7 @@ const OFTEN_MS: u64 = 1000;
 /// A process serves, or did.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Sign {
+    /// When it began to serve, or last began to try suspects.
     since: Timestamp,
     last: Timestamp,
 }
@@ -86,6 +87,13 @@ impl Served {
     pub(crate) fn sign(&mut self, now: Timestamp) -> Option<(Vec<u8>, Vec<u8>)> {
         let here = self.here.as_mut().filter(|here| now.ms_since(here.last) >= OFTEN_MS)?;
         here.last = now;
+        Some(here.row())
+    }
+
+    /// This process tries suspects from now on.
+    pub(crate) fn begin_trial(&mut self, now: Timestamp) -> Option<(Vec<u8>, Vec<u8>)> {
+        let here = self.here.as_mut()?;
+        *here = Sign::at(now);
         Some(here.row())
     }
 

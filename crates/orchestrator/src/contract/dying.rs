@@ -75,8 +75,8 @@ impl Journal for Dying {
         self.alive(|journal| journal.keep_back(turns))
     }
 
-    fn try_alone<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>> {
-        self.alive(|journal| journal.try_alone(turn))
+    fn begin_trial<'a>(&'a self, turns: &'a [TurnKey], now: Timestamp) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.alive(|journal| journal.begin_trial(turns, now))
     }
 
     fn acquit<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>> {

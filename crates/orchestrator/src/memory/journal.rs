@@ -151,7 +151,7 @@ impl Journal for MemoryJournal {
         ready(())
     }
 
-    fn try_alone<'a>(&'a self, _: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>> {
+    fn begin_trial<'a>(&'a self, _: &'a [TurnKey], _: Timestamp) -> BoxFuture<'a, Result<(), JournalError>> {
         ready(())
     }
 

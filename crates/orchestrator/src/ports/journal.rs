@@ -65,7 +65,7 @@ pub struct SetAside {
 pub struct Service {
     /// When it was not, as far as that still matters to an open run.
     pub outages: Arc<Outages>,
-    /// For how long the process before this one served.
+    /// For how long the process before this one served, since it last began to try suspects.
     pub before_ms: u64,
 }
 
@@ -227,8 +227,8 @@ pub trait Journal: Send + Sync + std::fmt::Debug {
     /// Turns that are suspected are kept back: a process that dies before it begins them did not die of them.
     fn keep_back<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>>;
 
-    /// The next suspect to be begun is the only one in hand.
-    fn try_alone<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>>;
+    /// These suspects are begun next, and no others.
+    fn begin_trial<'a>(&'a self, turns: &'a [TurnKey], now: Timestamp) -> BoxFuture<'a, Result<(), JournalError>>;
 
     /// Turns that were suspected were tried, and the process has lived: nothing is held against them any more.
     fn acquit<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>>;

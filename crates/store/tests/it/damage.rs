@@ -197,7 +197,12 @@ async fn a_request_that_stops_the_process_five_times_is_set_aside() {
     for begun in 2..=6 {
         let store = open(folder.path()).unwrap();
         let turn = store.journal.due_turns(trellis_domain::Timestamp::from_micros(0)).await.unwrap().remove(0);
-        // Begun, and then the process is gone.
+        // Begun, alone, and then the process is gone.
+        store
+            .journal
+            .begin_trial(std::slice::from_ref(&turn.key), trellis_domain::Timestamp::from_micros(0))
+            .await
+            .unwrap();
         assert_eq!(store.journal.begin(&turn.key).await.unwrap(), Some(begun));
     }
     let store = open(folder.path()).unwrap();
@@ -304,4 +309,26 @@ fn a_folder_that_is_a_file_is_refused_with_a_reason() {
     fs::write(&file, "x").unwrap();
     let error = open(&file).unwrap_err().to_string();
     assert!(error.contains("choose a folder you can write to"), "{error}");
+}
+
+#[tokio::test]
+async fn a_lock_that_names_nobody_is_waited_for_and_one_with_a_name_is_not() {
+    let folder = TempDir::new().unwrap();
+    let store = open(folder.path()).unwrap();
+    let refused = open(folder.path()).unwrap_err();
+    assert!(matches!(refused, OpenError::InUse { ref holder, .. } if holder.pid > 0), "{refused}");
+    drop(store);
+    // As a process that is being started has it, which let go of everything else.
+    let inherited = fs::File::open(folder.path().join("lock")).unwrap();
+    inherited.lock_shared().unwrap();
+    let (told, waits) = std::sync::mpsc::channel();
+    let path = folder.path().to_owned();
+    let opened = std::thread::spawn(move || {
+        told.send(()).unwrap();
+        open(&path).map(drop)
+    });
+    waits.recv().unwrap();
+    assert!(!opened.is_finished());
+    drop(inherited);
+    opened.join().unwrap().unwrap();
 }
