@@ -134,9 +134,9 @@ async fn write_session(journal: &dyn Journal, sample: &[Arc<Record>], id: &str) 
             seen: version - 1,
             seen_of_others: Vec::new(),
             records: records.collect(),
-            close: closes.then(|| Name::iteration(turn - 1)).into_iter().collect(),
+            close: closes.then(|| Name::new(format!("i{}", turn - 1))).into_iter().collect(),
             open: if opens {
-                vec![NewTurn { session: session.clone(), name: Name::iteration(turn), due: None }]
+                vec![NewTurn { session: session.clone(), name: Name::new(format!("i{turn}")), due: None }]
             } else {
                 Vec::new()
             },

@@ -5,6 +5,7 @@
 
 pub mod broker;
 mod caller;
+mod cause;
 pub mod config;
 mod counted;
 pub mod decision;
@@ -32,6 +33,7 @@ pub mod request;
 pub mod run;
 pub mod sealed;
 pub mod time;
+mod upgrade;
 pub mod usage;
 
 pub use caller::{Caller, Configured, Surface};

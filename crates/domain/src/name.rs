@@ -8,40 +8,42 @@ use std::sync::Arc;
 #[serde(transparent)]
 pub struct Name(Arc<str>);
 
-/// What a turn is for, read from its name.
+/// The names that mean the same in every pattern. All others belong to the session's pattern, which reads them itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TurnKind {
+pub enum Core {
+    /// The accepted question.
+    Session,
+    /// A turn: a model is asked for task type and pattern.
     Route,
-    /// Iteration `n`, counted from 1.
-    Iteration(u32),
-    /// The first plan is 0, revision `k` is `k`.
-    Plan(u32),
-    /// Plan step, counted from 0.
-    Step(u32),
-    Synthesis,
-    Decompose,
-    /// After round `r`, counted from 1.
-    Review(u32),
-    /// A subagent of this round has ended: are all there?
+    RouteTaskType,
+    RoutePattern,
+    PatternDecision,
+    /// Rounds count from 1.
+    FanOut(u32),
+    Join(u32),
+    /// A turn: a subagent of this round has ended; are all there?
     Check {
         round: u32,
         index: u32,
     },
+    /// A turn: the time of this round is over.
     Deadline(u32),
+    End,
 }
 
-impl TurnKind {
+impl Core {
     /// Turns of fan-ins are the aggregator's, all others an agent's.
     pub const fn is_fan_in(self) -> bool {
         match self {
             Self::Check { .. } | Self::Deadline(_) => true,
-            Self::Route
-            | Self::Iteration(_)
-            | Self::Plan(_)
-            | Self::Step(_)
-            | Self::Synthesis
-            | Self::Decompose
-            | Self::Review(_) => false,
+            Self::Session
+            | Self::Route
+            | Self::RouteTaskType
+            | Self::RoutePattern
+            | Self::PatternDecision
+            | Self::FanOut(_)
+            | Self::Join(_)
+            | Self::End => false,
         }
     }
 }
@@ -73,43 +75,6 @@ impl Name {
 
     pub fn pattern_decision() -> Self {
         Self::new("pattern-decision")
-    }
-
-    /// Iteration `n`, counted from 1: a turn, and the record of the model's reply in it.
-    pub fn iteration(n: u32) -> Self {
-        Self::new(format!("i{n}"))
-    }
-
-    pub fn observation(n: u32) -> Self {
-        Self::new(format!("i{n}/observation"))
-    }
-
-    /// The first plan (0) or revision `k` of it: a turn, and the record of the planner's reply.
-    pub fn plan(k: u32) -> Self {
-        if k == 0 { Self::new("plan") } else { Self::new(format!("plan/{k}")) }
-    }
-
-    /// Plan step `i`, counted from 0: a turn, and the record of the choice made in it.
-    pub fn step(i: u32) -> Self {
-        Self::new(format!("step/{i}"))
-    }
-
-    /// What the tool of plan step `i` brought.
-    pub fn step_result(i: u32) -> Self {
-        Self::new(format!("step/{i}/result"))
-    }
-
-    pub fn synthesis() -> Self {
-        Self::new("synthesis")
-    }
-
-    pub fn decompose() -> Self {
-        Self::new("decompose")
-    }
-
-    /// The judgement after round `r`, counted from 1.
-    pub fn review(r: u32) -> Self {
-        Self::new(format!("review/{r}"))
     }
 
     /// The fan-out of round `r`, counted from 1.
@@ -153,44 +118,34 @@ impl Name {
         &self.0
     }
 
-    /// The iteration that a turn's name stands for.
-    pub fn as_iteration(&self) -> Option<u32> {
-        match self.turn_kind()? {
-            TurnKind::Iteration(n) => Some(n),
-            TurnKind::Route
-            | TurnKind::Plan(_)
-            | TurnKind::Step(_)
-            | TurnKind::Synthesis
-            | TurnKind::Decompose
-            | TurnKind::Review(_)
-            | TurnKind::Check { .. }
-            | TurnKind::Deadline(_) => None,
+    /// What the name means in every pattern; none if it belongs to the session's own.
+    ///
+    /// ```
+    /// use trellis_domain::record::{Core, Name};
+    ///
+    /// assert_eq!(Name::check(2, 7).core(), Some(Core::Check { round: 2, index: 7 }));
+    /// assert_eq!(Name::new("i3/observation").core(), None);
+    /// ```
+    pub fn core(&self) -> Option<Core> {
+        let parts: Vec<&str> = self.parts().collect();
+        match *parts.as_slice() {
+            ["session"] => Some(Core::Session),
+            ["route"] => Some(Core::Route),
+            ["route", "task-type"] => Some(Core::RouteTaskType),
+            ["route", "pattern"] => Some(Core::RoutePattern),
+            ["pattern-decision"] => Some(Core::PatternDecision),
+            ["fanout", r] => number(r).map(Core::FanOut),
+            ["fanout", r, "join"] => number(r).map(Core::Join),
+            ["fanout", r, "check", index] => Some(Core::Check { round: number(r)?, index: number(index)? }),
+            ["fanout", r, "deadline"] => number(r).map(Core::Deadline),
+            ["end"] => Some(Core::End),
+            _ => None,
         }
     }
 
-    /// The turn that this name stands for; none if it only names a record.
-    ///
-    /// ```
-    /// use trellis_domain::record::{Name, TurnKind};
-    ///
-    /// assert_eq!(Name::check(2, 7).turn_kind(), Some(TurnKind::Check { round: 2, index: 7 }));
-    /// assert_eq!(Name::step_result(7).turn_kind(), None);
-    /// ```
-    pub fn turn_kind(&self) -> Option<TurnKind> {
-        let parts: Vec<&str> = self.0.split('/').collect();
-        match *parts.as_slice() {
-            ["route"] => Some(TurnKind::Route),
-            ["plan"] => Some(TurnKind::Plan(0)),
-            ["plan", k] => number(k).map(TurnKind::Plan),
-            ["step", i] => number(i).map(TurnKind::Step),
-            ["synthesis"] => Some(TurnKind::Synthesis),
-            ["decompose"] => Some(TurnKind::Decompose),
-            ["review", r] => number(r).map(TurnKind::Review),
-            ["fanout", r, "check", index] => Some(TurnKind::Check { round: number(r)?, index: number(index)? }),
-            ["fanout", r, "deadline"] => number(r).map(TurnKind::Deadline),
-            [iteration] => number(iteration.strip_prefix('i')?).map(TurnKind::Iteration),
-            _ => None,
-        }
+    /// The parts of the path, for the pattern that it belongs to.
+    pub fn parts(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/')
     }
 }
 

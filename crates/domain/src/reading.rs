@@ -4,119 +4,98 @@ use crate::document::Payload;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What a reply says.
+/// What came of a reply, in words that hold for every pattern. What a value means is known to the pattern alone that
+/// asked for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Reading {
-    /// ReAct: call a tool.
-    Action { tool: String, arguments: Map<String, Value> },
-    /// The answer itself: of a ReAct session, or a synthesis.
-    Answer { answer: Payload },
-    /// A name out of the set that was offered.
-    Chosen { name: String },
-    Plan {
-        steps: Vec<PlannedStep>,
-        /// What had to be put right.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        mended: Vec<String>,
-    },
-    /// A plan step: one tool, or an answer without any.
-    Step {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tool: Option<String>,
-        #[serde(default, skip_serializing_if = "Map::is_empty")]
+    /// It calls a tool.
+    Acted {
+        tool: String,
         arguments: Map<String, Value>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        answer: Option<Payload>,
-        /// The model says that the plan did not expect this.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        surprising: bool,
+        /// What the pattern remembers of it besides; null if nothing.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        value: Value,
     },
-    /// None means: keep the plan as it is.
-    Revision {
-        steps: Option<Vec<PlannedStep>>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        mended: Vec<String>,
+    /// It is a text: the answer of the session, or of a part of it.
+    Answered {
+        text: Payload,
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        value: Value,
     },
-    Goals {
-        goals: Vec<GoalDraft>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        mended: Vec<String>,
-    },
-    /// None means: enough is known, answer.
-    Review {
-        again: Option<Vec<GoalDraft>>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        mended: Vec<String>,
-    },
-    /// The reply could not be used; the reason is shown to the model.
-    Unreadable { reason: String },
+    /// It decides something, under the pattern's own schema.
+    Decided { value: Value },
+    /// It could not be used; the reason is shown to the model.
+    Unusable { reason: String },
     /// There is no reply: the call failed for good.
     Failed { reason: String },
+}
+
+impl Reading {
+    pub fn acted(tool: impl Into<String>, arguments: Map<String, Value>) -> Self {
+        Self::Acted { tool: tool.into(), arguments, value: Value::Null }
+    }
+
+    pub fn answered(text: impl Into<Payload>) -> Self {
+        Self::Answered { text: text.into(), value: Value::Null }
+    }
+
+    /// A decision; null if the value cannot be written as JSON, which no pattern's can.
+    pub fn decided(value: impl Serialize) -> Self {
+        Self::Decided { value: serde_json::to_value(value).unwrap_or_default() }
+    }
+
+    /// Why there is nothing to go on with, if there is not.
+    pub fn problem(&self) -> Option<&str> {
+        match self {
+            Self::Unusable { reason } | Self::Failed { reason } => Some(reason),
+            Self::Acted { .. } | Self::Answered { .. } | Self::Decided { .. } => None,
+        }
+    }
+
+    /// The tool that it calls, with its arguments.
+    pub fn call(&self) -> Option<(&str, &Map<String, Value>)> {
+        if let Self::Acted { tool, arguments, .. } = self { Some((tool, arguments)) } else { None }
+    }
+
+    /// The text that it is.
+    pub fn text(&self) -> Option<&Payload> {
+        if let Self::Answered { text, .. } = self { Some(text) } else { None }
+    }
+
+    /// What it decides, read as the pattern's own type. None if it is no decision, or another one.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use trellis_domain::reading::Reading;
+    ///
+    /// let reading = Reading::Decided { value: json!(["keep"]) };
+    /// assert_eq!(reading.decision::<Vec<String>>(), Some(vec!["keep".to_owned()]));
+    /// assert_eq!(reading.decision::<u32>(), None);
+    /// ```
+    pub fn decision<'v, T: Deserialize<'v>>(&'v self) -> Option<T> {
+        if let Self::Decided { value } = self { T::deserialize(value).ok() } else { None }
+    }
 }
 
 /// How the note ends that tells of something cut off by a limit.
 const LEFT_OUT: &str = ", the rest was left out";
 
 /// What is noted of a reply that named more than a limit allows.
+///
+/// ```
+/// use trellis_domain::reading::{is_left_out, left_out_note};
+///
+/// assert_eq!(left_out_note("20 goals", 8), "20 goals were named; the limit is 8, the rest was left out");
+/// assert!(is_left_out(&left_out_note("20 goals", 8)) && !is_left_out("entry 3 has no goal"));
+/// ```
 pub fn left_out_note(named: &str, limit: impl std::fmt::Display) -> String {
     format!("{named} were named; the limit is {limit}{LEFT_OUT}")
 }
 
-impl Reading {
-    /// The notes on what a limit cut off.
-    ///
-    /// ```
-    /// use trellis_domain::reading::{Reading, left_out_note};
-    ///
-    /// let mended = vec!["entry 3 has no goal".to_owned(), left_out_note("20 goals", 8)];
-    /// let reading = Reading::Goals { goals: Vec::new(), mended };
-    /// let cut: Vec<_> = reading.left_out().collect();
-    /// assert_eq!(cut, ["20 goals were named; the limit is 8, the rest was left out"]);
-    /// ```
-    pub fn left_out(&self) -> impl Iterator<Item = &str> {
-        let mended = match self {
-            Self::Plan { mended, .. }
-            | Self::Revision { mended, .. }
-            | Self::Goals { mended, .. }
-            | Self::Review { mended, .. } => mended.as_slice(),
-            Self::Action { .. }
-            | Self::Answer { .. }
-            | Self::Chosen { .. }
-            | Self::Step { .. }
-            | Self::Unreadable { .. }
-            | Self::Failed { .. } => &[],
-        };
-        mended.iter().map(String::as_str).filter(|note| note.ends_with(LEFT_OUT))
-    }
-}
-
-/// The goal of the only step where no plan could be had.
-pub const DIRECT_STEP: &str = "Answer the question directly";
-
-/// One step of a plan as the model wrote it, put right.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedStep {
-    pub goal: String,
-    /// Advice, not an order.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub tool_hint: String,
-    /// Numbers of steps, counted from 0 over all plans of the session.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub depends_on: Vec<u32>,
-}
-
-/// One goal for a subagent as the model wrote it, put right. Empty fields mean: as usual.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GoalDraft {
-    pub goal: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub pattern: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<Vec<String>>,
-    /// What the subagent needs to know of the whole task.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub context: String,
+/// Whether a note says that a limit cut something off.
+pub fn is_left_out(note: &str) -> bool {
+    note.ends_with(LEFT_OUT)
 }
 
 /// A step or finding that an answer says it rests on.

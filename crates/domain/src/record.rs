@@ -9,20 +9,22 @@ use crate::document::{Document, Payload};
 use crate::fan_out::{FannedOut, Joined, Parent};
 use crate::limits::{Limits, SomeLimits};
 use crate::message::AgentStep;
-use crate::reading::Citation;
+use crate::reading::{Citation, is_left_out};
 use crate::run::Termination;
 use crate::sealed::{Fetch, Sealed, unseal};
+use crate::upgrade::upgrade;
 use crate::usage::Usage;
 use crate::{Caller, Collection, Configured, ConversationId, Flow, Hash, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-pub use crate::name::{Name, TurnKind};
+pub use crate::cause::Cause;
+pub use crate::name::{Core, Name};
 pub use crate::prompt_use::{FailedAttempt, ModelCall, PromptUse, ReplyFormat};
 pub use crate::reading::Reading;
 
 /// The newest record format. Older ones keep loading.
-pub const FORMAT: u16 = 3;
+pub const FORMAT: u16 = 4;
 
 /// Since this format texts lie beside the body.
 const SEALED: u16 = 3;
@@ -40,8 +42,8 @@ pub struct Header {
     pub seq: u64,
     /// The session's version after the commit that wrote this record.
     pub version: u64,
-    /// Names of the records in the same session that this one follows from.
-    pub causes: Vec<Name>,
+    /// The records that this one follows from. Before format 4, only one of them, in the same session.
+    pub causes: Vec<Cause>,
     pub parents: Vec<Hash>,
     pub content: Hash,
     /// The configuration snapshot that the session is pinned to.
@@ -139,9 +141,10 @@ impl Record {
         let lines = Lines::of(bytes)?;
         let header = read_header(lines.header)?;
         let body = if header.format >= SEALED {
-            unseal(lines.body, lines.texts.ok_or(UnreadableRecord::Texts("they are missing"))?, fetch)?
+            let texts = lines.texts.ok_or(UnreadableRecord::Texts("they are missing"))?;
+            unseal(header.format, lines.body, texts, fetch)?
         } else {
-            older_body(lines.body, fetch)?
+            older_body(header.format, lines.body, fetch)?
         };
         Ok(Self { header, body })
     }
@@ -159,8 +162,10 @@ impl Record {
     }
 }
 
-fn older_body(bytes: &[u8], fetch: &mut Fetch<'_>) -> Result<Body, UnreadableRecord> {
-    let mut body: Body = serde_json::from_slice(bytes)?;
+fn older_body(format: u16, bytes: &[u8], fetch: &mut Fetch<'_>) -> Result<Body, UnreadableRecord> {
+    let mut value = serde_json::from_slice(bytes)?;
+    upgrade(format, &mut value);
+    let mut body: Body = serde_json::from_value(value)?;
     for payload in body.payloads_mut() {
         if let Payload::Blob(stored) = payload {
             *payload = Payload::Inline(fetch(stored.blob)?);
@@ -255,17 +260,8 @@ impl Body {
                 all.extend(text(&mut replied.thought));
                 all.extend(text(&mut replied.prompt.request));
                 all.extend(failures(&mut replied.failures));
-                match &mut replied.reading {
-                    Reading::Answer { answer } | Reading::Step { answer: Some(answer), .. } => all.push(answer),
-                    Reading::Step { answer: None, .. }
-                    | Reading::Action { .. }
-                    | Reading::Chosen { .. }
-                    | Reading::Plan { .. }
-                    | Reading::Revision { .. }
-                    | Reading::Goals { .. }
-                    | Reading::Review { .. }
-                    | Reading::Unreadable { .. }
-                    | Reading::Failed { .. } => {}
+                if let Reading::Answered { text, .. } = &mut replied.reading {
+                    all.push(text);
                 }
                 all
             }
@@ -372,9 +368,16 @@ pub struct Replied {
     /// Attempts of the same call that failed before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailedAttempt>,
-    /// What had to be put right before the reply could be read.
+    /// What had to be put right in the reply, and before it could be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mended: Vec<String>,
+}
+
+impl Replied {
+    /// The notes on what a limit cut off.
+    pub fn left_out(&self) -> impl Iterator<Item = &str> {
+        self.mended.iter().map(String::as_str).filter(|note| is_left_out(note))
+    }
 }
 
 /// A tool returned, or the runtime had to tell the model why none was called.

@@ -7,6 +7,7 @@
 use crate::Hash;
 use crate::document::INLINE_BYTES;
 use crate::record::{Body, UnreadableRecord};
+use crate::upgrade::upgrade;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -90,6 +91,14 @@ fn shape(within: &str, object: &Map<String, Value>, key: &str, value: &Value) ->
     }
 }
 
+/// What a pattern decided: nobody else knows which of its members are texts, so all of them are taken for such.
+const DECIDED: &str = "reading/value";
+
+/// The member that the members of `key` are in.
+fn inside<'k>(within: &'k str, key: &'k str) -> &'k str {
+    if within == DECIDED || within == "reading" && key == "value" { DECIDED } else { key }
+}
+
 /// What the operator set for a model is not looked into.
 const OPAQUE: &str = "parameters";
 
@@ -112,6 +121,7 @@ struct Sealer {
 impl Sealer {
     fn walk(&mut self, within: &str, value: &mut Value) {
         match value {
+            Value::String(text) if within == DECIDED && !text.is_empty() => *value = self.take(Shape::Text, value),
             Value::Array(items) => items.iter_mut().for_each(|item| self.walk(within, item)),
             Value::Object(object) => {
                 let shapes: Vec<_> = object.iter().map(|(key, value)| shape(within, object, key, value)).collect();
@@ -122,7 +132,7 @@ impl Sealer {
                     match shape {
                         Some(shape) => *member = self.take(shape, member),
                         None if key == OPAQUE => {}
-                        None => self.walk(key, member),
+                        None => self.walk(inside(within, key), member),
                     }
                 }
             }
@@ -158,8 +168,8 @@ pub fn seal(body: &Body, seed: [u8; 32]) -> Sealed {
 /// Fetches a text that is stored under its hash.
 pub type Fetch<'a> = dyn FnMut(Hash) -> Result<Arc<str>, UnreadableRecord> + 'a;
 
-/// Puts the texts back into a body, each checked against its hash.
-pub fn unseal(body: &[u8], texts: &[u8], fetch: &mut Fetch<'_>) -> Result<Body, UnreadableRecord> {
+/// Puts the texts back into a body of that format, each checked against its hash.
+pub fn unseal(format: u16, body: &[u8], texts: &[u8], fetch: &mut Fetch<'_>) -> Result<Body, UnreadableRecord> {
     let mut value: Value = serde_json::from_slice(body)?;
     let texts: Vec<Value> = serde_json::from_slice(texts)?;
     let mut texts = texts.iter();
@@ -167,6 +177,7 @@ pub fn unseal(body: &[u8], texts: &[u8], fetch: &mut Fetch<'_>) -> Result<Body, 
     if texts.next().is_some() {
         return Err(UnreadableRecord::Texts("there are more texts than hashes"));
     }
+    upgrade(format, &mut value);
     Ok(serde_json::from_value(value)?)
 }
 

@@ -7,7 +7,7 @@ use trellis_domain::document::Document;
 use trellis_domain::ids::InvalidId;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::record::{Accepted, Body, Exchange, Name};
+use trellis_domain::record::{Accepted, Body, Cause, Exchange, Name};
 use trellis_domain::request::{TooLarge, check_sizes, earlier_fingerprint, fingerprint};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{Caller, Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, counted};
@@ -199,7 +199,7 @@ impl Orchestrator {
         let time = self.ports.world.now();
         let routed = router::without_model(settings, &scope.workspace, wishes, &self.options.limits);
         let first = routed.as_ref().map_or_else(Name::route, |routed| pattern(&routed.pattern).first_turn());
-        let record = |name: Name, causes: Vec<Name>, body: Body| NewRecord {
+        let record = |name: Name, causes: Vec<Cause>, body: Body| NewRecord {
             session: session.clone(),
             name,
             causes,
@@ -216,7 +216,9 @@ impl Orchestrator {
             seen_of_others: Vec::new(),
             records: std::iter::once(record(Name::session(), Vec::new(), Body::from(accepted)))
                 .chain(
-                    routed.map(|routed| record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed))),
+                    routed.map(|routed| {
+                        record(Name::pattern_decision(), vec![Name::session().into()], Body::Routed(routed))
+                    }),
                 )
                 .collect(),
             close: Vec::new(),

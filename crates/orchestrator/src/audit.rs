@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
 use trellis_domain::merkle;
-use trellis_domain::record::{Lines, Name, Record, UnreadableRecord};
+use trellis_domain::record::{Cause, Lines, Name, Record, UnreadableRecord};
 use trellis_domain::{Hash, SessionId};
 
 /// What a store hands over so that others can check a run.
@@ -129,12 +129,15 @@ impl Audit {
         if header.seq != self.records as u64 {
             self.faults.push(format!("record {name} has number {}, {} was expected", header.seq, self.records));
         }
-        let content = |cause: &Name| self.contents.get(&(header.session.clone(), cause.clone())).copied();
+        let content = |cause: &Cause| {
+            let session = cause.session_seen_from(&header.session).clone();
+            self.contents.get(&(session, cause.name.clone())).copied()
+        };
         // Before format 3, a cause that was not recorded had no parent.
         let strict = header.format >= 3;
         let known = header.causes.iter().filter_map(|cause| content(cause).or(strict.then_some(Hash::ZERO)));
         if !known.eq(header.parents.iter().copied()) {
-            let causes: Vec<_> = header.causes.iter().map(Name::as_str).collect();
+            let causes: Vec<_> = header.causes.iter().map(Cause::to_string).collect();
             let fault = format!("record {name} follows from {}, which is not what it was", causes.join(", "));
             self.faults.push(fault);
         }

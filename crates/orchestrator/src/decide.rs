@@ -4,7 +4,7 @@ use crate::handling::Decided;
 use crate::ports::NewTurn;
 use trellis_domain::SessionId;
 use trellis_domain::fan_out::FannedOut;
-use trellis_domain::record::{Body, Ended, Name, Routed, TurnKind};
+use trellis_domain::record::{Body, Cause, Core, Ended, Name, Routed};
 use trellis_domain::run::Termination;
 use trellis_patterns::{Effect, Ending, Order, Session, Turn, pattern, router, supervisor};
 
@@ -46,20 +46,12 @@ pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Nex
     if let Some(above) = above {
         return Next::Step(Step::End(ended_below(above.reason)));
     }
-    let orders = match turn.name.turn_kind() {
-        Some(TurnKind::Route) => router::decide(session, turn),
-        Some(TurnKind::Check { round, .. } | TurnKind::Deadline(round)) => {
+    let orders = match turn.name.core() {
+        Some(Core::Route) => router::decide(session, turn),
+        Some(Core::Check { round, .. } | Core::Deadline(round)) => {
             return time_is_up(session, turn).map_or(Next::FanIn(round), |ending| Next::Step(Step::End(ending)));
         }
-        Some(
-            TurnKind::Iteration(_)
-            | TurnKind::Plan(_)
-            | TurnKind::Step(_)
-            | TurnKind::Synthesis
-            | TurnKind::Decompose
-            | TurnKind::Review(_),
-        )
-        | None => pattern(session.routed().map_or("", |routed| routed.pattern.as_str())).decide(session, turn),
+        Some(_) | None => pattern(session.routed().map_or("", |routed| routed.pattern.as_str())).decide(session, turn),
     };
     Next::Step(match (step_of(session, orders), time_is_up(session, turn)) {
         // A call that was given up because the time is over did not fail: the run is at its limit.
@@ -119,14 +111,17 @@ fn turn(session: &SessionId, name: Name) -> NewTurn {
     NewTurn { session: session.clone(), name, due: None }
 }
 
+/// What is decided from the whole session follows from all of it.
+pub(crate) fn everything(session: &Session) -> Vec<Cause> {
+    session.tips().iter().cloned().map(Cause::from).collect()
+}
+
 fn become_pattern(session: &Session, id: &SessionId, routed: Routed, closing: &mut Closing) {
     closing.open.push(turn(id, pattern(&routed.pattern).first_turn()));
-    let asked = [Name::route_pattern().retry(), Name::route_pattern(), Name::route_task_type().retry()];
-    let asked = asked.into_iter().chain([Name::route_task_type(), Name::session()]);
     closing.records.push(Decided {
         session: id.clone(),
         name: Name::pattern_decision(),
-        causes: asked.into_iter().find(|name| session.has(name)).into_iter().collect(),
+        causes: everything(session),
         body: Body::Routed(routed),
     });
 }
@@ -138,19 +133,17 @@ fn begin_children(session: &Session, id: &SessionId, fan_out: FannedOut, closing
     for goal in &fan_out.goals {
         let Some((accepted, routed)) = supervisor::child(session, &fan_out, goal) else { continue };
         first_turns.push(turn(&goal.session, pattern(&routed.pattern).first_turn()));
-        let record = |name: Name, causes, body| Decided { session: goal.session.clone(), name, causes, body };
-        begun.push(record(Name::session(), Vec::new(), Body::from(accepted)));
-        begun.push(record(Name::pattern_decision(), vec![Name::session()], Body::Routed(routed)));
+        let record =
+            |name: Name, cause, body| Decided { session: goal.session.clone(), name, causes: vec![cause], body };
+        let sent_out = Cause::elsewhere(id.clone(), Name::fan_out(round));
+        begun.push(record(Name::session(), sent_out, Body::from(accepted)));
+        begun.push(record(Name::pattern_decision(), Name::session().into(), Body::Routed(routed)));
     }
     let due = Some(fan_out.deadline);
-    let asked = match round {
-        1 => Name::decompose(),
-        later => Name::review(later - 1),
-    };
     closing.records.push(Decided {
         session: id.clone(),
         name: Name::fan_out(round),
-        causes: [asked.retry(), asked].into_iter().find(|name| session.has(name)).into_iter().collect(),
+        causes: everything(session),
         body: Body::FannedOut(fan_out),
     });
     closing.records.extend(begun);

@@ -8,6 +8,7 @@ use trellis_domain::limits::{Limits, SomeLimits};
 use trellis_domain::record::{Accepted, FORMAT, Header, PromptUse, Reading, Record, Replied};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Collection, Flow, Hash, Timestamp, Workspace};
+use trellis_patterns::react::IterationNames;
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_micros(ms * 1000)
@@ -82,7 +83,7 @@ fn subagent() -> Session {
 }
 
 fn answered() -> Session {
-    replied(Reading::Answer { answer: "42".into() })
+    replied(Reading::answered("42"))
 }
 
 fn replied(reading: Reading) -> Session {

@@ -1,16 +1,16 @@
 //! The aggregator: are all subagents of a fan-out there? Its only state is the records, so duplicates, reordering,
 //! restarts and a second aggregator change nothing.
 
-use crate::decide::{Closing, Step, TOO_LATE, ended_below};
+use crate::decide::{Closing, Step, TOO_LATE, ended_below, everything};
 use crate::driver::{Orchestrator, TurnError};
 use crate::handling::{Decided, Handling};
 use crate::ports::{BoxFuture, JournalError, NewTurn, TurnKey};
 use trellis_domain::fan_out::{FannedOut, Goal, JoinCause, Joined, Member};
-use trellis_domain::record::{Body, Ended, Name, TurnKind};
+use trellis_domain::record::{Body, Cause, Core, Ended, Name};
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
 use trellis_domain::{SessionId, Timestamp, Workspace};
-use trellis_patterns::{Ending, Session, Turn, supervisor};
+use trellis_patterns::{Ending, Session, Turn, pattern};
 
 /// A session that nobody waits for any more, wound up.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Orchestrator {
         let Some(fan_out) = session.fan_out(round).filter(|_| session.joined(round).is_none()) else {
             return Ok(Step::Close(Closing::default()));
         };
-        let is_deadline = matches!(turn.name.turn_kind(), Some(TurnKind::Deadline(_)));
+        let is_deadline = matches!(turn.name.core(), Some(Core::Deadline(_)));
         let outage_ms = session.outage_ms_since_fan_out(round, turn.now);
         if is_deadline && turn.now < fan_out.deadline.plus_ms(outage_ms) {
             return Ok(Step::Wait);
@@ -78,10 +78,7 @@ impl Orchestrator {
         is_deadline: bool,
     ) -> Result<Option<Vec<Option<Ended>>>, TurnError> {
         // Begins behind the subagent that has just ended: those behind it are the likeliest to be still at work.
-        let index = match turn.name.turn_kind() {
-            Some(TurnKind::Check { index, .. }) => index,
-            _ => 0,
-        };
+        let index = if let Some(Core::Check { index, .. }) = turn.name.core() { index } else { 0 };
         let count = fan_out.goals.len();
         let start = fan_out.goals.iter().position(|goal| goal.index == index).map_or(0, |place| place + 1);
         let mut ends = vec![None; count];
@@ -123,9 +120,15 @@ impl Orchestrator {
         let cause = if closing.records.is_empty() { JoinCause::AllEnded } else { JoinCause::Deadline };
         let (round, correlation) = (fan_out.round, fan_out.correlation.clone());
         let joined = Joined { round, correlation, cause, members, outage_ms };
-        closing.records.insert(0, handling.own(Name::join(round), Body::Joined(joined)));
+        // Behind the ends that it follows from.
+        let sent_out = Cause::from(Name::fan_out(round));
+        let ends = fan_out.goals.iter().map(end_of);
+        let (session, name) = (handling.key.session.clone(), Name::join(round));
+        let causes = std::iter::once(sent_out).chain(ends).collect();
+        closing.records.push(Decided { session, name, causes, body: Body::Joined(joined) });
         closing.close.extend(fan_in_turns(fan_out).filter(|name| *name != handling.key.name));
-        let next = supervisor::after_join(&handling.session, round);
+        let routed = handling.session.routed().map_or("", |routed| &routed.pattern);
+        let next = pattern(routed).after_join(&handling.session, round);
         closing.open.push(NewTurn { session: handling.key.session.clone(), name: next, due: None });
         Ok(closing)
     }
@@ -143,7 +146,8 @@ impl Orchestrator {
             below.add(wound.end.total());
         }
         let now = self.ports.world.now();
-        let end = handling.own(Name::end(), Body::from(ended(&handling.session, ending, &below, now)));
+        let mut end = handling.own(Name::end(), Body::from(ended(&handling.session, ending, &below, now)));
+        end.causes.extend(unjoined(&handling.session).map(|(_, goal)| end_of(goal)));
         // Last: whoever follows the run stops listening at the root's end.
         closing.records.push(end);
         let parent = handling.session.accepted().and_then(|accepted| accepted.parent.as_ref());
@@ -183,7 +187,8 @@ impl Orchestrator {
                 below.add(wound.end.total());
             }
             let end = ended(&folded, ending.clone(), &below, self.ports.world.now());
-            let causes = folded.in_order().last().map(|record| record.header.name.clone()).into_iter().collect();
+            let mut causes = everything(&folded);
+            causes.extend(unjoined(&folded).map(|(_, goal)| end_of(goal)));
             let body = Body::from(end.clone());
             records.push(Decided { session: session.clone(), name: Name::end(), causes, body });
             Ok(Wound { end, records, seen })
@@ -195,6 +200,10 @@ impl Orchestrator {
 fn unjoined(session: &Session) -> impl Iterator<Item = (&FannedOut, &Goal)> {
     let open = session.fan_outs().filter(|fan_out| session.joined(fan_out.round).is_none());
     open.flat_map(|fan_out| fan_out.goals.iter().map(move |goal| (fan_out, goal)))
+}
+
+fn end_of(goal: &Goal) -> Cause {
+    Cause::elsewhere(goal.session.clone(), Name::end())
 }
 
 /// The turns that a fan-out is joined in: once one of them has done it, the others have lost their purpose.

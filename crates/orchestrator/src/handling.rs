@@ -3,9 +3,9 @@
 use crate::permits::Permit;
 use crate::ports::{Commit, NewRecord, NewTurn, TurnKey};
 use std::sync::Arc;
-use trellis_domain::record::{Body, FORMAT, Header, Name, Record, TurnKind};
+use trellis_domain::record::{Body, Cause, FORMAT, Header, Name, Record};
 use trellis_domain::{Hash, SessionId, Timestamp};
-use trellis_patterns::Session;
+use trellis_patterns::{Session, pattern};
 
 #[derive(Debug)]
 pub(crate) struct Handling {
@@ -28,7 +28,7 @@ pub(crate) struct Handling {
 pub(crate) struct Decided {
     pub(crate) session: SessionId,
     pub(crate) name: Name,
-    pub(crate) causes: Vec<Name>,
+    pub(crate) causes: Vec<Cause>,
     pub(crate) body: Body,
 }
 
@@ -73,18 +73,14 @@ impl Handling {
         }
     }
 
-    /// What a record follows from, inside its session.
-    fn causes(&self, name: &Name) -> Vec<Name> {
-        let first = name.first_asking();
-        if first != *name {
-            return vec![first];
-        }
-        let likely = likely_causes(name);
-        if let Some(cause) = likely.into_iter().find(|cause| cause != name && self.session.has(cause)) {
-            return vec![cause];
-        }
-        let newest = self.session.in_order().map(|record| &record.header.name).filter(|other| *other != name).last();
-        newest.cloned().into_iter().collect()
+    /// What a record of this session follows from. What is not the pattern's own follows from everything.
+    fn causes(&self, name: &Name) -> Vec<Cause> {
+        let session = &self.session;
+        let own = match name.core() {
+            Some(_) => session.tips().to_vec(),
+            None => pattern(session.routed().map_or("", |routed| &routed.pattern)).causes(session, name),
+        };
+        own.into_iter().filter(|cause| cause != name).map(Cause::from).collect()
     }
 
     pub(crate) fn commit(&self, records: Vec<NewRecord>, close: Vec<Name>, open: Vec<NewTurn>) -> Commit {
@@ -98,24 +94,6 @@ impl Handling {
             close,
             open,
         }
-    }
-}
-
-/// What comes right before a record of that name, the likeliest first; for any other, the newest record.
-fn likely_causes(name: &Name) -> Vec<Name> {
-    let parts: Vec<&str> = name.as_str().split('/').collect();
-    match (parts.as_slice(), name.turn_kind()) {
-        ([iteration, "observation"], _) => vec![Name::new(*iteration)],
-        (["step", step, "result"], _) => {
-            let step = Name::new(format!("step/{step}"));
-            vec![step.retry(), step]
-        }
-        (["fanout", round, "join"], _) => vec![Name::new(format!("fanout/{round}"))],
-        (["route", "task-type"], _) => vec![Name::session()],
-        (_, Some(TurnKind::Iteration(n))) if n > 1 => vec![Name::observation(n - 1), Name::pattern_decision()],
-        (_, Some(TurnKind::Iteration(_) | TurnKind::Plan(0) | TurnKind::Decompose)) => vec![Name::pattern_decision()],
-        (_, Some(TurnKind::Review(round))) => vec![Name::join(round)],
-        _ => Vec::new(),
     }
 }
 

@@ -3,6 +3,7 @@ use crate::contract;
 use crate::memory::MemoryJournal;
 use crate::ports::Commit;
 use trellis_domain::record::{Body, PromptUse, Reading, Replied};
+use trellis_patterns::react::IterationNames;
 
 fn run() -> (Workspace, RunId) {
     (Workspace::default(), SessionId::new("r").unwrap())
@@ -113,7 +114,7 @@ fn replied() -> Body {
         prompt: PromptUse::default(),
         raw: "".into(),
         thought: None,
-        reading: Reading::Unreadable { reason: "it is empty".to_owned() },
+        reading: Reading::Unusable { reason: "it is empty".to_owned() },
         decision: Vec::new(),
         model: None,
         in_token: None,

@@ -110,10 +110,11 @@ pub fn prepare<S: Stored>(commit: Commit, stored: &mut S) -> Result<Option<Prepa
     let mut records = Vec::with_capacity(commit.records.len());
     for new in commit.records {
         summary.seq += 1;
+        let parents = parents(&new, &heads, stored)?;
         let head = heads.entry(new.session.clone()).or_default();
         let late = head.has_ended();
         let place = Place { scope: &scope, run: &run, seq: summary.seq, late };
-        let prepared = write(new, head, &place, stored.seed());
+        let prepared = write(new, parents, head, &place, stored.seed());
         head.add(&prepared.record.header);
         update(&mut summary, &prepared.record);
         records.push(prepared);
@@ -140,6 +141,24 @@ fn heads_if_free<S: Stored>(
     Ok(Some(heads))
 }
 
+/// The contents of what a record follows from, as they are stored or about to be.
+fn parents<S: Stored>(
+    new: &NewRecord,
+    heads: &BTreeMap<SessionId, SessionHead>,
+    stored: &mut S,
+) -> Result<Vec<Hash>, S::Error> {
+    let mut parents = Vec::with_capacity(new.causes.len());
+    for cause in &new.causes {
+        let session = cause.session_seen_from(&new.session);
+        let content = match heads.get(session) {
+            Some(head) => head.names.get(&cause.name).copied(),
+            None => stored.session(session)?.names.get(&cause.name).copied(),
+        };
+        parents.push(content.unwrap_or(Hash::ZERO));
+    }
+    Ok(parents)
+}
+
 /// Where a record stands.
 struct Place<'a> {
     scope: &'a Scope,
@@ -149,7 +168,7 @@ struct Place<'a> {
 }
 
 /// Fills in what only the committer knows and writes the stored form.
-fn write(new: NewRecord, head: &SessionHead, place: &Place<'_>, seed: [u8; 32]) -> PreparedRecord {
+fn write(new: NewRecord, parents: Vec<Hash>, head: &SessionHead, place: &Place<'_>, seed: [u8; 32]) -> PreparedRecord {
     let sealed = seal(&new.body, seed);
     let header = Header {
         format: FORMAT,
@@ -160,7 +179,7 @@ fn write(new: NewRecord, head: &SessionHead, place: &Place<'_>, seed: [u8; 32]) 
         name: new.name,
         seq: place.seq,
         version: head.version,
-        parents: new.causes.iter().map(|cause| head.names.get(cause).copied().unwrap_or(Hash::ZERO)).collect(),
+        parents,
         causes: new.causes,
         content: Hash::of(&sealed.body),
         config: new.config,

@@ -16,8 +16,9 @@ use trellis_domain::document::Document;
 use trellis_domain::record::{Body, FailedAttempt, Header, Name, Observed, PromptUse, Reading, Record, Replied};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp};
+use trellis_patterns::react::IterationNames;
 use trellis_patterns::react::parser::{Channel, Fragment, ReplyParser};
-use trellis_patterns::{Effect, PromptOrder, Reader, Session};
+use trellis_patterns::{Effect, PromptOrder, Reader, ReplyForm, Session};
 use trellis_provenance::iri;
 
 impl Orchestrator {
@@ -258,15 +259,10 @@ enum Shown {
 
 impl Shown {
     fn of(reader: &Reader) -> Self {
-        match reader {
-            Reader::React => Self::Parsed(None),
-            Reader::Synthesis { .. } => Self::Answer,
-            Reader::Choice
-            | Reader::Plan(_)
-            | Reader::Step { .. }
-            | Reader::Revision(_)
-            | Reader::Goals(_)
-            | Reader::Review(_) => Self::Nothing,
+        match reader.form() {
+            ReplyForm::Grammar => Self::Parsed(None),
+            ReplyForm::Answer => Self::Answer,
+            ReplyForm::Whole => Self::Nothing,
         }
     }
 }
@@ -345,7 +341,7 @@ impl<'a> LiveReply<'a> {
         }
         let mut read = self.reader.read(&reply.raw, offered);
         if let Some(reason) = self.why_incomplete(&reply) {
-            read.reading = Reading::Unreadable { reason };
+            read.reading = Reading::Unusable { reason };
             read.decisions.iter_mut().for_each(|decision| decision.chosen.clear());
         } else if reply.enforced {
             held_while_decoding(&mut read.decisions);
@@ -362,7 +358,7 @@ impl<'a> LiveReply<'a> {
             ms,
             citations: read.citations,
             failures: reply.failures,
-            mended: reply.mended,
+            mended: [reply.mended, read.mended].concat(),
         }
     }
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::ports::{RealWorld, Role};
 use trellis_domain::record::Name;
 use trellis_domain::{Scope, SessionId};
+use trellis_patterns::react::IterationNames;
 
 fn turn(workspace: &str, run: &str, n: u32) -> OpenTurn {
     let scope = Scope { workspace: Workspace::new(workspace).unwrap(), ..Scope::default() };

@@ -2,6 +2,7 @@ use super::*;
 use crate::ports::Cut;
 use trellis_domain::record::Name;
 use trellis_domain::{RunId, Scope};
+use trellis_patterns::react::IterationNames;
 
 fn suspect(n: u32, times: u32, alone: u32) -> OpenTurn {
     let run = RunId::new(&format!("r{n}")).unwrap();

@@ -18,7 +18,7 @@ const QUOTES: &str = "\"'`.*()[]<>“”‘’«»";
 const SIGNALS: (usize, usize) = (12, 200);
 
 pub(crate) fn read(raw: &str, mut offered: Vec<Decision>) -> ReadReply {
-    let Some(decision) = offered.first_mut() else { return ReadReply::unreadable("nothing was offered", offered) };
+    let Some(decision) = offered.first_mut() else { return ReadReply::unusable("nothing was offered", offered) };
     // A bare `2026` or `null` is the name of an option, if there is one of that name.
     let structured = json_in(raw).ok().filter(|value| value.is_object() || value.is_array() || value.is_string());
     let value = structured.unwrap_or_else(|| Value::String(raw.trim().to_owned()));
@@ -27,7 +27,7 @@ pub(crate) fn read(raw: &str, mut offered: Vec<Decision>) -> ReadReply {
     decision.rationale = text(&value, &RATIONALES).and_then(Document::stored);
     if let Some(name) = option_named(&decision.options, &named) {
         decision.chosen = vec![name.clone()];
-        return ReadReply::new("", Reading::Chosen { name }, offered);
+        return ReadReply::new("", Reading::decided(name), offered);
     }
     decision.rejected = Document::stored(raw.trim());
     let options = decision.options.join(", ");
@@ -36,7 +36,7 @@ pub(crate) fn read(raw: &str, mut offered: Vec<Decision>) -> ReadReply {
     } else {
         format!("`{}` is not one of {options}", named.chars().take(QUOTED).collect::<String>())
     };
-    ReadReply::unreadable(reason, offered)
+    ReadReply::unusable(reason, offered)
 }
 
 /// The name in a reply. A reply may tell more than was asked for, so the member that was asked for comes first.

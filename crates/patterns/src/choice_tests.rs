@@ -28,11 +28,11 @@ fn choice(raw: &str) -> Result<String, String> {
     let read = read(raw, patterns());
     let decision = &read.decisions[0];
     assert!(decision.chosen.iter().all(|chosen| decision.options.contains(chosen)), "no choice outside its set");
-    if let Reading::Chosen { name } = read.reading {
+    if let Some(name) = read.reading.decision::<String>() {
         assert_eq!(decision.chosen, [name.as_str()], "the decision says the same");
         return Ok(name);
     }
-    let Reading::Unreadable { reason } = read.reading else { panic!("{:?}", read.reading) };
+    let Reading::Unusable { reason } = read.reading else { panic!("{:?}", read.reading) };
     assert!(decision.chosen.is_empty(), "nothing was chosen");
     Err(reason)
 }
@@ -76,8 +76,8 @@ fn a_key_with_capitals_can_be_chosen() {
 #[test]
 fn keys_that_differ_only_in_capitals_are_told_apart() {
     let choose = |raw: &str| read(raw, offered(DecisionKind::TaskType, &["General", "general"])).reading;
-    assert_eq!(choose("general"), Reading::Chosen { name: "general".into() });
-    assert_eq!(choose("General"), Reading::Chosen { name: "General".into() });
+    assert_eq!(choose("general"), Reading::decided("general"));
+    assert_eq!(choose("General"), Reading::decided("General"));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn keys_that_look_like_values_or_quotes_can_be_chosen() {
     let options = ["2026", "null", "true", "v1.", "*"];
     for option in options {
         let reading = read(option, offered(DecisionKind::TaskType, &options)).reading;
-        assert_eq!(reading, Reading::Chosen { name: option.into() });
+        assert_eq!(reading, Reading::decided(option));
     }
 }
 
@@ -93,7 +93,7 @@ fn keys_that_look_like_values_or_quotes_can_be_chosen() {
 fn a_reply_may_repeat_the_task_type_beside_the_pattern() {
     assert_eq!(choice(r#"{"task_type": "research", "pattern": "react"}"#).as_deref(), Ok("react"));
     let read = read(r#"{"pattern": "react", "task_type": "b"}"#, offered(DecisionKind::TaskType, &["a", "b", "react"]));
-    assert_eq!(read.reading, Reading::Chosen { name: "b".into() });
+    assert_eq!(read.reading, Reading::decided("b"));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn everything_else_is_told_to_the_model_with_the_options() {
 fn a_long_reply_is_quoted_in_part_and_kept_whole() {
     let reply = "all of them ".repeat(10_000);
     let read = read(&reply, patterns());
-    let Reading::Unreadable { reason } = read.reading else { panic!("{:?}", read.reading) };
+    let Reading::Unusable { reason } = read.reading else { panic!("{:?}", read.reading) };
     assert!(reason.chars().count() < 200, "{}", reason.len());
     assert_eq!(read.decisions[0].rejected.as_ref().map(Document::text), Some(reply.trim()));
 }
@@ -146,5 +146,5 @@ fn signals_of_any_shape_stay_small() {
 
 #[test]
 fn without_a_set_nothing_can_be_chosen() {
-    assert!(matches!(read("react", Vec::new()).reading, Reading::Unreadable { .. }));
+    assert!(matches!(read("react", Vec::new()).reading, Reading::Unusable { .. }));
 }

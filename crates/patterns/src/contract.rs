@@ -3,15 +3,17 @@
 use crate::describe::{Describer, Notice};
 use crate::plan::Plan;
 use crate::react::React;
-use crate::reader::Reader;
+use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::supervisor::Supervisor;
+use crate::synthesis::SynthesisName;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use trellis_domain::config::ToolItem;
 use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::FannedOut;
+use trellis_domain::message::AgentStep;
 use trellis_domain::record::{Ended, Name, Reading, Replied, Routed};
 use trellis_domain::run::Termination;
 use trellis_domain::{Caller, Timestamp};
@@ -29,6 +31,30 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
 
     /// What is due in this turn. Orders whose outcome is recorded already are not repeated.
     fn decide(&self, session: &Session, turn: &Turn) -> Vec<Order>;
+
+    /// The records that a reply or an outcome of this name follows from. As a rule that is everything before it; a
+    /// pattern in which several things go on at once says which of them.
+    fn causes(&self, session: &Session, _name: &Name) -> Vec<Name> {
+        session.tips().to_vec()
+    }
+
+    /// The turn that follows the join of a round.
+    fn after_join(&self, _session: &Session, _round: u32) -> Name {
+        Name::synthesis()
+    }
+
+    /// What the session has done so far, as neighbours in TrustGraph are told with the request of a turn.
+    fn history(&self, _session: &Session, _turn: &Name) -> Vec<AgentStep> {
+        Vec::new()
+    }
+
+    /// How the reply to one of its prompts is written.
+    fn form(&self, _prompt: &str) -> ReplyForm {
+        ReplyForm::Whole
+    }
+
+    /// What a reply to one of its prompts says.
+    fn read(&self, reader: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply;
 
     /// Says what the records of one session mean to a reader.
     fn describer(&self) -> Box<dyn Describer>;
@@ -159,7 +185,7 @@ pub fn settled<'s>(
 ) -> Result<&'s Replied, Order> {
     let ask = |name: Name, problem| Order::Perform(name, Effect::AskModel(Box::new(prompt(problem))));
     let Some(first) = session.replied(name) else { return Err(ask(name.clone(), None)) };
-    let Reading::Unreadable { reason } = &first.reading else { return Ok(first) };
+    let Reading::Unusable { reason } = &first.reading else { return Ok(first) };
     let retry = name.retry();
     match session.replied(&retry) {
         Some(second) => Ok(second),

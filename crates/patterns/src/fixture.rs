@@ -135,6 +135,7 @@ impl Fixture {
             thought: read.thought,
             decision: read.decisions,
             citations: read.citations,
+            mended: read.mended,
             ..replied(text, read.reading)
         };
         self.record(name.clone(), Body::from(replied));

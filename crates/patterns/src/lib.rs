@@ -20,5 +20,6 @@ pub mod wire;
 
 pub use contract::{Effect, Ending, Order, Pattern, PromptOrder, Turn, pattern};
 pub use describe::{Projector, documents, events, project};
-pub use reader::{ReadReply, Reader};
+pub use reader::{ReadReply, Reader, ReplyForm};
 pub use session::Session;
+pub use synthesis::SynthesisName;

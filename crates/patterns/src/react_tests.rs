@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::fixture::{self, question, settings, turn};
+use crate::react::IterationNames;
+use crate::supervisor::TeamNames;
 use serde_json::{Map, Value, json};
 use trellis_domain::SessionId;
 use trellis_domain::limits::SomeLimits;
@@ -143,7 +145,7 @@ fn an_unknown_tool_is_told_to_the_model_with_the_tools_there_are() {
     let mut fixture = Fixture::new();
     fixture.reply(1, "Thought: hm\nAction: read\nArgs: {}");
     assert_eq!(fixture.report(1), "there is no tool `read`; available tools: search");
-    let decision = &fixture.session().reply(1).unwrap().decision[0];
+    let decision = &fixture.session().replied(&Name::iteration(1)).unwrap().decision[0];
     assert!(decision.chosen.is_empty(), "nothing outside the set counts as chosen");
     assert_eq!(decision.rejected.as_ref().map(Document::text), Some("read"));
 }

@@ -1,31 +1,33 @@
 //! How the replies to the prompts are read. Reading is lenient: what can be understood is, and what cannot becomes a
 //! reason that the model is shown.
 
-use crate::{choice, plan, supervisor, synthesis};
+use crate::choice;
+use crate::contract::owner_of;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
 use trellis_domain::reading::Citation;
 use trellis_domain::record::Reading;
 
-/// How the reply to one prompt is read, and what it may refer to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reader {
-    /// The text grammar; chooses among the tools that are offered.
-    React,
-    /// One name of the only offered set.
-    Choice,
-    Plan(plan::PlanRules),
-    /// One tool of the only offered set, or none of them. The words say what the step is about.
-    Step {
-        about: String,
-    },
-    Revision(plan::PlanRules),
-    Goals(supervisor::GoalRules),
-    Review(supervisor::GoalRules),
-    /// Text that cites steps or findings by these numbers.
-    Synthesis {
-        known: Vec<u32>,
-    },
+/// How the reply to one prompt is read: by the pattern that asks it, under rules that are its own. What the router asks
+/// is one name of the only offered set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reader {
+    prompt: &'static str,
+    rules: Value,
+}
+
+/// How a reply is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplyForm {
+    /// The text grammar of ReAct: thoughts apart from the answer.
+    Grammar,
+    /// All of it is the answer.
+    Answer,
+    /// It is read as a whole.
+    Whole,
 }
 
 /// A reply, read.
@@ -36,36 +38,57 @@ pub struct ReadReply {
     pub reading: Reading,
     pub decisions: Vec<Decision>,
     pub citations: Vec<Citation>,
+    /// What had to be put right.
+    pub mended: Vec<String>,
 }
 
 impl ReadReply {
     pub fn new(thought: &str, reading: Reading, decisions: Vec<Decision>) -> Self {
-        Self { thought: Document::stored(thought), reading, decisions, citations: Vec::new() }
+        let thought = Document::stored(thought);
+        Self { thought, reading, decisions, citations: Vec::new(), mended: Vec::new() }
     }
 
     /// A reply that cannot be used: the offered sets stay without a choice.
-    pub fn unreadable(reason: impl Into<String>, decisions: Vec<Decision>) -> Self {
-        Self::new("", Reading::Unreadable { reason: reason.into() }, decisions)
+    pub fn unusable(reason: impl Into<String>, decisions: Vec<Decision>) -> Self {
+        Self::new("", Reading::Unusable { reason: reason.into() }, decisions)
+    }
+
+    #[must_use]
+    pub fn with_mended(self, mended: Vec<String>) -> Self {
+        Self { mended, ..self }
     }
 }
 
 impl Reader {
+    /// Reads replies to a prompt that needs no rules.
+    pub fn plain(prompt: &'static str) -> Self {
+        Self { prompt, rules: Value::Null }
+    }
+
+    /// Reads replies to a prompt under rules of the pattern that asks it.
+    pub fn under(prompt: &'static str, rules: impl Serialize) -> Self {
+        Self { prompt, rules: serde_json::to_value(rules).unwrap_or_default() }
+    }
+
+    /// The prompt whose replies it reads.
+    pub fn prompt(&self) -> &'static str {
+        self.prompt
+    }
+
+    /// The rules, as the pattern wrote them.
+    pub(crate) fn rules<T: DeserializeOwned + Default>(&self) -> T {
+        T::deserialize(&self.rules).unwrap_or_default()
+    }
+
     /// Reads a whole reply.
     pub fn read(&self, raw: &str, offered: Vec<Decision>) -> ReadReply {
-        match self {
-            Self::React => crate::react::read(raw, offered),
-            Self::Choice => choice::read(raw, offered),
-            Self::Plan(rules) => plan::read_plan(raw, rules, offered),
-            Self::Step { about } => plan::read_step(raw, about, offered),
-            Self::Revision(rules) => plan::read_revision(raw, rules, offered),
-            Self::Goals(rules) => supervisor::read_goals(raw, rules, offered),
-            Self::Review(rules) => supervisor::read_review(raw, rules, offered),
-            Self::Synthesis { known } => synthesis::read(raw, known, offered),
+        match owner_of(self.prompt) {
+            Some(pattern) => pattern.read(self, raw, offered),
+            None => choice::read(raw, offered),
         }
     }
 
-    /// Whether the whole reply is text for the caller while it is written.
-    pub fn is_answer(&self) -> bool {
-        matches!(self, Self::Synthesis { .. })
+    pub fn form(&self) -> ReplyForm {
+        owner_of(self.prompt).map_or(ReplyForm::Whole, |pattern| pattern.form(self.prompt))
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::contract::Effect;
 use crate::fixture::{Fixture, asked, question, settings, turn};
+use crate::react::IterationNames;
 use serde_json::{Value, json};
 use trellis_domain::decision::{DecidedBy, Enforcement};
 use trellis_domain::document::Document;

@@ -27,6 +27,8 @@ pub struct Session {
     records: BTreeMap<Name, Arc<Record>>,
     /// The names of the records that count, in the order in which they were committed.
     order: Vec<Name>,
+    /// The records that nothing follows from yet.
+    tips: Vec<Name>,
     tool_state: String,
     usage: Usage,
     outages: Arc<Outages>,
@@ -43,6 +45,7 @@ impl Session {
             seen: 0,
             records: BTreeMap::new(),
             order: Vec::new(),
+            tips: Vec::new(),
             tool_state: NO_STATE.to_owned(),
             usage: Usage::default(),
             outages: Arc::default(),
@@ -63,6 +66,9 @@ impl Session {
         if !record.header.late && !self.records.contains_key(&name) {
             self.count(&record.body);
             self.order.push(name.clone());
+            self.tips
+                .retain(|tip| !record.header.causes.iter().any(|cause| cause.session.is_none() && cause.name == *tip));
+            self.tips.push(name.clone());
         }
         self.records.insert(name, record);
     }
@@ -88,6 +94,12 @@ impl Session {
     /// The records that count, in the order in which they were committed.
     pub fn in_order(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.order.iter().filter_map(|name| self.records.get(name))
+    }
+
+    /// The records that nothing follows from yet. Whatever is decided from the whole session follows from these, and so
+    /// from everything.
+    pub fn tips(&self) -> &[Name] {
+        &self.tips
     }
 
     pub fn operator(&self) -> &OperatorLimits {
@@ -195,13 +207,9 @@ impl Session {
         self.records.get(name)?.body.as_observed()
     }
 
-    /// The model's reply in iteration `n`.
-    pub fn reply(&self, n: u32) -> Option<&Replied> {
-        self.replied(&Name::iteration(n))
-    }
-
-    pub fn observation(&self, n: u32) -> Option<&Observed> {
-        self.observed(&Name::observation(n))
+    /// The reply that counts: to the question asked once more, if it was.
+    pub fn last_replied(&self, name: &Name) -> Option<&Replied> {
+        self.replied(&name.retry()).or_else(|| self.replied(name))
     }
 
     pub fn fan_out(&self, round: u32) -> Option<&FannedOut> {
@@ -224,7 +232,7 @@ impl Session {
     /// What models named and limits did not let happen, in words.
     pub fn left_out(&self) -> Vec<String> {
         let replies = self.in_order().filter_map(|record| record.body.as_replied());
-        replies.flat_map(|replied| replied.reading.left_out()).map(str::to_owned).collect()
+        replies.flat_map(|replied| replied.left_out()).map(str::to_owned).collect()
     }
 
     /// What every prompt is told besides the question: the configured context, the framing, the task type's words

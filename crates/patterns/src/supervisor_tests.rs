@@ -3,6 +3,9 @@
 use super::*;
 use crate::contract::Effect;
 use crate::fixture::{Fixture, asked, question, settings, turn};
+use crate::react::IterationNames;
+use crate::supervisor::TeamNames;
+use crate::synthesis::SynthesisName;
 use serde_json::json;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::{Decision, DecisionKind};
@@ -194,10 +197,7 @@ fn more_goals_than_allowed_are_cut_and_it_is_said() {
     let mut fixture = limited(SomeLimits { max_siblings: Some(2), ..SomeLimits::default() });
     let fanned_out = fan_out(after(&mut fixture, Name::decompose(), r#"["a", "b", "c"]"#));
     assert_eq!(fanned_out.goals.len(), 2);
-    let Some(Replied { reading: Reading::Goals { mended, .. }, .. }) = fixture.session.replied(&Name::decompose())
-    else {
-        panic!("goals")
-    };
+    let Some(Replied { mended, .. }) = fixture.session.replied(&Name::decompose()) else { panic!("goals") };
     assert_eq!(mended.as_slice(), ["3 goals were named; the limit is 2, the rest was left out"]);
 }
 
@@ -280,11 +280,11 @@ fn a_deadline_leaves_the_parent_time_for_its_own_synthesis() {
 fn after_a_join_the_findings_are_judged_as_long_as_another_round_is_possible() {
     let found = || vec![member(0, Termination::FinalAnswer, "a")];
     let fixture = joined(SomeLimits::default(), found());
-    assert_eq!(after_join(&fixture.session, 1), Name::review(1));
+    assert_eq!(Supervisor.after_join(&fixture.session, 1), Name::review(1));
     let last = joined(SomeLimits { max_rounds: Some(1), ..SomeLimits::default() }, found());
-    assert_eq!(after_join(&last.session, 1), Name::synthesis());
+    assert_eq!(Supervisor.after_join(&last.session, 1), Name::synthesis());
     let few = joined(SomeLimits { max_iterations: Some(3), ..SomeLimits::default() }, found());
-    assert_eq!(after_join(&few.session, 1), Name::synthesis(), "a round takes two iterations");
+    assert_eq!(Supervisor.after_join(&few.session, 1), Name::synthesis(), "a round takes two iterations");
 }
 
 #[test]

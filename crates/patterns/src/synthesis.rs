@@ -4,15 +4,26 @@ use crate::reader::ReadReply;
 use std::collections::BTreeMap;
 use trellis_domain::decision::Decision;
 use trellis_domain::reading::Citation;
-use trellis_domain::record::Reading;
+use trellis_domain::record::{Name, Reading};
 
 pub(crate) fn read(raw: &str, known: &[u32], offered: Vec<Decision>) -> ReadReply {
     if raw.trim().is_empty() {
-        return ReadReply::unreadable("the reply is empty; write the answer", offered);
+        return ReadReply::unusable("the reply is empty; write the answer", offered);
     }
     // As it was streamed, to the last character.
-    let answer = raw.into();
-    ReadReply { citations: citations(raw, known), ..ReadReply::new("", Reading::Answer { answer }, offered) }
+    ReadReply { citations: citations(raw, known), ..ReadReply::new("", Reading::answered(raw), offered) }
+}
+
+/// The name that answers of this kind have in common.
+pub trait SynthesisName {
+    /// The turn in which the answer is put together, and the record of it.
+    fn synthesis() -> Self;
+}
+
+impl SynthesisName for Name {
+    fn synthesis() -> Self {
+        Self::new("synthesis")
+    }
 }
 
 /// The numbers in brackets that name something known, such as `[finding 2]`, `[step 0, step 3]` or `[1]`, each once,

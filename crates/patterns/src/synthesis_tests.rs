@@ -15,14 +15,14 @@ fn numbers(text: &str) -> Vec<u32> {
 fn the_whole_text_is_the_answer_as_it_was_streamed() {
     let text = "\n Calm seas [finding 0].\n\nFar out.\n";
     let read = read(text, &[0], Vec::new());
-    assert_eq!(read.reading, Reading::Answer { answer: text.into() });
+    assert_eq!(read.reading, Reading::answered(text));
     assert_eq!(read.thought, None);
 }
 
 #[test]
 fn an_empty_reply_is_no_answer() {
     for reply in ["", " \n\t "] {
-        assert!(matches!(read(reply, &[], Vec::new()).reading, Reading::Unreadable { .. }));
+        assert!(matches!(read(reply, &[], Vec::new()).reading, Reading::Unusable { .. }));
     }
 }
 

@@ -3,6 +3,8 @@
 use super::*;
 use crate::contract::{Effect, Order, pattern};
 use crate::fixture::{Fixture, question, settings, turn};
+use crate::plan::PlanNames;
+use crate::synthesis::SynthesisName;
 use serde_json::{Value, json};
 use trellis_domain::broker;
 use trellis_domain::message::StepStatus;

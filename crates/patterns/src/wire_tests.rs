@@ -3,6 +3,7 @@
 use super::*;
 use crate::contract::{Order, pattern};
 use crate::fixture::{Fixture, question, settings, turn};
+use crate::react::IterationNames;
 use serde_json::json;
 use std::collections::BTreeMap;
 use trellis_domain::broker;

@@ -227,6 +227,7 @@ mod tests {
     use super::*;
     use trellis_domain::record::{Body, FORMAT, Header, Name};
     use trellis_domain::{Flow, Hash, RunId, Scope};
+    use trellis_patterns::react::IterationNames;
 
     fn committed(n: u64) -> Committed {
         let session = SessionId::new(&format!("s{n}")).unwrap();

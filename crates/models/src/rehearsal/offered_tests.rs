@@ -168,21 +168,24 @@ fn read(prompt: &str, cast: &Cast, raw: &str) -> ReadReply {
     };
     let rules = |first, finished| PlanRules { first, finished, most: *most };
     let (reader, offered) = match prompt {
-        "task-type-classify" => (Reader::Choice, vec![decision(DecisionKind::TaskType, options)]),
-        "pattern-select" => (Reader::Choice, vec![decision(DecisionKind::Pattern, options)]),
-        "plan-create" => (Reader::Plan(rules(0, Vec::new())), Vec::new()),
-        "plan-step-execute" => (Reader::Step { about: String::new() }, vec![decision(DecisionKind::Tool, options)]),
+        "task-type-classify" => (Reader::plain("task-type-classify"), vec![decision(DecisionKind::TaskType, options)]),
+        "pattern-select" => (Reader::plain("pattern-select"), vec![decision(DecisionKind::Pattern, options)]),
+        "plan-create" => (Reader::under("plan-create", rules(0, Vec::new())), Vec::new()),
+        "plan-step-execute" => (Reader::plain("plan-step-execute"), vec![decision(DecisionKind::Tool, options)]),
         "plan-revise" => {
             let options = ["keep", "revise"].map(str::to_owned);
-            (Reader::Revision(rules(*first, finished.clone())), vec![decision(DecisionKind::Replan, &options)])
+            (
+                Reader::under("plan-revise", rules(*first, finished.clone())),
+                vec![decision(DecisionKind::Replan, &options)],
+            )
         }
-        "supervisor-decompose" => (Reader::Goals(GoalRules { most: *most }), goals()),
+        "supervisor-decompose" => (Reader::under("supervisor-decompose", GoalRules { most: *most }), goals()),
         "supervisor-review" => {
             let round = decision(DecisionKind::Round, &["answer", "again"].map(str::to_owned));
-            (Reader::Review(GoalRules { most: *most }), [vec![round], goals()].concat())
+            (Reader::under("supervisor-review", GoalRules { most: *most }), [vec![round], goals()].concat())
         }
-        "agent-react" => (Reader::React, vec![decision(DecisionKind::Tool, &tool_names(cast))]),
-        _ => (Reader::Synthesis { known: known.clone() }, Vec::new()),
+        "agent-react" => (Reader::plain("agent-react"), vec![decision(DecisionKind::Tool, &tool_names(cast))]),
+        _ => (Reader::under("plan-synthesise", known), Vec::new()),
     };
     reader.read(raw, offered)
 }
@@ -207,18 +210,14 @@ fn every_reply_can_be_read_as_it_is_and_chooses_only_what_is_offered() {
     for (prompt, _) in PROMPTS.iter().flat_map(|prompt| (0..250).map(move |time| (*prompt, time))) {
         let cast = cast(&mut dice, &tools, prompt);
         let raw = played(prompt, &cast.variables);
-        let ReadReply { reading, decisions, .. } = read(prompt, &cast, &raw);
+        let ReadReply { reading, decisions, mended, .. } = read(prompt, &cast, &raw);
         let told = || format!("{prompt} with {}: {raw}", Value::Object(cast.variables.clone()));
         match reading {
-            Reading::Unreadable { reason } | Reading::Failed { reason } => panic!("{reason} in {}", told()),
-            Reading::Plan { mended, .. }
-            | Reading::Revision { mended, .. }
-            | Reading::Goals { mended, .. }
-            | Reading::Review { mended, .. } => assert_eq!(mended, [] as [String; 0], "{}", told()),
-            Reading::Action { tool, .. } => assert_ne!(tool, "delete-all", "{}", told()),
-            Reading::Step { tool, .. } => assert_ne!(tool.as_deref(), Some("delete-all"), "{}", told()),
-            Reading::Answer { answer } => assert!(answer.text().ends_with(NOTE), "{}", told()),
-            Reading::Chosen { .. } => {}
+            Reading::Unusable { reason } | Reading::Failed { reason } => panic!("{reason} in {}", told()),
+            Reading::Decided { .. } => assert_eq!(mended, [] as [String; 0], "{}", told()),
+            Reading::Acted { tool, .. } => assert_ne!(tool, "delete-all", "{}", told()),
+            Reading::Answered { .. } if prompt == "plan-step-execute" => {}
+            Reading::Answered { text, .. } => assert!(text.text().ends_with(NOTE), "{}", told()),
         }
         for decision in decisions.iter().filter(|decision| decision.kind != DecisionKind::Goals) {
             assert!(decision.rejected.is_none(), "{}", told());

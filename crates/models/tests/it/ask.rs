@@ -11,6 +11,7 @@ use trellis_domain::{SessionId, Workspace};
 use trellis_models::{CallSettings, Choice, LastSent, ModelReply, ModelRequest, Provider, ProviderError, choose};
 use trellis_orchestrator::permits::Caller;
 use trellis_orchestrator::ports::{CallLabels, RealWorld};
+use trellis_patterns::react::IterationNames;
 
 pub(crate) const KEY: &str = "sk-test-0123456789";
 

@@ -14,6 +14,7 @@ use trellis_models::{CallSettings, Connections, ModelSettings, Models, Rehearsal
 use trellis_orchestrator::ports::{
     CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, RealWorld, ReplySink,
 };
+use trellis_patterns::react::IterationNames;
 
 struct Unheard;
 

@@ -21,6 +21,7 @@ use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal};
 use trellis_orchestrator::ports::{Config, RealWorld, World};
 use trellis_orchestrator::queue::FairQueue;
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
+use trellis_patterns::react::IterationNames;
 
 const PROMPTS: [(&str, &str); 9] = [
     ("json", "task-type-classify"),
@@ -245,7 +246,7 @@ async fn a_reply_that_was_cut_off_is_not_acted_upon() {
     let first = records.iter().find(|record| record.header.name == Name::iteration(1)).unwrap();
     let Body::Replied(replied) = &first.body else { panic!("an iteration is a reply") };
     let reason = "the reply was cut off at the model's limit of tokens; be brief".to_owned();
-    assert_eq!(replied.reading, Reading::Unreadable { reason });
+    assert_eq!(replied.reading, Reading::Unusable { reason });
     assert_eq!(answer_of(&records), "Because of chlorophyll.");
 }
 
@@ -312,7 +313,7 @@ async fn a_run_with_functions_and_one_in_text_tell_the_same_story() {
     assert_eq!(formats(&native), [Some(ReplyFormat::NativeTools); 4]);
     assert_eq!(formats(&text), [Some(ReplyFormat::Text); 4]);
     let readings: Vec<_> = native.iter().filter_map(|record| Some(&record.body.as_replied()?.reading)).collect();
-    let [Reading::Action { .. }, Reading::Action { tool, .. }, Reading::Unreadable { .. }, Reading::Answer { .. }] =
+    let [Reading::Acted { .. }, Reading::Acted { tool, .. }, Reading::Unusable { .. }, Reading::Answered { .. }] =
         readings.as_slice()
     else {
         panic!("{readings:?}")
@@ -336,7 +337,7 @@ async fn what_a_model_thinks_before_it_speaks_is_neither_read_nor_told() {
             assert_eq!(answer_of(&records), "Because of chlorophyll.", "{thought}");
             let replies: Vec<_> = records.iter().filter_map(|record| record.body.as_replied()).collect();
             let readings: Vec<_> = replies.iter().map(|replied| &replied.reading).collect();
-            assert!(matches!(&readings[..], [Reading::Action { .. }, Reading::Answer { .. }]), "{readings:?}");
+            assert!(matches!(&readings[..], [Reading::Acted { .. }, Reading::Answered { .. }]), "{readings:?}");
             let unmarked = !thought.starts_with('<');
             assert!(replies.iter().all(|replied| replied.mended.len() == usize::from(unmarked)), "{replies:?}");
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use trellis_domain::record::Name;
 use trellis_domain::run::{RunState, Termination};
 use trellis_domain::{Hash, RunId, Timestamp, Workspace};
+use trellis_patterns::react::IterationNames;
 
 /// Runs the whole suite; each promise gets a fresh journal.
 pub async fn suite<F: Future<Output = Arc<dyn Journal>>>(fresh: impl Fn() -> F) {

@@ -17,7 +17,7 @@ pub mod trouble;
 use crate::ports::{Commit, NewRecord, NewTurn};
 use trellis_domain::document::Document;
 use trellis_domain::limits::{Limits, SomeLimits};
-use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Routed};
+use trellis_domain::record::{Accepted, Body, Cause, Ended, Name, Observed, Routed};
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
 use trellis_domain::{Collection, Hash, RunId, Scope, SessionId, Timestamp, Workspace};
@@ -32,7 +32,15 @@ pub(crate) fn id(id: &str) -> SessionId {
 
 pub(crate) fn record(session: &str, name: Name, causes: &[Name], body: Body) -> NewRecord {
     let time = Timestamp::from_micros(1_000_000);
-    NewRecord { session: id(session), name, causes: causes.to_vec(), config: Hash::ZERO, attempt: 1, time, body }
+    NewRecord {
+        session: id(session),
+        name,
+        causes: causes.iter().cloned().map(Cause::from).collect(),
+        config: Hash::ZERO,
+        attempt: 1,
+        time,
+        body,
+    }
 }
 
 pub(crate) fn accepted(question: &str) -> Body {

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::record::Name;
+use trellis_patterns::react::IterationNames;
 
 /// Keeps what it hears, up to a limit.
 struct Heard {

@@ -5,6 +5,7 @@ use crate::ports::{OpenTurn, Queue, Role, TurnKey};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use trellis_domain::record::Name;
+use trellis_patterns::react::IterationNames;
 
 fn turn(n: u32) -> OpenTurn {
     let key = TurnKey { scope: scope("default"), run: id("r"), session: id("r"), name: Name::iteration(n) };

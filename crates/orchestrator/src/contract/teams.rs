@@ -15,6 +15,7 @@ use trellis_domain::record::{Ended, Name, Record};
 use trellis_domain::run::{RunState, Termination};
 use trellis_domain::usage::Usage;
 use trellis_domain::{RunId, Workspace};
+use trellis_patterns::react::IterationNames;
 use trellis_patterns::{documents, project};
 use trellis_provenance::ontology::Ontology;
 use trellis_provenance::{ONTOLOGY, check};

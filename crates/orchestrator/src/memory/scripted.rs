@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use trellis_domain::Hash;
 use trellis_domain::record::PromptUse;
+use trellis_patterns::react::IterationNames;
 
 type ReplyScript = dyn Fn(&PromptCall) -> Result<String, String> + Send + Sync;
 type ToolScript = dyn Fn(&ToolCall) -> Result<String, String> + Send + Sync;

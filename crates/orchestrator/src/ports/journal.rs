@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 use trellis_domain::outage::Outages;
-use trellis_domain::record::{Body, Name, Record};
+use trellis_domain::record::{Body, Cause, Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{ConversationId, Hash, RunId, Scope, SessionId, Timestamp, Workspace};
 
@@ -89,7 +89,7 @@ pub struct Commit {
 pub struct NewRecord {
     pub session: SessionId,
     pub name: Name,
-    pub causes: Vec<Name>,
+    pub causes: Vec<Cause>,
     pub config: Hash,
     pub attempt: u32,
     pub time: Timestamp,

@@ -1,7 +1,7 @@
 //! The queue of wake-ups. Losing one costs a delay, duplicating one costs nothing.
 
 use super::{BoxFuture, OpenTurn};
-use trellis_domain::record::Name;
+use trellis_domain::record::{Core, Name};
 
 /// A wake-up that was handed out and waits for its acknowledgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,10 +29,7 @@ impl Role {
 
     /// Whose turn it is.
     pub fn of_turn(name: &Name) -> Self {
-        match name.turn_kind() {
-            Some(kind) if kind.is_fan_in() => Self::Aggregator,
-            Some(_) | None => Self::Agent,
-        }
+        if name.core().is_some_and(Core::is_fan_in) { Self::Aggregator } else { Self::Agent }
     }
 }
 

@@ -9,6 +9,7 @@ use trellis_orchestrator::contract::teams::{agent, question};
 use trellis_orchestrator::dialog::Dialog;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::ports::PromptCall;
+use trellis_patterns::react::IterationNames;
 
 /// The messages of a run, as a listener sees it that was there from the start.
 async fn messages(

@@ -16,6 +16,7 @@ use trellis_orchestrator::accept::{AcceptError, Question, UnknownNames};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
 use trellis_orchestrator::memory::scripted::{SILENT, ScriptedPrompter, ScriptedTools};
 use trellis_orchestrator::ports::{Commit, NewRecord, NewTurn, Outcome};
+use trellis_patterns::react::IterationNames;
 
 async fn run(prompter: ScriptedPrompter, tools: ScriptedTools, limits: SomeLimits) -> (RunState, Vec<Arc<Record>>) {
     let bench = Bench::with_tools(memory(), prompter, tools).await;
@@ -134,7 +135,7 @@ async fn a_reply_that_is_too_long_is_cut_and_told_to_the_model() {
         Body::Replied(reply) => Some(reply.reading.clone()),
         _ => None,
     });
-    assert_eq!(reading, Some(Reading::Unreadable { reason: "the reply was longer than 1000 bytes; be brief".into() }));
+    assert_eq!(reading, Some(Reading::Unusable { reason: "the reply was longer than 1000 bytes; be brief".into() }));
 }
 
 #[tokio::test]

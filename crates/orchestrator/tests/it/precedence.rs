@@ -6,11 +6,11 @@ use crate::promises::put;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use trellis_domain::limits::{Limits, SomeLimits};
-use trellis_domain::record::TurnKind;
 use trellis_domain::{RunId, Timestamp};
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{Played, agent, question};
 use trellis_orchestrator::driver::{Options, Orchestrator};
+use trellis_patterns::plan::PlanTurn;
 use trellis_patterns::router::OperatorLimits;
 
 /// What each source says about one limit.
@@ -109,7 +109,7 @@ async fn plan_steps_are_limited_by_every_source() {
     let scene = json!({"plan": (0..6).map(step).collect::<Vec<_>>()});
     for (sources, expected) in cases() {
         let played = finished("max-plan-steps", sources, &scene, "plan-then-execute").await;
-        assert_eq!(turns(&played, |kind| matches!(kind, TurnKind::Step(_))), expected, "{sources:?}");
+        assert_eq!(turns(&played, |kind| matches!(kind, PlanTurn::Step(_))), expected, "{sources:?}");
     }
 }
 
@@ -120,13 +120,13 @@ async fn revisions_are_limited_by_every_source() {
     let scene = json!({"plan": (0..8).map(step).collect::<Vec<_>>()});
     for (sources, expected) in cases() {
         let played = finished("max-replans", sources, &scene, "plan-then-execute").await;
-        let asked = turns(&played, |kind| matches!(kind, TurnKind::Plan(revision) if revision > 0));
+        let asked = turns(&played, |kind| matches!(kind, PlanTurn::Plan(revision) if revision > 0));
         assert_eq!(asked, expected, "{sources:?}");
     }
 }
 
-fn turns(played: &Played, is_meant: impl Fn(TurnKind) -> bool) -> u64 {
-    let kinds = played.records.iter().filter_map(|record| record.header.name.turn_kind());
+fn turns(played: &Played, is_meant: impl Fn(PlanTurn) -> bool) -> u64 {
+    let kinds = played.records.iter().filter_map(|record| PlanTurn::of(&record.header.name));
     kinds.filter(|kind| is_meant(*kind)).count() as u64
 }
 

@@ -23,6 +23,7 @@ use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::memory::scripted::{ScriptedPrompter, ScriptedTools};
 use trellis_orchestrator::ports::{BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplySink};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
+use trellis_patterns::react::IterationNames;
 use trellis_patterns::{documents, project};
 use trellis_provenance::{Step, iri, trace};
 

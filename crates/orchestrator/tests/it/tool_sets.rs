@@ -9,6 +9,7 @@ use trellis_domain::record::Name;
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::teams::{Played, question};
 use trellis_orchestrator::ports::PromptCall;
+use trellis_patterns::plan::PlanNames;
 
 /// What prompts were told, by their question or goal.
 #[derive(Debug, Clone, Default)]

@@ -46,22 +46,12 @@ impl Asking {
 
     /// Nobody will be asked again: the reply could be used, or was the second, or there will never be one.
     pub(crate) fn is_settled(&self) -> bool {
-        self.replies.len() > 1 || self.reading().is_some_and(|reading| !matches!(reading, Reading::Unreadable { .. }))
+        self.replies.len() > 1 || self.reading().is_some_and(|reading| !matches!(reading, Reading::Unusable { .. }))
     }
 
     /// Why the question got no usable reply.
     pub(crate) fn problem(&self) -> Option<&str> {
-        match self.reading()? {
-            Reading::Unreadable { reason } | Reading::Failed { reason } => Some(reason),
-            Reading::Action { .. }
-            | Reading::Answer { .. }
-            | Reading::Chosen { .. }
-            | Reading::Plan { .. }
-            | Reading::Step { .. }
-            | Reading::Revision { .. }
-            | Reading::Goals { .. }
-            | Reading::Review { .. } => None,
-        }
+        self.reading()?.problem()
     }
 
     pub(crate) fn attempt(&self) -> u32 {

@@ -101,21 +101,16 @@ pub fn notice<'r>(name: &Name, replied: &'r Replied) -> Notice<'r> {
 /// What any reply means.
 pub(crate) fn plain(replied: &Replied) -> Notice<'_> {
     match &replied.reading {
-        Reading::Action { tool, arguments } => {
+        Reading::Acted { tool, arguments, .. } => {
             let notice = Notice::new("analysis").with("tool", tool).with("arguments", arguments);
             Notice { call: Some((tool, arguments)), ..notice.with("mended", &replied.mended) }
         }
-        Reading::Unreadable { reason } => Notice::new("analysis").with("error", reason),
+        Reading::Unusable { reason } => Notice::new("analysis").with("error", reason),
         Reading::Failed { reason } => Notice::new("error").with("error", reason),
-        Reading::Chosen { name } => Notice { shown: Shown::Later, ..Notice::new("choice").with("chosen", name) },
-        Reading::Answer { answer } => {
-            let notice = Notice::new("answer").with("content", answer.text()).with("cites", &replied.citations);
-            notice.spoken(Spoken::Answer(answer.text()))
+        Reading::Decided { value } => Notice { shown: Shown::Later, ..Notice::new("choice").with("chosen", value) },
+        Reading::Answered { text, .. } => {
+            let notice = Notice::new("answer").with("content", text.text()).with("cites", &replied.citations);
+            notice.spoken(Spoken::Answer(text.text()))
         }
-        Reading::Plan { .. }
-        | Reading::Step { .. }
-        | Reading::Revision { .. }
-        | Reading::Goals { .. }
-        | Reading::Review { .. } => Notice { shown: Shown::Later, ..Notice::new("decision") },
     }
 }

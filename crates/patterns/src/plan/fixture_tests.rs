@@ -3,6 +3,7 @@
 use super::Plan;
 use crate::contract::{Ending, Order, Pattern, PromptOrder};
 use crate::fixture::{Fixture, asked, question, settings, turn};
+use crate::plan::PlanNames;
 use crate::session::Session;
 use serde_json::Value;
 use trellis_domain::limits::{Limits, SomeLimits};

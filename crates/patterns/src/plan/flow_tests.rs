@@ -3,9 +3,12 @@
 use super::fixture_tests::Planning;
 use super::{Plan, PlanState, StepStatus};
 use crate::contract::{Effect, Order, Pattern};
+use crate::plan::PlanNames;
+use crate::plan::{DIRECT_STEP, PlannedStep};
+use crate::react::IterationNames;
+use crate::synthesis::SynthesisName;
 use serde_json::{Map, json};
 use trellis_domain::limits::SomeLimits;
-use trellis_domain::reading::DIRECT_STEP;
 use trellis_domain::record::{Name, Reading};
 use trellis_domain::run::Termination;
 
@@ -158,7 +161,9 @@ fn two_unreadable_plans_give_a_plan_of_one_step_that_answers_directly() {
     assert_eq!(planning.opened(&Name::plan(0)), ["step/0"]);
     let state = PlanState::of(planning.session());
     let [step] = state.steps.as_slice() else { panic!("{state:?}") };
-    assert_eq!((step.goal, step.tool_hint, step.depends_on), (DIRECT_STEP, "", &[][..]));
+    let direct = PlannedStep { goal: DIRECT_STEP.to_owned(), ..PlannedStep::default() };
+    let PlannedStep { goal, tool_hint, depends_on } = direct;
+    assert_eq!((&step.goal, &step.tool_hint, &step.depends_on), (&goal, &tool_hint, &depends_on));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! What a planner wrote, put right. Whatever comes in, what goes out is a graph without cycles in which every
 //! reference leads somewhere, and notes say what was changed.
 
-use super::PlanRules;
+use super::{PlanRules, PlannedStep};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use trellis_domain::counted;
-use trellis_domain::reading::{PlannedStep, left_out_note};
+use trellis_domain::reading::left_out_note;
 
 /// Longer goals are cut to so many characters.
 const GOAL_CHARS: usize = 2_000;

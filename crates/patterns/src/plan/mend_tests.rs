@@ -2,8 +2,8 @@
 
 use super::PlanRules;
 use super::mend::mend;
+use crate::plan::PlannedStep;
 use serde_json::{Value, json};
-use trellis_domain::reading::PlannedStep;
 
 fn mended(entries: &Value) -> (Vec<PlannedStep>, Vec<String>) {
     mend(entries.as_array().unwrap(), &PlanRules { first: 0, finished: Vec::new(), most: 50 })

@@ -4,24 +4,34 @@
 //! that record opens follows from the records up to it alone; so steps that finish together neither open a step twice
 //! nor lose one, and a turn that is decided again closes in the same way.
 
+mod causes;
 mod describe;
+mod history;
 mod mend;
+mod names;
 mod prompt;
 mod read;
 mod replay;
 mod schema;
 mod state;
 mod tools;
+mod value;
 
 use crate::contract::{Effect, Ending, Order, Pattern, Turn, settled};
 use crate::describe::{Describer, Notice};
 use crate::react::cut;
+use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
-use trellis_domain::record::{Name, Reading, Replied, TurnKind};
+use crate::synthesis::{self, SynthesisName};
+use serde::{Deserialize, Serialize};
+use trellis_domain::decision::Decision;
+use trellis_domain::message::AgentStep;
+use trellis_domain::record::{Name, Reading, Replied};
 use trellis_domain::run::Termination;
 
-pub(crate) use read::{read_plan, read_revision, read_step};
+pub use names::{PlanNames, PlanTurn};
 pub use state::{Missing, PlanState, StepState, StepStatus};
+pub use value::{DIRECT_STEP, PlanDecision, PlannedStep, StepAside};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Plan;
@@ -31,7 +41,7 @@ impl Plan {
 }
 
 /// What a plan may refer to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanRules {
     /// The number that the first new step gets.
     pub first: u32,
@@ -55,21 +65,34 @@ impl Pattern for Plan {
     }
 
     fn decide(&self, session: &Session, turn: &Turn) -> Vec<Order> {
-        match turn.name.turn_kind() {
-            Some(TurnKind::Plan(0)) => create(session),
-            Some(TurnKind::Plan(k)) => revise(session, k),
-            Some(TurnKind::Step(number)) => execute(session, number),
-            Some(TurnKind::Synthesis) => synthesise(session),
-            Some(
-                TurnKind::Route
-                | TurnKind::Iteration(_)
-                | TurnKind::Decompose
-                | TurnKind::Review(_)
-                | TurnKind::Check { .. }
-                | TurnKind::Deadline(_),
-            )
-            | None => fail(format!("a plan has no turn `{}`", turn.name)),
+        match PlanTurn::of(&turn.name) {
+            Some(PlanTurn::Plan(0)) => create(session),
+            Some(PlanTurn::Plan(k)) => revise(session, k),
+            Some(PlanTurn::Step(number)) => execute(session, number),
+            Some(PlanTurn::Synthesis) => synthesise(session),
+            None => fail(format!("a plan has no turn `{}`", turn.name)),
         }
+    }
+
+    fn causes(&self, session: &Session, name: &Name) -> Vec<Name> {
+        causes::of(session, name)
+    }
+
+    fn form(&self, prompt: &str) -> ReplyForm {
+        if prompt == prompt::SYNTHESISE { ReplyForm::Answer } else { ReplyForm::Whole }
+    }
+
+    fn read(&self, reader: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply {
+        match reader.prompt() {
+            prompt::CREATE => read::read_plan(raw, &reader.rules(), offered),
+            prompt::STEP => read::read_step(raw, &reader.rules::<String>(), offered),
+            prompt::REVISE => read::read_revision(raw, &reader.rules(), offered),
+            _ => synthesis::read(raw, &reader.rules::<Vec<u32>>(), offered),
+        }
+    }
+
+    fn history(&self, session: &Session, turn: &Name) -> Vec<AgentStep> {
+        PlanTurn::of(turn).map(|turn| history::steps(session, turn)).unwrap_or_default()
     }
 
     fn part(&self, name: &Name) -> Option<u32> {
@@ -89,18 +112,8 @@ fn create(session: &Session) -> Vec<Order> {
     let name = Name::plan(0);
     match settled(session, &name, |problem| prompt::create(session, problem)) {
         Err(ask) => vec![ask],
-        Ok(replied) => match &replied.reading {
-            Reading::Failed { reason } => fail(reason.clone()),
-            Reading::Plan { .. }
-            | Reading::Action { .. }
-            | Reading::Answer { .. }
-            | Reading::Chosen { .. }
-            | Reading::Step { .. }
-            | Reading::Revision { .. }
-            | Reading::Goals { .. }
-            | Reading::Review { .. }
-            | Reading::Unreadable { .. } => close(session, &last_asked(session, &name)),
-        },
+        Ok(Replied { reading: Reading::Failed { reason }, .. }) => fail(reason.clone()),
+        Ok(_) => close(session, &last_asked(session, &name)),
     }
 }
 
@@ -123,18 +136,10 @@ fn execute(session: &Session, number: u32) -> Vec<Order> {
         Ok(replied) => replied,
     };
     let effect = match &replied.reading {
-        Reading::Step { tool: None, .. } => return close(session, &last_asked(session, &name)),
-        Reading::Step { tool: Some(tool), arguments, .. } => {
-            Effect::CallTool { tool: tool.clone(), arguments: arguments.clone() }
-        }
-        Reading::Unreadable { reason } | Reading::Failed { reason } => Effect::Report { error: reason.clone() },
-        Reading::Action { .. }
-        | Reading::Answer { .. }
-        | Reading::Chosen { .. }
-        | Reading::Plan { .. }
-        | Reading::Revision { .. }
-        | Reading::Goals { .. }
-        | Reading::Review { .. } => Effect::Report { error: "the reply was read in another way".to_owned() },
+        Reading::Answered { .. } => return close(session, &last_asked(session, &name)),
+        Reading::Acted { tool, arguments, .. } => Effect::CallTool { tool: tool.clone(), arguments: arguments.clone() },
+        Reading::Unusable { reason } | Reading::Failed { reason } => Effect::Report { error: reason.clone() },
+        Reading::Decided { .. } => Effect::Report { error: "the reply was read in another way".to_owned() },
     };
     if session.has(&result) { close(session, &result) } else { vec![Order::Perform(result, effect)] }
 }
@@ -149,17 +154,11 @@ fn synthesise(session: &Session) -> Vec<Order> {
     let is_complete = missing.is_empty() && session.left_out().is_empty();
     let reason = if is_complete { Termination::PlanComplete } else { Termination::PlanPartial };
     let error = match &replied.reading {
-        Reading::Answer { answer } => {
-            return vec![Order::End(Ending { missing, ..Ending::answered(reason, answer.text()) })];
+        Reading::Answered { text, .. } => {
+            return vec![Order::End(Ending { missing, ..Ending::answered(reason, text.text()) })];
         }
-        Reading::Unreadable { reason } | Reading::Failed { reason } => reason.clone(),
-        Reading::Action { .. }
-        | Reading::Chosen { .. }
-        | Reading::Plan { .. }
-        | Reading::Step { .. }
-        | Reading::Revision { .. }
-        | Reading::Goals { .. }
-        | Reading::Review { .. } => "the reply was read in another way".to_owned(),
+        Reading::Unusable { reason } | Reading::Failed { reason } => reason.clone(),
+        Reading::Acted { .. } | Reading::Decided { .. } => "the reply was read in another way".to_owned(),
     };
     match found_so_far(&state) {
         Some(answer) => {

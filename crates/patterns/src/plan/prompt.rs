@@ -26,7 +26,7 @@ pub(super) fn create(session: &Session, problem: Option<&str>) -> PromptOrder {
             ],
         ),
         schema: Some(schema::plan(most)),
-        reader: Reader::Plan(PlanRules { first: 0, finished: Vec::new(), most }),
+        reader: Reader::under(CREATE, PlanRules { first: 0, finished: Vec::new(), most }),
         offered: Vec::new(),
         tools: None,
     }
@@ -54,7 +54,7 @@ pub(super) fn step<'s>(
             ],
         ),
         schema: Some(schema::step(&choice.options)),
-        reader: Reader::Step { about: format!("Step {}: {}", step.number, step.goal) },
+        reader: Reader::under(STEP, format!("Step {}: {}", step.number, step.goal)),
         offered: vec![choice],
         tools: None,
     }
@@ -91,7 +91,7 @@ pub(super) fn revise(session: &Session, state: &PlanState<'_>, problem: Option<&
             ],
         ),
         schema: Some(schema::revision(rules.most)),
-        reader: Reader::Revision(rules),
+        reader: Reader::under(REVISE, rules),
         offered: vec![tools::review(session, problem.is_some())],
         tools: None,
     }
@@ -123,7 +123,7 @@ pub(super) fn synthesise(session: &Session, state: &PlanState<'_>, problem: Opti
             ],
         ),
         schema: None,
-        reader: Reader::Synthesis { known: told.iter().map(|step| step.number).collect() },
+        reader: Reader::under(SYNTHESISE, told.iter().map(|step| step.number).collect::<Vec<_>>()),
         offered: Vec::new(),
         tools: None,
     }

@@ -3,7 +3,9 @@
 use super::PlanRules;
 use super::fixture_tests::{Planning, TOOLS};
 use crate::fixture::question;
+use crate::plan::PlanNames;
 use crate::reader::Reader;
+use crate::synthesis::SynthesisName;
 use serde_json::{Value, json};
 use trellis_domain::decision::option::{KEEP, REVISE};
 use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
@@ -147,7 +149,7 @@ fn a_review_sees_every_step_that_stands_and_where_numbers_go_on() {
     assert_eq!(planning.variable(&turn, "next_index"), 3);
     assert_eq!(planning.variable(&turn, "max_steps"), 47);
     let rules = PlanRules { first: 3, finished: vec![0], most: 47 };
-    assert_eq!(planning.prompt(&turn).reader, Reader::Revision(rules), "nothing new builds on a failure");
+    assert_eq!(planning.prompt(&turn).reader, Reader::under("plan-revise", rules), "nothing new builds on a failure");
     assert_eq!(names(&planning.variable(&turn, "tools")), ["read", "search", "sum"], "new steps may build on step 0");
     assert_eq!(
         variable_names(&planning, &turn),
@@ -207,7 +209,7 @@ fn a_synthesis_sees_the_results_and_what_is_missing() {
             "missing": [{"index": 1, "goal": "goal 1", "reason": "no network"}], "problem": null,
         })
     );
-    assert!(order.schema.is_none() && order.reader.is_answer());
+    assert!(order.schema.is_none() && order.reader.form() == crate::reader::ReplyForm::Answer);
 }
 
 /// Every prompt of a plan is told the steps that its caller brought along, each cut to what is shown of one.

@@ -1,20 +1,23 @@
 //! What holds for any plan, any replies and any order of events.
 
 use super::mend::mend;
+use super::read::{read_plan, read_revision, read_step};
 use super::script_tests::{Script, any_script, kept, smooth};
 use super::shell_tests::{Outcome, Shell};
-use super::{PlanRules, read_plan, read_revision, read_step};
+use super::{PlanDecision, PlanRules, PlanTurn};
+use crate::plan::PlanNames;
+use crate::plan::PlannedStep;
 use crate::reader::ReadReply;
+use crate::synthesis::SynthesisName;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
-use trellis_domain::reading::PlannedStep;
-use trellis_domain::record::{Name, Reading, TurnKind};
+use trellis_domain::record::{Name, Reading};
 use trellis_domain::run::Termination;
 
 fn is_step(name: &Name) -> bool {
-    matches!(name.first_asking().turn_kind(), Some(TurnKind::Step(_)))
+    matches!(PlanTurn::of(&name.first_asking()), Some(PlanTurn::Step(_)))
 }
 
 /// The number of the last plan that replaced another.
@@ -59,7 +62,7 @@ proptest! {
         let shell = Shell::run(&script, seed, 0);
         check_end(&shell);
         prop_assert!(shell.steps().len() <= limit(&script));
-        let reviews = shell.opened.iter().filter(|turn| matches!(turn.turn_kind(), Some(TurnKind::Plan(1..)))).count();
+        let reviews = shell.opened.iter().filter(|turn| matches!(PlanTurn::of(turn), Some(PlanTurn::Plan(1..)))).count();
         prop_assert!(reviews <= usize::try_from(script.limits.max_replans.unwrap()).unwrap());
     }
 
@@ -129,9 +132,9 @@ fn check_read(read: &ReadReply, rules: &PlanRules) {
     for decision in &read.decisions {
         assert!(decision.chosen.iter().all(|chosen| decision.options.contains(chosen)), "{decision:?}");
     }
-    if let Reading::Plan { steps, .. } | Reading::Revision { steps: Some(steps), .. } = &read.reading {
+    if let Some(steps) = PlanDecision::of(&read.reading).and_then(|planning| planning.steps) {
         assert!(!steps.is_empty());
-        check_plan(steps, rules);
+        check_plan(&steps, rules);
     }
 }
 

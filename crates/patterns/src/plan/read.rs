@@ -1,7 +1,7 @@
 //! How the replies of planner and steps are read.
 
-use super::PlanRules;
 use super::mend::{GOALS, mend};
+use super::{PlanDecision, PlanRules, StepAside};
 use crate::choice::{option_named, text};
 use crate::reader::ReadReply;
 use serde_json::{Map, Value};
@@ -19,19 +19,20 @@ const REVISION_FORM: &str = r#"reply with {"decision": "keep" or "revise", "reas
 /// Longer than any name: a reply of prose is quoted only so far.
 const QUOTED: usize = 80;
 
-pub(crate) fn read_plan(raw: &str, rules: &PlanRules, offered: Vec<Decision>) -> ReadReply {
+pub(super) fn read_plan(raw: &str, rules: &PlanRules, offered: Vec<Decision>) -> ReadReply {
     let value = match json_in(raw) {
         Ok(value) => value,
-        Err(reason) => return ReadReply::unreadable(format!("{reason}; {PLAN_FORM}"), offered),
+        Err(reason) => return ReadReply::unusable(format!("{reason}; {PLAN_FORM}"), offered),
     };
     let Some(entries) = entries_in(&value) else {
-        return ReadReply::unreadable(format!("the reply has no list of steps; {PLAN_FORM}"), offered);
+        return ReadReply::unusable(format!("the reply has no list of steps; {PLAN_FORM}"), offered);
     };
     let (steps, mended) = mend(entries, rules);
     if steps.is_empty() {
-        return ReadReply::unreadable(format!("the plan has no step with a goal; {PLAN_FORM}"), offered);
+        return ReadReply::unusable(format!("the plan has no step with a goal; {PLAN_FORM}"), offered);
     }
-    ReadReply::new(&format!("Created plan with {} steps", steps.len()), Reading::Plan { steps, mended }, offered)
+    let thought = format!("Created plan with {} steps", steps.len());
+    ReadReply::new(&thought, Reading::decided(PlanDecision { steps: Some(steps) }), offered).with_mended(mended)
 }
 
 /// The list of steps, whatever it is wrapped in; a step alone is a list of one.
@@ -52,18 +53,23 @@ fn entries_in(value: &Value) -> Option<&[Value]> {
     }
 }
 
-pub(crate) fn read_revision(raw: &str, rules: &PlanRules, mut offered: Vec<Decision>) -> ReadReply {
-    let Some(decision) = offered.first_mut() else { return ReadReply::unreadable("nothing was offered", offered) };
+pub(super) fn read_revision(raw: &str, rules: &PlanRules, mut offered: Vec<Decision>) -> ReadReply {
+    let Some(decision) = offered.first_mut() else { return ReadReply::unusable("nothing was offered", offered) };
     match revision_in(raw, rules, decision) {
-        Ok((thought, reading)) => ReadReply::new(&thought, reading, offered),
+        Ok((thought, planning, mended)) => {
+            ReadReply::new(&thought, Reading::decided(planning), offered).with_mended(mended)
+        }
         Err(reason) => {
             decision.rejected = Document::stored(raw.trim());
-            ReadReply::unreadable(reason, offered)
+            ReadReply::unusable(reason, offered)
         }
     }
 }
 
-fn revision_in(raw: &str, rules: &PlanRules, decision: &mut Decision) -> Result<(String, Reading), String> {
+/// What is said about it, what it is, and what had to be put right.
+type Revision = (String, PlanDecision, Vec<String>);
+
+fn revision_in(raw: &str, rules: &PlanRules, decision: &mut Decision) -> Result<Revision, String> {
     let reply = json_in(raw).map_err(|reason| format!("{reason}; {REVISION_FORM}"))?;
     let outer = match reply.as_array().map(Vec::as_slice) {
         Some([only]) => only,
@@ -86,18 +92,18 @@ fn revision_in(raw: &str, rules: &PlanRules, decision: &mut Decision) -> Result<
     Ok(if keep {
         let mended =
             if steps.is_empty() { Vec::new() } else { vec!["the plan is kept, new steps were ignored".into()] };
-        ("Kept the plan".to_owned(), Reading::Revision { steps: None, mended })
+        ("Kept the plan".to_owned(), PlanDecision { steps: None }, mended)
     } else {
         let thought = format!("Revised the plan: {}", counted(steps.len(), "new step"));
-        (thought, Reading::Revision { steps: Some(steps), mended })
+        (thought, PlanDecision { steps: Some(steps) }, mended)
     })
 }
 
-pub(crate) fn read_step(raw: &str, about: &str, mut offered: Vec<Decision>) -> ReadReply {
-    let Some(decision) = offered.first_mut() else { return ReadReply::unreadable("nothing was offered", offered) };
+pub(super) fn read_step(raw: &str, about: &str, mut offered: Vec<Decision>) -> ReadReply {
+    let Some(decision) = offered.first_mut() else { return ReadReply::unusable("nothing was offered", offered) };
     match step_in(raw, decision) {
         Ok((what, reading)) => ReadReply::new(&format!("{about} → {what}"), reading, offered),
-        Err(reason) => ReadReply::unreadable(reason, offered),
+        Err(reason) => ReadReply::unusable(reason, offered),
     }
 }
 
@@ -110,21 +116,21 @@ fn step_in(raw: &str, decision: &mut Decision) -> Result<(String, Reading), Stri
         let quoted: String = named.chars().take(QUOTED).collect();
         return Err(format!("there is no tool `{quoted}`; name one of {}", decision.options.join(", ")));
     };
-    let surprising = match members.get("surprising") {
+    let is_surprising = match members.get("surprising") {
         Some(Value::Bool(surprising)) => *surprising,
         Some(Value::String(word)) => word.trim().eq_ignore_ascii_case("true"),
         Some(Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_)) | None => false,
     };
+    let value = StepAside { surprising: is_surprising }.written();
     let (what, reading) = if name == NO_TOOL {
         let answer = answer_in(members).ok_or_else(|| {
             format!("neither a tool nor an answer is given; name one of {} or answer", decision.options.join(", "))
         })?;
-        let reading = Reading::Step { tool: None, arguments: Map::new(), answer: Some(answer.into()), surprising };
-        ("no tool needed".to_owned(), reading)
+        ("no tool needed".to_owned(), Reading::Answered { text: answer.into(), value })
     } else {
         let arguments = arguments_in(members)?;
         let what = format!("calling {name}");
-        (what, Reading::Step { tool: Some(name.clone()), arguments, answer: None, surprising })
+        (what, Reading::Acted { tool: name.clone(), arguments, value })
     };
     decision.chosen = vec![name];
     Ok((what, reading))

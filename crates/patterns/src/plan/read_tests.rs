@@ -1,6 +1,9 @@
 //! How replies are understood, and what is said about those that are not.
 
-use super::{PlanRules, read_plan, read_revision, read_step};
+use super::read::{read_plan, read_revision, read_step};
+use super::{PlanRules, PlannedStep};
+use crate::plan::PlanDecision;
+use crate::plan::StepAside;
 use crate::reader::ReadReply;
 use serde_json::json;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
@@ -42,15 +45,19 @@ fn thought(reply: &ReadReply) -> &str {
 
 #[track_caller]
 fn reason(reply: &ReadReply) -> &str {
-    let Reading::Unreadable { reason } = &reply.reading else { panic!("{:?}", reply.reading) };
+    let Reading::Unusable { reason } = &reply.reading else { panic!("{:?}", reply.reading) };
     reason
 }
 
-fn goals(reply: &ReadReply) -> Vec<&str> {
-    let (Reading::Plan { steps, .. } | Reading::Revision { steps: Some(steps), .. }) = &reply.reading else {
-        panic!("{:?}", reply.reading)
-    };
-    steps.iter().map(|step| step.goal.as_str()).collect()
+#[track_caller]
+fn steps(reply: &ReadReply) -> Vec<PlannedStep> {
+    let planning = PlanDecision::of(&reply.reading).unwrap_or_else(|| panic!("{:?}", reply.reading));
+    planning.steps.unwrap()
+}
+
+#[track_caller]
+fn goals(reply: &ReadReply) -> Vec<String> {
+    steps(reply).into_iter().map(|step| step.goal).collect()
 }
 
 #[test]
@@ -91,8 +98,8 @@ fn a_step_names_a_tool_and_its_arguments() {
         "I will look.\n{\"tool\": \"search\", \"arguments\": {\"question\": \"x\"}}",
     ] {
         let reply = step(raw);
-        let Reading::Step { tool, arguments, answer, surprising } = &reply.reading else { panic!("{raw}: {reply:?}") };
-        assert_eq!((tool.as_deref(), answer, *surprising), (Some("search"), &None, false));
+        let Reading::Acted { tool, arguments, value } = &reply.reading else { panic!("{raw}: {reply:?}") };
+        assert_eq!((tool.as_str(), value), ("search", &serde_json::Value::Null));
         assert_eq!(json!(arguments), json!({"question": "x"}));
         assert_eq!(thought(&reply), "Step 2: look → calling search");
         assert_eq!(reply.decisions[0].chosen, ["search"]);
@@ -103,9 +110,9 @@ fn a_step_names_a_tool_and_its_arguments() {
 fn arguments_may_be_left_out() {
     for arguments in ["null", "{}", r#""""#, r#""{}""#] {
         let reply = step(&format!(r#"{{"tool": "sum", "arguments": {arguments}}}"#));
-        assert!(matches!(&reply.reading, Reading::Step { arguments, .. } if arguments.is_empty()), "{reply:?}");
+        assert!(matches!(&reply.reading, Reading::Acted { arguments, .. } if arguments.is_empty()), "{reply:?}");
     }
-    assert!(matches!(step(r#"{"tool": "sum"}"#).reading, Reading::Step { .. }));
+    assert!(matches!(step(r#"{"tool": "sum"}"#).reading, Reading::Acted { .. }));
 }
 
 #[test]
@@ -118,7 +125,7 @@ fn a_step_without_a_tool_answers() {
         r#"{"tool": "None", "answer": "42", "surprising": false}"#,
     ] {
         let reply = step(raw);
-        let Reading::Step { tool: None, answer: Some(answer), .. } = &reply.reading else { panic!("{raw}: {reply:?}") };
+        let Some(answer) = reply.reading.text() else { panic!("{raw}: {reply:?}") };
         assert_eq!(answer.text(), "42");
         assert_eq!(thought(&reply), "Step 2: look → no tool needed");
         assert_eq!(reply.decisions[0].chosen, ["none"]);
@@ -129,7 +136,7 @@ fn a_step_without_a_tool_answers() {
 fn a_step_can_say_that_it_is_surprised() {
     for word in ["true", r#""True""#] {
         let reply = step(&format!(r#"{{"tool": "sum", "arguments": {{}}, "surprising": {word}}}"#));
-        assert!(matches!(reply.reading, Reading::Step { surprising: true, .. }), "{reply:?}");
+        assert!(reply.reading.call().is_some() && StepAside::of(&reply.reading).surprising, "{reply:?}");
     }
 }
 
@@ -166,7 +173,8 @@ fn a_planner_keeps_or_revises() {
         r#"{"decision": "keep", "rationale": "fine", "steps": []}"#,
     ] {
         let reply = revision(raw);
-        assert_eq!(reply.reading, Reading::Revision { steps: None, mended: Vec::new() }, "{raw}");
+        assert_eq!(reply.reading, Reading::decided(PlanDecision { steps: None }), "{raw}");
+        assert!(reply.mended.is_empty());
         assert_eq!(thought(&reply), "Kept the plan");
         assert_eq!(reply.decisions[0].rationale.as_ref().map(Document::text), Some("fine"));
     }
@@ -179,16 +187,15 @@ fn a_planner_keeps_or_revises() {
         assert_eq!(goals(&reply), ["a", "b"]);
         assert_eq!(thought(&reply), "Revised the plan: 2 new steps");
         assert_eq!(reply.decisions[0].chosen, ["revise"]);
-        let Reading::Revision { steps: Some(steps), .. } = &reply.reading else { panic!("{reply:?}") };
-        assert_eq!(steps[1].depends_on, [1, 3]);
+        assert_eq!(steps(&reply)[1].depends_on, [1, 3]);
     }
 }
 
 #[test]
 fn new_steps_of_a_plan_that_is_kept_are_ignored_and_noted() {
     let reply = revision(r#"{"decision": "keep", "steps": ["a"]}"#);
-    let Reading::Revision { steps: None, mended } = &reply.reading else { panic!("{reply:?}") };
-    assert_eq!(mended, &["the plan is kept, new steps were ignored"]);
+    assert_eq!(reply.reading, Reading::decided(PlanDecision { steps: None }));
+    assert_eq!(reply.mended, ["the plan is kept, new steps were ignored"]);
 }
 
 #[test]

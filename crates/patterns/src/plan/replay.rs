@@ -1,11 +1,12 @@
 //! The replay: records in the order of their commits make the state of the plan, and each record that finishes
 //! something says which turns it opens.
 
+use super::names::step_of_result;
 use super::state::{PlanState, StepState, StepStatus};
+use super::{PlanDecision, PlanNames, PlanTurn, PlannedStep, StepAside};
 use crate::session::Session;
-use trellis_domain::reading::DIRECT_STEP;
-use trellis_domain::reading::PlannedStep;
-use trellis_domain::record::{Body, Name, Observed, Reading, Record, TurnKind};
+use crate::synthesis::SynthesisName;
+use trellis_domain::record::{Body, Name, Observed, Reading, Record};
 
 impl<'s> PlanState<'s> {
     /// The plan as all records of the session that count tell it.
@@ -37,9 +38,9 @@ impl<'s> PlanState<'s> {
     fn apply(&mut self, record: &'s Record) -> Vec<Name> {
         let name = &record.header.name;
         let asked = name.first_asking();
-        let finishes = match (&record.body, asked.turn_kind()) {
-            (Body::Replied(replied), Some(TurnKind::Plan(k))) => self.planned(k, &replied.reading, asked != *name),
-            (Body::Replied(replied), Some(TurnKind::Step(number))) => self.chose(number, &replied.reading),
+        let finishes = match (&record.body, PlanTurn::of(&asked)) {
+            (Body::Replied(replied), Some(PlanTurn::Plan(k))) => self.planned(k, &replied.reading, asked != *name),
+            (Body::Replied(replied), Some(PlanTurn::Step(number))) => self.chose(number, &replied.reading),
             (Body::Observed(observed), None) => self.observed(name, observed),
             (Body::Replied(_) | Body::Observed(_), _) => false,
             (Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_), _) => false,
@@ -47,44 +48,31 @@ impl<'s> PlanState<'s> {
         if finishes { self.advance() } else { Vec::new() }
     }
 
-    fn planned(&mut self, k: u32, reading: &'s Reading, asked_again: bool) -> bool {
+    fn planned(&mut self, k: u32, reading: &Reading, asked_again: bool) -> bool {
         match reading {
-            Reading::Plan { steps, .. } => self.add(steps),
-            Reading::Revision { steps: Some(steps), .. } => self.replace(steps),
-            Reading::Unreadable { .. } if !asked_again => return false,
+            Reading::Unusable { .. } if !asked_again => return false,
             // Without a first plan the session ends.
             Reading::Failed { .. } if k == 0 => return false,
-            Reading::Revision { steps: None, .. }
-            | Reading::Action { .. }
-            | Reading::Answer { .. }
-            | Reading::Chosen { .. }
-            | Reading::Step { .. }
-            | Reading::Goals { .. }
-            | Reading::Review { .. }
-            | Reading::Unreadable { .. }
+            Reading::Decided { .. }
+            | Reading::Acted { .. }
+            | Reading::Answered { .. }
+            | Reading::Unusable { .. }
             | Reading::Failed { .. } => {}
         }
+        if let Some(steps) = PlanDecision::of(reading).and_then(|planning| planning.steps) {
+            let pending = self.steps.iter_mut().filter(|step| step.status == StepStatus::Pending);
+            pending.for_each(|step| step.status = StepStatus::Revised);
+            steps.into_iter().for_each(|step| self.push(step));
+        }
         if self.steps.is_empty() {
-            self.push(DIRECT_STEP, "", &[]);
+            self.push(PlannedStep::direct());
         }
         self.plans += 1;
         self.steps.iter_mut().filter(|step| step.status.is_finished()).for_each(|step| step.reviewed = true);
         true
     }
 
-    fn replace(&mut self, steps: &'s [PlannedStep]) {
-        let pending = self.steps.iter_mut().filter(|step| step.status == StepStatus::Pending);
-        pending.for_each(|step| step.status = StepStatus::Revised);
-        self.add(steps);
-    }
-
-    fn add(&mut self, steps: &'s [PlannedStep]) {
-        for step in steps {
-            self.push(&step.goal, &step.tool_hint, &step.depends_on);
-        }
-    }
-
-    fn push(&mut self, goal: &'s str, tool_hint: &'s str, depends_on: &'s [u32]) {
+    fn push(&mut self, PlannedStep { goal, tool_hint, depends_on }: PlannedStep) {
         self.steps.push(StepState {
             number: self.next_number(),
             goal,
@@ -106,14 +94,14 @@ impl<'s> PlanState<'s> {
 
     /// A step without a tool is finished by its reply.
     fn chose(&mut self, number: u32, reading: &'s Reading) -> bool {
-        let Reading::Step { tool, answer, surprising, .. } = reading else { return false };
-        let Some(step) = self.step_mut(number) else { return false };
-        step.surprising = *surprising;
-        if tool.is_some() {
+        if !matches!(reading, Reading::Acted { .. } | Reading::Answered { .. }) {
             return false;
         }
+        let Some(step) = self.step_mut(number) else { return false };
+        step.surprising = StepAside::of(reading).surprising;
+        let Some(answer) = reading.text() else { return false };
         step.status = StepStatus::Completed;
-        step.result = answer.as_ref().map_or("", |answer| answer.text());
+        step.result = answer.text();
         true
     }
 
@@ -165,20 +153,5 @@ impl<'s> PlanState<'s> {
             }
         }
         numbers.into_iter().map(Name::step).collect()
-    }
-}
-
-/// The step whose result a record's name stands for.
-fn step_of_result(name: &Name) -> Option<u32> {
-    match Name::new(name.as_str().strip_suffix("/result")?).turn_kind()? {
-        TurnKind::Step(number) => Some(number),
-        TurnKind::Route
-        | TurnKind::Iteration(_)
-        | TurnKind::Plan(_)
-        | TurnKind::Synthesis
-        | TurnKind::Decompose
-        | TurnKind::Review(_)
-        | TurnKind::Check { .. }
-        | TurnKind::Deadline(_) => None,
     }
 }

@@ -2,11 +2,12 @@
 //! the same script differ in nothing but the order of things.
 
 use crate::contract::PromptOrder;
+use crate::plan::PlanTurn;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
-use trellis_domain::record::{Body, Name, Observed, PromptUse, Reading, Replied, TurnKind};
+use trellis_domain::record::{Body, Name, Observed, PromptUse, Reading, Replied};
 use trellis_domain::usage::Usage;
 
 #[derive(Debug, Clone)]
@@ -49,12 +50,12 @@ impl Act {
 impl Script {
     pub(super) fn reply(&self, name: &Name, order: &PromptOrder) -> Body {
         let again = name.first_asking() != *name;
-        let turn = name.first_asking().turn_kind();
-        let said = if let Some(TurnKind::Plan(0)) = turn {
+        let turn = PlanTurn::of(&name.first_asking());
+        let said = if let Some(PlanTurn::Plan(0)) = turn {
             self.plan[usize::from(again) % self.plan.len()].clone()
-        } else if let Some(TurnKind::Plan(k)) = turn {
+        } else if let Some(PlanTurn::Plan(k)) = turn {
             self.revisions[usize::try_from(k).unwrap() % self.revisions.len()].clone()
-        } else if let Some(TurnKind::Step(number)) = turn {
+        } else if let Some(PlanTurn::Step(number)) = turn {
             self.act(number).said(number, again)
         } else {
             Said::Text("The answer.".into())

@@ -4,12 +4,15 @@
 use super::fixture_tests::Planning;
 use super::script_tests::Script;
 use crate::contract::{Effect, Ending, Order, PromptOrder};
+use crate::plan::DIRECT_STEP;
+use crate::plan::PlanDecision;
+use crate::plan::PlanNames;
+use crate::plan::PlanTurn;
+use crate::plan::PlannedStep;
 use crate::session::Session;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use trellis_domain::reading::DIRECT_STEP;
-use trellis_domain::reading::PlannedStep;
-use trellis_domain::record::{Body, Name, Reading, TurnKind};
+use trellis_domain::record::{Body, Name};
 
 /// Numbers that look random and are the same for the same seed.
 #[derive(Debug)]
@@ -207,7 +210,7 @@ impl<'s> Shell<'s> {
         let running = self.open.iter().filter(|turn| self.outcome_of(turn) == Some(Outcome::Open)).count();
         let at_once = self.script.limits.steps_at_once.map_or(8, |most| usize::try_from(most).unwrap());
         assert!(running <= at_once, "{running} steps run at once");
-        if let Some(TurnKind::Step(number)) = turn.turn_kind() {
+        if let Some(PlanTurn::Step(number)) = PlanTurn::of(turn) {
             for other in &self.steps()[usize::try_from(number).unwrap()].0.depends_on {
                 assert_ne!(self.outcome(*other), Outcome::Open, "step {number} is opened before step {other} is done");
             }
@@ -217,14 +220,14 @@ impl<'s> Shell<'s> {
     }
 
     fn outcome_of(&self, turn: &Name) -> Option<Outcome> {
-        if let Some(TurnKind::Step(number)) = turn.turn_kind() { Some(self.outcome(number)) } else { None }
+        if let Some(PlanTurn::Step(number)) = PlanTurn::of(turn) { Some(self.outcome(number)) } else { None }
     }
 
     /// How a step ended, read from its records alone.
     pub(super) fn outcome(&self, number: u32) -> Outcome {
         let name = Name::step(number);
         let replies = [name.clone(), name.retry()].into_iter().filter_map(|name| self.session().replied(&name));
-        let answered = replies.into_iter().any(|reply| matches!(reply.reading, Reading::Step { tool: None, .. }));
+        let answered = replies.into_iter().any(|reply| reply.reading.text().is_some());
         match self.session().observed(&Name::step_result(number)) {
             Some(observed) if observed.error.is_some() => Outcome::Failed,
             Some(_) => Outcome::Completed,
@@ -240,9 +243,8 @@ impl<'s> Shell<'s> {
             let k = u32::try_from(k).unwrap();
             let names = [Name::plan(k), Name::plan(k).retry()];
             for reply in names.iter().filter_map(|name| self.session().replied(name)) {
-                if let Reading::Plan { steps: new, .. } | Reading::Revision { steps: Some(new), .. } = &reply.reading {
-                    steps.extend(new.iter().map(|step| (step.clone(), k)));
-                }
+                let new = PlanDecision::of(&reply.reading).and_then(|planning| planning.steps);
+                steps.extend(new.into_iter().flatten().map(|step| (step, k)));
             }
             if k == 0 && steps.is_empty() {
                 steps.push((PlannedStep { goal: DIRECT_STEP.into(), ..PlannedStep::default() }, 0));

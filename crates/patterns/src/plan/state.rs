@@ -38,9 +38,9 @@ impl StepStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepState<'s> {
     pub number: u32,
-    pub goal: &'s str,
-    pub tool_hint: &'s str,
-    pub depends_on: &'s [u32],
+    pub goal: String,
+    pub tool_hint: String,
+    pub depends_on: Vec<u32>,
     /// The plan that brought it: 0, or the number of the revision.
     pub plan: u32,
     pub status: StepStatus,
@@ -68,9 +68,9 @@ impl StepState<'_> {
 
 /// A step that the answer has to do without.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing<'s> {
+pub struct Missing {
     pub number: u32,
-    pub goal: &'s str,
+    pub goal: String,
     pub reason: String,
 }
 
@@ -102,10 +102,10 @@ impl<'s> PlanState<'s> {
     /// merely happened to be done earlier have no say, so the order of completion does not matter.
     pub fn tool_state(&self, step: &StepState<'_>, initial: &'s str) -> &'s str {
         let mut below = BTreeSet::new();
-        let mut open: Vec<u32> = step.depends_on.to_vec();
+        let mut open = step.depends_on.clone();
         while let Some(number) = open.pop() {
             if below.insert(number) {
-                open.extend(self.step(number).map_or(&[][..], |step| step.depends_on));
+                open.extend(self.step(number).into_iter().flat_map(|step| &step.depends_on));
             }
         }
         let mut newest_first = below.into_iter().rev().filter_map(|number| self.step(number)?.state);
@@ -113,14 +113,14 @@ impl<'s> PlanState<'s> {
     }
 
     /// The steps that failed and, once nothing runs any more, those that could not be run because of them.
-    pub fn missing(&self) -> Vec<Missing<'s>> {
+    pub fn missing(&self) -> Vec<Missing> {
         let missing = |step: &StepState<'s>| {
             let reason = match step.status {
                 StepStatus::Failed => step.error.unwrap_or(step.result).to_owned(),
                 StepStatus::Pending => self.why_not_run(step),
                 StepStatus::Running | StepStatus::Completed | StepStatus::Revised => return None,
             };
-            Some(Missing { number: step.number, goal: step.goal, reason })
+            Some(Missing { number: step.number, goal: step.goal.clone(), reason })
         };
         self.steps.iter().filter_map(missing).collect()
     }

@@ -1,5 +1,6 @@
 //! What the iterations of ReAct mean to a reader: what the model did and what came back.
 
+use super::IterationNames;
 use crate::describe::asked::told;
 use crate::describe::asking::Asking;
 use crate::describe::decision::{PlacedDecision, place};
@@ -7,7 +8,7 @@ use crate::describe::told::Told;
 use crate::describe::{Describer, Rest};
 use serde_json::{Map, Value};
 use trellis_domain::decision::DecisionKind;
-use trellis_domain::record::{Body, Ended, Header, Name, Observed, Reading, Record, Replied};
+use trellis_domain::record::{Body, Ended, Header, Observed, Reading, Record, Replied};
 use trellis_provenance::node::Node;
 use trellis_provenance::vocabulary::{PARSE_ERROR, prov, tg, trellis};
 use trellis_provenance::{Act, iri};
@@ -26,7 +27,7 @@ pub(super) struct Iterations {
 
 impl Describer for Iterations {
     fn describe(&mut self, session: &Told, Record { header, body }: &Record) -> Vec<Act> {
-        let Some(n) = iteration(&header.name) else { return Vec::new() };
+        let Some(n) = header.name.iteration_of() else { return Vec::new() };
         match body {
             Body::Replied(replied) => self.reply(session, header, n, replied).into_iter().collect(),
             Body::Observed(observed) => vec![self.observation(session, header, n, observed)],
@@ -40,15 +41,9 @@ impl Describer for Iterations {
     }
 }
 
-/// The iteration that a record with a name such as `i3` or `i3/observation` belongs to.
-fn iteration(name: &Name) -> Option<u32> {
-    let name = name.as_str();
-    Name::new(name.strip_suffix("/observation").unwrap_or(name)).as_iteration()
-}
-
 /// Whether a reply with this reading is a step of its own. Otherwise it is part of the conclusion.
 fn is_step(reading: &Reading) -> bool {
-    matches!(reading, Reading::Action { .. } | Reading::Unreadable { .. })
+    matches!(reading, Reading::Acted { .. } | Reading::Unusable { .. })
 }
 
 impl Iterations {
@@ -110,14 +105,12 @@ fn with_action(node: Node, reading: &Reading, decisions: &[PlacedDecision<'_>]) 
 
 /// The tool that a step names; the word `answer` where the original would have no step.
 fn action(reading: &Reading) -> &str {
-    if let Reading::Action { tool, .. } = reading {
-        return tool;
-    }
-    if matches!(reading, Reading::Unreadable { .. }) { PARSE_ERROR } else { "answer" }
+    let otherwise = if matches!(reading, Reading::Unusable { .. }) { PARSE_ERROR } else { "answer" };
+    reading.call().map_or(otherwise, |(tool, _)| tool)
 }
 
 fn arguments(reading: &Reading) -> String {
-    if let Reading::Action { arguments, .. } = reading { as_json(arguments) } else { "{}".to_owned() }
+    reading.call().map_or_else(|| "{}".to_owned(), |(_, arguments)| as_json(arguments))
 }
 
 pub(crate) fn as_json(arguments: &Map<String, Value>) -> String {

@@ -1,22 +1,26 @@
 //! ReAct: think, act, observe, until there is an answer.
 
 mod describe;
+mod history;
+mod names;
 pub mod parser;
 mod prompt;
 
 use crate::contract::{Effect, Ending, Order, Pattern, Turn};
 use crate::describe::Describer;
-use crate::reader::ReadReply;
+use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::toolset;
 use trellis_domain::counted;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::Document;
+use trellis_domain::message::AgentStep;
 use trellis_domain::record::{Name, Observed, Reading, Replied};
 use trellis_domain::reply::ReactReply;
 use trellis_domain::run::Termination;
 
 pub(crate) use describe::{as_json, with_tool_facts};
+pub use names::IterationNames;
 pub(crate) use prompt::cut;
 
 /// The action that stands for a reply which could not be read.
@@ -50,37 +54,44 @@ impl Pattern for React {
         if n > session.limits().max_iterations {
             return vec![Order::End(out_of_iterations(session, n - 1))];
         }
-        let Some(replied) = session.reply(n) else {
+        let Some(replied) = session.replied(&Name::iteration(n)) else {
             return vec![Order::Perform(Name::iteration(n), Effect::AskModel(Box::new(prompt::order(session, n))))];
         };
         let effect = match &replied.reading {
-            Reading::Answer { answer } => {
-                return vec![Order::End(Ending::answered(Termination::FinalAnswer, answer.text()))];
+            Reading::Answered { text, .. } => {
+                return vec![Order::End(Ending::answered(Termination::FinalAnswer, text.text()))];
             }
             Reading::Failed { reason } => {
                 return vec![Order::End(Ending::failed(Termination::Error, reason.clone()))];
             }
-            Reading::Action { tool, .. } if !was_offered(replied, tool) => {
+            Reading::Acted { tool, .. } if !was_offered(replied, tool) => {
                 Effect::Report { error: unknown_tool(replied, tool) }
             }
-            Reading::Action { tool, arguments } => match times_in_a_row(session, n) {
+            Reading::Acted { tool, arguments, .. } => match times_in_a_row(session, n) {
                 0..LOOP => Effect::CallTool { tool: tool.clone(), arguments: arguments.clone() },
                 LOOP => Effect::Report { error: repeated(tool) },
                 _ => return vec![Order::End(going_in_circles(session, n, tool))],
             },
-            Reading::Unreadable { reason } => Effect::Report { error: reason.clone() },
-            Reading::Chosen { .. }
-            | Reading::Plan { .. }
-            | Reading::Step { .. }
-            | Reading::Revision { .. }
-            | Reading::Goals { .. }
-            | Reading::Review { .. } => Effect::Report { error: "the reply was read in another way".to_owned() },
+            Reading::Unusable { reason } => Effect::Report { error: reason.clone() },
+            Reading::Decided { .. } => Effect::Report { error: "the reply was read in another way".to_owned() },
         };
         if session.has(&Name::observation(n)) {
             vec![Order::Open(Name::iteration(n + 1))]
         } else {
             vec![Order::Perform(Name::observation(n), effect)]
         }
+    }
+
+    fn history(&self, session: &Session, turn: &Name) -> Vec<AgentStep> {
+        turn.as_iteration().map(|n| history::iterations(session, n)).unwrap_or_default()
+    }
+
+    fn form(&self, _: &str) -> ReplyForm {
+        ReplyForm::Grammar
+    }
+
+    fn read(&self, _: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply {
+        read(raw, offered)
     }
 
     fn describer(&self) -> Box<dyn Describer> {
@@ -93,10 +104,7 @@ const LOOP: u32 = 3;
 
 /// How often in a row, up to iteration `n`, the same tool was named with the same arguments.
 fn times_in_a_row(session: &Session, n: u32) -> u32 {
-    let call = |i: u32| match session.reply(i).map(|replied| &replied.reading) {
-        Some(Reading::Action { tool, arguments }) => Some((tool, arguments)),
-        _ => None,
-    };
+    let call = |i: u32| session.replied(&Name::iteration(i))?.reading.call();
     let last = call(n);
     let equal = (1..=n).rev().take_while(|i| last.is_some() && call(*i) == last);
     u32::try_from(equal.count()).unwrap_or(u32::MAX)
@@ -145,14 +153,19 @@ fn out_of_iterations(session: &Session, n: u32) -> Ending {
 /// finding.
 fn found_so_far(session: &Session, n: u32, why: &str) -> String {
     const KEPT: usize = 3;
-    let found = (1..=n).rev().filter_map(|i| session.observation(i).zip(session.reply(i)));
-    let found = found.filter(|(observed, _)| observed.idempotency_key.is_some()).take(KEPT);
-    let mut lines: Vec<_> = found.map(|(observed, replied)| finding(observed, replied)).collect();
+    let found = (1..=n).rev().filter_map(|i| step(session, i));
+    let found = found.filter(|(_, observed)| observed.idempotency_key.is_some()).take(KEPT);
+    let mut lines: Vec<_> = found.map(|(replied, observed)| finding(observed, replied)).collect();
     if lines.is_empty() {
         return format!("{why} Nothing was found so far.");
     }
     lines.reverse();
     format!("{why} Found so far:{}", lines.concat())
+}
+
+/// A reply and what came back.
+pub(crate) fn step(session: &Session, n: u32) -> Option<(&Replied, &Observed)> {
+    session.replied(&Name::iteration(n)).zip(session.observed(&Name::observation(n)))
 }
 
 fn finding(observed: &Observed, replied: &Replied) -> String {
@@ -163,16 +176,9 @@ fn finding(observed: &Observed, replied: &Replied) -> String {
 /// The tool that a reply named, or the stand-in for a reply that named none.
 pub fn action_of(replied: &Replied) -> &str {
     match &replied.reading {
-        Reading::Action { tool, .. } => tool,
-        Reading::Unreadable { .. } => PARSE_ERROR,
-        Reading::Answer { .. }
-        | Reading::Chosen { .. }
-        | Reading::Plan { .. }
-        | Reading::Step { .. }
-        | Reading::Revision { .. }
-        | Reading::Goals { .. }
-        | Reading::Review { .. }
-        | Reading::Failed { .. } => "",
+        Reading::Acted { tool, .. } => tool,
+        Reading::Unusable { .. } => PARSE_ERROR,
+        Reading::Answered { .. } | Reading::Decided { .. } | Reading::Failed { .. } => "",
     }
 }
 
@@ -189,9 +195,9 @@ fn interpret(reply: ReactReply, mut offered: Vec<Decision>) -> ReadReply {
     let reading = match reply {
         ReactReply::Answer { answer, .. } => {
             offered.clear();
-            Reading::Answer { answer: answer.into() }
+            Reading::answered(answer)
         }
-        ReactReply::Unreadable { reason, .. } => Reading::Unreadable { reason },
+        ReactReply::Unreadable { reason, .. } => Reading::Unusable { reason },
         ReactReply::Action { tool, arguments, .. } => {
             for decision in &mut offered {
                 if decision.options.contains(&tool) {
@@ -200,7 +206,7 @@ fn interpret(reply: ReactReply, mut offered: Vec<Decision>) -> ReadReply {
                     decision.rejected = Document::stored(tool.as_str());
                 }
             }
-            Reading::Action { tool, arguments }
+            Reading::acted(tool, arguments)
         }
     };
     ReadReply::new(&thought, reading, offered)

@@ -1,6 +1,6 @@
 //! The variables of the prompt `agent-react`.
 
-use super::{action_of, offered_tools};
+use super::{action_of, offered_tools, step};
 use crate::contract::PromptOrder;
 use crate::reader::Reader;
 use crate::session::Session;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use trellis_domain::config::ToolItem;
 use trellis_domain::document::Document;
-use trellis_domain::record::{Observed, Reading, Replied};
+use trellis_domain::record::{Observed, Replied};
 
 pub(super) const REACT: &str = "agent-react";
 
@@ -28,7 +28,7 @@ pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
     let variables: Map<String, Value> = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let offered = vec![offered_tools(session)];
     let tools = Some(tools.into_iter().cloned().collect());
-    PromptOrder { id: REACT, variables, schema: None, reader: Reader::React, offered, tools }
+    PromptOrder { id: REACT, variables, schema: None, reader: Reader::plain(REACT), offered, tools }
 }
 
 /// What the caller brought along, then the iterations before this one.
@@ -43,23 +43,12 @@ fn history(session: &Session, n: u32) -> Value {
             "observation": cut(&step.observation, shown),
         })
     });
-    let own = (1..n).filter_map(|i| Some(step(session.reply(i)?, session.observation(i)?, shown)));
+    let own = (1..n).filter_map(|i| step(session, i)).map(|(replied, observed)| told(replied, observed, shown));
     brought.chain(own).collect()
 }
 
-fn step(replied: &Replied, observed: &Observed, shown: usize) -> Value {
-    let arguments = match &replied.reading {
-        Reading::Action { arguments, .. } => json!(arguments),
-        Reading::Answer { .. }
-        | Reading::Chosen { .. }
-        | Reading::Plan { .. }
-        | Reading::Step { .. }
-        | Reading::Revision { .. }
-        | Reading::Goals { .. }
-        | Reading::Review { .. }
-        | Reading::Unreadable { .. }
-        | Reading::Failed { .. } => json!({}),
-    };
+fn told(replied: &Replied, observed: &Observed, shown: usize) -> Value {
+    let arguments = replied.reading.call().map_or_else(|| json!({}), |(_, arguments)| json!(arguments));
     json!({
         "thought": replied.thought.as_ref().map_or("", Document::text),
         "action": action_of(replied),

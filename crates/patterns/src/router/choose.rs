@@ -7,7 +7,7 @@ use trellis_domain::Workspace;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
-use trellis_domain::record::{Reading, Replied};
+use trellis_domain::record::Replied;
 
 /// Where a choice stands before any model is asked.
 pub(super) enum Choice {
@@ -69,7 +69,7 @@ pub(super) fn by_model(offered: Decision, fallback: &str, first: &Replied, repli
     let rejected = [replied, first].into_iter().find_map(|replied| read(replied)?.rejected);
     let enforcement = read(replied).map_or(Enforcement::Validated, |read| read.enforcement);
     let offered = Decision { rejected, ..offered };
-    match named(replied).filter(|name| offered.options.contains(name)) {
+    match named(replied).filter(|name| offered.options.iter().any(|option| option == name)) {
         Some(name) => {
             let (signals, rationale) = read(replied).map(|read| (read.signals, read.rationale)).unwrap_or_default();
             Decision { signals, rationale, enforcement, ..made(offered, name, DecidedBy::Model) }
@@ -78,19 +78,8 @@ pub(super) fn by_model(offered: Decision, fallback: &str, first: &Replied, repli
     }
 }
 
-fn named(replied: &Replied) -> Option<&String> {
-    match &replied.reading {
-        Reading::Chosen { name } => Some(name),
-        Reading::Action { .. }
-        | Reading::Answer { .. }
-        | Reading::Plan { .. }
-        | Reading::Step { .. }
-        | Reading::Revision { .. }
-        | Reading::Goals { .. }
-        | Reading::Review { .. }
-        | Reading::Unreadable { .. }
-        | Reading::Failed { .. } => None,
-    }
+fn named(replied: &Replied) -> Option<&str> {
+    replied.reading.decision()
 }
 
 /// What the caller named, or the usual option if there is nothing of that name.

@@ -20,7 +20,7 @@ use trellis_domain::Workspace;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::Decision;
 use trellis_domain::limits::SomeLimits;
-use trellis_domain::record::{Accepted, Name, Routed, TurnKind};
+use trellis_domain::record::{Accepted, Core, Name, Routed};
 use trellis_domain::run::Termination;
 
 /// The task type that everything falls back to.
@@ -76,7 +76,7 @@ pub fn without_model(
 
 /// What is due in the turn in which a model is asked for task type and pattern.
 pub fn decide(session: &Session, turn: &Turn) -> Vec<Order> {
-    let Some(accepted) = session.accepted().filter(|_| turn.name.turn_kind() == Some(TurnKind::Route)) else {
+    let Some(accepted) = session.accepted().filter(|_| turn.name.core() == Some(Core::Route)) else {
         let error = format!("there is nothing to route in turn `{}`", turn.name);
         return vec![Order::End(Ending::failed(Termination::Error, error))];
     };

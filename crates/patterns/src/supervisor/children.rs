@@ -1,12 +1,12 @@
 //! The fan-out itself, and the sessions that it begins.
 
+use super::GoalDraft;
 use crate::contract::Order;
 use crate::router;
 use crate::session::Session;
 use std::sync::Arc;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
 use trellis_domain::fan_out::{FannedOut, Goal, Parent, Resume};
-use trellis_domain::reading::GoalDraft;
 use trellis_domain::record::{Accepted, Routed};
 use trellis_domain::{Hash, SessionId, Timestamp};
 

@@ -4,21 +4,28 @@
 
 mod children;
 mod describe;
+mod history;
+mod names;
 mod prompt;
 mod read;
+mod value;
 
 pub use children::child;
+pub use names::TeamNames;
 pub use read::GoalRules;
-pub(crate) use read::{read_goals, read_review};
+pub use value::{GoalDraft, Goals};
 
 use crate::contract::{Ending, Order, Pattern, Turn, settled};
 use crate::describe::{Describer, Notice};
+use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
-use trellis_domain::decision::DecidedBy;
+use crate::synthesis::{self, SynthesisName};
+use names::TeamTurn;
+use trellis_domain::decision::{DecidedBy, Decision};
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::Member;
-use trellis_domain::reading::GoalDraft;
-use trellis_domain::record::{Name, Reading, Replied, TurnKind};
+use trellis_domain::message::AgentStep;
+use trellis_domain::record::{Name, Reading, Replied};
 use trellis_domain::run::Termination;
 
 #[derive(Debug, Clone, Copy)]
@@ -42,19 +49,11 @@ impl Pattern for Supervisor {
     }
 
     fn decide(&self, session: &Session, turn: &Turn) -> Vec<Order> {
-        let order = match turn.name.turn_kind() {
-            Some(TurnKind::Decompose) => decompose(session, turn),
-            Some(TurnKind::Review(round)) => review(session, turn, round),
-            Some(TurnKind::Synthesis) => synthesise(session),
-            Some(
-                TurnKind::Route
-                | TurnKind::Iteration(_)
-                | TurnKind::Plan(_)
-                | TurnKind::Step(_)
-                | TurnKind::Check { .. }
-                | TurnKind::Deadline(_),
-            )
-            | None => {
+        let order = match TeamTurn::of(&turn.name) {
+            Some(TeamTurn::Decompose) => decompose(session, turn),
+            Some(TeamTurn::Review(round)) => review(session, turn, round),
+            Some(TeamTurn::Synthesis) => synthesise(session),
+            None => {
                 let error = format!("a supervisor session has no turn `{}`", turn.name);
                 Order::End(Ending::failed(Termination::Error, error))
             }
@@ -62,8 +61,29 @@ impl Pattern for Supervisor {
         vec![order]
     }
 
-    fn notice<'r>(&self, _: &Name, replied: &'r Replied) -> Option<Notice<'r>> {
-        describe::notice(replied)
+    /// A judgement if another round is possible, else the synthesis.
+    fn after_join(&self, session: &Session, round: u32) -> Name {
+        if round < rounds(session) { Name::review(round) } else { Name::synthesis() }
+    }
+
+    fn form(&self, prompt: &str) -> ReplyForm {
+        if prompt == prompt::SYNTHESISE { ReplyForm::Answer } else { ReplyForm::Whole }
+    }
+
+    fn read(&self, reader: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply {
+        match reader.prompt() {
+            prompt::DECOMPOSE => read::read_goals(raw, &reader.rules(), offered),
+            prompt::REVIEW => read::read_review(raw, &reader.rules(), offered),
+            _ => synthesis::read(raw, &reader.rules::<Vec<u32>>(), offered),
+        }
+    }
+
+    fn history(&self, session: &Session, _: &Name) -> Vec<AgentStep> {
+        history::rounds(session)
+    }
+
+    fn notice<'r>(&self, name: &Name, replied: &'r Replied) -> Option<Notice<'r>> {
+        describe::notice(name, replied)
     }
 
     fn describer(&self) -> Box<dyn Describer> {
@@ -81,38 +101,21 @@ fn decompose(session: &Session, turn: &Turn) -> Order {
         Err(order) => return order,
         Ok(replied) => replied,
     };
-    match usable_goals(&replied.reading) {
-        Goals::Some(goals) => children::fan_out(session, turn.now, 1, goals, replied.decision.clone()),
-        Goals::Dead(reason) => Order::End(Ending::failed(Termination::Error, reason)),
-        Goals::None => {
-            // As in the original: the whole question becomes the only goal.
-            let goals = [GoalDraft { goal: session.question().to_owned(), ..GoalDraft::default() }];
-            let offered = prompt::offered(session);
-            let decisions = read::goal_decisions(&goals, &offered, DecidedBy::Fallback);
-            children::fan_out(session, turn.now, 1, &goals, decisions)
-        }
+    if let Reading::Failed { reason } = &replied.reading {
+        return Order::End(Ending::failed(Termination::Error, reason));
     }
+    if let Some(goals) = goals_of(replied) {
+        return children::fan_out(session, turn.now, 1, &goals, replied.decision.clone());
+    }
+    // As in the original: the whole question becomes the only goal.
+    let goals = [GoalDraft { goal: session.question().to_owned(), ..GoalDraft::default() }];
+    let decisions = read::goal_decisions(&goals, &prompt::offered(session), DecidedBy::Fallback);
+    children::fan_out(session, turn.now, 1, &goals, decisions)
 }
 
-enum Goals<'a> {
-    Some(&'a [GoalDraft]),
-    None,
-    Dead(&'a str),
-}
-
-fn usable_goals(reading: &Reading) -> Goals<'_> {
-    match reading {
-        Reading::Goals { goals, .. } | Reading::Review { again: Some(goals), .. } => Goals::Some(goals),
-        Reading::Failed { reason } => Goals::Dead(reason),
-        Reading::Review { again: None, .. }
-        | Reading::Unreadable { .. }
-        | Reading::Action { .. }
-        | Reading::Answer { .. }
-        | Reading::Chosen { .. }
-        | Reading::Plan { .. }
-        | Reading::Step { .. }
-        | Reading::Revision { .. } => Goals::None,
-    }
+/// The goals that a reply sends subagents after, if it does.
+fn goals_of(replied: &Replied) -> Option<Vec<GoalDraft>> {
+    Goals::of(&replied.reading)?.goals
 }
 
 /// How many rounds there may be: the limit of rounds, and of iterations, of which a round takes two.
@@ -121,21 +124,16 @@ pub(crate) fn rounds(session: &Session) -> u32 {
     limits.max_rounds.min(limits.max_iterations / 2).max(1)
 }
 
-/// The turn that follows the join of a round: a judgement if another round is possible, else the synthesis.
-pub fn after_join(session: &Session, round: u32) -> Name {
-    if round < rounds(session) { Name::review(round) } else { Name::synthesis() }
-}
-
 /// A judgement that cannot be had is no reason to go round again: the answer is given with what is there.
 fn review(session: &Session, turn: &Turn, round: u32) -> Order {
     match settled(session, &Name::review(round), |problem| prompt::review(session, round, problem)) {
         Err(order) => order,
-        Ok(replied) => match usable_goals(&replied.reading) {
-            Goals::Some(goals) => {
+        Ok(replied) => match goals_of(replied) {
+            Some(goals) => {
                 let decisions = replied.decision.iter().filter(|decision| !read::is_round(decision)).cloned();
-                children::fan_out(session, turn.now, round + 1, goals, decisions.collect())
+                children::fan_out(session, turn.now, round + 1, &goals, decisions.collect())
             }
-            Goals::None | Goals::Dead(_) => Order::Open(Name::synthesis()),
+            None => Order::Open(Name::synthesis()),
         },
     }
 }
@@ -149,15 +147,11 @@ fn synthesise(session: &Session) -> Order {
     let is_complete = missing.is_empty() && session.left_out().is_empty();
     let reason = if is_complete { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
     match &replied.reading {
-        Reading::Answer { answer } => Order::End(Ending { missing, ..Ending::answered(reason, answer.text()) }),
-        Reading::Unreadable { reason } | Reading::Failed { reason } => Order::End(without_synthesis(session, reason)),
-        Reading::Action { .. }
-        | Reading::Chosen { .. }
-        | Reading::Plan { .. }
-        | Reading::Step { .. }
-        | Reading::Revision { .. }
-        | Reading::Goals { .. }
-        | Reading::Review { .. } => Order::End(without_synthesis(session, "the reply was read in another way")),
+        Reading::Answered { text, .. } => Order::End(Ending { missing, ..Ending::answered(reason, text.text()) }),
+        Reading::Unusable { reason } | Reading::Failed { reason } => Order::End(without_synthesis(session, reason)),
+        Reading::Acted { .. } | Reading::Decided { .. } => {
+            Order::End(without_synthesis(session, "the reply was read in another way"))
+        }
     }
 }
 

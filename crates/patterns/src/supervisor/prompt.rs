@@ -1,7 +1,7 @@
 //! The prompts of a supervisor and the sets that they offer.
 
 use super::read::GoalRules;
-use super::{Supervisor, members, rounds};
+use super::{Goals, Supervisor, TeamNames, members, rounds};
 use crate::contract::{IMPLEMENTED, PromptOrder};
 use crate::react::cut;
 use crate::reader::Reader;
@@ -13,7 +13,7 @@ use trellis_domain::decision::option::{AGAIN, ANSWER};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::Member;
-use trellis_domain::record::{Name, Reading};
+use trellis_domain::record::Name;
 
 pub(super) const DECOMPOSE: &str = "supervisor-decompose";
 pub(super) const REVIEW: &str = "supervisor-review";
@@ -29,7 +29,7 @@ pub(super) fn decompose(session: &Session, problem: Option<&str>) -> PromptOrder
         schema: Some(json!({
             "type": "object", "required": ["goals"], "properties": { "goals": goals_schema(session, &offered) },
         })),
-        reader: Reader::Goals(rules(session)),
+        reader: Reader::under(DECOMPOSE, rules(session)),
         offered,
         tools: None,
     }
@@ -51,7 +51,7 @@ pub(super) fn review(session: &Session, round: u32, problem: Option<&str>) -> Pr
         },
     });
     offered.insert(0, round_decision(session, DecidedBy::Model, Vec::new()));
-    let reader = Reader::Review(rules(session));
+    let reader = Reader::under(REVIEW, rules(session));
     PromptOrder { id: REVIEW, variables, schema: Some(schema), reader, offered, tools: None }
 }
 
@@ -60,12 +60,13 @@ pub(super) fn synthesise(session: &Session, problem: Option<&str>) -> PromptOrde
     put(&mut variables, "problem", json!(problem));
     put(&mut variables, "results", results(session));
     put(&mut variables, "missing", missing(session));
-    let known = members(session).filter(|member| member.answer.is_some()).map(|member| member.index).collect();
+    let known: Vec<u32> =
+        members(session).filter(|member| member.answer.is_some()).map(|member| member.index).collect();
     PromptOrder {
         id: SYNTHESISE,
         variables,
         schema: None,
-        reader: Reader::Synthesis { known },
+        reader: Reader::under(SYNTHESISE, known),
         offered: round_without_model(session).into_iter().collect(),
         tools: None,
     }
@@ -81,8 +82,8 @@ fn round_without_model(session: &Session) -> Option<Decision> {
         return Some(Decision { chosen, ..round_decision(session, DecidedBy::Rule, excluded) });
     }
     let review = Name::review(last);
-    let judged = session.replied(&review.retry()).or_else(|| session.replied(&review));
-    let judged = judged.is_some_and(|replied| matches!(replied.reading, Reading::Review { .. }));
+    let judged = session.last_replied(&review);
+    let judged = judged.is_some_and(|replied| Goals::of(&replied.reading).is_some());
     (!judged).then(|| Decision { chosen, ..round_decision(session, DecidedBy::Fallback, Vec::new()) })
 }
 

@@ -1,18 +1,20 @@
 //! Replies that name goals: of a decomposition, or of a review that wants another round.
 
+use super::{GoalDraft, Goals};
 use crate::choice::{option_named, text};
 use crate::reader::ReadReply;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trellis_domain::counted;
 use trellis_domain::decision::option::{AGAIN, ANSWER};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind};
 use trellis_domain::document::Document;
-use trellis_domain::reading::{GoalDraft, left_out_note};
+use trellis_domain::reading::left_out_note;
 use trellis_domain::record::Reading;
 use trellis_domain::reply::json_in;
 
 /// What goals may be.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoalRules {
     /// How many there may be.
     pub most: u32,
@@ -29,26 +31,26 @@ struct Written {
     group: Option<Vec<String>>,
 }
 
-pub(crate) fn read_goals(raw: &str, rules: &GoalRules, offered: Vec<Decision>) -> ReadReply {
+pub(super) fn read_goals(raw: &str, rules: &GoalRules, offered: Vec<Decision>) -> ReadReply {
     let value = match json_in(raw) {
         Ok(value) => value,
-        Err(reason) => return ReadReply::unreadable(format!("{reason}; write {{\"goals\": [...]}}"), offered),
+        Err(reason) => return ReadReply::unusable(format!("{reason}; write {{\"goals\": [...]}}"), offered),
     };
     let (written, mut mended) = goals_in(&value, rules);
     if written.is_empty() {
-        return ReadReply::unreadable("the reply names no goal; write {\"goals\": [{\"goal\": ...}]}", offered);
+        return ReadReply::unusable("the reply names no goal; write {\"goals\": [{\"goal\": ...}]}", offered);
     }
     let (goals, decisions) = settle(written, &offered, &mut mended);
     let named: Vec<_> = goals.iter().map(|draft| draft.goal.as_str()).collect();
     let thought = format!("Decomposed into {} sub-goals: {}", goals.len(), serde_json::json!(named));
-    ReadReply::new(&thought, Reading::Goals { goals, mended }, decisions)
+    ReadReply::new(&thought, Reading::decided(Goals { goals: Some(goals) }), decisions).with_mended(mended)
 }
 
-pub(crate) fn read_review(raw: &str, rules: &GoalRules, mut offered: Vec<Decision>) -> ReadReply {
+pub(super) fn read_review(raw: &str, rules: &GoalRules, mut offered: Vec<Decision>) -> ReadReply {
     let value = match json_in(raw) {
         Ok(value) => value,
         Err(reason) => {
-            return ReadReply::unreadable(format!("{reason}; write {{\"decision\": \"answer\"}}"), offered);
+            return ReadReply::unusable(format!("{reason}; write {{\"decision\": \"answer\"}}"), offered);
         }
     };
     let (written, mut mended) = goals_in(&value, rules);
@@ -76,16 +78,17 @@ pub(crate) fn read_review(raw: &str, rules: &GoalRules, mut offered: Vec<Decisio
         if let Some(decision) = &mut round {
             decision.chosen.clear();
         }
-        return ReadReply::unreadable(reason, round.into_iter().chain(rest).collect());
+        return ReadReply::unusable(reason, round.into_iter().chain(rest).collect());
     }
     if !wants_more {
         let thought = if reason.is_empty() { "The findings are enough.".to_owned() } else { reason };
-        return ReadReply::new(&thought, Reading::Review { again: None, mended }, round.into_iter().collect());
+        let enough = Reading::decided(Goals { goals: None });
+        return ReadReply::new(&thought, enough, round.into_iter().collect()).with_mended(mended);
     }
     let (goals, decisions) = settle(written, &rest, &mut mended);
     let thought = format!("Another round with {}: {reason}", counted(goals.len(), "goal"));
     let decisions = round.into_iter().chain(decisions).collect();
-    ReadReply::new(&thought, Reading::Review { again: Some(goals), mended }, decisions)
+    ReadReply::new(&thought, Reading::decided(Goals { goals: Some(goals) }), decisions).with_mended(mended)
 }
 
 pub(super) fn is_round(decision: &Decision) -> bool {

@@ -4,15 +4,16 @@
 //! others put there.
 
 mod history;
-mod plan;
 mod read;
 
+pub(crate) use history::{arguments_of, thought_of};
 pub use read::{WireTurn, is_subagent, turn_of};
 
+use crate::contract::pattern;
 use crate::session::Session;
 use trellis_domain::document::Document;
 use trellis_domain::message::{AgentRequest, AgentStep};
-use trellis_domain::record::{Accepted, Name, TurnKind};
+use trellis_domain::record::{Accepted, Core, Name};
 
 /// The values of `step_type`.
 pub mod step_type {
@@ -28,16 +29,13 @@ pub mod step_type {
 /// [`completion`] of a subagent.
 pub fn request(session: &Session, turn: &Name) -> Option<AgentRequest> {
     let accepted = session.accepted()?;
-    let kind = turn.turn_kind().filter(|kind| !kind.is_fan_in())?;
+    if turn.core().is_some_and(|core| core != Core::Route) {
+        return None;
+    }
     let mut request = AgentRequest { history: accepted.history.clone(), ..beginning(session, accepted)? };
-    request.history.extend(match kind {
-        TurnKind::Route | TurnKind::Check { .. } | TurnKind::Deadline(_) => Vec::new(),
-        TurnKind::Iteration(n) => history::iterations(session, n),
-        TurnKind::Plan(_) | TurnKind::Step(_) => plan::steps(session, kind),
-        TurnKind::Decompose | TurnKind::Review(_) => history::rounds(session),
-        TurnKind::Synthesis if session.has_subagents() => history::rounds(session),
-        TurnKind::Synthesis => plan::steps(session, kind),
-    });
+    if let Some(routed) = session.routed() {
+        request.history.extend(pattern(&routed.pattern).history(session, turn));
+    }
     Some(request)
 }
 

@@ -1,6 +1,7 @@
 //! What a record belongs to, read from its name.
 
-use trellis_domain::record::{Header, Name, TurnKind};
+use crate::react::IterationNames;
+use trellis_domain::record::{Header, Name};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Question {
@@ -23,13 +24,15 @@ impl Question {
         if asked == Name::route_pattern() {
             return Some(Self::Pattern);
         }
-        match asked.turn_kind()? {
-            TurnKind::Plan(k) => Some(Self::Plan(k)),
-            TurnKind::Step(i) => Some(Self::Step(i)),
-            TurnKind::Decompose => Some(Self::Decompose),
-            TurnKind::Review(r) => Some(Self::Review(r)),
-            TurnKind::Synthesis => Some(Self::Synthesis),
-            TurnKind::Route | TurnKind::Iteration(_) | TurnKind::Check { .. } | TurnKind::Deadline(_) => None,
+        let parts: Vec<&str> = asked.parts().collect();
+        match *parts.as_slice() {
+            ["plan"] => Some(Self::Plan(0)),
+            ["plan", k] => k.parse().ok().map(Self::Plan),
+            ["step", i] => i.parse().ok().map(Self::Step),
+            ["decompose"] => Some(Self::Decompose),
+            ["review", r] => r.parse().ok().map(Self::Review),
+            ["synthesis"] => Some(Self::Synthesis),
+            _ => None,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::describe::tests::fixture::{
     supervisor_run, unreadable,
 };
 use crate::describe::tests::random_run::any_run;
+use crate::plan::PlanNames;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::collections::BTreeSet;

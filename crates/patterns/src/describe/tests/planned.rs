@@ -3,10 +3,11 @@
 use crate::describe::tests::fixture::{cancelled_plan, plan_run, said, supervisor_run};
 use crate::describe::tests::random_run::any_run;
 use crate::describe::{events, project};
+use crate::plan::PlanDecision;
+use crate::plan::PlannedStep;
 use expect_test::expect;
 use proptest::prelude::*;
 use trellis_domain::rdf::Quad;
-use trellis_domain::reading::PlannedStep;
 use trellis_domain::record::{Reading, Record};
 use trellis_provenance::iri;
 use trellis_provenance::trace::{Plan, SessionTrace, Step, StepResult, trace};
@@ -31,13 +32,9 @@ fn results(session: &SessionTrace) -> Vec<&StepResult> {
 }
 
 /// The steps of all plans that a session's records hold, plan by plan.
-#[expect(clippy::wildcard_enum_match_arm, reason = "asks for two readings only")]
 fn steps_of(records: &[Record], session: &str) -> Vec<Vec<PlannedStep>> {
     let own = records.iter().filter(|record| record.header.session.as_str() == session && !record.header.late);
-    let steps = |reading: &Reading| match reading {
-        Reading::Plan { steps, .. } | Reading::Revision { steps: Some(steps), .. } => Some(steps.clone()),
-        _ => None,
-    };
+    let steps = |reading: &Reading| reading.decision::<PlanDecision>()?.steps;
     own.filter_map(|record| steps(&record.body.as_replied()?.reading)).collect()
 }
 

@@ -5,8 +5,10 @@ use crate::describe::tests::fixture::{
     supervisor_run, unreadable,
 };
 use crate::describe::{events, project};
+use crate::plan::DIRECT_STEP;
+use crate::plan::PlanDecision;
+use crate::plan::PlanNames;
 use expect_test::{expect, expect_file};
-use trellis_domain::reading::DIRECT_STEP;
 use trellis_domain::record::{Ended, Name, Reading, Record};
 use trellis_domain::run::Termination;
 use trellis_provenance::vocabulary::tg;
@@ -100,7 +102,7 @@ fn a_plan_that_nobody_could_read_has_one_step() {
 fn a_plan_that_is_kept_and_then_revised_was_kept_as_it_was() {
     let mut script = Script::new("s");
     script.accepted("why?", None).routed_to("plan-then-execute", routing());
-    script.said(Name::plan(0), reply("", Reading::Plan { steps: vec![planned("A", &[])], mended: Vec::new() }));
+    script.said(Name::plan(0), reply("", Reading::decided(PlanDecision { steps: Some(vec![planned("A", &[])]) })));
     script
         .said(Name::plan(1), revision(None, "Fine."))
         .said(Name::plan(2), revision(Some(vec![planned("B", &[])]), "No."));
@@ -141,7 +143,7 @@ fn a_plan_that_never_came_is_no_plan() {
 #[test]
 fn routing_that_was_cut_short_is_told_of_at_the_end() {
     let mut script = Script::new("s");
-    let chosen = reply("", Reading::Chosen { name: "general".to_owned() });
+    let chosen = reply("", Reading::decided("general"));
     script.accepted("why?", None).said(Name::route_task_type(), priced(chosen));
     script.ended(ending(Termination::Timeout, "", Some("too slow")));
     expect![[r#"

@@ -3,15 +3,20 @@
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "each reader looks for one kind of step")]
 
+use super::asked::Question;
 use crate::describe::tests::fixture::{cancelled_plan, cancelled_supervisor, plan_run, react_run, supervisor_run};
 use crate::describe::{events, project};
+use crate::plan::PlanDecision;
+use crate::plan::PlanTurn;
+use crate::react::IterationNames;
+use crate::supervisor::{Goals, TeamNames};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
 use trellis_domain::message::{AgentResponse, message_type};
 use trellis_domain::rdf::Quad;
-use trellis_domain::record::{Accepted, Body, Ended, Header, Name, Reading, Record, Replied, TurnKind};
+use trellis_domain::record::{Accepted, Body, Ended, Header, Name, Reading, Record, Replied};
 use trellis_domain::{broker, gateway};
 use trellis_provenance::iri;
 use trellis_provenance::trace::{self, Completion, DocumentLink, SessionTrace, Step, Synthesis, Thought, Trace};
@@ -342,8 +347,8 @@ fn said_analyses(records: &[Record]) -> Vec<String> {
     replies(records, |header, name, replied| {
         let n = name.as_iteration()?;
         let (tool, arguments) = match &replied.reading {
-            Reading::Action { tool, arguments } => (tool.as_str(), arguments.clone()),
-            Reading::Unreadable { .. } => (PARSE_ERROR, Map::new()),
+            Reading::Acted { tool, arguments, .. } => (tool.as_str(), arguments.clone()),
+            Reading::Unusable { .. } => (PARSE_ERROR, Map::new()),
             _ => return None,
         };
         Some(format!("{} {n} {tool} {}", header.session, Value::Object(arguments)))
@@ -393,10 +398,8 @@ fn said_ends(records: &[Record], synthesis: bool) -> Vec<String> {
 
 fn said_plans(records: &[Record]) -> Vec<String> {
     replies(records, |header, name, replied| {
-        let Some(TurnKind::Plan(number)) = name.turn_kind() else { return None };
-        let (Reading::Plan { steps, .. } | Reading::Revision { steps: Some(steps), .. }) = &replied.reading else {
-            return None;
-        };
+        let Some(PlanTurn::Plan(number)) = PlanTurn::of(name) else { return None };
+        let steps = replied.reading.decision::<PlanDecision>()?.steps?;
         let goals: Vec<_> = steps.iter().map(|step| &step.goal).collect();
         Some(format!("{} {number} {goals:?}", header.session))
     })
@@ -404,8 +407,8 @@ fn said_plans(records: &[Record]) -> Vec<String> {
 
 fn said_plan_reviews(records: &[Record]) -> Vec<String> {
     replies(records, |header, name, replied| {
-        let Some(TurnKind::Plan(number)) = name.turn_kind() else { return None };
-        let kept = matches!(replied.reading, Reading::Revision { steps: None, .. });
+        let Some(PlanTurn::Plan(number)) = PlanTurn::of(name) else { return None };
+        let kept = replied.reading.decision::<PlanDecision>()?.steps.is_none();
         kept.then(|| format!("{} {number} {:?}", header.session, replied.decision[0].chosen))
     })
 }
@@ -417,11 +420,8 @@ fn said_step_results(records: &[Record]) -> Vec<String> {
         Some(format!("{} {i} {:?} {:?}", header.session, observed.error, hash_of(observed.result.as_ref())))
     });
     lines.extend(replies(records, |header, name, replied| {
-        let (Some(TurnKind::Step(i)), Reading::Step { tool: None, answer: Some(answer), .. }) =
-            (name.turn_kind(), &replied.reading)
-        else {
-            return None;
-        };
+        let Some(PlanTurn::Step(i)) = PlanTurn::of(name) else { return None };
+        let answer = replied.reading.text()?;
         let document = Document::stored(answer.text());
         Some(format!("{} {i} None {:?}", header.session, hash_of(document.as_ref())))
     }));
@@ -432,8 +432,8 @@ fn said_step_results(records: &[Record]) -> Vec<String> {
 fn said_unfinished(records: &[Record]) -> Vec<String> {
     let number = |line: &String| line.split(' ').take(2).map(str::to_owned).collect::<Vec<_>>().join(" ");
     let done: BTreeSet<_> = said_step_results(records).iter().map(number).collect();
-    let begun = replies(records, |header, name, _| match name.turn_kind() {
-        Some(TurnKind::Step(i)) => Some(format!("{} {i}", header.session)),
+    let begun = replies(records, |header, name, _| match PlanTurn::of(name) {
+        Some(PlanTurn::Step(i)) => Some(format!("{} {i}", header.session)),
         _ => None,
     });
     let plans = said_plans(records);
@@ -494,9 +494,8 @@ fn said_joins(records: &[Record]) -> Vec<String> {
 
 fn said_reviews(records: &[Record]) -> Vec<String> {
     replies(records, |header, name, replied| {
-        let (Some(TurnKind::Review(round)), Reading::Review { .. }) = (name.turn_kind(), &replied.reading) else {
-            return None;
-        };
+        let Some(Question::Review(round)) = Question::of(name) else { return None };
+        replied.reading.decision::<Goals>()?;
         Some(format!("{} {round} {:?}", header.session, Some(&replied.decision[0].chosen)))
     })
 }
@@ -520,7 +519,7 @@ fn said_late_results(records: &[Record]) -> Vec<String> {
 fn said_unused(records: &[Record]) -> Vec<String> {
     let fanned_out = records.iter().any(|record| record.body.as_fanned_out().is_some());
     replies(records, |header, name, replied| {
-        let goals = matches!(replied.reading, Reading::Goals { .. });
+        let goals = *name == Name::decompose() && replied.reading.decision::<Goals>().is_some();
         (goals && !fanned_out).then(|| format!("{} {name}", header.session))
     })
 }

@@ -7,6 +7,10 @@ use crate::describe::tests::fixture::{
 };
 use crate::describe::tests::random_run::{any_run, finished_react_run, finished_run};
 use crate::describe::{events, project};
+use crate::plan::PlanDecision;
+use crate::plan::PlanNames;
+use crate::supervisor::TeamNames;
+use crate::synthesis::SynthesisName;
 use expect_test::expect;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -186,7 +190,7 @@ fn the_largest_fan_out_fits_into_what_is_read_of_a_node() {
     let team = Team::new(&boss, 1, 0, &[("Look", "react"); 8]);
     let mut script = Script::new("boss");
     script.accepted("why?", None).routed_to("supervisor", Vec::new());
-    let reading = Reading::Goals { goals: Vec::new(), mended: Vec::new() };
+    let reading = Reading::decided(crate::supervisor::Goals { goals: Some(Vec::new()) });
     script.said(Name::decompose(), reply("Divide.", reading));
     team.begin(&mut script, None);
     for goal in &team.fan_out.goals {
@@ -214,7 +218,7 @@ fn the_answer_of_three_full_rounds_is_within_what_is_read_of_a_node() {
         team.join(&mut script, JoinCause::AllEnded);
     }
     let citations = (0..24).map(|index| Citation { index, confidence: None }).collect();
-    let answer = reply("", Reading::Answer { answer: "yes".into() });
+    let answer = reply("", Reading::answered("yes"));
     script.said(Name::synthesis(), Replied { citations, ..answer });
     script.ended(ending(Termination::SubagentsComplete, "yes", None));
     let graph = project(&script.records);
@@ -387,7 +391,7 @@ fn the_longest_plan_is_within_what_is_read_of_a_node() {
     let mut script = Script::new("s");
     let steps: Vec<_> = (0..Limits::default().max_plan_steps).map(|i| planned(&format!("Do {i}"), &[])).collect();
     let count = steps.len();
-    let plan = reply("", Reading::Plan { steps, mended: Vec::new() });
+    let plan = reply("", Reading::decided(PlanDecision { steps: Some(steps) }));
     script.accepted("why?", None).routed_to("plan-then-execute", Vec::new()).said(Name::plan(0), plan);
     let graph = project(&script.records);
     let about = graph.iter().filter(|quad| quad.s.text() == "urn:trustgraph:agent:s/plan");

@@ -45,16 +45,9 @@ fn check_iteration(session: &SessionTrace, header: &Header, n: u32, replied: &Re
     let id = iri::iteration(&header.session, n);
     let thought = link(iri::thought(&header.session, n), replied.thought.as_ref());
     let (tool, arguments) = match &replied.reading {
-        Reading::Action { tool, arguments } => (tool.as_str(), Value::Object(arguments.clone())),
-        Reading::Unreadable { .. } => ("__parse_error__", serde_json::json!({})),
-        Reading::Answer { .. }
-        | Reading::Failed { .. }
-        | Reading::Chosen { .. }
-        | Reading::Plan { .. }
-        | Reading::Step { .. }
-        | Reading::Revision { .. }
-        | Reading::Goals { .. }
-        | Reading::Review { .. } => {
+        Reading::Acted { tool, arguments, .. } => (tool.as_str(), Value::Object(arguments.clone())),
+        Reading::Unusable { .. } => ("__parse_error__", serde_json::json!({})),
+        Reading::Answered { .. } | Reading::Failed { .. } | Reading::Decided { .. } => {
             let Some(Step::LateReply(step)) = session.steps.iter().find(|step| step.id() == id) else {
                 assert!(!header.late);
                 return;
@@ -178,15 +171,19 @@ fn step_result<'t>(session: &'t SessionTrace, id: &trellis_domain::SessionId, i:
 
 /// A step without a tool says what the model answered.
 fn check_step(session: &SessionTrace, header: &Header, i: u32, reading: &Reading) {
-    let Reading::Step { tool, arguments, answer, surprising } = reading else { return };
+    if reading.call().is_none() && reading.text().is_none() {
+        return;
+    }
+    let surprising = serde_json::to_value(reading).unwrap()["value"]["surprising"] == true;
+    let tool = reading.call().map(|(tool, _)| tool);
     if header.late || find(session, &iri::step(&header.session, i)).is_none() {
         return;
     }
     let step = step_result(session, &header.session, i);
-    assert_eq!((&step.tool, step.surprising), (tool, *surprising));
-    assert_eq!(step.arguments, tool.as_ref().map(|_| Value::Object(arguments.clone())));
-    assert_eq!(step.decisions[0].chosen, [tool.as_deref().unwrap_or(NO_TOOL)]);
-    if let Some(answer) = answer {
+    assert_eq!((step.tool.as_deref(), step.surprising), (tool, surprising));
+    assert_eq!(step.arguments, reading.call().map(|(_, arguments)| Value::Object(arguments.clone())));
+    assert_eq!(step.decisions[0].chosen, [tool.unwrap_or(NO_TOOL)]);
+    if let Some(answer) = reading.text() {
         let document = trellis_provenance::node::as_document(answer);
         assert_eq!(step.document, link(iri::step_document(&header.session, i), document.as_ref()));
     }

@@ -4,6 +4,8 @@ mod planned;
 mod step;
 mod steps;
 
+use super::names::step_of_result;
+use super::{PlanDecision, PlanNames, PlanTurn, PlannedStep, StepAside};
 use crate::describe::asked::told;
 use crate::describe::asking::Asking;
 use crate::describe::decision::place;
@@ -15,57 +17,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use steps::PlannedSteps;
 use trellis_domain::counted;
 use trellis_domain::document::Payload;
-use trellis_domain::reading::{DIRECT_STEP, PlannedStep};
-use trellis_domain::record::{Body, Ended, Header, Name, Observed, Reading, Record, Replied, TurnKind};
+use trellis_domain::record::{Body, Ended, Header, Name, Observed, Reading, Record, Replied};
 use trellis_provenance::node::Node;
 use trellis_provenance::vocabulary::{prov, tg, trellis};
 use trellis_provenance::{Act, iri};
 
-/// What a model is asked. The order is the one in which a session gets to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Asked {
-    /// The first plan is 0, revision `k` is `k`.
-    Plan(u32),
-    Step(u32),
-    Synthesis,
-}
-
-impl Asked {
-    /// What a reply of this name is a reply to.
-    fn of(name: &Name) -> Option<Self> {
-        let asked = name.first_asking().turn_kind()?;
-        if let TurnKind::Plan(k) = asked {
-            return Some(Self::Plan(k));
-        }
-        if let TurnKind::Step(i) = asked {
-            return Some(Self::Step(i));
-        }
-        (asked == TurnKind::Synthesis).then_some(Self::Synthesis)
-    }
-
-    fn name(self) -> Name {
-        match self {
-            Self::Plan(k) => Name::plan(k),
-            Self::Step(i) => Name::step(i),
-            Self::Synthesis => Name::synthesis(),
-        }
-    }
-
-    /// Whether a reply is a judgement on the plan: the first plan is none.
-    fn is_review(self) -> bool {
-        matches!(self, Self::Plan(1..))
-    }
-}
-
-/// The plan step that a record with the name `step/3/result` belongs to.
-fn step_result(name: &Name) -> Option<u32> {
-    name.as_str().strip_prefix("step/")?.strip_suffix("/result")?.parse().ok()
-}
-
 #[derive(Debug, Default)]
 pub(super) struct PlanActs {
     /// Replies that no node tells of yet.
-    pending: BTreeMap<Asked, Asking>,
+    pending: BTreeMap<PlanTurn, Asking>,
     steps: PlannedSteps,
 }
 
@@ -81,7 +41,7 @@ impl Describer for PlanActs {
 
     /// The end derives from the last step alone, so that the stock listing has it once.
     fn end(&mut self, session: &Told, ended: &Ended) -> Rest {
-        let closing = self.pending.remove(&Asked::Synthesis);
+        let closing = self.pending.remove(&PlanTurn::Synthesis);
         let (reviews, unfinished, unused) = self.leftovers(session, ended);
         let last = self.steps.done().next_back().map(|last| iri::step(&session.id, last));
         let done = self.steps.done().map(|i| iri::step(&session.id, i));
@@ -105,29 +65,29 @@ impl Describer for PlanActs {
 
 impl PlanActs {
     fn reply(&mut self, session: &Told, header: &Header, replied: &Replied) -> Option<Act> {
-        let asked = Asked::of(&header.name)?;
+        let asked = PlanTurn::asked(&header.name)?;
         if header.late {
             return Some(self.late_reply(session, header, asked, replied));
         }
         self.pending.entry(asked).or_default().add(header, replied);
         match asked {
-            Asked::Plan(k) => self.settled(session, header, k),
-            Asked::Step(i) => self.answered(session, header, i),
-            Asked::Synthesis => None,
+            PlanTurn::Plan(k) => self.settled(session, header, k),
+            PlanTurn::Step(i) => self.answered(session, header, i),
+            PlanTurn::Synthesis => None,
         }
     }
 
-    fn late_reply(&self, session: &Told, header: &Header, asked: Asked, replied: &Replied) -> Act {
+    fn late_reply(&self, session: &Told, header: &Header, asked: PlanTurn, replied: &Replied) -> Act {
         let asking = Asking::one(header, replied);
         let with = |node: Node| match asked {
-            Asked::Step(i) => self.with_step_facts(node, session, i, &asking),
-            Asked::Plan(_) | Asked::Synthesis => node.derived_from(session.first_parents()),
+            PlanTurn::Step(i) => self.with_step_facts(node, session, i, &asking),
+            PlanTurn::Plan(_) | PlanTurn::Synthesis => node.derived_from(session.first_parents()),
         };
         late::reply(session, header, &asking, asked.name().as_str(), with)
     }
 
     fn result_of_tool(&mut self, session: &Told, header: &Header, observed: &Observed) -> Option<Act> {
-        let i = step_result(&header.name)?;
+        let i = step_of_result(&header.name)?;
         if header.late {
             return Some(self.late_result(session, header, i, observed));
         }
@@ -137,30 +97,15 @@ impl PlanActs {
     /// The plan that a reply settles; nothing if the question is asked again, if the plan stays as it is, or if there
     /// will never be a reply. A plan that is kept is told of by the next event.
     fn settled(&mut self, session: &Told, header: &Header, k: u32) -> Option<Act> {
-        let asking = self.pending.get(&Asked::Plan(k)).filter(|asking| asking.is_settled())?;
+        let asking = self.pending.get(&PlanTurn::Plan(k)).filter(|asking| asking.is_settled())?;
         let reading = asking.reading()?;
-        let (steps, mended) = if let Reading::Plan { steps, mended } = reading {
-            (steps.clone(), mended.clone())
-        } else if let Reading::Revision { steps: Some(steps), mended } = reading {
-            (steps.clone(), mended.clone())
-        } else if matches!(reading, Reading::Unreadable { .. }) && k == 0 {
-            (vec![direct_step()], Vec::new())
-        } else {
-            return None;
-        };
-        let asking = self.pending.remove(&Asked::Plan(k))?;
-        Some(self.plan(session, header, k, &asking, &steps, &mended))
+        let no_plan = k == 0 && matches!(reading, Reading::Unusable { .. });
+        let steps = if no_plan { vec![PlannedStep::direct()] } else { PlanDecision::of(reading)?.steps? };
+        let asking = self.pending.remove(&PlanTurn::Plan(k))?;
+        Some(self.plan(session, header, k, &asking, &steps))
     }
 
-    fn plan(
-        &mut self,
-        session: &Told,
-        header: &Header,
-        k: u32,
-        asking: &Asking,
-        steps: &[PlannedStep],
-        mended: &[String],
-    ) -> Act {
+    fn plan(&mut self, session: &Told, header: &Header, k: u32, asking: &Asking, steps: &[PlannedStep]) -> Act {
         let id = iri::plan_number(&session.id, k);
         let before = self.steps.in_force.clone();
         let parents = before.map_or_else(|| session.first_parents(), |plan| vec![plan]);
@@ -176,7 +121,6 @@ impl PlanActs {
             .texts(trellis::REPLAN_REASON, asking.rationale().filter(|_| k > 0))
             .links_to(trellis::PLANNED_STEP, &planned)
             .texts(trellis::SUPERSEDED_STEP, superseded.iter().map(|i| self.steps.goal(*i)))
-            .texts(trellis::MENDED, mended)
             .error(asking.problem())
             .links(trellis::REVIEW, &reviews.iris)
             .marks(asking.attempt(), header.late);
@@ -191,15 +135,15 @@ impl PlanActs {
     /// The judgements that are settled and that no event told of yet. They are events of nobody's: stock readers know no
     /// such thing, so they travel inside the next event of their session.
     fn carried(&mut self, session: &Told) -> Inside {
-        let settled = |asked: &Asked, asking: &mut Asking| asked.is_review() && asking.is_settled();
+        let settled = |asked: &PlanTurn, asking: &mut Asking| asked.is_review() && asking.is_settled();
         let taken: Vec<_> = self.pending.extract_if(.., settled).collect();
         self.reviews(session, &taken)
     }
 
-    fn reviews(&self, session: &Told, taken: &[(Asked, Asking)]) -> Inside {
+    fn reviews(&self, session: &Told, taken: &[(PlanTurn, Asking)]) -> Inside {
         let mut inside = Inside::default();
         for (asked, asking) in taken {
-            if let Asked::Plan(k) = asked {
+            if let PlanTurn::Plan(k) = asked {
                 inside.add(self.review(session, *k, asking));
             }
         }
@@ -225,7 +169,7 @@ impl PlanActs {
         let (mut unfinished, mut without) = (Inside::default(), Inside::default());
         let mut begun = BTreeSet::new();
         for (asked, asking) in &rest {
-            if let Asked::Step(i) = asked {
+            if let PlanTurn::Step(i) = asked {
                 begun.insert(*i);
                 unfinished.add(self.unfinished(session, *i, asking));
             } else {
@@ -240,56 +184,50 @@ impl PlanActs {
     }
 }
 
-fn direct_step() -> PlannedStep {
-    PlannedStep { goal: DIRECT_STEP.to_owned(), ..PlannedStep::default() }
-}
-
 /// The step that a record belongs to: `step/3`, `step/3/retry`, `step/3/result`.
 pub(super) fn part(name: &Name) -> Option<u32> {
-    let chosen = if let Some(Asked::Step(i)) = Asked::of(name) { Some(i) } else { None };
-    chosen.or_else(|| step_result(name))
+    let chosen = if let Some(PlanTurn::Step(i)) = PlanTurn::asked(name) { Some(i) } else { None };
+    chosen.or_else(|| step_of_result(name))
 }
 
 /// What a reply of the planner, or of a step, means.
 pub(super) fn notice<'r>(name: &Name, replied: &'r Replied) -> Option<Notice<'r>> {
-    match &replied.reading {
-        Reading::Plan { steps, mended } => {
-            let notice = Notice::new("plan").with("steps", steps).with("mended", mended);
-            let line = ShownLine::new(Tone::Many, "plan", counted(steps.len(), "step"));
-            let shown = Shown::Line(ShownLine { mended: mended.clone(), ..line });
-            Some(Notice { shown, parts: parts(steps), ..notice })
+    match (PlanTurn::asked(name)?, &replied.reading) {
+        (PlanTurn::Plan(k), Reading::Decided { .. }) => planning_notice(k, replied),
+        (PlanTurn::Plan(0), Reading::Unusable { .. }) if *name == Name::plan(0).retry() => {
+            Some(Notice { parts: parts(&[PlannedStep::direct()]), ..plain(replied) })
         }
-        Reading::Revision { steps, mended } => {
-            let notice = Notice::new("plan-revision").with("steps", steps).with("mended", mended);
-            let Some(steps) = steps else {
-                let line = ShownLine::new(Tone::Choice, "plan", "kept as it is");
-                return Some(Notice { shown: Shown::Line(ShownLine { with_reasons: true, ..line }), ..notice });
-            };
-            let line = ShownLine::new(Tone::Many, "plan", format!("revised: {}", counted(steps.len(), "step")));
-            let shown = Shown::Line(ShownLine { mended: mended.clone(), with_reasons: true, ..line });
-            Some(Notice { shown, parts: parts(steps), ..notice })
-        }
-        Reading::Step { tool, arguments, answer, surprising } => {
-            let answer = answer.as_ref().map(Payload::text);
-            let notice = Notice::new("plan-step").with("tool", tool).with("arguments", arguments);
-            let notice = notice.with("content", answer).with("surprising", surprising);
-            let result = ShownLine::new(Tone::Good, "result", answer.unwrap_or_default());
-            let call = tool.as_deref().map(|tool| (tool, arguments));
-            let shown = if call.is_some() { Shown::Call } else { Shown::Line(result) };
-            // A step without a tool is its own observation.
-            Some(Notice { spoken: answer.map(Spoken::Observation), call, shown, ..notice })
-        }
-        Reading::Unreadable { .. } if *name == Name::plan(0).retry() => {
-            Some(Notice { parts: parts(&[direct_step()]), ..plain(replied) })
-        }
-        Reading::Unreadable { .. }
-        | Reading::Action { .. }
-        | Reading::Answer { .. }
-        | Reading::Chosen { .. }
-        | Reading::Goals { .. }
-        | Reading::Review { .. }
-        | Reading::Failed { .. } => None,
+        (PlanTurn::Step(_), Reading::Acted { .. } | Reading::Answered { .. }) => Some(step_notice(replied)),
+        (PlanTurn::Plan(_) | PlanTurn::Step(_) | PlanTurn::Synthesis, _) => None,
     }
+}
+
+fn planning_notice(k: u32, replied: &Replied) -> Option<Notice<'_>> {
+    let PlanDecision { steps } = PlanDecision::of(&replied.reading)?;
+    let notice = Notice::new(if k == 0 { "plan" } else { "plan-revision" });
+    let notice = notice.with("steps", &steps).with("mended", &replied.mended);
+    let Some(steps) = steps else {
+        let line = ShownLine::new(Tone::Choice, "plan", "kept as it is");
+        return Some(Notice { shown: Shown::Line(ShownLine { with_reasons: true, ..line }), ..notice });
+    };
+    let number = counted(steps.len(), "step");
+    let line = ShownLine::new(Tone::Many, "plan", if k == 0 { number } else { format!("revised: {number}") });
+    let shown = Shown::Line(ShownLine { mended: replied.mended.clone(), with_reasons: k > 0, ..line });
+    Some(Notice { shown, parts: parts(&steps), ..notice })
+}
+
+fn step_notice(replied: &Replied) -> Notice<'_> {
+    let (call, answer) = (replied.reading.call(), replied.reading.text().map(Payload::text));
+    let nothing = serde_json::Map::new();
+    let notice = Notice::new("plan-step")
+        .with("tool", call.map(|(tool, _)| tool))
+        .with("arguments", call.map_or(&nothing, |(_, arguments)| arguments))
+        .with("content", answer)
+        .with("surprising", StepAside::of(&replied.reading).surprising);
+    let result = ShownLine::new(Tone::Good, "result", answer.unwrap_or_default());
+    let shown = if call.is_some() { Shown::Call } else { Shown::Line(result) };
+    // A step without a tool is its own observation.
+    Notice { spoken: answer.map(Spoken::Observation), call, shown, ..notice }
 }
 
 fn parts(steps: &[PlannedStep]) -> Vec<Part> {

@@ -1,13 +1,13 @@
 //! The steps of a plan: what each brought, or why it brought nothing.
 
-use super::{Asked, PlanActs};
+use super::{PlanActs, PlanTurn, StepAside};
 use crate::describe::asked::{told, told_with_cost};
 use crate::describe::asking::Asking;
 use crate::describe::decision::place;
 use crate::describe::told::Told;
 use crate::react::{as_json, with_tool_facts};
 use trellis_domain::document::Document;
-use trellis_domain::record::{Header, Observed, Reading};
+use trellis_domain::record::{Header, Observed};
 use trellis_provenance::node::{Node, as_document, first_chars};
 use trellis_provenance::vocabulary::{prov, tg, trellis};
 use trellis_provenance::{Act, iri};
@@ -18,10 +18,9 @@ const NEVER_BEGUN: &str = "the step was never begun";
 impl PlanActs {
     /// The result of a step that needs no tool: it is there with the reply.
     pub(super) fn answered(&mut self, session: &Told, header: &Header, i: u32) -> Option<Act> {
-        let asking = self.pending.get(&Asked::Step(i))?;
-        let Reading::Step { tool: None, answer, .. } = asking.reading()? else { return None };
-        let answer = answer.as_ref().and_then(as_document);
-        let asking = self.pending.remove(&Asked::Step(i))?;
+        let asking = self.pending.get(&PlanTurn::Step(i))?;
+        let answer = as_document(asking.reading()?.text()?);
+        let asking = self.pending.remove(&PlanTurn::Step(i))?;
         Some(self.result(session, header, i, &asking, answer.as_ref(), None))
     }
 
@@ -30,7 +29,7 @@ impl PlanActs {
         if self.steps.is_done(i) {
             return None;
         }
-        let asking = self.pending.remove(&Asked::Step(i)).unwrap_or_default();
+        let asking = self.pending.remove(&PlanTurn::Step(i)).unwrap_or_default();
         Some(self.result(session, header, i, &asking, observed.result.as_ref(), Some(observed)))
     }
 
@@ -92,10 +91,10 @@ impl PlanActs {
             .text(tg::STEP_NUMBER, i)
             .links(trellis::PLANNED, self.steps.planned_iri(i))
             .links(trellis::DEPENDS_ON_STEP, needs.map(|needed| iri::step(&session.id, *needed)));
-        let Some(Reading::Step { tool, arguments, surprising, .. }) = asking.reading() else { return node };
-        node.texts(trellis::TOOL, tool.as_ref())
-            .texts(trellis::ARGUMENTS, tool.as_ref().map(|_| as_json(arguments)))
-            .flag(trellis::SURPRISING, *surprising)
+        let Some(reading) = asking.reading() else { return node };
+        node.texts(trellis::TOOL, reading.call().map(|(tool, _)| tool))
+            .texts(trellis::ARGUMENTS, reading.call().map(|(_, arguments)| as_json(arguments)))
+            .flag(trellis::SURPRISING, StepAside::of(reading).surprising)
     }
 
     /// A step whose choice was made, but whose session ended before there was a result.

@@ -1,7 +1,7 @@
 //! The plans of a session and what became of their steps.
 
+use crate::plan::PlannedStep;
 use std::collections::BTreeMap;
-use trellis_domain::reading::PlannedStep;
 use trellis_provenance::iri;
 
 /// Every step that was ever planned.

@@ -1,6 +1,6 @@
 //! Fan-outs: what a supervisor sent its subagents after.
 
-use super::{Asked, TeamActs};
+use super::{TeamActs, TeamTurn};
 use crate::describe::asked::told;
 use crate::describe::asking::Asking;
 use crate::describe::decision::{PlacedDecision, place};
@@ -8,7 +8,7 @@ use crate::describe::told::Told;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Goal};
-use trellis_domain::record::{Header, Reading};
+use trellis_domain::record::Header;
 use trellis_provenance::node::{Node, first_chars};
 use trellis_provenance::vocabulary::{prov, tg, trellis};
 use trellis_provenance::{Act, iri};
@@ -18,7 +18,7 @@ impl TeamActs {
     /// derive from the round before alone: a chain through the findings would multiply the stock listing.
     pub(super) fn decomposition(&mut self, session: &Told, header: &Header, fan_out: &FannedOut) -> Act {
         let id = iri::decomposition(&session.id, fan_out.round);
-        let asking = self.pending.remove(&Asked::Decompose);
+        let asking = self.pending.remove(&TeamTurn::Decompose);
         let reviews = self.carried(session);
         let parents = match fan_out.round {
             0 | 1 => session.first_parents(),
@@ -33,7 +33,6 @@ impl TeamActs {
             .links(trellis::REVIEW, &reviews.iris)
             .text(tg::CORRELATION_ID, &fan_out.correlation)
             .link(trellis::FAN_OUT, iri::fan_out(&session.id, &fan_out.correlation))
-            .texts(trellis::MENDED, asking.as_ref().map(mended).unwrap_or_default())
             .marks(asking.as_ref().map_or(header.attempt, Asking::attempt), header.late);
         let decisions = decisions(session, &id, fan_out, asking.as_ref());
         let mut nodes = told(session, main, asking.as_ref(), decisions, "decompose");
@@ -42,10 +41,6 @@ impl TeamActs {
         self.rounds.fan_out(fan_out);
         Act { id, nodes }
     }
-}
-
-fn mended(asking: &Asking) -> &[String] {
-    if let Some(Reading::Goals { mended, .. }) = asking.reading() { mended } else { &[] }
 }
 
 /// What the fan-out decided, then what was rejected on the way. A choice that was made for each goal names its goal.

@@ -4,6 +4,8 @@ mod decomposition;
 mod finding;
 mod rounds;
 
+use super::Goals;
+use super::names::TeamTurn;
 use crate::describe::asked::told;
 use crate::describe::asking::Asking;
 use crate::describe::decision::{NamedDocument, place};
@@ -14,45 +16,15 @@ use rounds::Rounds;
 use std::collections::BTreeMap;
 use trellis_domain::counted;
 use trellis_domain::decision::{Decision, DecisionKind};
-use trellis_domain::record::{Body, Ended, Header, Name, Reading, Record, Replied, TurnKind};
+use trellis_domain::record::{Body, Ended, Header, Name, Record, Replied};
 use trellis_provenance::node::Node;
 use trellis_provenance::vocabulary::{prov, trellis};
 use trellis_provenance::{Act, iri};
 
-/// What a model is asked. The order is the one in which a session gets to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Asked {
-    Decompose,
-    Review(u32),
-    Synthesis,
-}
-
-impl Asked {
-    /// What a reply of this name is a reply to.
-    fn of(name: &Name) -> Option<Self> {
-        let asked = name.first_asking().turn_kind()?;
-        if let TurnKind::Review(round) = asked {
-            return Some(Self::Review(round));
-        }
-        if asked == TurnKind::Decompose {
-            return Some(Self::Decompose);
-        }
-        (asked == TurnKind::Synthesis).then_some(Self::Synthesis)
-    }
-
-    fn name(self) -> Name {
-        match self {
-            Self::Decompose => Name::decompose(),
-            Self::Review(round) => Name::review(round),
-            Self::Synthesis => Name::synthesis(),
-        }
-    }
-}
-
 #[derive(Debug, Default)]
 pub(super) struct TeamActs {
     /// Replies that no node tells of yet.
-    pending: BTreeMap<Asked, Asking>,
+    pending: BTreeMap<TeamTurn, Asking>,
     rounds: Rounds,
 }
 
@@ -69,7 +41,7 @@ impl Describer for TeamActs {
     /// The end derives from every finding and, if it is a synthesis, from what each subagent ended with. What was not
     /// waited for is no parent.
     fn end(&mut self, session: &Told, ended: &Ended) -> Rest {
-        let closing = self.pending.remove(&Asked::Synthesis);
+        let closing = self.pending.remove(&TeamTurn::Synthesis);
         let (reviews, unused) = self.leftovers(session);
         let found = self.rounds.findings();
         let findings = found.iter().map(|finding| finding.iri.clone());
@@ -93,7 +65,7 @@ impl Describer for TeamActs {
 
 impl TeamActs {
     fn reply(&mut self, session: &Told, header: &Header, replied: &Replied) -> Option<Act> {
-        let asked = Asked::of(&header.name)?;
+        let asked = TeamTurn::asked(&header.name)?;
         if header.late {
             let asking = Asking::one(header, replied);
             let first = |node: Node| node.derived_from(session.first_parents());
@@ -107,7 +79,8 @@ impl TeamActs {
     /// such thing, so they travel inside the next event of their session. Another round's goals and their choices are
     /// told by its decomposition, so a review tells of the round only.
     fn carried(&mut self, session: &Told) -> Inside {
-        let settled = |asked: &Asked, asking: &mut Asking| matches!(asked, Asked::Review(_)) && asking.is_settled();
+        let settled =
+            |asked: &TeamTurn, asking: &mut Asking| matches!(asked, TeamTurn::Review(_)) && asking.is_settled();
         let taken: Vec<_> = self.pending.extract_if(.., settled).collect();
         let rounds = |asking: &'_ Asking| -> Vec<Decision> {
             let decisions = asking.decisions().into_iter().filter(|decision| decision.kind == DecisionKind::Round);
@@ -116,10 +89,10 @@ impl TeamActs {
         self.reviews(session, &taken, rounds)
     }
 
-    fn reviews(&self, session: &Told, taken: &[(Asked, Asking)], choices: fn(&Asking) -> Vec<Decision>) -> Inside {
+    fn reviews(&self, session: &Told, taken: &[(TeamTurn, Asking)], choices: fn(&Asking) -> Vec<Decision>) -> Inside {
         let mut inside = Inside::default();
         for (asked, asking) in taken {
-            if let Asked::Review(round) = asked {
+            if let TeamTurn::Review(round) = asked {
                 inside.add(self.review(session, *round, asking, &choices(asking)));
             }
         }
@@ -146,7 +119,7 @@ impl TeamActs {
     /// Reviews and replies that the session's end finds unsaid.
     fn leftovers(&mut self, session: &Told) -> (Inside, Inside) {
         let pending = std::mem::take(&mut self.pending);
-        let is_review = |asked: &Asked| matches!(asked, Asked::Review(_));
+        let is_review = |asked: &TeamTurn| matches!(asked, TeamTurn::Review(_));
         let (judged, rest): (Vec<_>, Vec<_>) = pending.into_iter().partition(|(asked, _)| is_review(asked));
         let all = |asking: &Asking| asking.decisions().into_iter().cloned().collect();
         let reviews = self.reviews(session, &judged, all);
@@ -159,17 +132,17 @@ impl TeamActs {
 }
 
 /// What a reply of the supervisor means.
-pub(super) fn notice(replied: &Replied) -> Option<Notice<'_>> {
-    if let Reading::Goals { goals, mended } = &replied.reading {
-        let notice = Notice::new("decomposition").with("goals", goals).with("mended", mended);
+pub(super) fn notice<'r>(name: &Name, replied: &'r Replied) -> Option<Notice<'r>> {
+    let Goals { goals } = Goals::of(&replied.reading)?;
+    if TeamTurn::asked(name)? == TeamTurn::Decompose {
+        let notice = Notice::new("decomposition").with("goals", goals).with("mended", &replied.mended);
         return Some(Notice { shown: Shown::Later, ..notice });
     }
-    let Reading::Review { again, mended } = &replied.reading else { return None };
-    let (text, if_missing) = match again {
+    let (text, if_missing) = match &goals {
         Some(goals) => (format!("another round with {}", counted(goals.len(), "agent")), None),
         None => ("enough to answer".to_owned(), Some("answers now")),
     };
     let line = ShownLine { if_missing, with_reasons: true, ..ShownLine::new(Tone::Choice, "review", text) };
-    let notice = Notice::new("review").with("again", again).with("mended", mended);
+    let notice = Notice::new("review").with("again", goals).with("mended", &replied.mended);
     Some(Notice { shown: Shown::Line(line), ..notice })
 }

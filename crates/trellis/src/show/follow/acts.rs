@@ -60,7 +60,7 @@ impl Follow {
 
     pub(super) fn fanned_out(&mut self, session: &SessionId, fan_out: &FannedOut) {
         let who = self.cast.agent(session);
-        let cost = self.cast.pay(session, &Name::decompose());
+        let cost = self.cast.pay_all(session);
         let round = if fan_out.round > 1 { format!("round {}: ", fan_out.round) } else { String::new() };
         let until = fan_out.deadline.to_string();
         let until = until.get(11..19).unwrap_or(&until);

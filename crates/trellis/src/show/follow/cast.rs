@@ -122,6 +122,12 @@ impl Cast {
         let place = costs.iter().position(|(name, _)| name.first_asking() == *reply);
         place.map(|place| costs.remove(place).1).unwrap_or_default()
     }
+
+    /// What the replies took that have no line yet.
+    pub(super) fn pay_all(&mut self, session: &SessionId) -> String {
+        let costs = self.unpaid.remove(session).unwrap_or_default();
+        costs.into_iter().map(|(_, cost)| cost).next_back().unwrap_or_default()
+    }
 }
 
 /// As many whole words as fit into a name.
@@ -140,6 +146,7 @@ fn first_words(goal: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trellis_patterns::plan::PlanNames;
 
     fn id(text: &str) -> SessionId {
         SessionId::new(text).unwrap()

@@ -95,7 +95,7 @@ impl Follow {
         if let Some((tool, arguments)) = call {
             self.call(who.clone(), tool, arguments, cost);
             self.mended(who, &replied.mended);
-        } else if let Reading::Unreadable { reason } = &replied.reading {
+        } else if let Reading::Unusable { reason } = &replied.reading {
             if self.has_begun_to_answer(session) {
                 // What is on screen does not count: the next answer begins anew.
                 note("\n(the answer above was cut short)");

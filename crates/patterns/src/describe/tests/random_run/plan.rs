@@ -3,8 +3,11 @@
 use crate::describe::tests::fixture::{
     Script, ending, failure, planned, reply, result, revision, routed, routing, step_answer, step_call, unreadable,
 };
+use crate::plan::PlanNames;
+use crate::plan::{PlanDecision, PlannedStep};
+use crate::synthesis::SynthesisName;
 use proptest::prelude::*;
-use trellis_domain::reading::{Citation, PlannedStep};
+use trellis_domain::reading::Citation;
 use trellis_domain::record::{Body, Ended, Name, Reading, Record, Replied};
 use trellis_domain::run::Termination;
 
@@ -118,7 +121,7 @@ impl PlanCourse {
 
     fn plan(&self, script: &mut Script, k: u32, fresh: bool, leg: &Leg, steps: Vec<PlannedStep>) {
         let replied = match (fresh, leg.revises) {
-            (true, _) => reply(&self.text, Reading::Plan { steps, mended: Vec::new() }),
+            (true, _) => reply(&self.text, Reading::decided(PlanDecision { steps: Some(steps) })),
             (false, true) => revision(Some(steps), &self.text),
             (false, false) => revision(None, &self.text),
         };
@@ -162,7 +165,7 @@ impl PlanCourse {
             End::Answer => {
                 let cite = |index: &u32| Citation { index: *index, confidence: Some(self.text.clone()) };
                 let citations = finished.iter().take(2).map(cite).collect();
-                let answer = reply(&self.text, Reading::Answer { answer: self.text.as_str().into() });
+                let answer = reply(&self.text, Reading::answered(self.text.as_str()));
                 script.said(Name::synthesis(), Replied { citations, ..answer });
                 let ended = ending(Termination::PlanPartial, &self.text, None);
                 script.push(Name::end(), Body::from(Ended { missing: skipped, ..ended }));

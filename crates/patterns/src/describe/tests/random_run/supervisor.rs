@@ -3,11 +3,14 @@
 use super::plan::{PlanCourse, plan_course};
 use super::react::{Course, course};
 use crate::describe::tests::fixture::{Script, Team, choice, ending, reply, routed, unreadable};
+use crate::supervisor::TeamNames;
+use crate::supervisor::{GoalDraft, Goals};
+use crate::synthesis::SynthesisName;
 use proptest::prelude::*;
 use trellis_domain::SessionId;
 use trellis_domain::decision::DecisionKind;
 use trellis_domain::fan_out::JoinCause;
-use trellis_domain::reading::{Citation, GoalDraft};
+use trellis_domain::reading::Citation;
 use trellis_domain::record::{Body, Ended, Name, Reading, Record, Replied};
 use trellis_domain::run::Termination;
 
@@ -98,12 +101,12 @@ fn ask(script: &mut Script, team: &Team, round: u32) {
     let mut decision = team.fan_out.decisions.clone();
     script.enter(&team.supervisor);
     if round == 1 {
-        let reading = Reading::Goals { goals, mended: Vec::new() };
+        let reading = Reading::decided(Goals { goals: Some(goals) });
         script.said(Name::decompose(), unreadable("What?"));
         script.said(Name::decompose().retry(), Replied { decision, ..reply("Divide.", reading) });
     } else {
         decision.insert(0, choice(DecisionKind::Round, &["answer", "again"], "again", "More."));
-        let reading = Reading::Review { again: Some(goals), mended: Vec::new() };
+        let reading = Reading::decided(Goals { goals: Some(goals) });
         script.said(Name::review(round - 1), Replied { decision, ..reply("Judge.", reading) });
     }
 }
@@ -112,7 +115,7 @@ fn finish(script: &mut Script, text: &str, end: End, findings: u32) {
     match end {
         End::Answer => {
             let citations = (0..findings).map(|index| Citation { index, confidence: None }).collect();
-            let answer = reply("", Reading::Answer { answer: text.into() });
+            let answer = reply("", Reading::answered(text));
             script.said(Name::synthesis(), Replied { citations, ..answer });
             let ended = ending(Termination::SubagentsPartial, text, None);
             script.push(Name::end(), Body::from(Ended { missing: vec![findings - 1], ..ended }));

@@ -1,19 +1,18 @@
 //! What a plan has come to so far, as steps of a history.
 
-use super::history::{arguments_of, last_reply, thought_of};
-use super::step_type;
-use crate::plan::{PlanState, StepState, StepStatus};
+use super::{PlanNames, PlanState, PlanTurn, StepState, StepStatus};
 use crate::react::PARSE_ERROR;
 use crate::session::Session;
+use crate::wire::{arguments_of, step_type, thought_of};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use trellis_domain::decision::option::NO_TOOL;
 use trellis_domain::message::{self, AgentStep, PlanStep};
-use trellis_domain::record::{Name, Reading, Replied, TurnKind};
+use trellis_domain::record::{Name, Reading, Replied};
 
 /// Each plan and each finished step in the order in which they came about, with the plan as it stood then.
-pub(super) fn steps(session: &Session, turn: TurnKind) -> Vec<AgentStep> {
+pub(super) fn steps(session: &Session, turn: PlanTurn) -> Vec<AgentStep> {
     let mut history = Vec::new();
     let mut so_far = Session::new(Arc::clone(session.settings()), Arc::new(session.operator().clone()));
     let (mut plans, mut finished) = (0, BTreeSet::new());
@@ -36,7 +35,7 @@ fn planned(session: &Session, state: &PlanState<'_>, k: u32) -> Option<AgentStep
     let new: Vec<_> = state.steps.iter().filter(|step| step.plan == k).collect();
     let written = |step: &&StepState<'_>| json!({ "goal": step.goal, "tool_hint": step.tool_hint, "depends_on": step.depends_on });
     (!new.is_empty()).then(|| AgentStep {
-        thought: last_reply(session, &Name::plan(k)).map(thought_of).unwrap_or_default(),
+        thought: session.last_replied(&Name::plan(k)).map(thought_of).unwrap_or_default(),
         action: "plan".to_owned(),
         observation: json!(new.iter().map(written).collect::<Vec<_>>()).to_string(),
         step_type: step_type::PLAN.to_owned(),
@@ -46,7 +45,7 @@ fn planned(session: &Session, state: &PlanState<'_>, k: u32) -> Option<AgentStep
 }
 
 fn executed(session: &Session, state: &PlanState<'_>, step: &StepState<'_>) -> AgentStep {
-    let replied = last_reply(session, &Name::step(step.number));
+    let replied = session.last_replied(&Name::step(step.number));
     AgentStep {
         thought: replied.map(thought_of).unwrap_or_default(),
         action: replied.map_or("", tool_of).to_owned(),
@@ -60,16 +59,9 @@ fn executed(session: &Session, state: &PlanState<'_>, step: &StepState<'_>) -> A
 
 fn tool_of(replied: &Replied) -> &str {
     match &replied.reading {
-        Reading::Step { tool, .. } => tool.as_deref().unwrap_or(NO_TOOL),
-        Reading::Action { .. }
-        | Reading::Answer { .. }
-        | Reading::Chosen { .. }
-        | Reading::Plan { .. }
-        | Reading::Revision { .. }
-        | Reading::Goals { .. }
-        | Reading::Review { .. }
-        | Reading::Unreadable { .. }
-        | Reading::Failed { .. } => PARSE_ERROR,
+        Reading::Acted { tool, .. } => tool,
+        Reading::Answered { .. } => NO_TOOL,
+        Reading::Decided { .. } | Reading::Unusable { .. } | Reading::Failed { .. } => PARSE_ERROR,
     }
 }
 
@@ -82,14 +74,14 @@ fn as_it_stood(state: &PlanState<'_>) -> Vec<PlanStep> {
 
 /// A neighbour takes the first pending step, and writes the answer if there is none. So a step that others are at is
 /// not pending for it, and a step that will never be run is not pending for the answer.
-fn as_found_by(turn: TurnKind, state: &PlanState<'_>) -> Vec<PlanStep> {
+fn as_found_by(turn: PlanTurn, state: &PlanState<'_>) -> Vec<PlanStep> {
     let mut plan = as_it_stood(state);
     for step in state.steps.iter().filter(|step| step.status == StepStatus::Running) {
-        if let Some(found) = plan.get_mut(step.number as usize).filter(|_| turn != TurnKind::Step(step.number)) {
+        if let Some(found) = plan.get_mut(step.number as usize).filter(|_| turn != PlanTurn::Step(step.number)) {
             found.status = message::StepStatus::Running;
         }
     }
-    if turn == TurnKind::Synthesis {
+    if turn == PlanTurn::Synthesis {
         for missing in state.missing() {
             if let Some(found) = plan.get_mut(missing.number as usize).filter(|found| found.result.is_empty()) {
                 (found.status, found.result) = (message::StepStatus::Failed, missing.reason);
@@ -101,9 +93,9 @@ fn as_found_by(turn: TurnKind, state: &PlanState<'_>) -> Vec<PlanStep> {
 
 fn plan_step(step: &StepState<'_>, status: StepStatus, result: &str) -> PlanStep {
     PlanStep {
-        goal: step.goal.to_owned(),
-        tool_hint: step.tool_hint.to_owned(),
-        depends_on: step.depends_on.to_vec(),
+        goal: step.goal.clone(),
+        tool_hint: step.tool_hint.clone(),
+        depends_on: step.depends_on.clone(),
         status: match status {
             StepStatus::Pending => message::StepStatus::Pending,
             StepStatus::Running => message::StepStatus::Running,
