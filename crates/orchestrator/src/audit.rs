@@ -5,10 +5,10 @@
 
 use crate::checkpoint::Checkpoint;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use trellis_domain::merkle;
-use trellis_domain::record::{Cause, Lines, Name, Record, UnreadableRecord};
+use trellis_domain::record::{Cause, Header, Lines, Name, Record, UnreadableRecord};
 use trellis_domain::{Hash, SessionId};
 
 /// What a store hands over so that others can check a run.
@@ -101,6 +101,9 @@ impl Audit {
             }
         }
         audit.checkpoint = Some(checkpoint);
+        if audit.faults.is_empty() {
+            audit.faults.extend(unreached(&records));
+        }
         (audit, records)
     }
 
@@ -144,6 +147,34 @@ impl Audit {
         self.contents.insert((header.session.clone(), header.name.clone()), header.content);
     }
 }
+
+/// What is wrong with a run whose end does not follow from everything that was recorded in time. Nothing is known of runs
+/// that have not ended, and of those of older formats, which named one cause of each record.
+pub fn unreached(records: &[Arc<Record>]) -> Vec<String> {
+    let place = |record: &Record| (record.header.session.clone(), record.header.name.clone());
+    let by_place: HashMap<_, _> = records.iter().map(|record| (place(record), record)).collect();
+    let root = records.first().map(|record| (record.header.run.clone(), Name::end()));
+    let Some(end) = root.filter(|end| by_place.contains_key(end)) else { return Vec::new() };
+    if records.iter().any(|record| record.header.format < COMPLETE_CAUSES) {
+        return Vec::new();
+    }
+    let (mut reached, mut open) = (HashSet::new(), vec![end]);
+    while let Some(next) = open.pop() {
+        let Some(record) = by_place.get(&next) else { continue };
+        if reached.insert(next) {
+            let Header { session, causes, .. } = &record.header;
+            open.extend(causes.iter().map(|cause| (cause.session_seen_from(session).clone(), cause.name.clone())));
+        }
+    }
+    let lost = records.iter().filter(|record| !record.header.late && !reached.contains(&place(record)));
+    let told = |record: &Arc<Record>| {
+        format!("nothing that the end follows from needs record {}/{}", record.header.session, record.header.name)
+    };
+    lost.map(told).collect()
+}
+
+/// Since this format a record names everything that it follows from.
+const COMPLETE_CAUSES: u16 = 4;
 
 fn read(entry: &ProvenRecord, checkpoint: &Checkpoint, erasures: &[&Erasure]) -> Result<Arc<Record>, String> {
     let proven = entry.proven.as_bytes();

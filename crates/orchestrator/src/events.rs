@@ -142,8 +142,7 @@ fn reply(header: &Header, replied: &Replied) -> Value {
         "format": replied.prompt.format,
     });
     let Notice { kind, details, spoken, .. } = notice(&header.name, replied);
-    let mut said = details;
-    said.insert("kind".to_owned(), kind.into());
+    let mut said: Map<String, Value> = [("kind".to_owned(), kind.into())].into_iter().chain(details).collect();
     if let Some(Spoken::Answer(_)) = spoken {
         let id = answer_id(&header.session, &header.name, header.attempt);
         said.insert("answer_message_id".to_owned(), id.into());

@@ -95,6 +95,7 @@ impl Played {
         assert!(joins.values().all(|count| *count == 1), "joined once: {joins:?}");
         let sequence: Vec<_> = self.records.iter().map(|record| record.header.seq).collect();
         assert!(sequence.iter().copied().eq(1..=sequence.len() as u64), "no gap: {sequence:?}");
+        assert_eq!(crate::audit::unreached(&self.records), [] as [String; 0]);
         let texts: BTreeMap<_, _> =
             documents(&self.records).into_iter().map(|found| (found.id, found.text.text().to_owned())).collect();
         let quads = project(&self.records);
