@@ -232,7 +232,7 @@ impl Session {
     /// What models named and limits did not let happen, in words.
     pub fn left_out(&self) -> Vec<String> {
         let replies = self.in_order().filter_map(|record| record.body.as_replied());
-        replies.flat_map(|replied| replied.left_out()).map(str::to_owned).collect()
+        replies.flat_map(Replied::left_out).map(str::to_owned).collect()
     }
 
     /// What every prompt is told besides the question: the configured context, the framing, the task type's words

@@ -55,7 +55,7 @@ impl Act {
             nodes.push(Node::new(iri::run(&header.session)).link(trellis::LATE_NODE, &explain_id));
         }
         // What the nodes say now, and what is said of each below.
-        let room = nodes.iter().map(Node::len).sum::<usize>() + nodes.len() + 2;
+        let room = nodes.iter().map(Node::statements).sum::<usize>() + nodes.len() + 2;
         let (mut quads, mut documents, mut seen) = (Vec::with_capacity(room), Vec::new(), BTreeSet::new());
         for node in nodes {
             let is_new = seen.insert(node.iri().to_owned());

@@ -9,6 +9,7 @@ use trellis_domain::usage::Usage;
 /// Statements about one subject, in the order in which they were made, and the documents that they refer
 /// to: so the graph and the library cannot disagree. Literals are untyped, as the stock reader expects them.
 #[derive(Debug)]
+#[must_use]
 pub struct Node {
     iri: String,
     quads: Vec<Quad>,
@@ -44,7 +45,7 @@ impl Node {
     }
 
     /// How much it says.
-    pub fn len(&self) -> usize {
+    pub fn statements(&self) -> usize {
         self.quads.len()
     }
 

@@ -62,7 +62,9 @@ impl<'s> PlanState<'s> {
         if let Some(steps) = PlanDecision::of(reading).and_then(|planning| planning.steps) {
             let pending = self.steps.iter_mut().filter(|step| step.status == StepStatus::Pending);
             pending.for_each(|step| step.status = StepStatus::Revised);
-            steps.into_iter().for_each(|step| self.push(step));
+            for step in steps {
+                self.push(step);
+            }
         }
         if self.steps.is_empty() {
             self.push(PlannedStep::direct());
