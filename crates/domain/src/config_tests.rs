@@ -95,27 +95,8 @@ fn items_that_do_not_fit_together_are_named() {
         [
             "tool/look: field `template`: there is no prompt `gone`; add it as prompt/template.<id>",
             "agent-task-type/general: field `valid_patterns`: there is no pattern `nope`; add it as agent-pattern, or leave it out",
-            "prompt/template.agent-react: field `value`: is missing, and pattern `react` needs it; restore it from its history or an export",
         ]
     );
-}
-
-#[test]
-fn a_prompt_is_missed_only_where_a_run_can_come_to_it() {
-    let missing = |items: &[StoredItem]| {
-        let (settings, _) = Settings::take(1, items.to_vec());
-        let keys = settings.inconsistencies().into_iter().map(|problem| problem.key.replace("template.", ""));
-        keys.collect::<Vec<_>>()
-    };
-    let (react, plan) = (item("agent-pattern", "react", "{}"), item("agent-pattern", "plan-then-execute", "{}"));
-    let supervisor = item("agent-pattern", "supervisor", "{}");
-    let task_types = ["general", "research"].map(|key| item("agent-task-type", key, "{}"));
-    assert_eq!(missing(&[]), ["agent-react"]);
-    assert_eq!(missing(&task_types), ["task-type-classify", "agent-react"]);
-    let plans = ["plan-create", "plan-step-execute", "plan-revise", "plan-synthesise"];
-    assert_eq!(missing(&[react, plan]), [&["pattern-select", "agent-react"][..], &plans].concat());
-    let supervises = ["supervisor-decompose", "supervisor-review", "supervisor-synthesise"];
-    assert_eq!(missing(&[supervisor]), [&["agent-react"][..], &supervises].concat());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use trellis_domain::SessionId;
 use trellis_domain::fan_out::FannedOut;
 use trellis_domain::record::{Body, Cause, Core, Ended, Name, Routed};
 use trellis_domain::run::Termination;
-use trellis_patterns::{Effect, Ending, Order, Session, Turn, pattern, router, supervisor};
+use trellis_patterns::{Effect, Ending, Order, Session, Turn, fan_out, pattern, router};
 
 /// What a decision asks of the shell.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ fn begin_children(session: &Session, id: &SessionId, fan_out: FannedOut, closing
     let round = fan_out.round;
     let (mut begun, mut first_turns) = (Vec::new(), Vec::new());
     for goal in &fan_out.goals {
-        let Some((accepted, routed)) = supervisor::child(session, &fan_out, goal) else { continue };
+        let Some((accepted, routed)) = fan_out::child(session, &fan_out, goal) else { continue };
         first_turns.push(turn(&goal.session, pattern(&routed.pattern).first_turn()));
         let record =
             |name: Name, cause, body| Decided { session: goal.session.clone(), name, causes: vec![cause], body };

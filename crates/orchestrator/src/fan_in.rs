@@ -14,18 +14,23 @@ use trellis_patterns::{Ending, Session, Turn, pattern};
 
 /// A session that nobody waits for any more, wound up.
 #[derive(Debug)]
-struct Wound {
+struct WindUp {
     /// How the session ended: now, or by itself before.
     end: Ended,
+    /// Where that is recorded; none if the session cannot be read.
+    recorded: Option<Cause>,
     /// The ends that are to be recorded: its own, and of everything below it.
     records: Vec<Decided>,
     /// The versions of the sessions that these ends were decided from.
     seen: Vec<(SessionId, u64)>,
 }
 
-impl Wound {
+/// How a subagent ended, and where that is recorded; nowhere if its session cannot be read.
+type SubagentEnd = (Ended, Option<Cause>);
+
+impl WindUp {
     fn given_up(error: &JournalError) -> Self {
-        Self { end: unreadable(error), records: Vec::new(), seen: Vec::new() }
+        Self { end: unreadable(error), recorded: None, records: Vec::new(), seen: Vec::new() }
     }
 }
 
@@ -76,16 +81,17 @@ impl Orchestrator {
         fan_out: &FannedOut,
         turn: &Turn,
         is_deadline: bool,
-    ) -> Result<Option<Vec<Option<Ended>>>, TurnError> {
+    ) -> Result<Option<Vec<Option<SubagentEnd>>>, TurnError> {
         // Begins behind the subagent that has just ended: those behind it are the likeliest to be still at work.
         let index = if let Some(Core::Check { index, .. }) = turn.name.core() { index } else { 0 };
         let count = fan_out.goals.len();
         let start = fan_out.goals.iter().position(|goal| goal.index == index).map_or(0, |place| place + 1);
         let mut ends = vec![None; count];
         for place in (start..count).chain(0..start) {
-            ends[place] = match self.ports.journal.end(workspace, &fan_out.goals[place].session).await {
-                Ok(end) => end.and_then(|record| record.body.as_ended().cloned()),
-                Err(error) if error.is_unreadable() => Some(unreadable(&error)),
+            let goal = &fan_out.goals[place];
+            ends[place] = match self.ports.journal.end(workspace, &goal.session).await {
+                Ok(end) => end.and_then(|record| Some((record.body.as_ended()?.clone(), Some(end_of(&goal.session))))),
+                Err(error) if error.is_unreadable() => Some((unreadable(&error), None)),
                 Err(error) => return Err(error.into()),
             };
             if ends[place].is_none() && !is_deadline {
@@ -100,31 +106,30 @@ impl Orchestrator {
         &self,
         handling: &Handling,
         fan_out: &FannedOut,
-        ends: Vec<Option<Ended>>,
+        ends: Vec<Option<SubagentEnd>>,
         outage_ms: u64,
     ) -> Result<Closing, TurnError> {
         let mut closing = Closing::default();
         let mut members = Vec::new();
+        let mut causes = vec![Cause::from(Name::fan_out(fan_out.round))];
         for (goal, end) in fan_out.goals.iter().zip(ends) {
-            let end = if let Some(end) = end {
+            let (end, recorded) = if let Some(end) = end {
                 end
             } else {
                 let ending = Ending::failed(Termination::Timeout, TOO_LATE);
                 let wound = self.wind_up(handling, &goal.session, &ending).await?;
                 closing.records.extend(wound.records);
                 closing.seen_of_others.extend(wound.seen);
-                wound.end
+                (wound.end, wound.recorded)
             };
+            causes.extend(recorded);
             members.push(member(goal, end));
         }
         let cause = if closing.records.is_empty() { JoinCause::AllEnded } else { JoinCause::Deadline };
         let (round, correlation) = (fan_out.round, fan_out.correlation.clone());
         let joined = Joined { round, correlation, cause, members, outage_ms };
         // Behind the ends that it follows from.
-        let sent_out = Cause::from(Name::fan_out(round));
-        let ends = fan_out.goals.iter().map(end_of);
         let (session, name) = (handling.key.session.clone(), Name::join(round));
-        let causes = std::iter::once(sent_out).chain(ends).collect();
         closing.records.push(Decided { session, name, causes, body: Body::Joined(joined) });
         closing.close.extend(fan_in_turns(fan_out).filter(|name| *name != handling.key.name));
         let routed = handling.session.routed().map_or("", |routed| &routed.pattern);
@@ -137,17 +142,18 @@ impl Orchestrator {
     /// on its parent.
     pub(crate) async fn ending(&self, handling: &Handling, ending: Ending) -> Result<Closing, TurnError> {
         let mut closing = Closing::default();
-        let mut below = Usage::default();
+        let (mut below, mut ends) = (Usage::default(), Vec::new());
         for (fan_out, goal) in unjoined(&handling.session) {
             let wound = self.wind_up(handling, &goal.session, &ended_below(ending.reason)).await?;
             closing.records.extend(wound.records);
             closing.seen_of_others.extend(wound.seen);
             closing.close.extend([Name::deadline(fan_out.round), Name::check(fan_out.round, goal.index)]);
             below.add(wound.end.total());
+            ends.extend(wound.recorded);
         }
         let now = self.ports.world.now();
         let mut end = handling.own(Name::end(), Body::from(ended(&handling.session, ending, &below, now)));
-        end.causes.extend(unjoined(&handling.session).map(|(_, goal)| end_of(goal)));
+        end.causes.extend(ends);
         // Last: whoever follows the run stops listening at the root's end.
         closing.records.push(end);
         let parent = handling.session.accepted().and_then(|accepted| accepted.parent.as_ref());
@@ -166,32 +172,33 @@ impl Orchestrator {
         handling: &'a Handling,
         session: &'a SessionId,
         ending: &'a Ending,
-    ) -> BoxFuture<'a, Result<Wound, TurnError>> {
+    ) -> BoxFuture<'a, Result<WindUp, TurnError>> {
         Box::pin(async move {
             let key = TurnKey { session: session.clone(), ..handling.key.clone() };
             let folded = match self.load_without_settings(&key).await {
                 Ok(Some(folded)) => folded,
-                Ok(None) => return Ok(Wound::given_up(&no_records(session))),
-                Err(TurnError::Journal(error)) if error.is_unreadable() => return Ok(Wound::given_up(&error)),
+                Ok(None) => return Ok(WindUp::given_up(&no_records(session))),
+                Err(TurnError::Journal(error)) if error.is_unreadable() => return Ok(WindUp::given_up(&error)),
                 Err(error) => return Err(error),
             };
             if let Some(end) = folded.ended() {
-                return Ok(Wound { end: end.clone(), records: Vec::new(), seen: Vec::new() });
+                let recorded = Some(end_of(session));
+                return Ok(WindUp { end: end.clone(), recorded, records: Vec::new(), seen: Vec::new() });
             }
             let (mut records, mut below) = (Vec::new(), Usage::default());
+            let mut causes = everything(&folded);
             let mut seen = vec![(session.clone(), folded.seen())];
             for (_, goal) in unjoined(&folded) {
                 let wound = self.wind_up(handling, &goal.session, ending).await?;
                 records.extend(wound.records);
                 seen.extend(wound.seen);
                 below.add(wound.end.total());
+                causes.extend(wound.recorded);
             }
             let end = ended(&folded, ending.clone(), &below, self.ports.world.now());
-            let mut causes = everything(&folded);
-            causes.extend(unjoined(&folded).map(|(_, goal)| end_of(goal)));
             let body = Body::from(end.clone());
             records.push(Decided { session: session.clone(), name: Name::end(), causes, body });
-            Ok(Wound { end, records, seen })
+            Ok(WindUp { end, recorded: Some(end_of(session)), records, seen })
         })
     }
 }
@@ -202,8 +209,8 @@ fn unjoined(session: &Session) -> impl Iterator<Item = (&FannedOut, &Goal)> {
     open.flat_map(|fan_out| fan_out.goals.iter().map(move |goal| (fan_out, goal)))
 }
 
-fn end_of(goal: &Goal) -> Cause {
-    Cause::elsewhere(goal.session.clone(), Name::end())
+fn end_of(session: &SessionId) -> Cause {
+    Cause::elsewhere(session.clone(), Name::end())
 }
 
 /// The turns that a fan-out is joined in: once one of them has done it, the others have lost their purpose.

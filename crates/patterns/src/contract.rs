@@ -1,11 +1,8 @@
 //! The contract between patterns and the shell: what a pattern may order.
 
 use crate::describe::{Describer, Notice};
-use crate::plan::Plan;
-use crate::react::React;
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
-use crate::supervisor::Supervisor;
 use crate::synthesis::SynthesisName;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -38,6 +35,11 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
         session.tips().to_vec()
     }
 
+    /// Whether it is nothing without subagents.
+    fn needs_subagents(&self) -> bool {
+        false
+    }
+
     /// The turn that follows the join of a round.
     fn after_join(&self, _session: &Session, _round: u32) -> Name {
         Name::synthesis()
@@ -68,21 +70,6 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
     fn notice<'r>(&self, _name: &Name, _replied: &'r Replied) -> Option<Notice<'r>> {
         None
     }
-}
-
-const PATTERNS: [&'static dyn Pattern; 3] = [&React, &Plan, &Supervisor];
-
-/// The names of the implemented patterns.
-pub const IMPLEMENTED: &[&str] = &[React::NAME, Plan::NAME, Supervisor::NAME];
-
-/// The pattern of that name; an unknown name falls back to `react`, as in the original.
-pub fn pattern(name: &str) -> &'static dyn Pattern {
-    PATTERNS.into_iter().find(|pattern| pattern.name() == name).unwrap_or(&React)
-}
-
-/// The pattern that asks a prompt; none for the router's.
-pub(crate) fn owner_of(prompt: &str) -> Option<&'static dyn Pattern> {
-    PATTERNS.into_iter().find(|pattern| pattern.prompts().contains(&prompt))
 }
 
 /// The handling of one request: an iteration, a plan step, one act of a supervisor.

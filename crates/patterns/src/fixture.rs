@@ -83,7 +83,7 @@ impl Fixture {
     /// The session that a supervisor began for a goal.
     pub(crate) fn subagent(supervisor: &Session, fan_out: &FannedOut, goal: usize) -> Self {
         let goal = &fan_out.goals[goal];
-        let (accepted, routed) = crate::supervisor::child(supervisor, fan_out, goal).expect("it can be begun");
+        let (accepted, routed) = crate::fan_out::child(supervisor, fan_out, goal).expect("it can be begun");
         let session = Session::new(Arc::clone(supervisor.settings()), Arc::default());
         let mut fixture = Self { session, id: goal.session.clone(), seq: 0 };
         fixture.record(Name::session(), Body::from(accepted));

@@ -6,11 +6,13 @@
 mod choice;
 pub mod contract;
 pub mod describe;
+pub mod fan_out;
 #[cfg(test)]
 mod fixture;
 pub mod plan;
 pub mod react;
 pub mod reader;
+mod registry;
 pub mod router;
 pub mod session;
 pub mod supervisor;
@@ -18,8 +20,9 @@ mod synthesis;
 pub mod toolset;
 pub mod wire;
 
-pub use contract::{Effect, Ending, Order, Pattern, PromptOrder, Turn, pattern};
+pub use contract::{Effect, Ending, Order, Pattern, PromptOrder, Turn};
 pub use describe::{Projector, documents, events, project};
 pub use reader::{ReadReply, Reader, ReplyForm};
+pub use registry::{implemented, missing_prompts, pattern};
 pub use session::Session;
 pub use synthesis::SynthesisName;

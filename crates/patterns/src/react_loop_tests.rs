@@ -2,7 +2,8 @@
 
 use super::tests::{Fixture, SEARCH};
 use super::*;
-use trellis_domain::run::RunState;
+use crate::contract::Ending;
+use trellis_domain::run::{RunState, Termination};
 
 /// Another tool, so that there is something to loop between.
 const READ: &str = "Thought: look\nAction: read\nArgs: {\"question\": \"x\"}";

@@ -1,6 +1,7 @@
 //! Each test folds records and reads the orders: no runtime, no clock.
 
 use super::*;
+use crate::contract::{Effect, Ending};
 use crate::fixture::{self, question, settings, turn};
 use crate::react::IterationNames;
 use crate::supervisor::TeamNames;
@@ -9,6 +10,7 @@ use trellis_domain::SessionId;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentStep;
 use trellis_domain::record::{Accepted, Exchange};
+use trellis_domain::run::Termination;
 
 const TOOLS: [(&str, &str, &str); 3] = [
     ("tool", "search", r#"{"type":"text-completion","name":"search","description":"about search","state":"searched"}"#),

@@ -2,7 +2,7 @@
 //! reason that the model is shown.
 
 use crate::choice;
-use crate::contract::owner_of;
+use crate::registry::owner_of;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

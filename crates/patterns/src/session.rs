@@ -1,7 +1,7 @@
 //! A session as its records tell it.
 
-use crate::contract::pattern;
 use crate::react::{React, cut};
+use crate::registry::pattern;
 use crate::router::OperatorLimits;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::contract::Effect;
+use crate::fan_out::child;
 use crate::fixture::{Fixture, asked, question, settings, turn};
 use crate::react::IterationNames;
 use crate::supervisor::TeamNames;

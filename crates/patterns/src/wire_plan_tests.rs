@@ -1,9 +1,10 @@
 //! Plans as neighbours see them.
 
 use super::*;
-use crate::contract::{Effect, Order, pattern};
+use crate::contract::{Effect, Order};
 use crate::fixture::{Fixture, question, settings, turn};
 use crate::plan::PlanNames;
+use crate::registry::pattern;
 use crate::synthesis::SynthesisName;
 use serde_json::{Value, json};
 use trellis_domain::broker;

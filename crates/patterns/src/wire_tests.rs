@@ -1,9 +1,10 @@
 //! Requests as neighbours see them, and requests as they send them.
 
 use super::*;
-use crate::contract::{Order, pattern};
+use crate::contract::Order;
 use crate::fixture::{Fixture, question, settings, turn};
 use crate::react::IterationNames;
+use crate::registry::pattern;
 use serde_json::json;
 use std::collections::BTreeMap;
 use trellis_domain::broker;

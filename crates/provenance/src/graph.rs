@@ -86,6 +86,16 @@ impl<'g> Subject<'g> {
         self.texts(property).next().map(str::to_owned)
     }
 
+    /// Every property that has literals, with their texts.
+    pub(crate) fn literals(self) -> impl Iterator<Item = (&'g str, Vec<String>)> {
+        let texts = |values: &BTreeSet<&Term>| {
+            let literals = values.iter().filter(|value| value.as_iri().is_none());
+            literals.map(|value| value.text().to_owned()).collect::<Vec<_>>()
+        };
+        let all = self.properties.iter().map(move |(property, values)| (*property, texts(values)));
+        all.filter(|(_, texts)| !texts.is_empty())
+    }
+
     /// A whole number, however it is typed; none if it is not one.
     pub(crate) fn number(self, property: &str) -> Option<u64> {
         self.texts(property).next()?.parse().ok()

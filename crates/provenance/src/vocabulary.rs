@@ -155,6 +155,7 @@ namespace! {
         UNUSED_REPLY = "UnusedReply",
     }
     properties {
+        ACT = "act",
         ARGUMENTS = "arguments",
         ATTEMPT = "attempt",
         CHOSEN = "chosen",

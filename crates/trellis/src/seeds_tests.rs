@@ -32,6 +32,7 @@ fn every_seed_is_valid_and_all_fit_together() {
     }
     let (settings, _) = Settings::take(1, items());
     assert_eq!((settings.problems.as_slice(), settings.inconsistencies().as_slice()), (&[][..], &[][..]));
+    assert_eq!(trellis_patterns::missing_prompts(&settings), []);
     assert!(!settings.system_prompt.is_empty());
     for prompt in settings.prompts.values() {
         trellis_models::check_template(&prompt.text).unwrap();

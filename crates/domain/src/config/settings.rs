@@ -128,32 +128,7 @@ impl Settings {
                 ));
             }
         }
-        for (prompt, user) in self.needed_prompts() {
-            if !self.prompts.contains_key(prompt) {
-                let what = format!("is missing, and {user} needs it");
-                let mend = "restore it from its history or an export";
-                problems.push(problem("prompt", &format!("template.{prompt}"), "value", what, mend));
-            }
-        }
         problems
-    }
-
-    /// The prompts that runs under this configuration can come to, and what needs them. `react` is what everything
-    /// falls back to; a router without a choice asks nobody.
-    fn needed_prompts(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        const PLAN: [&str; 4] = ["plan-create", "plan-step-execute", "plan-revise", "plan-synthesise"];
-        const SUPERVISOR: [&str; 3] = ["supervisor-decompose", "supervisor-review", "supervisor-synthesise"];
-        let router = "the router";
-        let of_router = [
-            ("task-type-classify", router, self.task_types.len() > 1),
-            ("pattern-select", router, self.patterns.len() > 1),
-            ("agent-react", "pattern `react`", true),
-        ];
-        let (plans, splits) = ["plan-then-execute", "supervisor"].map(|name| self.patterns.contains_key(name)).into();
-        let of_plans = PLAN.map(|prompt| (prompt, "pattern `plan-then-execute`", plans));
-        let of_supervisors = SUPERVISOR.map(|prompt| (prompt, "pattern `supervisor`", splits));
-        let all = of_router.into_iter().chain(of_plans).chain(of_supervisors);
-        all.filter(|(_, _, needed)| *needed).map(|(prompt, user, _)| (prompt, user))
     }
 
     fn put(&mut self, key: &str, item: Item) {

@@ -61,6 +61,8 @@ async fn begun(name: &str, unit: u64, sources: Sources, scene: &Value, pattern: 
     let bench = Bench { orchestrator, ..first };
     let general = json!({"name": "general", "limits": some(name, scaled(sources.task_type))});
     let item = json!({"name": pattern, "limits": some(name, scaled(sources.pattern))});
+    // Subagents can only be what is configured.
+    put(&bench, &[("agent-pattern", "react", json!({"name": "react"}))]).await;
     put(&bench, &[("agent-task-type", "general", general), ("agent-pattern", pattern, item)]).await;
     let run = bench.request(1, question(scene, pattern), limits(name, scaled(sources.request))).await;
     (bench, run)

@@ -20,8 +20,8 @@ pub(crate) use notice::plain;
 pub use notice::{Notice, Part, Shown, ShownLine, Spoken, Tone, notice};
 pub use told::Told;
 
-use crate::contract::pattern;
 use crate::react::React;
+use crate::registry::pattern;
 use asking::Asking;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;

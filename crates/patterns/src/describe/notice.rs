@@ -1,6 +1,6 @@
 //! What a reply means to whoever follows a run while it goes on.
 
-use crate::contract::owner_of;
+use crate::registry::owner_of;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use trellis_domain::record::{Name, Reading, Replied};

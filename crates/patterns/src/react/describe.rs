@@ -13,16 +13,24 @@ use trellis_provenance::node::Node;
 use trellis_provenance::vocabulary::{PARSE_ERROR, prov, tg, trellis};
 use trellis_provenance::{Act, iri};
 
-/// So many iterations derive from one another. The stock walk goes no deeper than 50 nodes, of which an iteration is two:
-/// a longer session is told in stretches, each of which derives from the question, as all of them do.
-const STRETCH: u32 = 20;
+/// So many nodes derive from one another. The stock walk goes no deeper than 50: a longer session is told in stretches,
+/// each of which derives from the question, as all of them do.
+const STRETCH: u32 = 40;
 
-#[derive(Debug, Default)]
-pub(super) struct Iterations {
+#[derive(Debug)]
+pub(crate) struct Iterations {
+    /// How many nodes an iteration has.
+    nodes: u32,
     /// What the next iteration derives from, if it is not the first.
     last: Option<String>,
     /// The reply after which no iteration follows: its words belong to the conclusion.
     closing: Option<Asking>,
+}
+
+impl Default for Iterations {
+    fn default() -> Self {
+        Self::of_nodes(2)
+    }
 }
 
 impl Describer for Iterations {
@@ -47,6 +55,16 @@ fn is_step(reading: &Reading) -> bool {
 }
 
 impl Iterations {
+    /// Iterations of so many nodes: the call, what came back, and what the pattern adds.
+    pub(crate) fn of_nodes(nodes: u32) -> Self {
+        Self { nodes, last: None, closing: None }
+    }
+
+    /// The next iteration follows from this node.
+    pub(crate) fn follow(&mut self, node: String) {
+        self.last = Some(node);
+    }
+
     /// A reply that acts is a step. One that ends the session is told by the conclusion, unless it came too
     /// late for that: then it gets a node of its own, because it was paid for.
     fn reply(&mut self, session: &Told, header: &Header, n: u32, replied: &Replied) -> Option<Act> {
@@ -62,7 +80,7 @@ impl Iterations {
         } else {
             Node::new(&id).types(&[prov::class::ENTITY, trellis::class::LATE_REPLY]).label("Late Reply")
         };
-        let before = self.last.clone().filter(|_| n > 1 && n % STRETCH == 1);
+        let before = self.last.clone().filter(|_| n > 1 && n % (STRETCH / self.nodes) == 1);
         let follows = self.last.clone().filter(|_| before.is_none());
         let parents = follows.map_or_else(|| session.first_parents(), |node| vec![node]);
         let main = main

@@ -15,6 +15,13 @@ pub(super) const REACT: &str = "agent-react";
 
 /// The prompt of iteration `n`.
 pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
+    let (variables, tools) = variables(session, n);
+    let offered = vec![offered_tools(session)];
+    PromptOrder { id: REACT, variables, schema: None, reader: Reader::plain(REACT), offered, tools: Some(tools) }
+}
+
+/// What every prompt of an iteration is told, and the tools that its reply chooses from.
+pub(crate) fn variables(session: &Session, n: u32) -> (Map<String, Value>, Vec<Arc<ToolItem>>) {
     let tools = toolset::visible(session).offered;
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let described = |tool: &&Arc<ToolItem>| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments });
@@ -25,10 +32,8 @@ pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
         ("context", session.context()),
         ("history", history(session, n)),
     ];
-    let variables: Map<String, Value> = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let offered = vec![offered_tools(session)];
-    let tools = Some(tools.into_iter().cloned().collect());
-    PromptOrder { id: REACT, variables, schema: None, reader: Reader::plain(REACT), offered, tools }
+    let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    (variables, tools.into_iter().cloned().collect())
 }
 
 /// What the caller brought along, then the iterations before this one.

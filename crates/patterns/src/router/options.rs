@@ -1,8 +1,8 @@
 //! The sets that are chosen from, and what is left out of them with the reason.
 
 use super::GENERAL;
-use crate::contract::IMPLEMENTED;
 use crate::react::React;
+use crate::registry::{implemented, is_implemented};
 use trellis_domain::Workspace;
 use trellis_domain::config::{Settings, TaskTypeItem};
 use trellis_domain::decision::{Decision, DecisionKind, Excluded};
@@ -43,7 +43,7 @@ pub(super) fn callers_patterns(settings: &Settings, workspace: &Workspace) -> De
 /// patterns leaves the caller all of them, as the original does.
 pub(super) fn callable(settings: &Settings) -> Vec<String> {
     if settings.patterns.is_empty() {
-        return IMPLEMENTED.iter().map(|name| (*name).to_owned()).collect();
+        return implemented().map(str::to_owned).collect();
     }
     let defined: Vec<_> = settings.patterns.keys().filter(|name| is_implemented(name)).cloned().collect();
     if defined.is_empty() { vec![React::NAME.to_owned()] } else { defined }
@@ -95,10 +95,6 @@ fn split(settings: &Settings, item: Option<&TaskTypeItem>) -> (Vec<String>, Vec<
         excluded.push(Excluded { name, reason: reason.to_owned() });
     }
     (options, excluded)
-}
-
-fn is_implemented(name: &str) -> bool {
-    IMPLEMENTED.contains(&name)
 }
 
 fn offered(

@@ -2,7 +2,6 @@
 //!
 //! The supervisor stops after a fan-out. It neither waits nor polls: the join opens its next turn.
 
-mod children;
 mod describe;
 mod history;
 mod names;
@@ -10,13 +9,13 @@ mod prompt;
 mod read;
 mod value;
 
-pub use children::child;
 pub use names::TeamNames;
 pub use read::GoalRules;
-pub use value::{GoalDraft, Goals};
+pub use value::Goals;
 
 use crate::contract::{Ending, Order, Pattern, Turn, settled};
 use crate::describe::{Describer, Notice};
+use crate::fan_out::{self, GoalDraft, members, missing};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::synthesis::{self, SynthesisName};
@@ -59,6 +58,10 @@ impl Pattern for Supervisor {
             }
         };
         vec![order]
+    }
+
+    fn needs_subagents(&self) -> bool {
+        true
     }
 
     /// A judgement if another round is possible, else the synthesis.
@@ -105,12 +108,12 @@ fn decompose(session: &Session, turn: &Turn) -> Order {
         return Order::End(Ending::failed(Termination::Error, reason));
     }
     if let Some(goals) = goals_of(replied) {
-        return children::fan_out(session, turn.now, 1, &goals, replied.decision.clone());
+        return fan_out::order(session, turn.now, 1, &goals, replied.decision.clone());
     }
     // As in the original: the whole question becomes the only goal.
     let goals = [GoalDraft { goal: session.question().to_owned(), ..GoalDraft::default() }];
-    let decisions = read::goal_decisions(&goals, &prompt::offered(session), DecidedBy::Fallback);
-    children::fan_out(session, turn.now, 1, &goals, decisions)
+    let decisions = fan_out::goal_decisions(&goals, &fan_out::offered(session), DecidedBy::Fallback);
+    fan_out::order(session, turn.now, 1, &goals, decisions)
 }
 
 /// The goals that a reply sends subagents after, if it does.
@@ -131,7 +134,7 @@ fn review(session: &Session, turn: &Turn, round: u32) -> Order {
         Ok(replied) => match goals_of(replied) {
             Some(goals) => {
                 let decisions = replied.decision.iter().filter(|decision| !read::is_round(decision)).cloned();
-                children::fan_out(session, turn.now, round + 1, &goals, decisions.collect())
+                fan_out::order(session, turn.now, round + 1, &goals, decisions.collect())
             }
             None => Order::Open(Name::synthesis()),
         },
@@ -153,17 +156,6 @@ fn synthesise(session: &Session) -> Order {
             Order::End(without_synthesis(session, "the reply was read in another way"))
         }
     }
-}
-
-/// The members of all joins, first round first.
-pub(crate) fn members(session: &Session) -> impl Iterator<Item = &Member> {
-    (1..).map_while(|round| session.joined(round)).flat_map(|joined| &joined.members)
-}
-
-/// What subagents were sent for and did not bring, in any round. A later one may have found it by another way; that is
-/// the model's claim, and the gap stays a fact.
-fn missing(session: &Session) -> Vec<u32> {
-    members(session).filter(|member| member.is_missing()).map(|member| member.index).collect()
 }
 
 /// Findings without a synthesis are still worth more than nothing.

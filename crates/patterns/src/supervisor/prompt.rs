@@ -1,8 +1,9 @@
 //! The prompts of a supervisor and the sets that they offer.
 
 use super::read::GoalRules;
-use super::{Goals, Supervisor, TeamNames, members, rounds};
-use crate::contract::{IMPLEMENTED, PromptOrder};
+use super::{Goals, TeamNames, rounds};
+use crate::contract::PromptOrder;
+use crate::fan_out::{members, offered};
 use crate::react::cut;
 use crate::reader::Reader;
 use crate::session::Session;
@@ -101,63 +102,6 @@ fn round_decision(session: &Session, decided_by: DecidedBy, excluded: Vec<Exclud
 
 fn empty(session: &Session, kind: DecisionKind, source: &str, options: Vec<String>) -> Decision {
     session.offered(kind, options, session.config_source(source))
-}
-
-/// The sets that goals choose from: none for the goals themselves, the patterns that may run below, the own groups.
-pub(super) fn offered(session: &Session) -> Vec<Decision> {
-    let (patterns, excluded) = patterns(session);
-    let (chosen, groups) = groups(session);
-    let group = empty(session, DecisionKind::SubagentGroup, "tool", groups);
-    vec![
-        Decision { enforcement: Enforcement::None, ..empty(session, DecisionKind::Goals, "agent-pattern", Vec::new()) },
-        Decision { excluded, ..empty(session, DecisionKind::SubagentPattern, "agent-pattern", patterns) },
-        // A goal that names no group inherits: that is a rule, and known beforehand.
-        Decision { chosen, decided_by: DecidedBy::Rule, ..group },
-    ]
-}
-
-/// A supervisor may stand below another one only as long as its own subagents stay within the depth.
-fn patterns(session: &Session) -> (Vec<String>, Vec<Excluded>) {
-    let too_deep = session.depth() + 1 >= session.limits().max_depth;
-    let (mut options, mut excluded) = (Vec::new(), Vec::new());
-    let configured: Vec<String> = session.settings().patterns.keys().cloned().collect();
-    let implemented = || IMPLEMENTED.iter().map(|name| (*name).to_owned()).collect();
-    for name in if configured.is_empty() { implemented() } else { configured } {
-        let reason = if !IMPLEMENTED.contains(&name.as_str()) {
-            Some("not implemented".to_owned())
-        } else if name == Supervisor::NAME && too_deep {
-            Some(format!("subagents are limited to depth {}", session.limits().max_depth))
-        } else {
-            None
-        };
-        match reason {
-            None => options.push(name),
-            Some(reason) => excluded.push(Excluded { name, reason }),
-        }
-    }
-    // A subagent can always be an ordinary agent, whatever is configured.
-    let react = crate::react::React::NAME;
-    if !options.iter().any(|option| option == react) {
-        options.push(react.to_owned());
-    }
-    (options, excluded)
-}
-
-/// The parent's own groups, and all that a subagent may have: they hold no tool that its parent may not use.
-fn groups(session: &Session) -> (Vec<String>, Vec<String>) {
-    let settings = session.settings();
-    let usual = ["default".to_owned()];
-    let own = session.accepted().and_then(|accepted| accepted.group.as_deref()).unwrap_or(&usual);
-    let known = toolset::known_groups(settings);
-    if own.iter().any(|name| name == "*") {
-        return (known.clone(), known);
-    }
-    let within = |group: &String| {
-        let mut tools = settings.tools.values().filter(|tool| tool.groups.contains(group)).peekable();
-        tools.peek().is_some() && tools.all(|tool| tool.groups.iter().any(|name| own.contains(name)))
-    };
-    let narrower = known.into_iter().filter(|group| !own.contains(group) && within(group));
-    (own.to_vec(), own.iter().cloned().chain(narrower).collect())
 }
 
 fn rules(session: &Session) -> GoalRules {

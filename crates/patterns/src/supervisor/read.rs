@@ -1,7 +1,8 @@
 //! Replies that name goals: of a decomposition, or of a review that wants another round.
 
-use super::{GoalDraft, Goals};
+use super::Goals;
 use crate::choice::{option_named, text};
+use crate::fan_out::{GoalDraft, goal_decisions};
 use crate::reader::ReadReply;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -174,28 +175,4 @@ fn settle(written: Vec<Written>, offered: &[Decision], mended: &mut Vec<String>)
         of_kind(&mut decisions, DecisionKind::SubagentGroup, place, group);
     }
     (goals, decisions)
-}
-
-/// The decisions behind some goals: the goals themselves, then each one's pattern and group, in order.
-pub(super) fn goal_decisions(goals: &[GoalDraft], offered: &[Decision], by: DecidedBy) -> Vec<Decision> {
-    let set = |kind: DecisionKind| offered.iter().find(|decision| decision.kind == kind).cloned();
-    let chosen = goals.iter().map(|draft| draft.goal.clone()).collect();
-    let whole = set(DecisionKind::Goals).map(|decision| Decision { chosen, decided_by: by, ..decision });
-    let mut decisions: Vec<_> = whole.into_iter().collect();
-    for draft in goals {
-        // The usual is a rule, not the model's choice.
-        let by = |named: bool| if named { by } else { DecidedBy::Rule };
-        decisions.extend(set(DecisionKind::SubagentPattern).map(|decision| {
-            let named = !draft.pattern.is_empty();
-            let usual = || decision.options.iter().find(|option| *option == crate::react::React::NAME).cloned();
-            let chosen = if named { Some(draft.pattern.clone()) } else { usual() };
-            Decision { chosen: chosen.into_iter().collect(), decided_by: by(named), ..decision }
-        }));
-        decisions.extend(set(DecisionKind::SubagentGroup).map(|decision| {
-            // Not named means inherited, as the offered set says.
-            let chosen = draft.group.clone().unwrap_or_else(|| decision.chosen.clone());
-            Decision { chosen, decided_by: by(draft.group.is_some()), ..decision }
-        }));
-    }
-    decisions
 }

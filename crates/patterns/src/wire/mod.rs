@@ -9,7 +9,7 @@ mod read;
 pub(crate) use history::{arguments_of, thought_of};
 pub use read::{WireTurn, is_subagent, turn_of};
 
-use crate::contract::pattern;
+use crate::registry::pattern;
 use crate::session::Session;
 use trellis_domain::document::Document;
 use trellis_domain::message::{AgentRequest, AgentStep};

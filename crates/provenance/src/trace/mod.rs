@@ -3,6 +3,7 @@
 //! The trace is read from the quads alone, so it works for what we projected, for what came over the
 //! wire, and for what another program wrote; what is not there stays absent.
 
+mod act;
 mod decision;
 mod end;
 mod goal;
@@ -14,6 +15,7 @@ mod read;
 mod session;
 mod supervisor;
 
+pub use act::PatternAct;
 pub use decision::{Decision, Word};
 pub(crate) use decision::{decision, decisions};
 pub use end::{Conclusion, Synthesis};
@@ -54,6 +56,8 @@ pub enum Step {
     LateReply(LateReply),
     /// What a tool brought to a plan step after the session's end.
     LateResult(LateResult),
+    /// What a pattern did that none of the others has a form for.
+    PatternAct(PatternAct),
     Conclusion(Conclusion),
     Synthesis(Synthesis),
 }
@@ -71,7 +75,7 @@ impl Step {
     pub fn id(&self) -> &str {
         each_step!(self:
             Routing, Analysis, Observation, Plan, PlanReview, StepResult, Decomposition, Finding, Review, UnusedReply,
-            LateReply, LateResult, Conclusion, Synthesis
+            LateReply, LateResult, PatternAct, Conclusion, Synthesis
         )
     }
 }

@@ -1,5 +1,6 @@
 //! The order in which the steps of a session are read.
 
+use super::act::is_act;
 use super::parts::number;
 use crate::graph::{Graph, Subject};
 use crate::iri;
@@ -17,7 +18,10 @@ const END: u8 = 4;
 /// Where a step stands. Numbers decide, not names: `i10` comes after `i9`.
 pub(super) fn place(graph: &Graph<'_>, node: Subject<'_>) -> Place {
     let result = number(node).unwrap_or(0);
-    if node.is(tg::class::PATTERN_DECISION) {
+    if is_act(node) {
+        // Behind what it is about: an iteration with its observation, or a round with its findings.
+        (ACTS, result, 3, 0)
+    } else if node.is(tg::class::PATTERN_DECISION) {
         (BEGINNING, 0, 0, 0)
     } else if node.is(tg::class::CONCLUSION) || node.is(tg::class::SYNTHESIS) {
         (END, 0, 0, 0)

@@ -1,6 +1,7 @@
 //! Reading the steps of a session.
 
 use super::Step;
+use super::act::{act, is_act};
 use super::decision::{Decision, Word, decisions, word};
 use super::end::{conclusion, synthesis};
 use super::order::{is_step, iteration};
@@ -88,7 +89,9 @@ pub struct UnusedReply {
 }
 
 pub(super) fn step(graph: &Graph<'_>, node: Subject<'_>) -> Option<Step> {
-    let step = if node.is(tg::class::PATTERN_DECISION) {
+    let step = if is_act(node) {
+        Step::PatternAct(act(graph, node))
+    } else if node.is(tg::class::PATTERN_DECISION) {
         Step::Routing(routing(graph, node))
     } else if node.is(tg::class::ANALYSIS) {
         Step::Analysis(analysis(graph, node))

@@ -372,6 +372,7 @@ fn read_thoughts(session: &SessionTrace) -> Vec<String> {
             Step::Review(step) => step.thoughts.clone(),
             Step::UnusedReply(step) => step.thoughts.clone(),
             Step::Synthesis(step) => step.thoughts.clone(),
+            Step::PatternAct(step) => step.thoughts.clone(),
             Step::Routing(_) | Step::Observation(_) | Step::Finding(_) | Step::LateResult(_) => Vec::new(),
         }
     };

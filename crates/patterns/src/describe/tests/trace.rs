@@ -127,6 +127,7 @@ fn number(step: &Step) -> u32 {
         | Step::Review(_)
         | Step::UnusedReply(_)
         | Step::LateResult(_)
+        | Step::PatternAct(_)
         | Step::Synthesis(_) => 0,
     }
 }
@@ -304,6 +305,7 @@ fn the_format_of_a_reply_and_what_was_put_right_are_told() {
             | Step::UnusedReply(_)
             | Step::LateReply(_)
             | Step::LateResult(_)
+            | Step::PatternAct(_)
             | Step::Synthesis(_) => None,
         })
         .collect();

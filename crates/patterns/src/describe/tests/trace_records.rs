@@ -99,6 +99,7 @@ fn told(step: &Step) -> (Vec<Thought>, &[Decision], &Cost) {
         Step::Review(step) => (step.thoughts.clone(), &step.decisions, &step.cost),
         Step::UnusedReply(step) => (step.thoughts.clone(), &step.decisions, &step.cost),
         Step::Synthesis(step) => (step.thoughts.clone(), &step.decisions, &step.cost),
+        Step::PatternAct(step) => (step.thoughts.clone(), &step.decisions, &step.cost),
         Step::Routing(_) | Step::Observation(_) | Step::Finding(_) | Step::LateResult(_) => {
             panic!("no model was asked for {}", step.id())
         }

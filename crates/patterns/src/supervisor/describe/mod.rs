@@ -1,9 +1,5 @@
 //! What fan-outs, findings and reviews mean to a reader.
 
-mod decomposition;
-mod finding;
-mod rounds;
-
 use super::Goals;
 use super::names::TeamTurn;
 use crate::describe::asked::told;
@@ -12,10 +8,11 @@ use crate::describe::decision::{NamedDocument, place};
 use crate::describe::inside::{Inside, unused};
 use crate::describe::told::Told;
 use crate::describe::{Describer, Notice, Rest, Shown, ShownLine, Tone, late};
-use rounds::Rounds;
+use crate::fan_out::describe::{Rounds, SentOut};
 use std::collections::BTreeMap;
 use trellis_domain::counted;
 use trellis_domain::decision::{Decision, DecisionKind};
+use trellis_domain::fan_out::FannedOut;
 use trellis_domain::record::{Body, Ended, Header, Name, Record, Replied};
 use trellis_provenance::node::Node;
 use trellis_provenance::vocabulary::{prov, trellis};
@@ -33,33 +30,15 @@ impl Describer for TeamActs {
         match body {
             Body::Replied(replied) => self.reply(session, header, replied).into_iter().collect(),
             Body::FannedOut(fan_out) => vec![self.decomposition(session, header, fan_out)],
-            Body::Joined(joined) => self.findings(session, header, joined),
+            Body::Joined(joined) => self.rounds.findings(session, header, joined),
             Body::Accepted(_) | Body::Routed(_) | Body::Observed(_) | Body::Ended(_) => Vec::new(),
         }
     }
 
-    /// The end derives from every finding and, if it is a synthesis, from what each subagent ended with. What was not
-    /// waited for is no parent.
     fn end(&mut self, session: &Told, ended: &Ended) -> Rest {
         let closing = self.pending.remove(&TeamTurn::Synthesis);
         let (reviews, unused) = self.leftovers(session);
-        let found = self.rounds.findings();
-        let findings = found.iter().map(|finding| finding.iri.clone());
-        let terminals = found.iter().filter(|_| ended.reason.is_synthesis()).map(|finding| finding.terminal.clone());
-        let open = self.rounds.open_round().map(|round| iri::decomposition(&session.id, round));
-        let citations = closing.as_ref().and_then(Asking::counting).into_iter().flat_map(|replied| &replied.citations);
-        let cites = citations.filter(|citation| found.iter().any(|finding| finding.index == citation.index));
-        Rest {
-            parents: findings.chain(terminals).chain(open).collect(),
-            correlations: self.rounds.correlations().to_vec(),
-            missing_property: trellis::MISSING_FINDING,
-            missing: ended.missing.iter().map(|index| iri::finding(&session.id, *index)).collect(),
-            cites: cites.map(|cited| (iri::finding(&session.id, cited.index), cited.confidence.clone())).collect(),
-            closing,
-            reviews,
-            unused,
-            ..Rest::default()
-        }
+        Rest { reviews, unused, ..self.rounds.rest(session, ended, closing) }
     }
 }
 
@@ -73,6 +52,13 @@ impl TeamActs {
         }
         self.pending.entry(asked).or_default().add(header, replied);
         None
+    }
+
+    fn decomposition(&mut self, session: &Told, header: &Header, fan_out: &FannedOut) -> Act {
+        let asking = self.pending.remove(&TeamTurn::Decompose);
+        let reviews = self.carried(session);
+        let label = format!("Decomposed into {} research threads", fan_out.goals.len());
+        self.rounds.fan_out(session, header, fan_out, SentOut { label, asking, reviews })
     }
 
     /// The judgements that are settled and that no event told of yet. They are events of nobody's: stock readers know no
@@ -110,7 +96,7 @@ impl TeamActs {
             .types(&[prov::class::ENTITY, trellis::class::REVIEW])
             .label(format!("Review of round {round}"))
             .link(prov::WAS_INFLUENCED_BY, iri::decomposition(&session.id, round))
-            .links(trellis::REVIEWED_FINDING, self.rounds.findings().iter().map(|finding| &finding.iri))
+            .links(trellis::REVIEWED_FINDING, self.rounds.found().iter().map(|finding| &finding.iri))
             .error(asking.problem())
             .marks(asking.attempt(), false);
         told(session, main, Some(asking), decisions, "review")

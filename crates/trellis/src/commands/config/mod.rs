@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::Path;
 use trellis_domain::config::{AGENT_TYPES, Problem, Settings, StoredItem, validate};
+use trellis_patterns::missing_prompts;
 
 /// An exported file.
 #[derive(Debug, Deserialize)]
@@ -110,13 +111,15 @@ pub(crate) fn problems(settings: &Settings, items: &[StoredItem]) -> Vec<Problem
     let mut problems = settings.problems.clone();
     problems.extend(items.iter().filter_map(broken_template));
     problems.extend(settings.inconsistencies());
+    problems.extend(missing_prompts(settings));
     problems
 }
 
 /// Tells what does not fit together after a change.
 async fn warn(desk: &Desk) -> Result<(), Failure> {
     let (version, items) = desk.items().await?;
-    for problem in Settings::take(version, items).0.inconsistencies() {
+    let settings = Settings::take(version, items).0;
+    for problem in settings.inconsistencies().into_iter().chain(missing_prompts(&settings)) {
         note(&format!("warning: {}", clean(&problem.to_string())));
     }
     Ok(())

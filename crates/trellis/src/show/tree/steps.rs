@@ -10,7 +10,8 @@ use owo_colors::OwoColorize;
 use serde_json::Value;
 use trellis_domain::run::{RunState, Termination};
 use trellis_provenance::trace::{
-    Analysis, Conclusion, Decision, LateReply, Observation, Routing, SessionTrace, Step, Thought, UnusedReply, Word,
+    Analysis, Conclusion, Decision, LateReply, Observation, PatternAct, Routing, SessionTrace, Step, Thought,
+    UnusedReply, Word,
 };
 
 impl Tree<'_> {
@@ -45,6 +46,7 @@ impl Tree<'_> {
                 Step::UnusedReply(reply) => nodes.push(self.unused_reply(reply)),
                 Step::LateReply(reply) => nodes.push(self.late_reply(reply)),
                 Step::LateResult(result) => nodes.push(self.late_result(result)),
+                Step::PatternAct(act) => nodes.push(self.pattern_act(act)),
                 Step::Conclusion(conclusion) => nodes.push(self.conclusion(session, conclusion)),
                 Step::Synthesis(synthesis) => nodes.push(self.synthesis(session, synthesis)),
             }
@@ -105,6 +107,25 @@ impl Tree<'_> {
         self.set_aside(title + &marked(&reply.mark), reply.thought.as_ref(), reply.error.as_deref(), &reply.decisions)
     }
 
+    /// What a pattern did, in its own words: a title, its texts, then whatever else it says.
+    fn pattern_act(&self, act: &PatternAct) -> Node {
+        let mark =
+            if act.error.is_some() { self.marks.bad.red().to_string() } else { self.marks.choice.cyan().to_string() };
+        let name = act.label.clone().unwrap_or_else(|| act.act.clone());
+        let number = act.number.map(|number| format!("{number} ")).unwrap_or_default();
+        let title = format!("{mark} {number}{}{}{}", clean(&name).bold(), behind(&act.cost), marked(&act.mark));
+        let facts = act.facts.iter().flat_map(|(name, texts)| texts.iter().map(move |text| (spaced(name), text)));
+        let called = act.tool.as_ref().map(|tool| call(tool, act.arguments.as_ref().unwrap_or(&Value::Null)));
+        Node::new(title)
+            .with(self.thoughts(&act.thoughts))
+            .with(called.map(|called| labelled("call", &self.cut(&called))))
+            .with(self.document(act.document.as_ref()).map(|text| labelled("text", &text)))
+            .with(facts.map(|(name, text)| labelled(&name, &self.cut(text))))
+            .with(act.error.as_ref().map(|error| labelled("error", &self.cut(error))))
+            .with(self.choices(&act.decisions))
+            .with(act.mended.iter().map(|what| labelled("put right", &self.cut(what))))
+    }
+
     /// A reply that nothing came of.
     fn set_aside<'a>(
         &self,
@@ -153,6 +174,18 @@ impl Tree<'_> {
         let criteria = criteria.map(|criteria| labelled("criteria", &self.cut(criteria)));
         error.into_iter().chain(criteria).collect()
     }
+}
+
+/// `sameMistake` as words: `same mistake`.
+fn spaced(name: &str) -> String {
+    let mut words = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
 }
 
 /// For how long nobody worked on it, which did not count as its time.

@@ -3,8 +3,9 @@
 use super::plan::{PlanCourse, plan_course};
 use super::react::{Course, course};
 use crate::describe::tests::fixture::{Script, Team, choice, ending, reply, routed, unreadable};
+use crate::fan_out::GoalDraft;
+use crate::supervisor::Goals;
 use crate::supervisor::TeamNames;
-use crate::supervisor::{GoalDraft, Goals};
 use crate::synthesis::SynthesisName;
 use proptest::prelude::*;
 use trellis_domain::SessionId;

@@ -1,19 +1,40 @@
-//! The fan-out itself, and the sessions that it begins.
+//! Fan-outs, for every pattern that sends subagents out: the order, the sessions that it begins, what they brought, and
+//! what all of it means to a reader.
 
-use super::GoalDraft;
+mod choices;
+pub(crate) mod describe;
+
+pub(crate) use choices::{goal_decisions, offered};
+
 use crate::contract::Order;
 use crate::router;
 use crate::session::Session;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
-use trellis_domain::fan_out::{FannedOut, Goal, Parent, Resume};
+use trellis_domain::fan_out::{FannedOut, Goal, Member, Parent, Resume};
 use trellis_domain::record::{Accepted, Routed};
 use trellis_domain::{Hash, SessionId, Timestamp};
+
+/// One goal for a subagent as the model wrote it, put right.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoalDraft {
+    pub goal: String,
+    /// Empty means: as usual.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pattern: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Vec<String>>,
+    /// What the subagent needs to know of the whole task.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub context: String,
+}
 
 /// How much of the time that is left a fan-in may take: the rest is for the synthesis above it.
 const SHARE: u64 = 80;
 
-pub(super) fn fan_out(
+/// The order to send a subagent after each goal.
+pub(crate) fn order(
     session: &Session,
     now: Timestamp,
     round: u32,
@@ -26,7 +47,10 @@ pub(super) fn fan_out(
         return Order::End(ending);
     };
     let first: usize = session.fan_outs().map(|earlier| earlier.goals.len()).sum();
-    let goals = drafts.iter().zip(first..).map(|(draft, index)| goal(id, accepted, round, index, draft)).collect();
+    let patterns = decisions.iter().find(|decision| decision.kind == DecisionKind::SubagentPattern);
+    let usual = choices::usual(patterns.map(|decision| decision.options.as_slice()).unwrap_or_default());
+    let goals =
+        drafts.iter().zip(first..).map(|(draft, index)| goal(id, accepted, round, index, draft, usual)).collect();
     // Each round before this one is two steps: what was sent out, and what came of it.
     let history = accepted.history.len() + 2 * session.fan_outs().count();
     Order::FanOut(Box::new(FannedOut {
@@ -46,13 +70,13 @@ pub(super) fn fan_out(
     }))
 }
 
-fn goal(id: &SessionId, accepted: &Accepted, round: u32, index: usize, draft: &GoalDraft) -> Goal {
+fn goal(id: &SessionId, accepted: &Accepted, round: u32, index: usize, draft: &GoalDraft, usual: &str) -> Goal {
     let index = u32::try_from(index).unwrap_or(u32::MAX);
     Goal {
         index,
         session: id.child(round, index),
         goal: draft.goal.clone(),
-        pattern: if draft.pattern.is_empty() { crate::react::React::NAME.to_owned() } else { draft.pattern.clone() },
+        pattern: if draft.pattern.is_empty() { usual.to_owned() } else { draft.pattern.clone() },
         group: draft.group.clone().or_else(|| accepted.group.clone()),
         context: draft.context.clone(),
     }
@@ -148,4 +172,15 @@ fn chosen_pattern(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Decisi
 fn from_above(offered: Decision, chosen: &str) -> Decision {
     let (decided_by, enforcement) = (DecidedBy::Supervisor, Enforcement::None);
     Decision { chosen: vec![chosen.to_owned()], decided_by, enforcement, ..offered }
+}
+
+/// What the subagents of all joins brought, first round first.
+pub(crate) fn members(session: &Session) -> impl Iterator<Item = &Member> {
+    (1..).map_while(|round| session.joined(round)).flat_map(|joined| &joined.members)
+}
+
+/// What subagents were sent for and did not bring, in any round. A later one may have found it by another way; that is
+/// the model's claim, and the gap stays a fact.
+pub(crate) fn missing(session: &Session) -> Vec<u32> {
+    members(session).filter(|member| member.is_missing()).map(|member| member.index).collect()
 }

@@ -1,6 +1,6 @@
-//! Fan-outs: what a supervisor sent its subagents after.
+//! Fan-outs: what subagents were sent after.
 
-use super::{TeamActs, TeamTurn};
+use super::{Rounds, SentOut};
 use crate::describe::asked::told;
 use crate::describe::asking::Asking;
 use crate::describe::decision::{PlacedDecision, place};
@@ -13,23 +13,22 @@ use trellis_provenance::node::{Node, first_chars};
 use trellis_provenance::vocabulary::{prov, tg, trellis};
 use trellis_provenance::{Act, iri};
 
-impl TeamActs {
+impl Rounds {
     /// The decomposition as the original knows it, and inside it the fan-out as the specification knows it. Later rounds
     /// derive from the round before alone: a chain through the findings would multiply the stock listing.
-    pub(super) fn decomposition(&mut self, session: &Told, header: &Header, fan_out: &FannedOut) -> Act {
+    pub(crate) fn fan_out(&mut self, session: &Told, header: &Header, fan_out: &FannedOut, by: SentOut) -> Act {
         let id = iri::decomposition(&session.id, fan_out.round);
-        let asking = self.pending.remove(&TeamTurn::Decompose);
-        let reviews = self.carried(session);
+        let SentOut { label, asking, reviews } = by;
         let parents = match fan_out.round {
             0 | 1 => session.first_parents(),
             later => vec![iri::decomposition(&session.id, later - 1)],
         };
         let main = Node::new(&id)
             .types(&[prov::class::ENTITY, tg::class::DECOMPOSITION])
-            .label(format!("Decomposed into {} research threads", fan_out.goals.len()))
+            .label(label)
             .derived_from(parents)
             .texts(tg::SUBAGENT_GOAL, fan_out.goals.iter().map(|goal| &goal.goal))
-            .links(trellis::REVIEWED_FINDING, self.rounds.findings().iter().map(|finding| &finding.iri))
+            .links(trellis::REVIEWED_FINDING, self.found().iter().map(|finding| &finding.iri))
             .links(trellis::REVIEW, &reviews.iris)
             .text(tg::CORRELATION_ID, &fan_out.correlation)
             .link(trellis::FAN_OUT, iri::fan_out(&session.id, &fan_out.correlation))
@@ -38,7 +37,7 @@ impl TeamActs {
         let mut nodes = told(session, main, asking.as_ref(), decisions, "decompose");
         nodes.extend(reviews.nodes);
         nodes.extend(fan_out_nodes(session, &id, fan_out));
-        self.rounds.fan_out(fan_out);
+        self.add(fan_out);
         Act { id, nodes }
     }
 }

@@ -1,6 +1,6 @@
 //! Fan-ins: what the subagents brought, one finding each, also for those that brought nothing.
 
-use super::TeamActs;
+use super::Rounds;
 use crate::describe::told::Told;
 use trellis_domain::fan_out::{Joined, Member};
 use trellis_domain::record::Header;
@@ -8,9 +8,9 @@ use trellis_provenance::node::{Node, first_chars};
 use trellis_provenance::vocabulary::{prov, tg, trellis};
 use trellis_provenance::{Act, iri};
 
-impl TeamActs {
+impl Rounds {
     /// The findings of a join in the order of their goals; the join itself travels with the last one.
-    pub(super) fn findings(&mut self, session: &Told, header: &Header, joined: &Joined) -> Vec<Act> {
+    pub(crate) fn findings(&mut self, session: &Told, header: &Header, joined: &Joined) -> Vec<Act> {
         let each = joined.members.iter().map(|member| {
             let node = finding(session, header, joined, member);
             Act { id: node.iri().to_owned(), nodes: vec![node] }
@@ -19,7 +19,7 @@ impl TeamActs {
         if let Some(last) = findings.last_mut() {
             last.nodes.extend(join(session, joined));
         }
-        self.rounds.join(&session.id, joined);
+        self.join(&session.id, joined);
         findings
     }
 }

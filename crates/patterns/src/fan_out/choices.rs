@@ -1,0 +1,96 @@
+//! The choices behind a fan-out: the goals, and each one's pattern and group.
+
+use super::GoalDraft;
+use crate::react::React;
+use crate::registry::{implemented, is_implemented, pattern};
+use crate::session::Session;
+use crate::toolset;
+use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
+
+/// The sets that goals choose from: none for the goals themselves, the patterns that may run below, the own groups.
+pub(crate) fn offered(session: &Session) -> Vec<Decision> {
+    let (patterns, excluded) = patterns(session);
+    let (chosen, groups) = groups(session);
+    let of_patterns = |kind, options| session.offered(kind, options, session.config_source("agent-pattern"));
+    let group = session.offered(DecisionKind::SubagentGroup, groups, session.config_source("tool"));
+    vec![
+        Decision { enforcement: Enforcement::None, ..of_patterns(DecisionKind::Goals, Vec::new()) },
+        Decision { excluded, ..of_patterns(DecisionKind::SubagentPattern, patterns) },
+        // A goal that names no group inherits: that is a rule, and known beforehand.
+        Decision { chosen, decided_by: DecidedBy::Rule, ..group },
+    ]
+}
+
+/// The configured patterns that can run below this session. One that needs subagents of its own may stand there only as
+/// long as these stay within the depth.
+fn patterns(session: &Session) -> (Vec<String>, Vec<Excluded>) {
+    let too_deep = session.depth() + 1 >= session.limits().max_depth;
+    let (mut options, mut excluded) = (Vec::new(), Vec::new());
+    let configured: Vec<String> = session.settings().patterns.keys().cloned().collect();
+    let all = || implemented().map(str::to_owned).collect();
+    for name in if configured.is_empty() { all() } else { configured } {
+        let reason = if !is_implemented(&name) {
+            Some("not implemented".to_owned())
+        } else if too_deep && pattern(&name).needs_subagents() {
+            Some(format!("subagents are limited to depth {}", session.limits().max_depth))
+        } else {
+            None
+        };
+        match reason {
+            None => options.push(name),
+            Some(reason) => excluded.push(Excluded { name, reason }),
+        }
+    }
+    // Where configuration leaves nothing that can run, `react` stands in for it, as it does in the router.
+    if options.is_empty() {
+        options.push(React::NAME.to_owned());
+        excluded.retain(|option| option.name != React::NAME);
+    }
+    (options, excluded)
+}
+
+/// The parent's own groups, and all that a subagent may have: they hold no tool that its parent may not use.
+fn groups(session: &Session) -> (Vec<String>, Vec<String>) {
+    let settings = session.settings();
+    let usual = ["default".to_owned()];
+    let own = session.accepted().and_then(|accepted| accepted.group.as_deref()).unwrap_or(&usual);
+    let known = toolset::known_groups(settings);
+    if own.iter().any(|name| name == "*") {
+        return (known.clone(), known);
+    }
+    let within = |group: &String| {
+        let mut tools = settings.tools.values().filter(|tool| tool.groups.contains(group)).peekable();
+        tools.peek().is_some() && tools.all(|tool| tool.groups.iter().any(|name| own.contains(name)))
+    };
+    let narrower = known.into_iter().filter(|group| !own.contains(group) && within(group));
+    (own.to_vec(), own.iter().cloned().chain(narrower).collect())
+}
+
+/// The decisions behind some goals: the goals themselves, then each one's pattern and group, in order.
+pub(crate) fn goal_decisions(goals: &[GoalDraft], offered: &[Decision], by: DecidedBy) -> Vec<Decision> {
+    let set = |kind: DecisionKind| offered.iter().find(|decision| decision.kind == kind).cloned();
+    let chosen = goals.iter().map(|draft| draft.goal.clone()).collect();
+    let whole = set(DecisionKind::Goals).map(|decision| Decision { chosen, decided_by: by, ..decision });
+    let mut decisions: Vec<_> = whole.into_iter().collect();
+    for draft in goals {
+        // The usual is a rule, not the model's choice.
+        let by = |named: bool| if named { by } else { DecidedBy::Rule };
+        decisions.extend(set(DecisionKind::SubagentPattern).map(|decision| {
+            let named = !draft.pattern.is_empty();
+            let chosen = if named { draft.pattern.clone() } else { usual(&decision.options).to_owned() };
+            Decision { chosen: vec![chosen], decided_by: by(named), ..decision }
+        }));
+        decisions.extend(set(DecisionKind::SubagentGroup).map(|decision| {
+            // Not named means inherited, as the offered set says.
+            let chosen = draft.group.clone().unwrap_or_else(|| decision.chosen.clone());
+            Decision { chosen, decided_by: by(draft.group.is_some()), ..decision }
+        }));
+    }
+    decisions
+}
+
+/// The pattern of a goal that names none: `react`, or the first that is offered.
+pub(super) fn usual(options: &[String]) -> &str {
+    let react = options.iter().find(|option| *option == React::NAME);
+    react.or(options.first()).map_or(React::NAME, String::as_str)
+}

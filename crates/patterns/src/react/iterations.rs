@@ -1,0 +1,149 @@
+//! Iterations: think, act, observe, and again. What the model is shown, and what comes between two of them, is the
+//! pattern's.
+
+use super::IterationNames;
+use crate::contract::{Effect, Ending, Order, PromptOrder, Turn};
+use crate::session::Session;
+use trellis_domain::counted;
+use trellis_domain::document::Document;
+use trellis_domain::record::{Name, Observed, Reading, Replied};
+use trellis_domain::run::Termination;
+
+/// The action that stands for a reply which could not be read.
+pub const PARSE_ERROR: &str = "__parse_error__";
+
+/// What a pattern that works in iterations adds to them.
+pub(crate) trait Iteration {
+    /// What the model is asked in iteration `n`.
+    fn prompt(&self, session: &Session, n: u32) -> PromptOrder;
+
+    /// Why the call of iteration `n` is not made, for the model.
+    fn objection(&self, _session: &Session, _n: u32) -> Option<String> {
+        None
+    }
+
+    /// What is due after the observation of iteration `n` and before the next one.
+    fn between(&self, _session: &Session, _n: u32) -> Option<Order> {
+        None
+    }
+}
+
+/// What is due in a turn.
+pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) -> Vec<Order> {
+    let Some(n) = turn.name.as_iteration() else {
+        let error = format!("a session in iterations has no turn `{}`", turn.name);
+        return vec![Order::End(Ending::failed(Termination::Error, error))];
+    };
+    if n > session.limits().max_iterations {
+        return vec![Order::End(out_of_iterations(session, n - 1))];
+    }
+    let Some(replied) = session.replied(&Name::iteration(n)) else {
+        return vec![Order::Perform(Name::iteration(n), Effect::AskModel(Box::new(pattern.prompt(session, n))))];
+    };
+    let effect = match &replied.reading {
+        Reading::Answered { text, .. } => {
+            return vec![Order::End(Ending::answered(Termination::FinalAnswer, text.text()))];
+        }
+        Reading::Failed { reason } => {
+            return vec![Order::End(Ending::failed(Termination::Error, reason.clone()))];
+        }
+        Reading::Acted { tool, .. } if !was_offered(replied, tool) => {
+            Effect::Report { error: unknown_tool(replied, tool) }
+        }
+        Reading::Acted { tool, arguments, .. } => match (times_in_a_row(session, n), pattern.objection(session, n)) {
+            (0..LOOP, None) => Effect::CallTool { tool: tool.clone(), arguments: arguments.clone() },
+            (0..LOOP, Some(error)) => Effect::Report { error },
+            (LOOP, _) => Effect::Report { error: repeated(tool) },
+            _ => return vec![Order::End(going_in_circles(session, n, tool))],
+        },
+        Reading::Unusable { reason } => Effect::Report { error: reason.clone() },
+        Reading::Decided { .. } => Effect::Report { error: "the reply was read in another way".to_owned() },
+    };
+    if !session.has(&Name::observation(n)) {
+        return vec![Order::Perform(Name::observation(n), effect)];
+    }
+    vec![pattern.between(session, n).unwrap_or_else(|| Order::Open(Name::iteration(n + 1)))]
+}
+
+/// So many equal calls in a row are a loop: the model is told instead of the tool being called once more.
+const LOOP: u32 = 3;
+
+/// How often in a row, up to iteration `n`, the same tool was named with the same arguments.
+fn times_in_a_row(session: &Session, n: u32) -> u32 {
+    let call = |i: u32| session.replied(&Name::iteration(i))?.reading.call();
+    let last = call(n);
+    let equal = (1..=n).rev().take_while(|i| last.is_some() && call(*i) == last);
+    u32::try_from(equal.count()).unwrap_or(u32::MAX)
+}
+
+fn repeated(tool: &str) -> String {
+    format!(
+        "you named `{tool}` with the same arguments {LOOP} times in a row, so it was not called again; \
+         its result is above: use another tool or other arguments, or answer with what you know"
+    )
+}
+
+/// A model that goes on after it was told ends the session with what it found out.
+fn going_in_circles(session: &Session, n: u32, tool: &str) -> Ending {
+    let answer = found_so_far(
+        session,
+        n - 1,
+        &format!("No final answer: `{tool}` was named again and again with the same arguments."),
+    );
+    let error = format!("the model called `{tool}` with the same arguments {} times in a row", LOOP + 1);
+    Ending { error: Some(error), ..Ending::answered(Termination::Limit, answer) }
+}
+
+/// The model can only call what it was offered in this turn.
+fn was_offered(replied: &Replied, tool: &str) -> bool {
+    replied.decision.iter().any(|decision| decision.chosen.iter().any(|chosen| chosen == tool))
+}
+
+fn unknown_tool(replied: &Replied, tool: &str) -> String {
+    let options: Vec<_> = replied.decision.iter().flat_map(|decision| &decision.options).map(String::as_str).collect();
+    if options.is_empty() {
+        return format!("there is no tool `{tool}`, and no other; answer from what you know");
+    }
+    format!("there is no tool `{tool}`; available tools: {}", options.join(", "))
+}
+
+/// The limit ends the session with what it found out, not in silence.
+fn out_of_iterations(session: &Session, n: u32) -> Ending {
+    let heading = format!("No final answer after {}, which is the limit.", counted(n, "iteration"));
+    let answer = found_so_far(session, n, &heading);
+    let error = Some("Too many agent iterations".to_owned());
+    Ending { error, ..Ending::answered(Termination::MaxIterations, answer) }
+}
+
+/// The last things that tools brought, as the answer of a session that has none. What only the model was told is no
+/// finding.
+fn found_so_far(session: &Session, n: u32, why: &str) -> String {
+    const KEPT: usize = 3;
+    let found = (1..=n).rev().filter_map(|i| step(session, i));
+    let found = found.filter(|(_, observed)| observed.idempotency_key.is_some()).take(KEPT);
+    let mut lines: Vec<_> = found.map(|(replied, observed)| finding(observed, replied)).collect();
+    if lines.is_empty() {
+        return format!("{why} Nothing was found so far.");
+    }
+    lines.reverse();
+    format!("{why} Found so far:{}", lines.concat())
+}
+
+/// A reply and what came back.
+pub(crate) fn step(session: &Session, n: u32) -> Option<(&Replied, &Observed)> {
+    session.replied(&Name::iteration(n)).zip(session.observed(&Name::observation(n)))
+}
+
+fn finding(observed: &Observed, replied: &Replied) -> String {
+    let text: String = observed.result.as_ref().map_or("nothing", Document::text).chars().take(500).collect();
+    format!("\n- {}: {text}", action_of(replied))
+}
+
+/// The tool that a reply named, or the stand-in for a reply that named none.
+pub fn action_of(replied: &Replied) -> &str {
+    match &replied.reading {
+        Reading::Acted { tool, .. } => tool,
+        Reading::Unusable { .. } => PARSE_ERROR,
+        Reading::Answered { .. } | Reading::Decided { .. } | Reading::Failed { .. } => "",
+    }
+}
