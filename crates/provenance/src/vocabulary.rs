@@ -142,6 +142,7 @@ namespace! {
     /// Our own names.
     trellis = "urn:trellis:ns:"
     classes {
+        ACT = "Act",
         BROUGHT_HISTORY = "BroughtHistory",
         CONFIGURATION = "Configuration",
         DECISION = "Decision",

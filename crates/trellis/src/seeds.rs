@@ -23,7 +23,7 @@ macro_rules! prompts {
 }
 
 /// Id, kind of reply, text. A call that wants JSON brings its schema, so that it can name the options of that moment.
-const PROMPTS: [(&str, &str, &str); 18] = prompts![
+const PROMPTS: &[(&str, &str, &str)] = &prompts![
     json "task-type-classify",
     json "pattern-select",
     text "agent-react",
@@ -65,8 +65,8 @@ pub(crate) fn items() -> Vec<StoredItem> {
     });
     let system = item("prompt", "system".to_owned(), json!(SYSTEM.trim_end()));
     // Older prompt services find templates by this list only.
-    let index = item("prompt", "template-index".to_owned(), json!(PROMPTS.map(|(id, _, _)| id)));
-    [system, index].into_iter().chain(PROMPTS.into_iter().map(template)).chain(objects).collect()
+    let index = item("prompt", "template-index".to_owned(), PROMPTS.iter().map(|(id, _, _)| *id).collect());
+    [system, index].into_iter().chain(PROMPTS.iter().copied().map(template)).chain(objects).collect()
 }
 
 /// What seeding did, by `type/key`.

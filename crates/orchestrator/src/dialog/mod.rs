@@ -152,7 +152,7 @@ impl Dialog {
             Some(Spoken::Answer(_)) => {}
             Some(Spoken::Observation(text)) => {
                 let id = observation_id(session, name);
-                let observation = message(session, message_type::OBSERVATION, &id, text.to_owned());
+                let observation = message(session, message_type::OBSERVATION, &id, text.clone().into_owned());
                 out.extend((!text.is_empty()).then_some(AgentResponse { end_of_message: true, ..observation }));
             }
             // An answer that was cut short does not count, and what comes next may have the same id.

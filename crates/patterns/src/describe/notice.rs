@@ -2,6 +2,7 @@
 
 use crate::registry::owner_of;
 use serde::Serialize;
+use std::borrow::Cow;
 use serde_json::{Map, Value};
 use trellis_domain::record::{Name, Reading, Replied};
 
@@ -68,12 +69,12 @@ pub struct Part {
 }
 
 /// A text that the reply is for the caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Spoken<'r> {
     /// The answer of the session.
     Answer(&'r str),
-    /// What a part of the session found out without a tool.
-    Observation(&'r str),
+    /// What the session found out without a tool.
+    Observation(Cow<'r, str>),
 }
 
 impl<'r> Notice<'r> {
