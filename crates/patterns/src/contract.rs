@@ -61,6 +61,12 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
     /// Says what the records of one session mean to a reader.
     fn describer(&self) -> Box<dyn Describer>;
 
+    /// Runs with everything that the pattern can do, for the tests of all that reads them.
+    #[cfg(test)]
+    fn samples(&self) -> Vec<Vec<trellis_domain::record::Record>> {
+        Vec::new()
+    }
+
     /// The part of the session that a record belongs to, such as a plan step.
     fn part(&self, _name: &Name) -> Option<u32> {
         None

@@ -28,6 +28,12 @@ pub(crate) fn owner_of(prompt: &str) -> Option<&'static dyn Pattern> {
     PATTERNS.iter().copied().find(|pattern| pattern.prompts().contains(&prompt))
 }
 
+/// The sample runs of all patterns.
+#[cfg(test)]
+pub(crate) fn samples() -> Vec<Vec<trellis_domain::record::Record>> {
+    PATTERNS.iter().flat_map(|pattern| pattern.samples()).collect()
+}
+
 /// The prompts that runs under this configuration can come to and that it lacks. `react` is what everything falls back
 /// to; a router without a choice asks nobody.
 pub fn missing_prompts(settings: &Settings) -> Vec<Problem> {

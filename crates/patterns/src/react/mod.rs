@@ -49,7 +49,7 @@ impl Pattern for React {
     }
 
     fn history(&self, session: &Session, turn: &Name) -> Vec<AgentStep> {
-        turn.as_iteration().map(|n| history::iterations(session, n)).unwrap_or_default()
+        iterations_before(session, turn)
     }
 
     fn form(&self, _: &str) -> ReplyForm {
@@ -72,6 +72,11 @@ impl Iteration for Plain {
     fn prompt(&self, session: &Session, n: u32) -> PromptOrder {
         prompt::order(session, n)
     }
+}
+
+/// The iterations before a turn, as neighbours in TrustGraph are told.
+pub(crate) fn iterations_before(session: &Session, turn: &Name) -> Vec<AgentStep> {
+    turn.as_iteration().map(|n| history::iterations(session, n)).unwrap_or_default()
 }
 
 /// What a reply means: its reading, its thought, and the choice it makes in the set it was offered.

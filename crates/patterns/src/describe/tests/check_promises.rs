@@ -31,16 +31,21 @@ fn without_node(quads: &[Quad], node: &str) -> Vec<Quad> {
 const RUNS: [fn() -> Vec<Record>; 7] =
     [react_run, asked_run, plan_run, cancelled_plan, cancelled_by_somebody, supervisor_run, cancelled_supervisor];
 
+/// These, and what the patterns themselves give as samples.
+fn runs() -> impl Iterator<Item = Vec<Record>> {
+    RUNS.into_iter().map(|run| run()).chain(crate::registry::samples())
+}
+
 #[test]
 fn whole_runs_of_all_patterns_have_no_faults() {
-    for records in RUNS.map(|run| run()) {
+    for records in runs() {
         assert_eq!(check_with(&project(&records), &texts(&records)), []);
     }
 }
 
 #[test]
 fn no_node_can_go_missing() {
-    for records in RUNS.map(|run| run()) {
+    for records in runs() {
         let (quads, texts) = (project(&records), texts(&records));
         for node in nodes(&quads) {
             assert!(!check_with(&without_node(&quads, &node), &texts).is_empty(), "{node} is not missed");
@@ -50,7 +55,7 @@ fn no_node_can_go_missing() {
 
 #[test]
 fn every_class_has_a_node_that_could_go_missing() {
-    let quads: Vec<_> = RUNS.iter().flat_map(|run| project(&run())).collect();
+    let quads: Vec<_> = runs().flat_map(|records| project(&records)).collect();
     let used: BTreeSet<_> = quads.iter().filter(|quad| quad.p.text() == rdf::TYPE).map(|quad| quad.o.text()).collect();
     let unused = ALL.iter().copied().flatten().filter(|name| is_class(name) && !used.contains(*name));
     expect![[r#"
@@ -71,7 +76,7 @@ fn is_class(name: &str) -> bool {
 
 #[test]
 fn no_parent_can_be_exchanged_for_one_that_is_not_there() {
-    for records in RUNS.map(|run| run()) {
+    for records in runs() {
         let (quads, texts) = (project(&records), texts(&records));
         for at in places(&quads, prov::WAS_DERIVED_FROM) {
             let mut changed = quads.clone();
@@ -101,7 +106,7 @@ fn no_choice_can_be_exchanged() {
 
 #[test]
 fn no_text_can_be_changed_or_lost() {
-    for records in RUNS.map(|run| run()) {
+    for records in runs() {
         let (quads, texts) = (project(&records), texts(&records));
         for id in texts.keys() {
             let (mut lost, mut changed) = (texts.clone(), texts.clone());

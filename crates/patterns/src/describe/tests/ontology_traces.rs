@@ -50,7 +50,8 @@ fn rare_run() -> Vec<Record> {
 }
 
 fn runs() -> Vec<Vec<Record>> {
-    vec![react_run(), plan_run(), cancelled_plan(), supervisor_run(), cancelled_supervisor(), rare_run()]
+    let ours = [react_run(), plan_run(), cancelled_plan(), supervisor_run(), cancelled_supervisor(), rare_run()];
+    ours.into_iter().chain(crate::registry::samples()).collect()
 }
 
 #[test]
