@@ -1,7 +1,6 @@
 //! A model that goes in circles is told, and then stopped.
 
 use super::tests::{Fixture, SEARCH};
-use super::*;
 use crate::contract::Ending;
 use trellis_domain::run::{RunState, Termination};
 
