@@ -12,6 +12,7 @@ mod fixture;
 pub mod plan;
 pub mod react;
 pub mod reader;
+pub mod reflexion;
 mod registry;
 pub mod router;
 pub mod session;

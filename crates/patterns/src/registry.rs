@@ -3,10 +3,11 @@
 use crate::contract::Pattern;
 use crate::plan::Plan;
 use crate::react::React;
+use crate::reflexion::Reflexion;
 use crate::supervisor::Supervisor;
 use trellis_domain::config::{Problem, Settings};
 
-const PATTERNS: &[&dyn Pattern] = &[&React, &Plan, &Supervisor];
+const PATTERNS: &[&dyn Pattern] = &[&React, &Plan, &Supervisor, &Reflexion];
 
 /// The names of the implemented patterns.
 pub fn implemented() -> impl Iterator<Item = &'static str> {

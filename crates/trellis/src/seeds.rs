@@ -11,7 +11,7 @@ use trellis_domain::{Caller, Hash, Workspace};
 use trellis_orchestrator::ports::{Config, ConfigError};
 
 /// Counts up with every change of a seed; without that, a change does not reach existing workspaces.
-pub(crate) const VERSION: u64 = 3;
+pub(crate) const VERSION: u64 = 4;
 
 /// Where the memory of what was seeded is kept.
 const MEMORY: (&str, &str) = ("trellis", "seeds");
@@ -34,6 +34,8 @@ const PROMPTS: &[(&str, &str, &str)] = &prompts![
     json "supervisor-decompose",
     json "supervisor-review",
     text "supervisor-synthesise",
+    text "reflexion-act",
+    json "reflexion-critique",
     text "question",
     text "sample-financial-data",
     text "sample-regulatory-filings",

@@ -28,6 +28,11 @@ impl<'a> Given<'a> {
         self.value(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// One object; empty if there is none of that name.
+    pub(super) fn object(self, name: &str) -> Given<'a> {
+        Given(self.value(name).and_then(Value::as_object))
+    }
+
     /// The objects in a list.
     pub(super) fn all(self, name: &str) -> impl Iterator<Item = Given<'a>> {
         self.members(name).iter().filter_map(Value::as_object).map(Given::new)

@@ -11,6 +11,7 @@ mod minimal;
 mod plan;
 mod quote;
 mod react;
+mod reflexion;
 mod router;
 mod samples;
 mod scenario;
@@ -146,6 +147,7 @@ fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
         "plan-revise" => plan::revise(given),
         "supervisor-decompose" => supervisor::decompose(given),
         "supervisor-review" => supervisor::review(given),
+        "reflexion-critique" => reflexion::critique(given),
         _ => return None,
     })
 }
@@ -153,7 +155,7 @@ fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
 fn text_for(request: &ModelRequest) -> String {
     let given = Given::new(&request.variables);
     match request.prompt.as_str() {
-        "agent-react" => react::step(given),
+        "agent-react" | "reflexion-act" => react::step(given),
         "plan-synthesise" => synthesis::of_steps(given),
         "supervisor-synthesise" => synthesis::of_findings(given),
         prompt => samples::reply(prompt, &request.variables)

@@ -2,6 +2,7 @@
 //! one script plays teams of any shape and depth:
 //!
 //! - `{"tools": 2, "answer": "…"}`: an agent that calls a tool twice and answers
+//! - `{"tools": 2, "unsound": true}` under `reflexion`: the same, and each call is found wanting
 //! - `{"fail": true}`, `{"silent": true}`: one whose model is dead, or says nothing for ever
 //! - `{"team": [[goal, …], [goal, …]]}`: a supervisor with these goals in its first and second round
 //! - `{"plan": [step, …], "revisions": [[step, …]]}`: a plan; a step is `{"needs": [0], "tool": true, "fail": true,
@@ -31,7 +32,8 @@ pub fn say(prompt: &str, variables: &Map<String, Value>) -> Result<String, Strin
     let said = match prompt {
         "question" => return Ok("a fact".to_owned()),
         "text-completion" => return Ok("a completion".to_owned()),
-        "agent-react" => return Ok(react(&scene, &variable("history"))),
+        "agent-react" | "reflexion-act" => return Ok(react(&scene, &variable("history"))),
+        "reflexion-critique" => json!({"sound": scene["unsound"] != true, "problem": "it is thin", "advice": "go on"}),
         "task-type-classify" => json!({"task_type": scene["task_type"], "rationale": "it says so"}),
         "pattern-select" => {
             json!({"pattern": pattern_of(&scene), "rationale": "it fits", "signals": {"urgency": "low"}})

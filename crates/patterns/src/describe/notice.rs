@@ -2,8 +2,8 @@
 
 use crate::registry::owner_of;
 use serde::Serialize;
-use std::borrow::Cow;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use trellis_domain::record::{Name, Reading, Replied};
 
 /// A reply in the words of its pattern.
