@@ -10,6 +10,8 @@ use crate::synthesis::SynthesisName;
 use serde_json::json;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::{Decision, DecisionKind};
+use trellis_domain::document::Document;
+use trellis_domain::fan_out::Member;
 use trellis_domain::fan_out::{FannedOut, JoinCause, Joined};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::record::{Accepted, Body, Replied};

@@ -6,14 +6,16 @@ pub(crate) mod describe;
 
 pub(crate) use choices::{goal_decisions, offered};
 
-use crate::contract::Order;
+use crate::contract::{Ending, Order};
 use crate::router;
 use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
+use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Goal, Member, Parent, Resume};
 use trellis_domain::record::{Accepted, Routed};
+use trellis_domain::run::Termination;
 use trellis_domain::{Hash, SessionId, Timestamp};
 
 /// One goal for a subagent as the model wrote it, put right.
@@ -42,9 +44,7 @@ pub(crate) fn order(
     decisions: Vec<Decision>,
 ) -> Order {
     let Some((id, accepted)) = session.id().zip(session.accepted()) else {
-        let ending =
-            crate::contract::Ending::failed(trellis_domain::run::Termination::Error, "the session has no root");
-        return Order::End(ending);
+        return Order::End(Ending::failed(Termination::Error, "the session has no root"));
     };
     let first: usize = session.fan_outs().map(|earlier| earlier.goals.len()).sum();
     let patterns = decisions.iter().find(|decision| decision.kind == DecisionKind::SubagentPattern);
@@ -183,4 +183,21 @@ pub(crate) fn members(session: &Session) -> impl Iterator<Item = &Member> {
 /// the model's claim, and the gap stays a fact.
 pub(crate) fn missing(session: &Session) -> Vec<u32> {
     members(session).filter(|member| member.is_missing()).map(|member| member.index).collect()
+}
+
+/// Findings without a synthesis are still worth more than nothing.
+pub(crate) fn without_synthesis(session: &Session, reason: &str) -> Ending {
+    let found: Vec<_> = members(session).filter_map(|member| Some((member, member.answer.as_ref()?))).collect();
+    if found.is_empty() {
+        return Ending::failed(Termination::Error, reason);
+    }
+    let line = |(member, answer): &(&Member, &Document)| {
+        format!("\n\n[finding {}] {}\n{}", member.index, member.goal, answer.text())
+    };
+    let answer = format!(
+        "The findings could not be put together ({reason}). They are:{}",
+        found.iter().map(line).collect::<String>()
+    );
+    let answered = Ending::answered(Termination::SubagentsPartial, answer);
+    Ending { error: Some(reason.to_owned()), missing: missing(session), ..answered }
 }

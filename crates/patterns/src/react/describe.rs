@@ -112,7 +112,7 @@ impl Iterations {
     }
 }
 
-fn with_action(node: Node, reading: &Reading, decisions: &[PlacedDecision<'_>]) -> Node {
+pub(crate) fn with_action(node: Node, reading: &Reading, decisions: &[PlacedDecision<'_>]) -> Node {
     let tools = decisions.iter().filter(|placed| placed.is(DecisionKind::Tool));
     node.types(&[prov::class::ENTITY, tg::class::ANALYSIS, tg::class::TOOL_USE])
         .label(format!("Analysis: {}", action(reading)))

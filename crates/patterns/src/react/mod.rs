@@ -18,7 +18,7 @@ use trellis_domain::message::AgentStep;
 use trellis_domain::record::{Name, Reading};
 use trellis_domain::reply::ReactReply;
 
-pub(crate) use describe::{Iterations, as_json, with_tool_facts};
+pub(crate) use describe::{Iterations, as_json, with_action, with_tool_facts};
 pub(crate) use iterations::{Iteration, decide, step};
 pub use iterations::{PARSE_ERROR, action_of};
 pub use names::IterationNames;

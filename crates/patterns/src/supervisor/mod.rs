@@ -15,14 +15,12 @@ pub use value::Goals;
 
 use crate::contract::{Ending, Order, Pattern, Turn, settled};
 use crate::describe::{Describer, Notice};
-use crate::fan_out::{self, GoalDraft, members, missing};
+use crate::fan_out::{self, GoalDraft, missing, without_synthesis};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::synthesis::{self, SynthesisName};
 use names::TeamTurn;
 use trellis_domain::decision::{DecidedBy, Decision};
-use trellis_domain::document::Document;
-use trellis_domain::fan_out::Member;
 use trellis_domain::message::AgentStep;
 use trellis_domain::record::{Name, Reading, Replied};
 use trellis_domain::run::Termination;
@@ -156,23 +154,6 @@ fn synthesise(session: &Session) -> Order {
             Order::End(without_synthesis(session, "the reply was read in another way"))
         }
     }
-}
-
-/// Findings without a synthesis are still worth more than nothing.
-fn without_synthesis(session: &Session, reason: &str) -> Ending {
-    let found: Vec<_> = members(session).filter_map(|member| Some((member, member.answer.as_ref()?))).collect();
-    if found.is_empty() {
-        return Ending::failed(Termination::Error, reason);
-    }
-    let line = |(member, answer): &(&Member, &Document)| {
-        format!("\n\n[finding {}] {}\n{}", member.index, member.goal, answer.text())
-    };
-    let answer = format!(
-        "The findings could not be put together ({reason}). They are:{}",
-        found.iter().map(line).collect::<String>()
-    );
-    let answered = Ending::answered(Termination::SubagentsPartial, answer);
-    Ending { error: Some(reason.to_owned()), missing: missing(session), ..answered }
 }
 
 #[cfg(test)]
