@@ -6,6 +6,7 @@
 mod choice;
 pub mod contract;
 pub mod describe;
+pub mod dispatch;
 pub mod fan_out;
 #[cfg(test)]
 mod fixture;

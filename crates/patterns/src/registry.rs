@@ -1,13 +1,14 @@
 //! Every pattern there is. A new one is added here, and nowhere else outside its folder.
 
 use crate::contract::Pattern;
+use crate::dispatch::Dispatch;
 use crate::plan::Plan;
 use crate::react::React;
 use crate::reflexion::Reflexion;
 use crate::supervisor::Supervisor;
 use trellis_domain::config::{Problem, Settings};
 
-const PATTERNS: &[&dyn Pattern] = &[&React, &Plan, &Supervisor, &Reflexion];
+const PATTERNS: &[&dyn Pattern] = &[&React, &Plan, &Supervisor, &Reflexion, &Dispatch];
 
 /// The names of the implemented patterns.
 pub fn implemented() -> impl Iterator<Item = &'static str> {

@@ -36,6 +36,7 @@ const PROMPTS: &[(&str, &str, &str)] = &prompts![
     text "supervisor-synthesise",
     text "reflexion-act",
     json "reflexion-critique",
+    json "dispatch-choose",
     text "question",
     text "sample-financial-data",
     text "sample-regulatory-filings",

@@ -5,6 +5,7 @@
 
 mod answer;
 mod company;
+mod dispatch;
 mod given;
 mod inquiry;
 mod minimal;
@@ -148,6 +149,7 @@ fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
         "supervisor-decompose" => supervisor::decompose(given),
         "supervisor-review" => supervisor::review(given),
         "reflexion-critique" => reflexion::critique(given),
+        "dispatch-choose" => dispatch::choose(given),
         _ => return None,
     })
 }

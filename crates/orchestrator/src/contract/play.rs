@@ -3,6 +3,7 @@
 //!
 //! - `{"tools": 2, "answer": "…"}`: an agent that calls a tool twice and answers
 //! - `{"tools": 2, "unsound": true}` under `reflexion`: the same, and each call is found wanting
+//! - `{"to": "agent:react", "ask": goal}` under `dispatch`: the goal goes to that agent; without them, to a tool
 //! - `{"fail": true}`, `{"silent": true}`: one whose model is dead, or says nothing for ever
 //! - `{"team": [[goal, …], [goal, …]]}`: a supervisor with these goals in its first and second round
 //! - `{"plan": [step, …], "revisions": [[step, …]]}`: a plan; a step is `{"needs": [0], "tool": true, "fail": true,
@@ -33,6 +34,7 @@ pub fn say(prompt: &str, variables: &Map<String, Value>) -> Result<String, Strin
         "question" => return Ok("a fact".to_owned()),
         "text-completion" => return Ok("a completion".to_owned()),
         "agent-react" | "reflexion-act" => return Ok(react(&scene, &variable("history"))),
+        "dispatch-choose" => dispatch(&scene),
         "reflexion-critique" => json!({"sound": scene["unsound"] != true, "problem": "it is thin", "advice": "go on"}),
         "task-type-classify" => json!({"task_type": scene["task_type"], "rationale": "it says so"}),
         "pattern-select" => {
@@ -69,6 +71,15 @@ fn react(scene: &Value, history: &Value) -> String {
         return format!("Thought: step {done}\nAction: search\nArgs: {{\"question\": \"{done}\"}}");
     }
     format!("Thought: enough\nFinal Answer: {}", scene["answer"].as_str().unwrap_or("done"))
+}
+
+fn dispatch(scene: &Value) -> Value {
+    match scene["to"].as_str() {
+        Some(agent) => {
+            json!({"choice": agent, "arguments": {}, "question": scene["ask"].to_string(), "reason": "it fits"})
+        }
+        None => json!({"choice": "search", "arguments": {"question": "all"}, "question": null, "reason": "one fact"}),
+    }
 }
 
 fn pattern_of(scene: &Value) -> &'static str {
