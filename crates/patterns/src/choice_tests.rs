@@ -98,7 +98,7 @@ fn a_reply_may_repeat_the_task_type_beside_the_pattern() {
 
 #[test]
 fn what_was_asked_for_is_not_replaced_by_another_member() {
-    assert!(choice(r#"{"pattern": "debate", "name": "react"}"#).is_err());
+    assert!(choice(r#"{"pattern": "delphi", "name": "react"}"#).is_err());
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn everything_else_is_told_to_the_model_with_the_options() {
     for reply in ["", "  \n ", "{}", "[]", r#"{"pattern": 3}"#, r#"{"pattern": null}"#, r#"["react", "Supervisor"]"#] {
         assert_eq!(choice(reply).unwrap_err(), names_nothing, "{reply}");
     }
-    assert_eq!(choice("debate").unwrap_err(), "`debate` is not one of react, plan-then-execute, Supervisor");
+    assert_eq!(choice("delphi").unwrap_err(), "`delphi` is not one of react, plan-then-execute, Supervisor");
     for reply in ["3", "null", "true", "react or supervisor", "react, of course", "reactor", "{\"pattern\": "] {
         assert!(choice(reply).unwrap_err().contains("is not one of react"), "{reply}");
     }

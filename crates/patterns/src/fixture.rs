@@ -1,16 +1,17 @@
 //! Sessions for tests, put together record by record as the shell would.
 
-use crate::contract::{Effect, Order, PromptOrder, Turn};
+use crate::contract::{Effect, Ending, Order, PromptOrder, Turn};
 use crate::router::{OperatorLimits, Wishes, without_model};
 use crate::session::Session;
 use std::sync::Arc;
 use trellis_domain::config::{Settings, StoredItem};
 use trellis_domain::document::Document;
-use trellis_domain::fan_out::FannedOut;
+use trellis_domain::fan_out::{FannedOut, Member};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::record::{
     Accepted, Body, FORMAT, Header, Name, Observed, PromptUse, Reading, Record, Replied, Routed,
 };
+use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
 use trellis_domain::{Collection, Flow, Hash, SessionId, Timestamp, Workspace};
 
@@ -89,6 +90,37 @@ impl Fixture {
         fixture.record(Name::session(), Body::from(accepted));
         fixture.become_routed(routed);
         fixture
+    }
+
+    /// What a join says of a subagent that ended at once with this answer or this error, and the subagent's records.
+    pub(crate) fn heard(
+        supervisor: &Session,
+        fan_out: &FannedOut,
+        goal: usize,
+        said: Result<&str, &str>,
+    ) -> (Member, Vec<Record>) {
+        let mut child = Self::subagent(supervisor, fan_out, goal);
+        let ending = match said {
+            Ok(answer) => Ending::answered(Termination::FinalAnswer, answer),
+            Err(error) => Ending::failed(Termination::Error, error),
+        };
+        let ended = ending.into_ended(&child.session, Timestamp::from_micros(0));
+        let goal = &fan_out.goals[goal];
+        let member = Member {
+            index: goal.index,
+            session: goal.session.clone(),
+            goal: goal.goal.clone(),
+            reason: ended.reason,
+            answer: ended.answer.clone(),
+            error: ended.error.clone(),
+            usage: ended.usage.clone(),
+        };
+        child.record(Name::end(), Body::from(ended));
+        (member, child.records())
+    }
+
+    pub(crate) fn records(&self) -> Vec<Record> {
+        self.session.in_order().map(|record| (**record).clone()).collect()
     }
 
     /// A session that was routed without a model.

@@ -14,7 +14,7 @@ const SEEDS: [(&str, &str, &str); 9] = [
     ("agent-pattern", "react", r#"{"description":"Reason and act","when_to_use":"Open-ended"}"#),
     ("agent-pattern", "plan-then-execute", r#"{"description":"Plan first","when_to_use":"Steps are clear"}"#),
     ("agent-pattern", "supervisor", r#"{"description":"Subagents","when_to_use":"Independent parts"}"#),
-    ("agent-pattern", "debate", r#"{"description":"Two sides"}"#),
+    ("agent-pattern", "delphi", r#"{"description":"Two sides"}"#),
     (
         "agent-task-type",
         "general",
@@ -143,7 +143,7 @@ fn the_choices_are_recorded_with_candidates_reasons_and_signals() {
     assert_eq!(pattern.signals, ["complexity: high", "independent_dimensions: 4", "urgency: low"]);
     assert_eq!(pattern.rationale.as_ref().map(Document::text), Some("Four fields."));
     assert_eq!((pattern.enforcement, &pattern.rejected), (Enforcement::Validated, &None));
-    assert_eq!(pattern.excluded[0].name, "debate");
+    assert_eq!(pattern.excluded[0].name, "delphi");
 }
 
 #[test]
@@ -181,16 +181,16 @@ fn a_reply_outside_the_set_is_asked_again_with_the_reason() {
     let (name, prompt) = asked(&orders);
     assert_eq!(name, &Name::route_task_type().retry());
     assert_eq!(prompt.variables["problem"], "`poetry` is not one of general, research, risk-assessment, summarisation");
-    let routed = route_by(&mut fixture, &["research", "debate", "react"]);
+    let routed = route_by(&mut fixture, &["research", "delphi", "react"]);
     assert_eq!((routed.task_type.as_str(), routed.pattern.as_str()), ("research", "react"));
     assert_eq!(makers(&routed), [DecidedBy::Model; 2]);
     let rejected = |i: usize| routed.decisions[i].rejected.as_ref().map(Document::text);
-    assert_eq!((rejected(0), rejected(1)), (Some("poetry"), Some("debate")), "what was named in vain stays on record");
+    assert_eq!((rejected(0), rejected(1)), (Some("poetry"), Some("delphi")), "what was named in vain stays on record");
 }
 
 #[test]
 fn twice_outside_the_set_falls_back_to_general_and_the_first_valid_pattern() {
-    let replies = ["poetry", r#"{"task_type": "drama", "rationale": "It is one."}"#, "debate", "telepathy"];
+    let replies = ["poetry", r#"{"task_type": "drama", "rationale": "It is one."}"#, "delphi", "telepathy"];
     let routed = route_by(&mut seeded(question("why?")), &replies);
     assert_eq!((routed.task_type.as_str(), &*routed.framing), ("general", "Be brief."));
     assert_eq!(routed.pattern, "plan-then-execute", "general allows all, in the order of their keys");
@@ -225,11 +225,11 @@ fn without_general_the_fallback_is_the_first_task_type() {
 
 #[test]
 fn the_fallback_pattern_is_the_first_that_can_run_not_the_first_that_is_listed() {
-    let list = r#"{"valid_patterns":["debate","nope","supervisor","react"]}"#;
+    let list = r#"{"valid_patterns":["delphi","nope","supervisor","react"]}"#;
     let mut items = SEEDS.to_vec();
     items.push(("agent-task-type", "odd", list));
     let mut fixture = Fixture::begun(settings(&items), Accepted { task_type: "odd".into(), ..question("why?") });
-    let routed = route_by(&mut fixture, &["debate", "nope"]);
+    let routed = route_by(&mut fixture, &["delphi", "nope"]);
     assert_eq!((routed.pattern.as_str(), makers(&routed)[1]), ("supervisor", DecidedBy::Fallback));
 }
 
@@ -249,7 +249,7 @@ fn keys_with_capitals_are_chosen_as_they_are_written() {
 
 #[test]
 fn a_worker_that_takes_over_anywhere_asks_the_same_and_chooses_the_same() {
-    let script = ["poetry", "risk-assessment", "debate", "react"];
+    let script = ["poetry", "risk-assessment", "delphi", "react"];
     let mut straight = seeded(question("why?"));
     let expected = route_by(&mut straight, &script);
     let records: Vec<_> = straight.session.in_order().cloned().collect();

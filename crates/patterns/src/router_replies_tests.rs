@@ -23,7 +23,7 @@ fn strange_replies() -> Vec<String> {
         r#"["research", "general"]"#,
         r#"["react"]"#,
         "poetry",
-        "debate",
+        "delphi",
         "telepathy",
         "\"poetry\"",
         r#"{"task_type": 3, "pattern": 3}"#,

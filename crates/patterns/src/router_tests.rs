@@ -11,7 +11,7 @@ type Item = (&'static str, &'static str, &'static str);
 const REACT: Item = ("agent-pattern", "react", r#"{"name":"react"}"#);
 const PLAN: Item = ("agent-pattern", "plan-then-execute", "{}");
 const SUPERVISOR: Item = ("agent-pattern", "supervisor", "{}");
-const DEBATE: Item = ("agent-pattern", "debate", "{}");
+const DEBATE: Item = ("agent-pattern", "delphi", "{}");
 const GENERAL_ITEM: Item =
     ("agent-task-type", "general", r#"{"valid_patterns":["supervisor","react"],"framing":"Be brief."}"#);
 const RESEARCH: Item = ("agent-task-type", "research", r#"{"valid_patterns":["react"],"framing":"Cite."}"#);
@@ -87,7 +87,7 @@ fn a_task_type_without_a_list_allows_every_pattern_that_can_run() {
     let routed = routed(&[REACT, DEBATE, general], Wishes::default());
     assert_eq!(routed.decisions[1].options, ["react"]);
     assert_eq!(routed.decisions[1].source, "urn:trellis:config:default:agent-pattern");
-    assert_eq!(excluded(&routed), [("debate", "not implemented")]);
+    assert_eq!(excluded(&routed), [("delphi", "not implemented")]);
 }
 
 #[test]
@@ -161,9 +161,9 @@ fn an_unknown_pattern_falls_back_to_react_and_the_name_is_kept() {
 
 #[test]
 fn a_pattern_that_is_not_implemented_falls_back_too() {
-    let routed = routed(&[PLAN, SUPERVISOR, DEBATE], naming("debate"));
+    let routed = routed(&[PLAN, SUPERVISOR, DEBATE], naming("delphi"));
     assert_eq!(choices(&routed)[1], ("plan-then-execute", DecidedBy::Fallback), "react is not in this set");
-    assert_eq!(excluded(&routed), [("debate", "not implemented")]);
+    assert_eq!(excluded(&routed), [("delphi", "not implemented")]);
 }
 
 #[test]
@@ -243,8 +243,8 @@ fn strict_surfaces_refuse_unknown_names_and_list_the_known_ones() {
     let refused = |wishes, group: Option<&[String]>| check(&settings, wishes, group).unwrap_err().to_string();
     assert_eq!(refused(naming("x"), None), "there is no pattern `x`; choose one of react");
     assert_eq!(
-        refused(naming("debate"), None),
-        "the pattern `debate` is defined but not implemented in this version; choose one of react"
+        refused(naming("delphi"), None),
+        "the pattern `delphi` is defined but not implemented in this version; choose one of react"
     );
     assert_eq!(
         refused(Wishes { task_type: "y", ..Wishes::default() }, None),

@@ -22,7 +22,7 @@ fn configured() -> Settings {
     settings(&[
         ("agent-pattern", "react", r#"{"description":"thinks and acts"}"#),
         ("agent-pattern", "supervisor", "{}"),
-        ("agent-pattern", "debate", "{}"),
+        ("agent-pattern", "delphi", "{}"),
         ("agent-task-type", "general", r#"{"framing":"Be thorough.","termination":"Stop at three sources."}"#),
         ("tool", "ledger", r#"{"type":"text-completion","name":"ledger","description":"d","group":["money"]}"#),
         ("tool", "news", r#"{"type":"text-completion","name":"news","description":"d","group":["press"]}"#),
@@ -115,7 +115,7 @@ fn the_model_is_told_the_question_its_frame_the_tools_and_what_it_may_choose() {
     assert_eq!(names("patterns"), ["react", "supervisor"]);
     let patterns = of_kind(&prompt.offered, DecisionKind::SubagentPattern);
     let excluded: Vec<_> = patterns[0].excluded.iter().map(|x| (x.name.as_str(), x.reason.as_str())).collect();
-    assert_eq!(excluded, [("debate", "not implemented")]);
+    assert_eq!(excluded, [("delphi", "not implemented")]);
 }
 
 #[test]
@@ -172,13 +172,13 @@ fn a_group_may_be_narrower_than_the_supervisors_but_never_wider() {
 
 #[test]
 fn names_outside_the_sets_are_left_out_and_kept_as_rejected() {
-    let reply = json!({"goals": [{"goal": "g", "pattern": "debate", "group": ["money", "secrets"]}]});
+    let reply = json!({"goals": [{"goal": "g", "pattern": "delphi", "group": ["money", "secrets"]}]});
     let fanned_out = fan_out(after(&mut begun(), Name::decompose(), &reply.to_string()));
     let goal = &fanned_out.goals[0];
     assert_eq!((goal.pattern.as_str(), goal.group.clone()), ("react", Some(vec!["money".to_owned()])));
     let rejected =
         |kind| of_kind(&fanned_out.decisions, kind)[0].rejected.as_ref().map(|document| document.text().to_owned());
-    assert_eq!(rejected(DecisionKind::SubagentPattern).as_deref(), Some("debate"));
+    assert_eq!(rejected(DecisionKind::SubagentPattern).as_deref(), Some("delphi"));
     assert_eq!(rejected(DecisionKind::SubagentGroup).as_deref(), Some("secrets"));
     for decision in &fanned_out.decisions {
         let inside = |chosen: &String| decision.options.contains(chosen) || decision.kind == DecisionKind::Goals;

@@ -3,9 +3,8 @@
 use super::*;
 use crate::fixture::{Fixture, asked, question, settings, turn};
 use trellis_domain::Timestamp;
-use trellis_domain::fan_out::{FannedOut, JoinCause, Joined, Member};
+use trellis_domain::fan_out::{FannedOut, JoinCause, Joined};
 use trellis_domain::record::{Accepted, Body, Record};
-use trellis_domain::usage::Usage;
 
 const ITEMS: [(&str, &str, &str); 4] = [
     ("tool", "search", r#"{"type": "text-completion", "name": "search", "description": "looks things up"}"#),
@@ -14,12 +13,13 @@ const ITEMS: [(&str, &str, &str); 4] = [
     ("agent-pattern", "plan-then-execute", "{}"),
 ];
 
-struct Desk(Fixture);
+/// A dispatch, and the records of the agent that it was forwarded to.
+struct Desk(Fixture, Vec<Record>);
 
 impl Desk {
     fn new() -> Self {
         let accepted = Accepted { pattern: Dispatch::NAME.to_owned(), ..question("Who owns X?") };
-        Self(Fixture::routed(settings(&ITEMS), accepted))
+        Self(Fixture::routed(settings(&ITEMS), accepted), Vec::new())
     }
 
     fn orders(&self) -> Vec<Order> {
@@ -48,14 +48,12 @@ impl Desk {
     }
 
     /// Records the fan-out and a join in which the agent ended like this.
-    fn joined(&mut self, reason: Termination, answer: &str) -> &mut Self {
+    fn joined(&mut self, said: Result<&str, &str>) -> &mut Self {
         let fan_out = self.sent_out();
-        let goal = fan_out.goals[0].clone();
         let (round, correlation) = (fan_out.round, fan_out.correlation.clone());
-        self.0.record(Name::fan_out(1), Body::FannedOut(fan_out));
-        let error = (!reason.is_answer()).then(|| "it broke".to_owned());
-        let (answer, usage) = (Document::stored(answer), Usage::default());
-        let member = Member { index: 0, session: goal.session, goal: goal.goal, reason, answer, error, usage };
+        self.0.record(Name::fan_out(1), Body::FannedOut(fan_out.clone()));
+        let (member, records) = Fixture::heard(&self.0.session, &fan_out, 0, said);
+        self.1.extend(records);
         let joined = Joined { round, correlation, cause: JoinCause::AllEnded, members: vec![member], outage_ms: 0 };
         self.0.record(Name::join(1), Body::Joined(joined));
         self
@@ -67,15 +65,15 @@ impl Desk {
         self
     }
 
-    fn records(&self) -> Vec<Record> {
-        self.0.session.in_order().map(|record| (**record).clone()).collect()
+    fn records(self) -> Vec<Record> {
+        self.0.records().into_iter().chain(self.1).collect()
     }
 }
 
 const TO_TOOL: &str = r#"{"choice": "search", "arguments": {"question": "X"}, "question": null, "reason": "a fact"}"#;
 const TO_AGENT: &str = r#"{"choice": "agent:react", "arguments": {}, "question": "Who owns X now?", "reason": "open"}"#;
 
-/// A call with a rejected reply before it, and one whose model is dead. What an agent brings is in the tests of fan-outs.
+/// A call with a rejected reply before it, one whose model is dead, and a question that an agent answers.
 pub(super) fn samples() -> Vec<Vec<Record>> {
     let mut call = Desk::new();
     call.says("nobody").says(TO_TOOL);
@@ -85,7 +83,9 @@ pub(super) fn samples() -> Vec<Vec<Record>> {
     let orders = dead.orders();
     dead.0.fail(&orders, "no model");
     dead.end(Name::iteration(1));
-    vec![call.records(), dead.records()]
+    let mut agent = Desk::new();
+    agent.says(TO_AGENT).joined(Ok("Z.")).end(forwarded());
+    vec![call.records(), dead.records(), agent.records()]
 }
 
 #[test]
@@ -121,16 +121,13 @@ fn an_agents_answer_is_the_answer() {
     assert_eq!((sent_out.goals[0].goal.as_str(), sent_out.goals[0].pattern.as_str()), ("Who owns X now?", "react"));
     assert_eq!(sent_out.decisions[0].chosen, ["agent:react"]);
     assert_eq!(sent_out.decisions[0].options.len(), 3, "the whole set that it was chosen from");
-    desk.joined(Termination::FinalAnswer, "Z.");
+    desk.joined(Ok("Z."));
     assert_eq!(Dispatch.after_join(&desk.0.session, 1), forwarded());
     assert_eq!(desk.ending(forwarded()), Ending::answered(Termination::SubagentsComplete, "Z."));
-    let mut partly = Desk::new();
-    partly.says(TO_AGENT).joined(Termination::MaxIterations, "Z, perhaps.");
-    let ending = partly.ending(forwarded());
-    assert_eq!((ending.reason, ending.missing.as_slice()), (Termination::SubagentsPartial, &[0][..]));
     let mut lost = Desk::new();
-    lost.says(TO_AGENT).joined(Termination::Error, "");
-    assert_eq!(lost.ending(forwarded()).error.as_deref(), Some("it broke"));
+    lost.says(TO_AGENT).joined(Err("it broke"));
+    let ending = lost.ending(forwarded());
+    assert_eq!((ending.error.as_deref(), ending.missing.as_slice()), (Some("it broke"), &[0][..]));
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Thinking {
     }
 
     fn records(&self) -> Vec<Record> {
-        self.0.session.in_order().map(|record| (**record).clone()).collect()
+        self.0.records()
     }
 
     fn end(&mut self, n: u32) -> &mut Self {

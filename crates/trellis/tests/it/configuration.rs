@@ -203,10 +203,10 @@ fn a_new_task_type_is_offered_to_the_next_question_without_a_restart() {
 #[test]
 fn a_pattern_that_nothing_defines_is_told_and_never_offered() {
     let data = TempDir::new().unwrap();
-    let task_type = r#"{"name":"duel","valid_patterns":["debate","react"]}"#;
+    let task_type = r#"{"name":"duel","valid_patterns":["delphi","react"]}"#;
     let told = put(data.path(), "agent-task-type", "duel", task_type);
     assert!(
-        told.contains("warning: agent-task-type/duel: field `valid_patterns`: there is no pattern `debate`"),
+        told.contains("warning: agent-task-type/duel: field `valid_patterns`: there is no pattern `delphi`"),
         "{told}"
     );
     ok(data.path(), &["ask", "Why?", "--task-type", "duel", "--session", "duel"]);
@@ -216,11 +216,11 @@ fn a_pattern_that_nothing_defines_is_told_and_never_offered() {
         (&["react".to_owned()][..], "react", "only-option")
     );
     let tree = ok(data.path(), &["run", "show", "duel"]);
-    assert!(tree.contains("not offered: debate (not defined in the configuration)"), "{tree}");
+    assert!(tree.contains("not offered: delphi (not defined in the configuration)"), "{tree}");
     // Defined, but nothing runs it: excluded for that reason.
-    put(data.path(), "agent-pattern", "debate", r#"{"name":"debate","description":"Two sides"}"#);
+    put(data.path(), "agent-pattern", "delphi", r#"{"name":"delphi","description":"Two sides"}"#);
     ok(data.path(), &["ask", "Why?", "--task-type", "duel", "--session", "later"]);
-    assert!(ok(data.path(), &["run", "show", "later"]).contains("not offered: debate (not implemented)"));
+    assert!(ok(data.path(), &["run", "show", "later"]).contains("not offered: delphi (not implemented)"));
     ok(data.path(), &["verify", "later"]);
 }
 
