@@ -5,6 +5,7 @@
 
 mod choice;
 pub mod contract;
+pub mod debate;
 pub mod describe;
 pub mod dispatch;
 pub mod fan_out;

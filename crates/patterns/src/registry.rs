@@ -1,6 +1,7 @@
 //! Every pattern there is. A new one is added here, and nowhere else outside its folder.
 
 use crate::contract::Pattern;
+use crate::debate::Debate;
 use crate::dispatch::Dispatch;
 use crate::plan::Plan;
 use crate::react::React;
@@ -8,7 +9,7 @@ use crate::reflexion::Reflexion;
 use crate::supervisor::Supervisor;
 use trellis_domain::config::{Problem, Settings};
 
-const PATTERNS: &[&dyn Pattern] = &[&React, &Plan, &Supervisor, &Reflexion, &Dispatch];
+const PATTERNS: &[&dyn Pattern] = &[&React, &Plan, &Supervisor, &Reflexion, &Dispatch, &Debate];
 
 /// The names of the implemented patterns.
 pub fn implemented() -> impl Iterator<Item = &'static str> {

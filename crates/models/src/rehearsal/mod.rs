@@ -5,6 +5,7 @@
 
 mod answer;
 mod company;
+mod debate;
 mod dispatch;
 mod given;
 mod inquiry;
@@ -150,6 +151,8 @@ fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
         "supervisor-review" => supervisor::review(given),
         "reflexion-critique" => reflexion::critique(given),
         "dispatch-choose" => dispatch::choose(given),
+        "debate-stances" => debate::stances(given),
+        "debate-moderate" => debate::moderate(),
         _ => return None,
     })
 }
@@ -160,6 +163,7 @@ fn text_for(request: &ModelRequest) -> String {
         "agent-react" | "reflexion-act" => react::step(given),
         "plan-synthesise" => synthesis::of_steps(given),
         "supervisor-synthesise" => synthesis::of_findings(given),
+        "debate-judge" => debate::judge(given),
         prompt => samples::reply(prompt, &request.variables)
             .unwrap_or_else(|| format!("{} There is no script for the prompt `{prompt}`.\n\n{NOTE}", samples::LABEL)),
     }

@@ -4,6 +4,7 @@
 //! - `{"tools": 2, "answer": "…"}`: an agent that calls a tool twice and answers
 //! - `{"tools": 2, "unsound": true}` under `reflexion`: the same, and each call is found wanting
 //! - `{"to": "agent:react", "ask": goal}` under `dispatch`: the goal goes to that agent; without them, to a tool
+//! - `{"sides": ["a", "b"], "rounds": 3}` under `debate`: these sides, for so many rounds
 //! - `{"fail": true}`, `{"silent": true}`: one whose model is dead, or says nothing for ever
 //! - `{"team": [[goal, …], [goal, …]]}`: a supervisor with these goals in its first and second round
 //! - `{"plan": [step, …], "revisions": [[step, …]]}`: a plan; a step is `{"needs": [0], "tool": true, "fail": true,
@@ -35,6 +36,17 @@ pub fn say(prompt: &str, variables: &Map<String, Value>) -> Result<String, Strin
         "text-completion" => return Ok("a completion".to_owned()),
         "agent-react" | "reflexion-act" => return Ok(react(&scene, &variable("history"))),
         "dispatch-choose" => dispatch(&scene),
+        "debate-stances" => {
+            json!({"stances": scene["sides"].as_array().into_iter().flatten().map(|side| json!({"stance": side})).collect::<Vec<_>>()})
+        }
+        "debate-moderate" => {
+            let more = scene["rounds"].as_u64() > variable("round").as_u64();
+            json!({"decision": if more { "again" } else { "answer" }, "reason": "as it says"})
+        }
+        "debate-judge" => {
+            let said = synthesis("finding", &variable("statements"), &variable("missing"));
+            return Ok(format!("{said}\n\n## Agreement\n\n- all\n\n## Dissent\n\n- none"));
+        }
         "reflexion-critique" => json!({"sound": scene["unsound"] != true, "problem": "it is thin", "advice": "go on"}),
         "task-type-classify" => json!({"task_type": scene["task_type"], "rationale": "it says so"}),
         "pattern-select" => {

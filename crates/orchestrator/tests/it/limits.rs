@@ -175,10 +175,10 @@ async fn bad_questions_are_refused_with_a_reason_and_leave_nothing() {
     assert!(ask(question(&"x".repeat((1 << 20) + 1))).await.contains("at most 1048576 are allowed"));
     let bad_session = AgentRequest { session_id: "a/b".into(), ..question("q") };
     assert!(ask(bad_session).await.contains("contains '/'"));
-    let bad_pattern = AgentRequest { pattern: "debate".into(), ..question("q") };
+    let bad_pattern = AgentRequest { pattern: "delphi".into(), ..question("q") };
     assert_eq!(
         ask(bad_pattern).await,
-        "there is no pattern `debate`; choose one of react, plan-then-execute, supervisor"
+        "there is no pattern `delphi`; choose one of react, plan-then-execute, supervisor, reflexion, dispatch, debate"
     );
     assert_eq!(bench.orchestrator.ports.journal.open_runs(), 0);
 }

@@ -1,0 +1,37 @@
+//! The rehearsal as the host of a debate: who argues, whether enough was said, and the judge.
+
+use super::given::Given;
+use super::{NOTE, line};
+use serde_json::{Value, json};
+
+/// The reply to `debate-stances`.
+pub(super) fn stances(given: Given<'_>) -> Value {
+    let about = line(given.question(), 120);
+    json!({ "stances": [
+        { "stance": "for", "brief": format!("Scripted stance: argues for a yes to \"{about}\".") },
+        { "stance": "against", "brief": format!("Scripted stance: argues for a no to \"{about}\".") },
+    ] })
+}
+
+/// The reply to `debate-moderate`: one rebuttal is enough.
+pub(super) fn moderate() -> Value {
+    json!({ "decision": "answer", "reason": "Scripted decision: every side has answered the other once." })
+}
+
+/// The reply to `debate-judge`. It agrees with nobody: there is nothing real to agree on.
+pub(super) fn judge(given: Given<'_>) -> String {
+    let cite = |said: Given<'_>| said.number("index").map(|index| (index, line(said.text("goal"), 100)));
+    let said: Vec<_> = given.all("statements").filter_map(cite).collect();
+    let heard: String = said.iter().map(|(index, who)| format!("- {who} [finding {index}]\n")).collect();
+    let confidence =
+        said.iter().map(|(index, _)| format!("- [finding {index}] confidence: low (scripted sample data)\n"));
+    let confidence: String = confidence.collect();
+    let missing: String =
+        given.all("missing").map(|lost| format!("- not heard: {}\n", line(lost.text("goal"), 100))).collect();
+    format!(
+        "No side has the better case: everything that was said rests on sample data (scripted).\n\n{heard}\n\
+         ## Agreement\n\n- All sides had the same sample data, and none claims that it is real.\n\n\
+         ## Dissent\n\n- What follows from it: each side draws its own conclusion.\n{missing}\n\
+         ## Confidence\n\n{confidence}\n{NOTE}"
+    )
+}
