@@ -44,8 +44,8 @@ pub fn missing_prompts(settings: &Settings) -> Vec<Problem> {
         [("task-type-classify", settings.task_types.len() > 1), ("pattern-select", settings.patterns.len() > 1)];
     let of_router = router.into_iter().filter(|(_, is_asked)| *is_asked);
     let of_router = of_router.map(|(prompt, _)| (prompt, "the router".to_owned()));
-    let used = |name: &str| name == React::NAME || settings.patterns.contains_key(name);
-    let of_patterns = PATTERNS.iter().filter(|pattern| used(pattern.name())).flat_map(|pattern| {
+    let is_open = |name: &str| name == React::NAME || settings.patterns.contains_key(name);
+    let of_patterns = PATTERNS.iter().filter(|pattern| is_open(pattern.name())).flat_map(|pattern| {
         let user = format!("pattern `{}`", pattern.name());
         pattern.prompts().iter().map(move |prompt| (*prompt, user.clone()))
     });

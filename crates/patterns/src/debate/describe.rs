@@ -41,7 +41,9 @@ impl Describer for DebateActs {
         let closing = self.pending.remove(&DebateTurn::Judge);
         let mut reviews = self.moderations(session, |_| true);
         let verdict = closing.as_ref().and_then(|asking| self.verdict(session, asking.reading()?));
-        verdict.into_iter().for_each(|node| reviews.add(vec![node]));
+        if let Some(node) = verdict {
+            reviews.add(vec![node]);
+        }
         let mut left = Inside::default();
         for (asked, asking) in std::mem::take(&mut self.pending) {
             left.add(unused(session, &asked.name(), &asking));

@@ -88,8 +88,8 @@ pub(super) fn stances(raw: &str, most: u32, offered: Vec<Decision>) -> ReadReply
     if stances.len() < 2 {
         return ReadReply::unusable(format!("a debate needs at least two stances; {STANCES_FORM}"), offered);
     }
-    let (named, most) = (stances.len(), (most.max(2)) as usize);
-    let mended = if named > most { vec![left_out_note(&counted(named, "stance"), most)] } else { Vec::new() };
+    let (count, most) = (stances.len(), (most.max(2)) as usize);
+    let mended = if count > most { vec![left_out_note(&counted(count, "stance"), most)] } else { Vec::new() };
     stances.truncate(most);
     let names: Vec<_> = stances.iter().map(|stance| stance.stance.as_str()).collect();
     let thought = format!("{} argue: {}", counted(names.len(), "side"), names.join(", "));

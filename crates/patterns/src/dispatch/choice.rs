@@ -30,13 +30,10 @@ const QUESTION_CHARS: usize = 8_000;
 pub(super) fn read(raw: &str, mut offered: Vec<Decision>) -> ReadReply {
     let Some(decision) = offered.first_mut() else { return ReadReply::unusable("nothing was offered", offered) };
     let value = json_in(raw).unwrap_or_else(|_| Value::String(raw.trim().to_owned()));
-    let value = match value {
-        Value::Array(mut all) if all.len() == 1 => all.remove(0),
-        other => other,
-    };
-    let named = value.as_str().map(str::to_owned).or_else(|| text(&value, &["choice", "tool", "agent", "name"]));
+    let value = value.as_array().filter(|all| all.len() == 1).map_or(&value, |all| &all[0]);
+    let named = value.as_str().map(str::to_owned).or_else(|| text(value, &["choice", "tool", "agent", "name"]));
     let named = named.unwrap_or_default();
-    decision.rationale = text(&value, &["reason", "rationale"]).and_then(Document::stored);
+    decision.rationale = text(value, &["reason", "rationale"]).and_then(Document::stored);
     // An agent may be named without its mark, as long as no tool has the name.
     let chosen = option_named(&decision.options, &named)
         .or_else(|| option_named(&decision.options, &format!("{AGENT}{}", named.trim())));
@@ -48,7 +45,7 @@ pub(super) fn read(raw: &str, mut offered: Vec<Decision>) -> ReadReply {
     };
     let reading = match chosen.strip_prefix(AGENT) {
         Some(agent) => {
-            let question = text(&value, &["question"]).filter(|question| !question.is_empty());
+            let question = text(value, &["question"]).filter(|question| !question.is_empty());
             let question = question.map(|question| question.chars().take(QUESTION_CHARS).collect());
             Reading::decided(Forward { agent: agent.to_owned(), question })
         }

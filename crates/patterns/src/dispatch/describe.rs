@@ -47,7 +47,9 @@ impl Describer for DispatchActs {
         let forwarded = self.rounds.rest(session, ended, None);
         let mut rest = if forwarded.parents.is_empty() { self.call.end(session, ended) } else { forwarded };
         rest.closing = closing;
-        left.iter().for_each(|asking| rest.unused.add(unused(session, &Name::iteration(1), asking)));
+        if let Some(asking) = left {
+            rest.unused.add(unused(session, &Name::iteration(1), &asking));
+        }
         rest
     }
 }

@@ -94,13 +94,14 @@ fn choose(session: &Session, turn: &Turn) -> Order {
         Ok(replied) => replied,
     };
     match &replied.reading {
-        Reading::Acted { tool, arguments, .. } => match session.observed(&Name::observation(1)) {
-            Some(observed) => Order::End(as_observed(observed)),
-            None => {
-                let call = Effect::CallTool { tool: tool.clone(), arguments: arguments.clone() };
-                Order::Perform(Name::observation(1), call)
-            }
-        },
+        Reading::Acted { tool, arguments, .. } => {
+            let call = || Effect::CallTool { tool: tool.clone(), arguments: arguments.clone() };
+            let observed = session.observed(&Name::observation(1));
+            observed.map_or_else(
+                || Order::Perform(Name::observation(1), call()),
+                |observed| Order::End(as_observed(observed)),
+            )
+        }
         Reading::Decided { .. } => match replied.reading.decision::<Forward>() {
             Some(forward) => send_out(session, turn, &forward, replied.decision.clone()),
             None => failed("the reply was read in another way"),
@@ -153,11 +154,9 @@ fn as_it_came(session: &Session) -> Ending {
     };
     let missing = missing(session);
     let reason = if missing.is_empty() { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
-    match &member.answer {
-        Some(answer) => Ending { missing, error: member.error.clone(), ..Ending::answered(reason, answer.text()) },
-        None => {
-            let error = member.error.clone().unwrap_or_else(|| member.reason.to_string());
-            Ending { missing, ..Ending::failed(Termination::Error, error) }
-        }
+    if let Some(answer) = &member.answer {
+        return Ending { missing, error: member.error.clone(), ..Ending::answered(reason, answer.text()) };
     }
+    let error = member.error.clone().unwrap_or_else(|| member.reason.to_string());
+    Ending { missing, ..Ending::failed(Termination::Error, error) }
 }

@@ -9,7 +9,7 @@ use crate::describe::{Describer, Notice, Rest, Shown, ShownLine, Spoken, Tone, l
 use crate::react::Iterations;
 use std::collections::BTreeMap;
 use trellis_domain::document::Document;
-use trellis_domain::record::{Body, Ended, Header, Name, Record, Replied};
+use trellis_domain::record::{Body, Ended, Header, Name, Reading, Record, Replied};
 use trellis_provenance::node::Node;
 use trellis_provenance::vocabulary::{prov, tg, trellis};
 use trellis_provenance::{Act, iri};
@@ -59,7 +59,7 @@ impl ReflexionActs {
         self.pending.get(&n).filter(|asking| asking.is_settled())?;
         let asking = self.pending.remove(&n)?;
         let id = iri::named(&session.id, &name_of(n));
-        let critique: Option<Critique> = asking.reading().and_then(|reading| reading.decision());
+        let critique: Option<Critique> = asking.reading().and_then(Reading::decision);
         let text = critique.as_ref().and_then(|critique| Document::stored(critique.told()));
         let main = Node::new(&id)
             .types(&[prov::class::ENTITY, tg::class::OBSERVATION, trellis::class::ACT, trellis::class::CRITIQUE])

@@ -181,9 +181,9 @@ fn the_trace_shows_each_critique_behind_its_observation() {
     let acts: Vec<_> = trace.sessions[0]
         .steps
         .iter()
-        .filter_map(|step| match step {
-            trellis_provenance::Step::PatternAct(act) => Some((act.facts.get("sound").cloned(), act.error.is_some())),
-            _ => None,
+        .filter_map(|step| {
+            let trellis_provenance::Step::PatternAct(act) = step else { return None };
+            Some((act.facts.get("sound").cloned(), act.error.is_some()))
         })
         .collect();
     let sound = |word: &str| Some(vec![word.to_owned()]);
