@@ -22,16 +22,16 @@ pub(super) fn moderate() -> Value {
 pub(super) fn judge(given: Given<'_>) -> String {
     let cite = |said: Given<'_>| said.number("index").map(|index| (index, line(said.text("goal"), 100)));
     let said: Vec<_> = given.all("statements").filter_map(cite).collect();
-    let heard: String = said.iter().map(|(index, who)| format!("- {who} [finding {index}]\n")).collect();
-    let confidence =
-        said.iter().map(|(index, _)| format!("- [finding {index}] confidence: low (scripted sample data)\n"));
-    let confidence: String = confidence.collect();
-    let missing: String =
-        given.all("missing").map(|lost| format!("- not heard: {}\n", line(lost.text("goal"), 100))).collect();
+    let heard: Vec<_> = said.iter().map(|(index, who)| format!("- {who} [finding {index}]")).collect();
+    let sure = said.iter().map(|(index, _)| format!("- [finding {index}] confidence: low (scripted sample data)"));
+    let sure: Vec<_> = sure.collect();
+    let apart = "- What follows from it: each side draws its own conclusion.".to_owned();
+    let lost = given.all("missing").map(|lost| format!("- not heard: {}", line(lost.text("goal"), 100)));
+    let apart: Vec<_> = std::iter::once(apart).chain(lost).collect();
+    let (heard, apart, sure) = (heard.join("\n"), apart.join("\n"), sure.join("\n"));
     format!(
-        "No side has the better case: everything that was said rests on sample data (scripted).\n\n{heard}\n\
+        "No side has the better case: everything that was said rests on sample data (scripted).\n\n{heard}\n\n\
          ## Agreement\n\n- All sides had the same sample data, and none claims that it is real.\n\n\
-         ## Dissent\n\n- What follows from it: each side draws its own conclusion.\n{missing}\n\
-         ## Confidence\n\n{confidence}\n{NOTE}"
+         ## Dissent\n\n{apart}\n\n## Confidence\n\n{sure}\n\n{NOTE}"
     )
 }
