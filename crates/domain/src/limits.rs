@@ -107,6 +107,26 @@ limits! {
     shown_observation_bytes: u64 = 64 << 10, at most 1 << 20;
 }
 
+/// The operator's limits: what holds unless refined, and what may never be exceeded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperatorLimits {
+    pub usual: Limits,
+    pub maximum: SomeLimits,
+}
+
+impl Default for OperatorLimits {
+    fn default() -> Self {
+        Self { usual: Limits::default(), maximum: SomeLimits::built_in_maximum() }
+    }
+}
+
+impl OperatorLimits {
+    /// What holds for a request before its task type and pattern are known.
+    pub fn refined(&self, request: &SomeLimits) -> Limits {
+        self.usual.refined(&SomeLimits::default(), &self.maximum).refined(request, &self.maximum)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -44,6 +44,16 @@ words!(
     }
 );
 
+words!(
+    /// Why a reply is not all that the model wanted to say. It may read well and still mean something else.
+    Incomplete {
+        /// The model stopped at its limit of tokens.
+        Tokens = "tokens",
+        /// It was longer than a reply may be.
+        Bytes = "bytes",
+    }
+);
+
 /// A call that brought no reply, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedAttempt {

@@ -7,7 +7,7 @@
 use crate::decision::Decision;
 use crate::document::{Document, Payload};
 use crate::fan_out::{FannedOut, Joined, Parent};
-use crate::limits::{Limits, SomeLimits};
+use crate::limits::{Limits, OperatorLimits, SomeLimits};
 use crate::message::AgentStep;
 use crate::reading::{Citation, is_left_out};
 use crate::run::Termination;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 pub use crate::cause::Cause;
 pub use crate::name::{Core, Name};
-pub use crate::prompt_use::{FailedAttempt, ModelCall, PromptUse, ReplyFormat};
+pub use crate::prompt_use::{FailedAttempt, Incomplete, ModelCall, PromptUse, ReplyFormat};
 pub use crate::reading::Reading;
 
 /// The newest record format. Older ones keep loading.
@@ -320,6 +320,9 @@ pub struct Accepted {
     /// Who made the configuration that the run began with what it is; none if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configured: Option<Configured>,
+    /// The operator's limits when the run began. They hold for all of it. None before format 4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<Arc<OperatorLimits>>,
 }
 
 /// An earlier question of a conversation and its answer, each cut to what is shown.
@@ -368,6 +371,12 @@ pub struct Replied {
     /// Attempts of the same call that failed before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailedAttempt>,
+    /// Why it is not all that the model wanted to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<Incomplete>,
+    /// The provider could write nothing but what the schema allows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub enforced: bool,
     /// What had to be put right in the reply, and before it could be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mended: Vec<String>,

@@ -2,6 +2,7 @@
 
 use crate::driver::Orchestrator;
 use crate::ports::{Commit, ConfigError, JournalError, NewRecord, NewTurn, Outcome, RunFilter};
+use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::document::Document;
 use trellis_domain::ids::InvalidId;
@@ -157,6 +158,7 @@ impl Orchestrator {
             parent: None,
             by: question.by.clone(),
             configured: None,
+            operator: Some(Arc::clone(&self.limits)),
         })
     }
 

@@ -64,7 +64,7 @@ pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Nex
 }
 
 /// The end of a session that has no time left.
-fn time_is_up(session: &Session, turn: &Turn) -> Option<Ending> {
+pub(crate) fn time_is_up(session: &Session, turn: &Turn) -> Option<Ending> {
     if session.waited_for_until(turn.now).is_some_and(|deadline| deadline <= turn.now) {
         // Nobody waits for it any more, so nothing more is paid for.
         return Some(Ending::failed(Termination::Timeout, TOO_LATE));

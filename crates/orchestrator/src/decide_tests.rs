@@ -67,6 +67,7 @@ fn subagent() -> Session {
         parent: Some(parent),
         by: None,
         configured: None,
+        operator: None,
     };
     let routed = Routed {
         task_type: "general".to_owned(),
@@ -99,6 +100,8 @@ fn replied(reading: Reading) -> Session {
         out_token: None,
         ms: 1,
         citations: Vec::new(),
+        incomplete: None,
+        enforced: false,
         failures: Vec::new(),
         mended: Vec::new(),
     };

@@ -60,7 +60,7 @@ pub struct Orchestrator {
     pub ports: Ports,
     pub options: Options,
     /// The operator's limits, as sessions hold them.
-    limits: Arc<OperatorLimits>,
+    pub(crate) limits: Arc<OperatorLimits>,
     /// Shared by all workers of the process.
     pub(crate) claims: Arc<Claims>,
     pub(crate) cancels: Arc<Cancels>,

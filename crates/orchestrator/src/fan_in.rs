@@ -204,12 +204,12 @@ impl Orchestrator {
 }
 
 /// The subagents of fan-outs that have not been joined.
-fn unjoined(session: &Session) -> impl Iterator<Item = (&FannedOut, &Goal)> {
+pub(crate) fn unjoined(session: &Session) -> impl Iterator<Item = (&FannedOut, &Goal)> {
     let open = session.fan_outs().filter(|fan_out| session.joined(fan_out.round).is_none());
     open.flat_map(|fan_out| fan_out.goals.iter().map(move |goal| (fan_out, goal)))
 }
 
-fn end_of(session: &SessionId) -> Cause {
+pub(crate) fn end_of(session: &SessionId) -> Cause {
     Cause::elsewhere(session.clone(), Name::end())
 }
 
@@ -228,7 +228,7 @@ fn ended(session: &Session, ending: Ending, below: &Usage, now: Timestamp) -> En
     end
 }
 
-fn member(goal: &Goal, end: Ended) -> Member {
+pub(crate) fn member(goal: &Goal, end: Ended) -> Member {
     let usage = end.total().clone();
     let Ended { reason, answer, error, .. } = end;
     Member { index: goal.index, session: goal.session.clone(), goal: goal.goal.clone(), reason, answer, error, usage }

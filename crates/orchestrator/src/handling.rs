@@ -39,7 +39,7 @@ impl Handling {
 
     /// A record of this session that was decided.
     pub(crate) fn own(&self, name: Name, body: Body) -> Decided {
-        Decided { session: self.key.session.clone(), causes: self.causes(&name), name, body }
+        Decided { session: self.key.session.clone(), causes: causes_of(&self.session, &name), name, body }
     }
 
     pub(crate) fn decided(&self, decided: Decided, time: Timestamp) -> NewRecord {
@@ -73,16 +73,6 @@ impl Handling {
         }
     }
 
-    /// What a record of this session follows from. What is not the pattern's own follows from everything.
-    fn causes(&self, name: &Name) -> Vec<Cause> {
-        let session = &self.session;
-        let own = match name.core() {
-            Some(_) => session.tips().to_vec(),
-            None => pattern(session.routed().map_or("", |routed| &routed.pattern)).causes(session, name),
-        };
-        own.into_iter().filter(|cause| cause != name).map(Cause::from).collect()
-    }
-
     pub(crate) fn commit(&self, records: Vec<NewRecord>, close: Vec<Name>, open: Vec<NewTurn>) -> Commit {
         Commit {
             scope: self.key.scope.clone(),
@@ -95,6 +85,15 @@ impl Handling {
             open,
         }
     }
+}
+
+/// What a record of a session follows from. What is not the pattern's own follows from everything.
+pub(crate) fn causes_of(session: &Session, name: &Name) -> Vec<Cause> {
+    let own = match name.core() {
+        Some(_) => session.tips().to_vec(),
+        None => pattern(session.routed().map_or("", |routed| &routed.pattern)).causes(session, name),
+    };
+    own.into_iter().filter(|cause| cause != name).map(Cause::from).collect()
 }
 
 /// A record as the session sees it before the committer has numbered it.

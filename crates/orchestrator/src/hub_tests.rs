@@ -121,6 +121,8 @@ fn replied() -> Body {
         out_token: None,
         ms: 0,
         citations: Vec::new(),
+        incomplete: None,
+        enforced: false,
         failures: Vec::new(),
         mended: Vec::new(),
     })

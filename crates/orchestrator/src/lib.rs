@@ -82,6 +82,7 @@ mod perform;
 pub mod permits;
 pub mod ports;
 pub mod queue;
+pub mod replay;
 pub mod summary;
 mod suspects;
 mod unread;

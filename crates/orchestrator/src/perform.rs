@@ -13,7 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
-use trellis_domain::record::{Body, FailedAttempt, Header, Name, Observed, PromptUse, Reading, Record, Replied};
+use trellis_domain::record::{
+    Body, FailedAttempt, Header, Incomplete, Name, Observed, PromptUse, Reading, Record, Replied,
+};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp};
 use trellis_patterns::react::IterationNames;
@@ -77,10 +79,9 @@ impl Orchestrator {
             return outcome_of_report(&format!("there is no tool `{tool}`"));
         };
         tracing::debug!(session = %handling.key.session, step = %name, tool, "calling a tool");
-        let written = serde_json::to_vec(&arguments).unwrap_or_default();
         let limits = handling.session.limits();
         let patience = remaining(handling, started, limits.tool_timeout_ms);
-        let key = format!("{}/{name}:{}", handling.key.session, &Hash::of(written).to_string()[..16]);
+        let key = idempotency_key(&handling.key.session, name, &arguments);
         let call = ToolCall {
             scope: handling.key.scope.clone(),
             collection: handling.session.accepted().map(|accepted| accepted.collection.clone()).unwrap_or_default(),
@@ -108,6 +109,20 @@ impl Orchestrator {
         }
         let result = Document::stored(text);
         Body::Observed(Observed { result, error, ms, state, idempotency_key: Some(key), usage, calls })
+    }
+}
+
+/// The name of a call and what it is called with: the same call has the same key, whoever makes it.
+pub(crate) fn idempotency_key(session: &SessionId, name: &Name, arguments: &Map<String, Value>) -> String {
+    let written = serde_json::to_vec(arguments).unwrap_or_default();
+    format!("{session}/{name}:{}", &Hash::of(written).to_string()[..16])
+}
+
+/// What the model is told of a reply that is not whole.
+pub(crate) fn incomplete_reason(incomplete: Incomplete, limit: u64) -> String {
+    match incomplete {
+        Incomplete::Bytes => format!("the reply was longer than {limit} bytes; be brief"),
+        Incomplete::Tokens => "the reply was cut off at the model's limit of tokens; be brief".to_owned(),
     }
 }
 
@@ -230,12 +245,14 @@ fn failed_call(prompt: PromptUse, error: PromptError, ms: u64, offered: Vec<Deci
         ms,
         citations: Vec::new(),
         failures,
+        incomplete: None,
+        enforced: false,
         mended: Vec::new(),
     })
 }
 
 /// The provider could not write outside the sets. A choice that lies outside all the same proves it wrong.
-fn held_while_decoding(decisions: &mut [Decision]) {
+pub(crate) fn held_while_decoding(decisions: &mut [Decision]) {
     let held = |decision: &&mut Decision| {
         decision.enforcement == Enforcement::Validated
             && decision.decided_by == DecidedBy::Model
@@ -326,10 +343,10 @@ impl<'a> LiveReply<'a> {
     }
 
     /// A reply that was cut may read well and still mean something else.
-    fn why_incomplete(&self, reply: &PromptReply) -> Option<String> {
+    fn incomplete(&self, reply: &PromptReply) -> Option<Incomplete> {
         match (self.cut, reply.cut_short) {
-            (true, _) => Some(format!("the reply was longer than {} bytes; be brief", self.limit)),
-            (false, true) => Some("the reply was cut off at the model's limit of tokens; be brief".to_owned()),
+            (true, _) => Some(Incomplete::Bytes),
+            (false, true) => Some(Incomplete::Tokens),
             (false, false) => None,
         }
     }
@@ -340,8 +357,9 @@ impl<'a> LiveReply<'a> {
             self.show(rest);
         }
         let mut read = self.reader.read(&reply.raw, offered);
-        if let Some(reason) = self.why_incomplete(&reply) {
-            read.reading = Reading::Unusable { reason };
+        let incomplete = self.incomplete(&reply);
+        if let Some(incomplete) = incomplete {
+            read.reading = Reading::Unusable { reason: incomplete_reason(incomplete, self.limit) };
             read.decisions.iter_mut().for_each(|decision| decision.chosen.clear());
         } else if reply.enforced {
             held_while_decoding(&mut read.decisions);
@@ -358,6 +376,8 @@ impl<'a> LiveReply<'a> {
             ms,
             citations: read.citations,
             failures: reply.failures,
+            incomplete,
+            enforced: reply.enforced,
             mended: [reply.mended, read.mended].concat(),
         }
     }

@@ -45,6 +45,7 @@ pub(crate) fn question(text: &str) -> Accepted {
         parent: None,
         by: None,
         configured: None,
+        operator: None,
     }
 }
 
@@ -226,6 +227,8 @@ fn replied(text: &str, reading: Reading) -> Replied {
         out_token: Some(5),
         ms: 7,
         citations: Vec::new(),
+        incomplete: None,
+        enforced: false,
         failures: Vec::new(),
         mended: Vec::new(),
     }

@@ -102,8 +102,9 @@ impl Session {
         &self.tips
     }
 
+    /// The operator's limits: those that the run began with, as far as they are on record.
     pub fn operator(&self) -> &OperatorLimits {
-        &self.operator
+        self.accepted().and_then(|accepted| accepted.operator.as_deref()).unwrap_or(&self.operator)
     }
 
     pub fn settings(&self) -> &Arc<Settings> {
@@ -193,7 +194,7 @@ impl Session {
     pub fn limits(&self) -> Limits {
         let unrouted = || {
             let request = self.accepted().map(|accepted| accepted.limits.clone());
-            self.operator.refined(&request.unwrap_or_default())
+            self.operator().refined(&request.unwrap_or_default())
         };
         self.routed().map_or_else(unrouted, |routed| routed.limits.clone())
     }

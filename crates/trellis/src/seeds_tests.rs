@@ -56,10 +56,11 @@ fn every_seed_is_valid_and_all_fit_together() {
 #[test]
 fn the_router_is_seeded_with_the_specifications_sets() {
     let settings = Settings::take(1, items()).0;
-    assert_eq!(settings.patterns.keys().collect::<Vec<_>>(), ["plan-then-execute", "react", "supervisor"]);
+    let patterns = ["debate", "dispatch", "plan-then-execute", "react", "reflexion", "supervisor"];
+    assert_eq!(settings.patterns.keys().collect::<Vec<_>>(), patterns);
     let valid = settings.task_types.iter().map(|(name, item)| (name.as_str(), item.valid_patterns.clone().unwrap()));
     let expected = [
-        ("general", vec!["react", "plan-then-execute", "supervisor"]),
+        ("general", vec!["react", "plan-then-execute", "supervisor", "reflexion", "dispatch", "debate"]),
         ("research", vec!["react", "plan-then-execute"]),
         ("risk-assessment", vec!["supervisor", "plan-then-execute", "react"]),
         ("summarisation", vec!["react"]),
@@ -83,10 +84,14 @@ fn decisions_are_asked_for_as_json() {
     assert_eq!(
         json.map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
         [
+            "debate-moderate",
+            "debate-stances",
+            "dispatch-choose",
             "pattern-select",
             "plan-create",
             "plan-revise",
             "plan-step-execute",
+            "reflexion-critique",
             "supervisor-decompose",
             "supervisor-review",
             "task-type-classify",
@@ -103,7 +108,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (3, "76fdf93d40b0d075a463a0c63be13064ee818aecc8bae6ab75ca81c0cdf7133f")
+        (4, "84c23955dd6f3f2ecb1b43c0fc7d2788034f24556656e5c6dccba493d577fad4")
     );
 }
 

@@ -62,6 +62,7 @@ pub(crate) fn accepted(question: &str) -> Body {
         parent: None,
         by: None,
         configured: None,
+        operator: None,
     })
 }
 

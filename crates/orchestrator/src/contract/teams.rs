@@ -2,19 +2,21 @@
 
 use super::runs::{Bench, Store};
 use crate::ports::{RealWorld, Role, World};
+use crate::replay::replay;
 use crate::workers::{Stop, WorkerOptions, Workers};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use trellis_domain::config::Settings;
 use trellis_domain::fan_out::{JoinCause, Joined};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Ended, Name, Record};
 use trellis_domain::run::{RunState, Termination};
 use trellis_domain::usage::Usage;
-use trellis_domain::{RunId, Workspace};
+use trellis_domain::{Hash, RunId, Workspace};
 use trellis_patterns::react::IterationNames;
 use trellis_patterns::{documents, project};
 use trellis_provenance::ontology::Ontology;
@@ -54,12 +56,26 @@ pub async fn play(bench: &Bench, scene: &Value, pattern: &str, limits: SomeLimit
 pub struct Played {
     pub run: RunId,
     pub records: Vec<Arc<Record>>,
+    /// The configurations that its sessions are pinned to.
+    pub settings: BTreeMap<Hash, Arc<Settings>>,
 }
 
 impl Played {
     pub async fn of(bench: &Bench, run: RunId) -> Self {
         let records = bench.records(&run).await;
-        Self { run, records }
+        let mut settings = BTreeMap::new();
+        for record in &records {
+            let (workspace, pinned) = (&record.header.workspace, record.header.config);
+            if let Ok(found) = bench.orchestrator.ports.config.snapshot(workspace, pinned).await {
+                settings.insert(pinned, found);
+            }
+        }
+        Self { run, records, settings }
+    }
+
+    /// What does not follow from what came before it.
+    pub fn replayed(&self) -> Vec<String> {
+        replay(&self.records, &|hash| self.settings.get(&hash).cloned())
     }
 
     pub fn ends(&self) -> Vec<(&Record, &Ended)> {
@@ -96,6 +112,7 @@ impl Played {
         let sequence: Vec<_> = self.records.iter().map(|record| record.header.seq).collect();
         assert!(sequence.iter().copied().eq(1..=sequence.len() as u64), "no gap: {sequence:?}");
         assert_eq!(crate::audit::unreached(&self.records), [] as [String; 0]);
+        assert_eq!(self.replayed(), [] as [String; 0]);
         let texts: BTreeMap<_, _> =
             documents(&self.records).into_iter().map(|found| (found.id, found.text.text().to_owned())).collect();
         let quads = project(&self.records);

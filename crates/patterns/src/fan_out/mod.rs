@@ -125,6 +125,7 @@ pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Acc
         parent: Some(parent),
         by: None,
         configured: None,
+        operator: accepted.operator.clone(),
     };
     Some((begun, routing(session, routed, fan_out, goal, accepted)))
 }

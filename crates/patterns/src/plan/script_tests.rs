@@ -118,6 +118,8 @@ fn replied(order: &PromptOrder, said: &Said) -> Body {
         ms: 0,
         citations: read.citations,
         failures: Vec::new(),
+        incomplete: None,
+        enforced: false,
         mended: Vec::new(),
     })
 }

@@ -1,27 +1,7 @@
 //! The limits of a session, put together from everybody who may set some.
 
 use trellis_domain::config::Settings;
-use trellis_domain::limits::{Limits, SomeLimits};
-
-/// The operator's limits: what holds unless refined, and what may never be exceeded.
-#[derive(Debug, Clone)]
-pub struct OperatorLimits {
-    pub usual: Limits,
-    pub maximum: SomeLimits,
-}
-
-impl Default for OperatorLimits {
-    fn default() -> Self {
-        Self { usual: Limits::default(), maximum: SomeLimits::built_in_maximum() }
-    }
-}
-
-impl OperatorLimits {
-    /// What holds for a request before its task type and pattern are known.
-    pub fn refined(&self, request: &SomeLimits) -> Limits {
-        self.usual.refined(&SomeLimits::default(), &self.maximum).refined(request, &self.maximum)
-    }
-}
+use trellis_domain::limits::{Limits, OperatorLimits, SomeLimits};
 
 /// The operator's usual limits, refined by task type, pattern and request in that order, never above the maximum.
 pub fn limits_for(

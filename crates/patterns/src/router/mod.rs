@@ -11,7 +11,8 @@ mod options;
 mod prompt;
 
 pub use check::{Refusal, check};
-pub use limits::{OperatorLimits, limits_for};
+pub use limits::limits_for;
+pub use trellis_domain::limits::OperatorLimits;
 
 use crate::contract::{Ending, Order, PromptOrder, Turn, settled};
 use crate::session::Session;

@@ -53,7 +53,7 @@ fn unknown_names_are_refused_with_the_known_ones() {
     };
     refused(
         &["--pattern", "telepathy"],
-        "there is no pattern `telepathy`; choose one of plan-then-execute, react, supervisor",
+        "there is no pattern `telepathy`; choose one of debate, dispatch, plan-then-execute, react, reflexion, supervisor",
     );
     refused(
         &["--task-type", "gossip"],

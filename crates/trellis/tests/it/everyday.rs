@@ -15,7 +15,10 @@ fn the_answer_is_on_stdout_and_the_steps_are_on_stderr() {
     assert!(answer.starts_with("## Partner risk profile: Company X"), "{answer}");
     assert!(answer.contains("Scripted by the rehearsal model"), "the rehearsal is honest");
     assert!(!answer.contains("routing") && !answer.contains('\u{1b}'), "nothing but the answer");
-    assert!(steps.contains("● react ○ plan-then-execute ○ supervisor (by caller)"), "{steps}");
+    assert!(
+        steps.contains("● react ○ debate ○ dispatch ○ plan-then-execute ○ reflexion ○ supervisor (by caller)"),
+        "{steps}"
+    );
     for word in ["thought", "financial-data(", "regulatory-filings(", "news-search(", "result", "trellis verify"] {
         assert!(steps.contains(word), "{word} is missing in {steps}");
     }
