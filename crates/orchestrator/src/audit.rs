@@ -4,9 +4,11 @@
 //! over. Only the checkpoint's root is taken for given; a checkpoint kept from earlier says whether it is the right one.
 
 use crate::checkpoint::Checkpoint;
+use crate::replay::replay;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use trellis_domain::config::Settings;
 use trellis_domain::merkle;
 use trellis_domain::record::{Cause, Header, Lines, Name, Record, UnreadableRecord};
 use trellis_domain::{Hash, SessionId};
@@ -21,6 +23,9 @@ pub struct Evidence {
     /// Large texts of records of older formats, and erasures of the run's texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub erasures: Vec<ProvenErasure>,
+    /// The configurations that the run's sessions are pinned to. Their hashes are in the records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub configurations: Vec<String>,
     /// What the store itself found wrong with what it derives from these records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
@@ -103,6 +108,7 @@ impl Audit {
         audit.checkpoint = Some(checkpoint);
         if audit.faults.is_empty() {
             audit.faults.extend(unreached(&records));
+            audit.faults.extend(replayed(evidence, &records));
         }
         (audit, records)
     }
@@ -146,6 +152,16 @@ impl Audit {
         }
         self.contents.insert((header.session.clone(), header.name.clone()), header.content);
     }
+}
+
+/// What does not follow from what came before it. What was erased cannot be read again, so nothing is said of such runs.
+fn replayed(evidence: &Evidence, records: &[Arc<Record>]) -> Vec<String> {
+    if !evidence.erasures.is_empty() {
+        return Vec::new();
+    }
+    let read = |text: &String| Some((Hash::of(text), Arc::new(Settings::from_snapshot(text.as_bytes()).ok()?)));
+    let known: HashMap<_, _> = evidence.configurations.iter().filter_map(read).collect();
+    replay(records, &|hash| known.get(&hash).cloned())
 }
 
 /// What is wrong with a run whose end does not follow from everything that was recorded in time. Nothing is known of runs

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::document::Document;
-use trellis_domain::fan_out::{FannedOut, JoinCause, Joined};
+use trellis_domain::fan_out::{FannedOut, JoinCause, Joined, Parent};
 use trellis_domain::record::{
     Accepted, Body, Cause, Core, Ended, Header, Name, Observed, Reading, Record, Replied, Routed,
 };
@@ -67,7 +67,8 @@ impl Run {
                 None => vec!["nothing began its session".to_owned()],
             },
         };
-        self.faults.extend(found.into_iter().map(|what| format!("record {id}/{}: {what}", record.header.name)));
+        let found = found.into_iter().chain(misnamed(record));
+        self.faults.extend(found.map(|what| format!("record {id}/{}: {what}", record.header.name)));
         if let Some(replayed) = self.sessions.get_mut(&id) {
             replayed.apply(record);
         }
@@ -81,7 +82,11 @@ impl Run {
         };
         let session = Session::new(settings, accepted.operator.clone().unwrap_or_default());
         let mut replayed = Replayed { session, open: vec![Name::route()], routing: None };
+        let sent_out = |parent: &Parent| Cause::elsewhere(parent.session.clone(), Name::fan_out(parent.round));
         let mut faults = Vec::new();
+        if !header.causes.iter().eq(accepted.parent.as_ref().map(sent_out).iter()) {
+            faults.push("it follows from something else than what began it".to_owned());
+        }
         if let Some(parent) = &accepted.parent {
             let above = self.sessions.get(&parent.session).map(|above| &above.session);
             let sent_out = above.and_then(|above| Some((above, above.fan_out(parent.round)?)));
@@ -222,6 +227,19 @@ impl Run {
         expected.outage_ms = ended.outage_ms;
         differs(&expected, ended).into_iter().collect()
     }
+}
+
+/// What has one name in every pattern has it.
+fn misnamed(record: &Record) -> Option<String> {
+    let name = match &record.body {
+        Body::Accepted(_) => Name::session(),
+        Body::Routed(_) => Name::pattern_decision(),
+        Body::FannedOut(fan_out) => Name::fan_out(fan_out.round),
+        Body::Joined(joined) => Name::join(joined.round),
+        Body::Ended(_) => Name::end(),
+        Body::Replied(_) | Body::Observed(_) => return None,
+    };
+    (record.header.name != name).then(|| format!("it should be called {name}"))
 }
 
 /// Whether an end says that somebody above did not wait any longer.

@@ -78,9 +78,13 @@ fn derived(reader: &Reader<'_>, workspace: &Workspace, run: &RunId, evidence: &m
     configurations.sort_unstable();
     configurations.dedup();
     for hash in configurations.into_iter().filter(|hash| *hash != Hash::ZERO) {
-        let good = matches!(reader.blob(workspace, hash), Ok(Some(bytes)) if Hash::of(&bytes) == hash);
-        if !good {
-            evidence.faults.push(format!("the configuration {hash} of run {run} is missing or changed"));
+        match reader.blob(workspace, hash) {
+            Ok(Some(bytes)) if Hash::of(&bytes) == hash => {
+                evidence.configurations.push(String::from_utf8_lossy(&bytes).into_owned());
+            }
+            Ok(_) | Err(_) => {
+                evidence.faults.push(format!("the configuration {hash} of run {run} is missing or changed"));
+            }
         }
     }
     // A record that the list of events does not name would go unseen.

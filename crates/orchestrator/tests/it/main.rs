@@ -9,6 +9,7 @@ mod events;
 mod fan_in;
 mod library;
 mod limits;
+mod mutants;
 mod pinned;
 mod precedence;
 mod promises;
