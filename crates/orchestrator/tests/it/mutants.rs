@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use trellis_domain::Hash;
 use trellis_domain::limits::SomeLimits;
-use trellis_domain::record::{Body, Record};
+use trellis_domain::record::{Body, Cause, Name, Record};
 use trellis_orchestrator::audit::unreached;
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{Played, agent, hurried, play, silent};
@@ -18,44 +18,46 @@ use trellis_orchestrator::replay::replay;
 use trellis_patterns::{documents, project};
 use trellis_provenance::check;
 
+/// A change of a record, and what it is called.
+type Change = (&'static str, fn(&mut Record));
+
 /// Runs of all patterns, with retries, revisions, failures, late results, deadlines and limits.
 async fn genuine() -> Vec<(&'static str, Played)> {
-    let few = |limits: SomeLimits| limits;
     let scenes: Vec<(&'static str, Value, &str, SomeLimits)> = vec![
-        ("react", json!({"tools": 2, "answer": "yes"}), "react", few(SomeLimits::default())),
+        ("react", json!({"tools": 2, "answer": "yes"}), "react", SomeLimits::default()),
         (
             "react at its limit",
             json!({"tools": 9, "answer": "yes"}),
             "react",
-            few(SomeLimits { max_iterations: Some(2), ..SomeLimits::default() }),
+            SomeLimits { max_iterations: Some(2), ..SomeLimits::default() },
         ),
         (
             "a plan that is revised",
             json!({"plan": [{"say": "zero", "tool": true, "fail": true}, {"say": "one", "needs": [0]}, {"say": "two", "tool": true}],
                    "revisions": [[{"say": "three", "tool": true}, {"say": "four", "needs": [3]}]]}),
             "plan-then-execute",
-            few(SomeLimits::default()),
+            SomeLimits::default(),
         ),
         (
             "two rounds with a failure and a plan below",
             json!({"team": [[agent("a"), {"fail": true}, {"plan": [{"say": "x", "tool": true}]}], [agent("b")]]}),
             "supervisor",
-            few(SomeLimits::default()),
+            SomeLimits::default(),
         ),
         ("a deadline", json!({"team": [[agent("a"), silent()]]}), "supervisor", hurried(300)),
-        ("reflexion", json!({"tools": 2, "answer": "yes", "unsound": true}), "reflexion", few(SomeLimits::default())),
-        ("dispatch to a tool", json!({}), "dispatch", few(SomeLimits::default())),
+        ("reflexion", json!({"tools": 2, "answer": "yes", "unsound": true}), "reflexion", SomeLimits::default()),
+        ("dispatch to a tool", json!({}), "dispatch", SomeLimits::default()),
         (
             "dispatch to an agent",
             json!({"to": "agent:react", "ask": {"tools": 1, "answer": "yes"}}),
             "dispatch",
-            few(SomeLimits::default()),
+            SomeLimits::default(),
         ),
         (
             "a debate",
             json!({"sides": ["for", "against"], "rounds": 2, "answer": "so"}),
             "debate",
-            few(SomeLimits::default()),
+            SomeLimits::default(),
         ),
     ];
     let mut played = Vec::new();
@@ -73,7 +75,7 @@ fn reseal(records: Vec<Record>) -> Vec<Arc<Record>> {
     for mut record in records {
         let header = &mut record.header;
         header.content = Hash::of(serde_json::to_vec(&record.body).unwrap());
-        let of = |cause: &trellis_domain::record::Cause| {
+        let of = |cause: &Cause| {
             let session = cause.session_seen_from(&header.session).clone();
             contents.get(&(session, cause.name.clone())).copied().unwrap_or(Hash::ZERO)
         };
@@ -231,7 +233,7 @@ async fn a_record_that_was_left_out_or_invented_is_found_out() {
             }
             let mut records: Vec<Record> = played.records.iter().map(|record| (**record).clone()).collect();
             let mut invented = records[at].clone();
-            invented.header.name = trellis_domain::record::Name::new(format!("{}1", invented.header.name));
+            invented.header.name = Name::new(format!("{}1", invented.header.name));
             records.insert(at + 1, invented);
             if faults(&played, &reseal(records)).is_empty() {
                 survivors.push(format!("{name}: with another {}", played.records[at].header.name));
@@ -246,14 +248,14 @@ async fn a_header_that_was_changed_is_found_out() {
     let mut survivors = Vec::new();
     for (name, played) in genuine().await {
         for at in 0..played.records.len() {
-            let changes: [(&str, fn(&mut Record)); 4] = [
+            let changes: [Change; 4] = [
                 ("causes", |record| drop(record.header.causes.pop())),
                 ("another cause", |record| {
-                    record.header.causes.push(trellis_domain::record::Name::new("session").into())
+                    record.header.causes.push(Name::session().into());
                 }),
                 ("config", |record| record.header.config = Hash::of("another")),
                 ("name", |record| {
-                    record.header.name = trellis_domain::record::Name::new(format!("{}0", record.header.name));
+                    record.header.name = Name::new(format!("{}0", record.header.name));
                 }),
             ];
             for (what, change) in changes {

@@ -1,0 +1,196 @@
+//! One session replayed: which turns are open, what each of them orders, and whether a record is what was ordered.
+
+use super::difference::differs;
+use crate::perform::{held_while_decoding, idempotency_key, incomplete_reason, outcome_of_report};
+use std::sync::Arc;
+use trellis_domain::Timestamp;
+use trellis_domain::document::Document;
+use trellis_domain::fan_out::FannedOut;
+use trellis_domain::record::{Body, Core, Header, Name, Observed, Reading, Record, Replied, Routed};
+use trellis_domain::usage::Usage;
+use trellis_patterns::router::{self, Wishes};
+use trellis_patterns::{Effect, Order, PromptOrder, Session, Turn, pattern};
+
+/// Rounded to milliseconds, what lies between two moments may come out a little beside what both give.
+const ROUNDING_MS: u64 = 2;
+
+/// A session as far as it was replayed.
+pub(super) struct Replayed {
+    pub(super) session: Session,
+    /// The turns that are open, but for those of fan-ins.
+    pub(super) open: Vec<Name>,
+    /// How a subagent is routed, as its supervisor decided.
+    pub(super) routing: Option<Routed>,
+}
+
+/// What is due in a turn; nothing in those of fan-ins.
+pub(super) fn orders(session: &Session, turn: &Turn) -> Vec<Order> {
+    match turn.name.core() {
+        Some(Core::Route) => router::decide(session, turn),
+        Some(_) => Vec::new(),
+        None => pattern(session.routed().map_or("", |routed| &routed.pattern)).decide(session, turn),
+    }
+}
+
+impl Replayed {
+    pub(super) fn apply(&mut self, record: &Arc<Record>) {
+        self.session.apply(Arc::clone(record));
+        if record.header.late {
+            return;
+        }
+        match &record.body {
+            Body::Routed(routed) => self.open = vec![pattern(&routed.pattern).first_turn()],
+            Body::FannedOut(_) => {
+                let (session, now) = (&self.session, record.header.time);
+                // The turn that sent them out is closed with it.
+                self.open.retain(|name| {
+                    let orders = orders(session, &Turn { name: name.clone(), now });
+                    !orders.iter().any(|order| matches!(order, Order::FanOut(_)))
+                });
+            }
+            Body::Joined(joined) => {
+                let routed = self.session.routed().map_or("", |routed| &routed.pattern);
+                self.open.push(pattern(routed).after_join(&self.session, joined.round));
+            }
+            Body::Accepted(_) | Body::Replied(_) | Body::Observed(_) | Body::Ended(_) => {}
+        }
+        self.settle(record.header.time);
+    }
+
+    /// Closes the turns that nothing is left to do in, and opens what follows.
+    fn settle(&mut self, now: Timestamp) {
+        let mut names = std::mem::take(&mut self.open);
+        while let Some(name) = names.pop() {
+            let orders = orders(&self.session, &Turn { name: name.clone(), now });
+            let closes =
+                !orders.is_empty() && orders.iter().all(|order| matches!(order, Order::Open(_) | Order::Close));
+            if !closes {
+                self.open.push(name);
+                continue;
+            }
+            for order in orders {
+                if let Order::Open(next) = order {
+                    names.push(next);
+                }
+            }
+        }
+    }
+
+    /// The effect that was ordered under a name, if it was.
+    fn ordered(&self, header: &Header) -> Option<Effect> {
+        let turn = |name: &Name| Turn { name: name.clone(), now: header.time };
+        let orders = self.open.iter().flat_map(|name| orders(&self.session, &turn(name)));
+        orders.into_iter().find_map(|order| {
+            let Order::Perform(name, effect) = order else { return None };
+            (name == header.name).then_some(effect)
+        })
+    }
+
+    pub(super) fn routed(&self, header: &Header, routed: &Routed) -> Vec<String> {
+        if self.session.routed().is_some() {
+            return vec!["the session is routed already".to_owned()];
+        }
+        let Some(accepted) = self.session.accepted() else { return vec!["nothing was accepted".to_owned()] };
+        let (settings, operator) = (self.session.settings(), self.session.operator());
+        let without = || router::without_model(settings, &header.workspace, Wishes::of(accepted), operator);
+        let by_model = || {
+            let orders = router::decide(&self.session, &Turn { name: Name::route(), now: header.time });
+            orders.into_iter().find_map(|order| if let Order::Become(routed) = order { Some(*routed) } else { None })
+        };
+        match self.routing.clone().or_else(without).or_else(by_model) {
+            Some(expected) => differs(&expected, routed).into_iter().collect(),
+            None => vec!["nothing decided this routing".to_owned()],
+        }
+    }
+
+    pub(super) fn replied(&self, header: &Header, replied: &Replied) -> Vec<String> {
+        match self.ordered(header) {
+            Some(Effect::AskModel(order)) => self.read_again(&order, replied),
+            Some(Effect::CallTool { .. } | Effect::Report { .. }) => vec!["no model was to be asked here".to_owned()],
+            None => vec!["nothing ordered it".to_owned()],
+        }
+    }
+
+    /// The reply means what its pattern reads out of it, and nothing else.
+    fn read_again(&self, order: &PromptOrder, replied: &Replied) -> Vec<String> {
+        let mut faults = Vec::new();
+        if replied.prompt.id != order.id {
+            faults.push(format!("it answers {}, but {} was asked", replied.prompt.id, order.id));
+        }
+        let template = self.session.settings().prompts.get(order.id).map(|prompt| prompt.hash);
+        if replied.prompt.template.is_some() && replied.prompt.template != template {
+            faults.push("it was asked with another template than the configuration's".to_owned());
+        }
+        let expected = if let Reading::Failed { reason } = &replied.reading {
+            let reading = Reading::Failed { reason: reason.clone() };
+            Replied {
+                thought: None,
+                reading,
+                decision: order.offered.clone(),
+                citations: Vec::new(),
+                ..replied.clone()
+            }
+        } else {
+            let mut read = order.reader.read(replied.raw.text(), order.offered.clone());
+            if let Some(incomplete) = replied.incomplete {
+                let limit = self.session.limits().max_reply_bytes;
+                read.reading = Reading::Unusable { reason: incomplete_reason(incomplete, limit) };
+                read.decisions.iter_mut().for_each(|decision| decision.chosen.clear());
+            } else if replied.enforced {
+                held_while_decoding(&mut read.decisions);
+            }
+            let mended =
+                [&replied.mended[..replied.mended.len().saturating_sub(read.mended.len())], &read.mended].concat();
+            let (thought, reading, decision, citations) = (read.thought, read.reading, read.decisions, read.citations);
+            Replied { thought, reading, decision, citations, mended, ..replied.clone() }
+        };
+        faults.extend(differs(&expected, replied));
+        faults
+    }
+
+    pub(super) fn observed(&self, header: &Header, observed: &Observed) -> Vec<String> {
+        match self.ordered(header) {
+            Some(Effect::Report { error }) => as_reported(&error, observed),
+            Some(Effect::CallTool { tool, arguments }) => {
+                let Some(item) = self.session.settings().tools.get(&tool) else {
+                    return as_reported(&format!("there is no tool `{tool}`"), observed);
+                };
+                let key = Some(idempotency_key(&header.session, &header.name, &arguments));
+                let state = if observed.error.is_none() { item.state.clone() } else { None };
+                let mut usage = Usage::default();
+                observed.calls.iter().for_each(|call| usage.add(&call.usage()));
+                let told = observed.error.as_ref().map(|error| Document::stored(format!("Error: {error}")));
+                let result = told.unwrap_or_else(|| observed.result.clone());
+                let expected = Observed { idempotency_key: key, state, usage, result, ..observed.clone() };
+                differs(&expected, observed).into_iter().collect()
+            }
+            Some(Effect::AskModel(_)) => vec!["no tool was to be called here".to_owned()],
+            None => vec!["nothing ordered it".to_owned()],
+        }
+    }
+
+    /// The deadline counts from the moment of the decision, which lies between what it follows from and this record.
+    pub(super) fn fanned_out(&self, header: &Header, fan_out: &FannedOut) -> Vec<String> {
+        let times = self.session.tips().iter().filter_map(|name| self.session.record(name)).map(|it| it.header.time);
+        let before = times.max().unwrap_or_default();
+        let at = |now: Timestamp| {
+            let all = self.open.iter().flat_map(move |name| orders(&self.session, &Turn { name: name.clone(), now }));
+            all.into_iter().find_map(|order| if let Order::FanOut(fan_out) = order { Some(*fan_out) } else { None })
+        };
+        let Some((earliest, latest)) = at(before).zip(at(header.time)) else {
+            return vec!["nothing ordered it".to_owned()];
+        };
+        let expected = FannedOut { deadline: fan_out.deadline, ..latest.clone() };
+        let mut faults: Vec<_> = differs(&expected, fan_out).into_iter().collect();
+        let (first, last) = (earliest.deadline.min(latest.deadline), earliest.deadline.max(latest.deadline));
+        if fan_out.deadline.plus_ms(ROUNDING_MS) < first || fan_out.deadline > last.plus_ms(ROUNDING_MS) {
+            faults.push("its deadline does not follow from the limits".to_owned());
+        }
+        faults
+    }
+}
+
+fn as_reported(error: &str, observed: &Observed) -> Vec<String> {
+    let Body::Observed(expected) = outcome_of_report(error) else { return Vec::new() };
+    differs(&expected, observed).into_iter().collect()
+}
