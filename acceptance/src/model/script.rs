@@ -40,7 +40,19 @@ pub(super) fn reply(scene: &Scene<'_>) -> Option<Reply> {
             json(json!({ "task_type": "general", "rationale": "The script takes the general one." }))
         }
         "pattern-select" => json(pattern(question)),
-        "agent-react" => step(scene),
+        "agent-react" | "reflexion-act" => step(scene),
+        "reflexion-critique" => json(json!({ "sound": true, "problem": "", "advice": "The script says: answer now." })),
+        "dispatch-choose" => json(json!({
+            "choice": USUAL_TOOL, "arguments": { "query": question }, "question": null, "reason": "The notes have it.",
+        })),
+        "debate-stances" => json(json!({ "stances": [
+            { "stance": "yes", "brief": "Says yes." }, { "stance": "no", "brief": "Says no." },
+        ] })),
+        "debate-moderate" => json(json!({ "decision": "answer", "reason": "Both have answered." })),
+        "debate-judge" => Reply::Text(format!(
+            "The judge answers \"{question}\" [finding 2].\n\n## Agreement\n\n- Ada lived.\n\n## Dissent\n\n- How long.\n\n\
+             ## Confidence\n\n- [finding 2] confidence: high (scripted)"
+        )),
         "plan-create" => json(json!({ "steps": [
             { "goal": format!("Search the notes for: {question}"), "tool_hint": USUAL_TOOL, "depends_on": [] },
             { "goal": "Weigh what the notes say", "tool_hint": "", "depends_on": [0] },

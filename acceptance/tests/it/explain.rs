@@ -5,7 +5,11 @@ use serde_json::Value;
 
 /// Asks, and finds the session in the list.
 async fn asked(stage: &Stage, question: &str) -> String {
-    stage.tg("tg-invoke-agent", &["-q", question]).await.ok();
+    asked_with(stage, question, &[]).await
+}
+
+async fn asked_with(stage: &Stage, question: &str, arguments: &[&str]) -> String {
+    stage.tg("tg-invoke-agent", &[&["-q", question][..], arguments].concat()).await.ok();
     let sessions = stage.tg("tg-list-explain-traces", &["--format", "json"]).await.ok().json();
     let sessions: Vec<&Value> = sessions.as_array().unwrap().iter().filter(|one| one["question"] == question).collect();
     assert_eq!(sessions.len(), 1, "one session per question, subagents left out: {sessions:?}");
@@ -126,4 +130,55 @@ async fn a_question_that_ended_badly_has_a_trace_too() {
     let sessions = stage.tg("tg-list-explain-traces", &["--format", "json"]).await.ok().json();
     let session = sessions[0]["id"].as_str().unwrap();
     stage.tg("tg-show-explain-trace", &[session]).await.ok().says(&["Please refuse this."]).never_says("[Error");
+}
+
+#[tokio::test]
+#[ignore = "needs the stock clients: run `cargo xtask test`"]
+async fn a_trace_of_reflexion_shows_each_critique_as_an_observation() {
+    let stage = Stage::open().await;
+    let session = asked_with(&stage, "Who was Ada?", &["-p", "reflexion"]).await;
+    let shown = stage.tg("tg-show-explain-trace", &[&session]).await.ok();
+    shown.never_says("[Error").says(&[
+        "Action: search-notes",
+        "Sample data",
+        "The script says: answer now.",
+        "--- Conclusion ---",
+        "The script answers: Who was Ada?",
+    ]);
+    assert_eq!(steps(&stage, &session).await, ["analysis", "observation", "observation", "conclusion"]);
+}
+
+#[tokio::test]
+#[ignore = "needs the stock clients: run `cargo xtask test`"]
+async fn a_trace_of_a_dispatch_shows_the_one_call() {
+    let stage = Stage::open().await;
+    let session = asked_with(&stage, "Who was Ada?", &["-p", "dispatch"]).await;
+    let shown = stage.tg("tg-show-explain-trace", &[&session]).await.ok();
+    shown.never_says("[Error").says(&[
+        "Action: search-notes",
+        "--- Observation ---",
+        "--- Conclusion ---",
+        "Sample data",
+    ]);
+    assert_eq!(steps(&stage, &session).await, ["analysis", "observation", "conclusion"]);
+}
+
+#[tokio::test]
+#[ignore = "needs the stock clients: run `cargo xtask test`"]
+async fn a_trace_of_a_debate_shows_its_rounds_and_the_verdict() {
+    let stage = Stage::open().await;
+    let session = asked_with(&stage, "Who was Ada?", &["-p", "debate"]).await;
+    let shown = stage.tg("tg-show-explain-trace", &[&session]).await.ok();
+    shown.never_says("[Error").says(&[
+        "--- Decomposition ---",
+        "yes: Who was Ada?",
+        "no, rebuttal 1: Who was Ada?",
+        "--- Finding ---",
+        "--- Synthesis ---",
+        "The judge answers \"Who was Ada?\" [finding 2].",
+        "How long.",
+    ]);
+    let steps = steps(&stage, &session).await;
+    let count = |kind: &str| steps.iter().filter(|step| *step == kind).count();
+    assert_eq!([count("decomposition"), count("finding")], [2, 4], "{steps:?}");
 }
