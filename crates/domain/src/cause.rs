@@ -1,7 +1,7 @@
 //! What a record follows from.
 
 use crate::SessionId;
-use crate::record::Name;
+use crate::name::Name;
 use serde::{Deserialize, Serialize};
 
 /// A record that another one follows from.

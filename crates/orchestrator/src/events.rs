@@ -11,7 +11,8 @@ use trellis_domain::fan_out::{FannedOut, Goal, Joined, Member};
 use trellis_domain::message::message_type;
 use trellis_domain::record::{Accepted, Body, Header, Record, Replied};
 use trellis_domain::run::RunState;
-use trellis_patterns::describe::{Notice, Spoken, notice};
+use trellis_patterns::describe::{Notice, Spoken};
+use trellis_patterns::notice;
 
 /// The version of the events' shape; the first event of a stream carries it.
 pub const SCHEMA: u32 = 1;

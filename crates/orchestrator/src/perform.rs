@@ -20,7 +20,7 @@ use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp};
 use trellis_patterns::react::IterationNames;
 use trellis_patterns::react::parser::{Channel, Fragment, ReplyParser};
-use trellis_patterns::{Effect, PromptOrder, Reader, ReplyForm, Session};
+use trellis_patterns::{Effect, PromptOrder, Reader, ReplyForm, Session, form, read};
 use trellis_provenance::iri;
 
 impl Orchestrator {
@@ -276,7 +276,7 @@ enum Shown {
 
 impl Shown {
     fn of(reader: &Reader) -> Self {
-        match reader.form() {
+        match form(reader) {
             ReplyForm::Grammar => Self::Parsed(None),
             ReplyForm::Answer => Self::Answer,
             ReplyForm::Whole => Self::Nothing,
@@ -356,7 +356,7 @@ impl<'a> LiveReply<'a> {
             let (rest, _) = parser.finish();
             self.show(rest);
         }
-        let mut read = self.reader.read(&reply.raw, offered);
+        let mut read = read(self.reader, &reply.raw, offered);
         let incomplete = self.incomplete(&reply);
         if let Some(incomplete) = incomplete {
             read.reading = Reading::Unusable { reason: incomplete_reason(incomplete, self.limit) };

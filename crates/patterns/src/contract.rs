@@ -35,11 +35,6 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
         session.tips().to_vec()
     }
 
-    /// Whether it is nothing without subagents.
-    fn needs_subagents(&self) -> bool {
-        false
-    }
-
     /// The turn that follows the join of a round.
     fn after_join(&self, _session: &Session, _round: u32) -> Name {
         Name::synthesis()

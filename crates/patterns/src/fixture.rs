@@ -163,7 +163,7 @@ impl Fixture {
     #[track_caller]
     pub(crate) fn reply(&mut self, orders: &[Order], text: &str) {
         let (name, prompt) = asked(orders);
-        let read = prompt.reader.read(text, prompt.offered.clone());
+        let read = crate::registry::read(&prompt.reader, text, prompt.offered.clone());
         let replied = Replied {
             thought: read.thought,
             decision: read.decisions,

@@ -11,7 +11,10 @@ pub mod dispatch;
 pub mod fan_out;
 #[cfg(test)]
 mod fixture;
+mod history;
+mod known;
 pub mod plan;
+mod projector;
 pub mod react;
 pub mod reader;
 pub mod reflexion;
@@ -20,12 +23,14 @@ pub mod router;
 pub mod session;
 pub mod supervisor;
 mod synthesis;
+mod text;
 pub mod toolset;
 pub mod wire;
 
 pub use contract::{Effect, Ending, Order, Pattern, PromptOrder, Turn};
-pub use describe::{Projector, documents, events, project};
+pub use known::implemented;
+pub use projector::{Projector, documents, events, project};
 pub use reader::{ReadReply, Reader, ReplyForm};
-pub use registry::{implemented, missing_prompts, pattern};
+pub use registry::{form, missing_prompts, notice, pattern, read};
 pub use session::Session;
 pub use synthesis::SynthesisName;

@@ -1,8 +1,6 @@
 //! How the replies to the prompts are read. Reading is lenient: what can be understood is, and what cannot becomes a
 //! reason that the model is shown.
 
-use crate::choice;
-use crate::registry::owner_of;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -78,17 +76,5 @@ impl Reader {
     /// The rules, as the pattern wrote them.
     pub(crate) fn rules<T: DeserializeOwned + Default>(&self) -> T {
         T::deserialize(&self.rules).unwrap_or_default()
-    }
-
-    /// Reads a whole reply.
-    pub fn read(&self, raw: &str, offered: Vec<Decision>) -> ReadReply {
-        match owner_of(self.prompt) {
-            Some(pattern) => pattern.read(self, raw, offered),
-            None => choice::read(raw, offered),
-        }
-    }
-
-    pub fn form(&self) -> ReplyForm {
-        owner_of(self.prompt).map_or(ReplyForm::Whole, |pattern| pattern.form(self.prompt))
     }
 }

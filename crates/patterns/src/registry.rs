@@ -1,25 +1,20 @@
-//! Every pattern there is. A new one is added here, and nowhere else outside its folder.
+//! Every pattern there is, and who is asked for what.
 
+use crate::choice;
 use crate::contract::Pattern;
 use crate::debate::Debate;
+use crate::describe::{Notice, plain};
 use crate::dispatch::Dispatch;
 use crate::plan::Plan;
 use crate::react::React;
+use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::reflexion::Reflexion;
 use crate::supervisor::Supervisor;
 use trellis_domain::config::{Problem, Settings};
+use trellis_domain::decision::Decision;
+use trellis_domain::record::{Name, Replied};
 
 const PATTERNS: &[&dyn Pattern] = &[&React, &Plan, &Supervisor, &Reflexion, &Dispatch, &Debate];
-
-/// The names of the implemented patterns.
-pub fn implemented() -> impl Iterator<Item = &'static str> {
-    PATTERNS.iter().map(|pattern| pattern.name())
-}
-
-/// Whether there is a pattern of that name.
-pub(crate) fn is_implemented(name: &str) -> bool {
-    implemented().any(|known| known == name)
-}
 
 /// The pattern of that name; an unknown name falls back to `react`, as in the original.
 pub fn pattern(name: &str) -> &'static dyn Pattern {
@@ -27,7 +22,7 @@ pub fn pattern(name: &str) -> &'static dyn Pattern {
 }
 
 /// The pattern that asks a prompt; none for the router's.
-pub(crate) fn owner_of(prompt: &str) -> Option<&'static dyn Pattern> {
+fn owner_of(prompt: &str) -> Option<&'static dyn Pattern> {
     PATTERNS.iter().copied().find(|pattern| pattern.prompts().contains(&prompt))
 }
 
@@ -35,6 +30,25 @@ pub(crate) fn owner_of(prompt: &str) -> Option<&'static dyn Pattern> {
 #[cfg(test)]
 pub(crate) fn samples() -> Vec<Vec<trellis_domain::record::Record>> {
     PATTERNS.iter().flat_map(|pattern| pattern.samples()).collect()
+}
+
+/// A reply, read by the pattern that asked for it. What the router asks is one name of the only offered set.
+pub fn read(reader: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply {
+    match owner_of(reader.prompt()) {
+        Some(pattern) => pattern.read(reader, raw, offered),
+        None => choice::read(raw, offered),
+    }
+}
+
+/// How the reply to a prompt is written.
+pub fn form(reader: &Reader) -> ReplyForm {
+    owner_of(reader.prompt()).map_or(ReplyForm::Whole, |pattern| pattern.form(reader.prompt()))
+}
+
+/// What a reply means to whoever follows a run, as the pattern says that asked for it.
+pub fn notice<'r>(name: &Name, replied: &'r Replied) -> Notice<'r> {
+    let own = owner_of(&replied.prompt.id).and_then(|pattern| pattern.notice(name, replied));
+    own.unwrap_or_else(|| plain(replied))
 }
 
 /// The prompts that runs under this configuration can come to and that it lacks. `react` is what everything falls back

@@ -1,9 +1,16 @@
 use super::*;
+use crate::known::implemented;
 use std::collections::BTreeSet;
 use trellis_domain::config::StoredItem;
 
 fn item(kind: &str, key: &str, value: &str) -> StoredItem {
     StoredItem { kind: kind.into(), key: key.into(), value: value.into() }
+}
+
+#[test]
+fn what_is_known_of_a_pattern_is_what_it_is() {
+    let names: Vec<_> = PATTERNS.iter().map(|pattern| pattern.name()).collect();
+    assert_eq!(implemented().collect::<Vec<_>>(), names);
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! A session as its records tell it.
 
-use crate::react::{React, cut};
-use crate::registry::pattern;
-use crate::router::OperatorLimits;
+use crate::text::cut;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +9,7 @@ use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::fan_out::{FannedOut, Joined};
 use trellis_domain::history::told;
 use trellis_domain::ids::config_iri;
-use trellis_domain::limits::Limits;
+use trellis_domain::limits::{Limits, OperatorLimits};
 use trellis_domain::outage::Outages;
 use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Record, Replied, Routed};
 use trellis_domain::usage::Usage;
@@ -240,11 +238,20 @@ impl Session {
     /// on when to stop, what was said before in the conversation, and the steps that the caller brought along. Null if
     /// there is none of them.
     pub fn context(&self) -> Value {
+        self.context_with(self.brought())
+    }
+
+    /// The same for a prompt that lists the steps that the caller brought along before its own.
+    pub fn context_without_steps(&self) -> Value {
+        self.context_with(String::new())
+    }
+
+    fn context_with(&self, brought: String) -> Value {
         let routed = self.routed();
         let framing = routed.map(|routed| routed.framing.to_string()).unwrap_or_default();
         let stop = routed.map(|routed| routed.termination.as_str()).filter(|words| !words.is_empty());
         let stop = stop.map(|words| format!("When to stop: {words}")).unwrap_or_default();
-        let parts = [self.settings.additional_context.clone(), framing, stop, self.earlier(), self.brought()];
+        let parts = [self.settings.additional_context.clone(), framing, stop, self.earlier(), brought];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         if parts.is_empty() { Value::Null } else { json!(parts.join("\n\n")) }
     }
@@ -261,11 +268,10 @@ impl Session {
         format!("Earlier in this conversation:{}", earlier.iter().map(exchange).collect::<String>())
     }
 
-    /// The steps that the caller brought along. ReAct lists them before its own.
+    /// The steps that the caller brought along.
     fn brought(&self) -> String {
         let history = self.accepted().map(|accepted| accepted.history.as_slice()).unwrap_or_default();
-        let lists_steps = self.routed().is_some_and(|routed| pattern(&routed.pattern).name() == React::NAME);
-        if history.is_empty() || lists_steps {
+        if history.is_empty() {
             return String::new();
         }
         let most = usize::try_from(self.limits().shown_observation_bytes).unwrap_or(usize::MAX);

@@ -33,7 +33,11 @@ pub(super) async fn routed(question: &str) -> (Value, Value) {
 /// The findings or steps that an answer cites, with the stated confidence.
 pub(super) fn cited(answer: &str, known: Vec<u32>) -> Vec<(u32, String)> {
     let stated = |citation: Citation| (citation.index, citation.confidence.unwrap_or_default());
-    Reader::under("supervisor-synthesise", known).read(answer, Vec::new()).citations.into_iter().map(stated).collect()
+    trellis_patterns::read(&Reader::under("supervisor-synthesise", known), answer, Vec::new())
+        .citations
+        .into_iter()
+        .map(stated)
+        .collect()
 }
 
 #[tokio::test]

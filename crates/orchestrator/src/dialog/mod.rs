@@ -16,7 +16,8 @@ use trellis_domain::record::{Body, Ended, Header, Name, Record, Replied};
 use trellis_domain::run::Termination;
 use trellis_domain::{RunId, SessionId};
 use trellis_patterns::Projector;
-use trellis_patterns::describe::{Spoken, notice};
+use trellis_patterns::describe::Spoken;
+use trellis_patterns::notice;
 use trellis_provenance::vocabulary::GRAPH_RETRIEVAL;
 use trellis_provenance::{Event, iri};
 

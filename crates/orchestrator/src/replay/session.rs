@@ -9,7 +9,7 @@ use trellis_domain::fan_out::FannedOut;
 use trellis_domain::record::{Body, Core, Header, Name, Observed, Reading, Record, Replied, Routed};
 use trellis_domain::usage::Usage;
 use trellis_patterns::router::{self, Wishes};
-use trellis_patterns::{Effect, Order, PromptOrder, Session, Turn, pattern};
+use trellis_patterns::{Effect, Order, PromptOrder, Session, Turn, pattern, read};
 
 /// Rounded to milliseconds, what lies between two moments may come out a little beside what both give.
 const ROUNDING_MS: u64 = 2;
@@ -131,7 +131,7 @@ impl Replayed {
                 ..replied.clone()
             }
         } else {
-            let mut read = order.reader.read(replied.raw.text(), order.offered.clone());
+            let mut read = read(&order.reader, replied.raw.text(), order.offered.clone());
             if let Some(incomplete) = replied.incomplete {
                 let limit = self.session.limits().max_reply_bytes;
                 read.reading = Reading::Unusable { reason: incomplete_reason(incomplete, limit) };

@@ -54,10 +54,6 @@ impl Pattern for Debate {
         vec![order]
     }
 
-    fn needs_subagents(&self) -> bool {
-        true
-    }
-
     fn after_join(&self, session: &Session, round: u32) -> Name {
         if round < rounds::most(session) { DebateTurn::Moderate(round).name() } else { Name::synthesis() }
     }

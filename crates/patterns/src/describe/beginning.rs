@@ -16,7 +16,7 @@ use trellis_provenance::vocabulary::{prov, tg, trellis};
 
 /// The question, and the activity that everything in the session was done by: PROV-O keeps entities
 /// and activities apart, so they are two nodes. A subagent's question derives from the decomposition that it is part of.
-pub(super) fn question(session: &Told, header: &Header, accepted: &Accepted) -> Act {
+pub(crate) fn question(session: &Told, header: &Header, accepted: &Accepted) -> Act {
     let root = iri::session(&session.id);
     let (parent, caller) = (accepted.parent.as_ref(), accepted.by.as_ref());
     let asker = caller.and_then(|caller| person(iri::asker(&session.id), caller));
@@ -76,14 +76,14 @@ fn configuration(session: &Told, made: &Configured) -> impl Iterator<Item = Node
 }
 
 /// Somebody, if it is known who that is.
-pub(super) fn person(iri: String, caller: &Caller) -> Option<Node> {
+pub(crate) fn person(iri: String, caller: &Caller) -> Option<Node> {
     let name = caller.name.as_ref()?;
     Some(Node::new(iri).types(&[prov::class::AGENT]).label(name))
 }
 
 /// The routing twice, as the original and as the specification write it, and the choices behind it. Where a model was
 /// asked, each choice tells what that took.
-pub(super) fn routing(session: &mut Told, header: &Header, routed: &Routed) -> Act {
+pub(crate) fn routing(session: &mut Told, header: &Header, routed: &Routed) -> Act {
     let decided = iri::pattern_decision(&session.id);
     let mut decisions = place(&decided, &routed.decisions);
     let mut reasoning = Vec::new();

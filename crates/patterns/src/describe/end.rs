@@ -37,7 +37,7 @@ pub struct Rest {
 
 /// The end of a session, whatever its reason: a synthesis or a conclusion. The reply that gave the answer has no node
 /// of its own, so its thought, cost and choices are told here; and so is everything that would otherwise be lost.
-pub(super) fn end(session: &mut Told, header: &Header, ended: &Ended, rest: Rest) -> Act {
+pub(crate) fn end(session: &mut Told, header: &Header, ended: &Ended, rest: Rest) -> Act {
     let id = iri::terminal(&session.id, ended.reason);
     let mut unrouted = Inside::default();
     for (asked, asking) in std::mem::take(&mut session.routing) {

@@ -1,4 +1,4 @@
-//! Records to acts, and acts to quads.
+//! What patterns say of their records with: replies with their choices and cost, beginnings, ends.
 //!
 //! Each record that means something to a reader becomes one event under the IRI of its main node; a join becomes one
 //! per finding. Nodes that only the specification or only we know travel inside the event of the node they belong
@@ -6,10 +6,10 @@
 
 pub(crate) mod asked;
 pub(crate) mod asking;
-mod beginning;
+pub(crate) mod beginning;
 mod completion;
 pub(crate) mod decision;
-mod end;
+pub(crate) mod end;
 pub(crate) mod inside;
 pub(crate) mod late;
 mod notice;
@@ -17,19 +17,11 @@ pub(crate) mod told;
 
 pub use end::Rest;
 pub(crate) use notice::plain;
-pub use notice::{Notice, Part, Shown, ShownLine, Spoken, Tone, notice};
+pub use notice::{Notice, Part, Shown, ShownLine, Spoken, Tone};
 pub use told::Told;
 
-use crate::react::React;
-use crate::registry::pattern;
-use asking::Asking;
-use std::borrow::Borrow;
-use std::collections::BTreeMap;
-use told::Routing;
-use trellis_domain::SessionId;
-use trellis_domain::rdf::Quad;
-use trellis_domain::record::{Body, Ended, Name, Record};
-use trellis_provenance::{Act, DocumentRef, Draft, Event};
+use trellis_domain::record::{Ended, Record};
+use trellis_provenance::Act;
 
 /// Describes the records of one session in their order. The question, the routing and the end are the same for every
 /// pattern and are described here; the rest is the pattern's.
@@ -40,153 +32,3 @@ pub trait Describer: Send + Sync + std::fmt::Debug {
     /// What the end of the session rests on, and what it has to tell because nothing else does.
     fn end(&mut self, session: &Told, ended: &Ended) -> Rest;
 }
-
-/// The graph of these records: sorted, each quad once, whatever order the records come in.
-///
-/// ```
-/// use trellis_domain::rdf::Term;
-/// use trellis_domain::record::Record;
-/// use trellis_patterns::project;
-/// use trellis_provenance::vocabulary::tg;
-///
-/// # let hash = trellis_domain::Hash::ZERO.to_string();
-/// # let header = serde_json::json!({
-/// #     "format": 1, "workspace": "default", "flow": "default", "run": "8f2c1a", "session": "8f2c1a",
-/// #     "name": "session", "seq": 1, "version": 1, "causes": [], "parents": [], "content": hash,
-/// #     "config": hash, "attempt": 1, "time": 0,
-/// # });
-/// # let body = serde_json::json!({
-/// #     "event": "accepted", "question": "why?", "request": hash, "group": null, "state": "",
-/// #     "collection": "default", "streaming": false,
-/// # });
-/// # let stored = format!("{header}\n{body}");
-/// let accepted = Record::from_bytes(stored.as_bytes())?;
-/// let quads = project(&[accepted]);
-/// let query = quads.iter().find(|quad| quad.p == Term::iri(tg::QUERY)).expect("a question was accepted");
-/// assert_eq!(query.s, Term::iri("urn:trustgraph:agent:8f2c1a"));
-/// assert_eq!(query.o, Term::literal("why?"));
-/// # Ok::<(), trellis_domain::record::UnreadableRecord>(())
-/// ```
-pub fn project<R: Borrow<Record>>(records: &[R]) -> Vec<Quad> {
-    let mut quads: Vec<Quad> = events(records).into_iter().flat_map(|event| event.quads).collect();
-    quads.sort_unstable();
-    quads.dedup();
-    quads
-}
-
-/// The events of these records, in order of their sequence. What comes later never changes an event.
-pub fn events<R: Borrow<Record>>(records: &[R]) -> Vec<Event> {
-    drafts(records).map(|draft| draft.event).collect()
-}
-
-/// Every stored document of these records, in order of their sequence.
-///
-/// ```
-/// use trellis_domain::record::Record;
-///
-/// assert!(trellis_patterns::documents::<Record>(&[]).is_empty());
-/// ```
-pub fn documents<R: Borrow<Record>>(records: &[R]) -> Vec<DocumentRef> {
-    drafts(records).flat_map(|draft| draft.documents).collect()
-}
-
-/// The events of these records with the documents that they refer to, whatever order the records come in.
-pub(crate) fn drafts<R: Borrow<Record>>(records: &[R]) -> impl Iterator<Item = Draft> {
-    let mut sorted: Vec<&Record> = records.iter().map(Borrow::borrow).collect();
-    sorted.sort_by(|a, b| place(a).cmp(&place(b)));
-    let mut projector = Projector::new();
-    sorted.into_iter().flat_map(move |record| projector.drafts(record))
-}
-
-fn place(record: &Record) -> (u64, &SessionId, &Name) {
-    (record.header.seq, &record.header.session, &record.header.name)
-}
-
-/// Projects records one by one, as they are committed. It keeps no more of them than later events need.
-///
-/// ```
-/// use trellis_patterns::Projector;
-///
-/// let mut projector = Projector::new();
-/// # let records: Vec<trellis_domain::record::Record> = Vec::new();
-/// for record in &records {
-///     for event in projector.apply(record) {
-///         println!("{}", event.explain_id);
-///     }
-/// }
-/// ```
-#[derive(Debug, Default)]
-pub struct Projector {
-    sessions: BTreeMap<SessionId, Described>,
-}
-
-/// A session and its pattern, as far as its records were described.
-#[derive(Debug)]
-struct Described {
-    told: Told,
-    own: Box<dyn Describer>,
-}
-
-impl Projector {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// What the next record adds. The records of a session come in the order of their sequence; one that was there
-    /// before adds nothing.
-    pub fn apply(&mut self, record: &Record) -> Vec<Event> {
-        self.drafts(record).into_iter().map(|draft| draft.event).collect()
-    }
-
-    fn drafts(&mut self, record: &Record) -> Vec<Draft> {
-        let id = &record.header.session;
-        let session = self.sessions.entry(id.clone()).or_insert_with(|| Described::new(id.clone()));
-        if !session.told.notice(record) {
-            return Vec::new();
-        }
-        let acts = session.acts(record);
-        acts.into_iter().map(|act| act.into_draft(&record.header, session.told.conversation())).collect()
-    }
-}
-
-impl Described {
-    fn new(id: SessionId) -> Self {
-        Self { told: Told::new(id), own: pattern(React::NAME).describer() }
-    }
-
-    /// The acts of a record; none if its content appears with a later record, or not in the graph.
-    fn acts(&mut self, record: &Record) -> Vec<Act> {
-        let Self { told, own } = self;
-        let header = &record.header;
-        match &record.body {
-            Body::Accepted(accepted) => {
-                told.begin(accepted);
-                vec![beginning::question(told, header, accepted)]
-            }
-            Body::Routed(routed) => {
-                *own = pattern(&routed.pattern).describer();
-                vec![beginning::routing(told, header, routed)]
-            }
-            Body::Replied(replied) => match Routing::of(&header.name) {
-                Some(asked) if header.late => {
-                    let asking = Asking::one(header, replied);
-                    let first = |node: trellis_provenance::Node| node.derived_from(told.first_parents());
-                    vec![late::reply(told, header, &asking, asked.name().as_str(), first)]
-                }
-                Some(asked) => {
-                    told.routing.entry(asked).or_default().add(header, replied);
-                    Vec::new()
-                }
-                None => own.describe(told, record),
-            },
-            Body::Observed(_) | Body::FannedOut(_) | Body::Joined(_) => own.describe(told, record),
-            Body::Ended(ended) => {
-                let rest = own.end(told, ended);
-                vec![end::end(told, header, ended, rest)]
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

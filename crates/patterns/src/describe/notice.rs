@@ -1,10 +1,9 @@
 //! What a reply means to whoever follows a run while it goes on.
 
-use crate::registry::owner_of;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use trellis_domain::record::{Name, Reading, Replied};
+use trellis_domain::record::{Reading, Replied};
 
 /// A reply in the words of its pattern.
 #[derive(Debug)]
@@ -91,12 +90,6 @@ impl<'r> Notice<'r> {
     pub(crate) fn spoken(self, spoken: Spoken<'r>) -> Self {
         Self { spoken: Some(spoken), ..self }
     }
-}
-
-/// What a reply means, as the pattern says that asked for it.
-pub fn notice<'r>(name: &Name, replied: &'r Replied) -> Notice<'r> {
-    let own = owner_of(&replied.prompt.id).and_then(|pattern| pattern.notice(name, replied));
-    own.unwrap_or_else(|| plain(replied))
 }
 
 /// What any reply means.

@@ -1,8 +1,7 @@
 //! The choices behind a fan-out: the goals, and each one's pattern and group.
 
 use super::GoalDraft;
-use crate::react::React;
-use crate::registry::{implemented, is_implemented, pattern};
+use crate::known::{REACT, implemented, is_implemented, needs_subagents};
 use crate::session::Session;
 use crate::toolset;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
@@ -31,7 +30,7 @@ fn patterns(session: &Session) -> (Vec<String>, Vec<Excluded>) {
     for name in if configured.is_empty() { all() } else { configured } {
         let reason = if !is_implemented(&name) {
             Some("not implemented".to_owned())
-        } else if too_deep && pattern(&name).needs_subagents() {
+        } else if too_deep && needs_subagents(&name) {
             Some(format!("subagents are limited to depth {}", session.limits().max_depth))
         } else {
             None
@@ -43,8 +42,8 @@ fn patterns(session: &Session) -> (Vec<String>, Vec<Excluded>) {
     }
     // Where configuration leaves nothing that can run, `react` stands in for it, as it does in the router.
     if options.is_empty() {
-        options.push(React::NAME.to_owned());
-        excluded.retain(|option| option.name != React::NAME);
+        options.push(REACT.to_owned());
+        excluded.retain(|option| option.name != REACT);
     }
     (options, excluded)
 }
@@ -91,6 +90,6 @@ pub(crate) fn goal_decisions(goals: &[GoalDraft], offered: &[Decision], by: Deci
 
 /// The pattern of a goal that names none: `react`, or the first that is offered.
 pub(super) fn usual(options: &[String]) -> &str {
-    let react = options.iter().find(|option| *option == React::NAME);
-    react.or(options.first()).map_or(React::NAME, String::as_str)
+    let react = options.iter().find(|option| *option == REACT);
+    react.or(options.first()).map_or(REACT, String::as_str)
 }

@@ -1,9 +1,9 @@
 //! What a plan has come to so far, as steps of a history.
 
 use super::{PlanNames, PlanState, PlanTurn, StepState, StepStatus};
+use crate::history::{arguments_of, step_type, thought_of};
 use crate::react::PARSE_ERROR;
 use crate::session::Session;
-use crate::wire::{arguments_of, step_type, thought_of};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;

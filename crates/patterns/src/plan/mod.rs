@@ -19,10 +19,10 @@ mod value;
 
 use crate::contract::{Effect, Ending, Order, Pattern, Turn, settled};
 use crate::describe::{Describer, Notice};
-use crate::react::cut;
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::synthesis::{self, SynthesisName};
+use crate::text::cut;
 use serde::{Deserialize, Serialize};
 use trellis_domain::decision::Decision;
 use trellis_domain::message::AgentStep;

@@ -2,9 +2,9 @@
 
 use super::{PlanRules, PlanState, StepState, StepStatus, schema, tools};
 use crate::contract::PromptOrder;
-use crate::react::cut;
 use crate::reader::Reader;
 use crate::session::Session;
+use crate::text::cut;
 use serde_json::{Map, Value, json};
 
 pub(super) const CREATE: &str = "plan-create";

@@ -209,7 +209,7 @@ fn a_synthesis_sees_the_results_and_what_is_missing() {
             "missing": [{"index": 1, "goal": "goal 1", "reason": "no network"}], "problem": null,
         })
     );
-    assert!(order.schema.is_none() && order.reader.form() == crate::reader::ReplyForm::Answer);
+    assert!(order.schema.is_none() && crate::registry::form(&order.reader) == crate::reader::ReplyForm::Answer);
 }
 
 /// Every prompt of a plan is told the steps that its caller brought along, each cut to what is shown of one.

@@ -99,8 +99,8 @@ impl Act {
 
 fn replied(order: &PromptOrder, said: &Said) -> Body {
     let (raw, read) = match said {
-        Said::Text(raw) => (raw.as_str(), order.reader.read(raw, order.offered.clone())),
-        Said::Nothing => ("", order.reader.read("", order.offered.clone())),
+        Said::Text(raw) => (raw.as_str(), crate::registry::read(&order.reader, raw, order.offered.clone())),
+        Said::Nothing => ("", crate::registry::read(&order.reader, "", order.offered.clone())),
     };
     let reading = match said {
         Said::Text(_) => read.reading,

@@ -1,8 +1,8 @@
 //! What a ReAct session has done so far, as steps of a history.
 
 use super::{action_of, step};
+use crate::history::{arguments_of, step_type, thought_of};
 use crate::session::Session;
-use crate::wire::{arguments_of, step_type, thought_of};
 use trellis_domain::document::Document;
 use trellis_domain::message::AgentStep;
 

@@ -22,7 +22,7 @@ pub(crate) use describe::{Iterations, as_json, with_action, with_tool_facts};
 pub(crate) use iterations::{Iteration, decide, step};
 pub use iterations::{PARSE_ERROR, action_of};
 pub use names::IterationNames;
-pub(crate) use prompt::{cut, variables};
+pub(crate) use prompt::variables;
 
 #[derive(Debug, Clone, Copy)]
 pub struct React;

@@ -4,6 +4,7 @@ use super::{action_of, offered_tools, step};
 use crate::contract::PromptOrder;
 use crate::reader::Reader;
 use crate::session::Session;
+use crate::text::cut;
 use crate::toolset;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub(crate) fn variables(session: &Session, n: u32) -> (Map<String, Value>, Vec<A
         ("question", json!(session.question())),
         ("tools", tools.iter().map(described).collect()),
         ("tool_names", json!(names.join(","))),
-        ("context", session.context()),
+        ("context", session.context_without_steps()),
         ("history", history(session, n)),
     ];
     let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
@@ -60,13 +61,4 @@ fn told(replied: &Replied, observed: &Observed, shown: usize) -> Value {
         "arguments": arguments,
         "observation": cut(observed.result.as_ref().map_or("", Document::text), shown),
     })
-}
-
-/// At most so many bytes, with a note that there was more: the model should know that it sees a part.
-pub(crate) fn cut(text: &str, bytes: usize) -> String {
-    if text.len() <= bytes {
-        return text.to_owned();
-    }
-    let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    format!("{}\n[cut: {} of {} bytes shown]", &text[..end], end, text.len())
 }

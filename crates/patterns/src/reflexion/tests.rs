@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::contract::{Effect, Ending};
-use crate::describe::notice;
 use crate::fixture::{Fixture, asked, question, settings, turn};
+use crate::registry::notice;
 use serde_json::json;
 use trellis_domain::record::{Accepted, Body, Record};
 use trellis_domain::run::Termination;

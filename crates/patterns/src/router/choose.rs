@@ -2,7 +2,7 @@
 
 use super::options::{self, ValidPatterns};
 use super::{GENERAL, Wishes};
-use crate::react::React;
+use crate::known::REACT;
 use trellis_domain::Workspace;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
@@ -33,16 +33,16 @@ pub(super) fn task_type(offered: Decision, wishes: Wishes<'_>) -> Choice {
 pub(super) fn pattern(settings: &Settings, workspace: &Workspace, wishes: Wishes<'_>, task_type: &str) -> Choice {
     if !wishes.pattern.is_empty() {
         let offered = options::callers_patterns(settings, workspace);
-        let usual = usual(&offered, React::NAME);
+        let usual = usual(&offered, REACT);
         let made = by_caller(offered, wishes.pattern, &usual);
         let signals = insistence(settings, workspace, task_type, &chosen(&made)).into_iter().collect();
         return Choice::Made(Decision { signals, ..made });
     }
     let ValidPatterns { offered, stand_in } = options::valid_patterns(settings, workspace, task_type);
     if stand_in {
-        return Choice::Made(made(offered, React::NAME, DecidedBy::Fallback));
+        return Choice::Made(made(offered, REACT, DecidedBy::Fallback));
     }
-    let usual = if wishes.brings_history { usual(&offered, React::NAME) } else { usual(&offered, "") };
+    let usual = if wishes.brings_history { usual(&offered, REACT) } else { usual(&offered, "") };
     settle(offered, usual, wishes.brings_history)
 }
 

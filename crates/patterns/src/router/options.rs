@@ -1,8 +1,7 @@
 //! The sets that are chosen from, and what is left out of them with the reason.
 
 use super::GENERAL;
-use crate::react::React;
-use crate::registry::{implemented, is_implemented};
+use crate::known::{REACT, implemented, is_implemented};
 use trellis_domain::Workspace;
 use trellis_domain::config::{Settings, TaskTypeItem};
 use trellis_domain::decision::{Decision, DecisionKind, Excluded};
@@ -46,7 +45,7 @@ pub(super) fn callable(settings: &Settings) -> Vec<String> {
         return implemented().map(str::to_owned).collect();
     }
     let defined: Vec<_> = settings.patterns.keys().filter(|name| is_implemented(name)).cloned().collect();
-    if defined.is_empty() { vec![React::NAME.to_owned()] } else { defined }
+    if defined.is_empty() { vec![REACT.to_owned()] } else { defined }
 }
 
 /// The patterns that the task type allows and that can run, in the task type's order: the first is the fallback.
@@ -55,8 +54,8 @@ pub(super) fn valid_patterns(settings: &Settings, workspace: &Workspace, task_ty
     let (mut options, mut excluded) = split(settings, item);
     let stand_in = options.is_empty();
     if stand_in {
-        options.push(React::NAME.to_owned());
-        excluded.retain(|option| option.name != React::NAME);
+        options.push(REACT.to_owned());
+        excluded.retain(|option| option.name != REACT);
     }
     let says_which = item.is_some_and(|item| item.valid_patterns.is_some());
     let source = if says_which && !stand_in {
@@ -84,7 +83,7 @@ fn split(settings: &Settings, item: Option<&TaskTypeItem>) -> (Vec<String>, Vec<
         met.push(name.clone());
         let reason = if !valid.contains(&name) {
             "not a valid pattern of this task type"
-        } else if !(defined.contains(&name) || defined.is_empty() && name == React::NAME) {
+        } else if !(defined.contains(&name) || defined.is_empty() && name == REACT) {
             "not defined in the configuration"
         } else if !is_implemented(&name) {
             NOT_IMPLEMENTED

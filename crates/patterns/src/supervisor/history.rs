@@ -1,8 +1,8 @@
 //! What a supervisor has done so far, as steps of a history.
 
 use super::TeamNames;
+use crate::history::{step_type, thought_of};
 use crate::session::Session;
-use crate::wire::{step_type, thought_of};
 use serde_json::json;
 use std::collections::BTreeMap;
 use trellis_domain::document::Document;

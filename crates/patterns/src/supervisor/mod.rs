@@ -58,10 +58,6 @@ impl Pattern for Supervisor {
         vec![order]
     }
 
-    fn needs_subagents(&self) -> bool {
-        true
-    }
-
     /// A judgement if another round is possible, else the synthesis.
     fn after_join(&self, session: &Session, round: u32) -> Name {
         if round < rounds(session) { Name::review(round) } else { Name::synthesis() }

@@ -3,10 +3,9 @@
 //! Our own workers need none of this, they read records. It is for others on the same queue, and for requests that
 //! others put there.
 
-mod history;
 mod read;
 
-pub(crate) use history::{arguments_of, thought_of};
+pub use crate::history::step_type;
 pub use read::{WireTurn, is_subagent, turn_of};
 
 use crate::registry::pattern;
@@ -14,16 +13,6 @@ use crate::session::Session;
 use trellis_domain::document::Document;
 use trellis_domain::message::{AgentRequest, AgentStep};
 use trellis_domain::record::{Accepted, Core, Name};
-
-/// The values of `step_type`.
-pub mod step_type {
-    pub const REACT: &str = "react";
-    pub const PLAN: &str = "plan";
-    pub const EXECUTE: &str = "execute";
-    pub const DECOMPOSE: &str = "decompose";
-    pub const SYNTHESISE: &str = "synthesise";
-    pub const COMPLETION: &str = "subagent-completion";
-}
 
 /// The request that stands for a turn of this session. None for turns of fan-ins: what wakes them is the
 /// [`completion`] of a subagent.

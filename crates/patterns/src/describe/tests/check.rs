@@ -1,5 +1,5 @@
-use crate::describe::project;
-use crate::describe::tests::fixture::{Script, call, check_with, plan_run, react_run, routing, supervisor_run, texts};
+use crate::projector::project;
+use crate::projector::tests::fixture::{Script, call, check_with, plan_run, react_run, routing, supervisor_run, texts};
 use expect_test::{Expect, expect};
 use serde_json::json;
 use trellis_domain::rdf::Quad;

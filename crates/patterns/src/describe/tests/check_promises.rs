@@ -1,11 +1,11 @@
 //! Nothing in a graph can go missing or be changed unnoticed.
 
-use crate::describe::project;
-use crate::describe::tests::fixture::{
+use crate::projector::project;
+use crate::projector::tests::fixture::{
     asked_run, cancelled_by_somebody, cancelled_plan, cancelled_supervisor, check_with, plan_run, react_run,
     supervisor_run, texts,
 };
-use crate::describe::tests::random_run::{any_run, finished_run, has_ended};
+use crate::projector::tests::random_run::{any_run, finished_run, has_ended};
 use expect_test::expect;
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -1,8 +1,8 @@
-use crate::describe::tests::fixture::{
+use crate::projector::tests::fixture::{
     Script, answer, cancelled_plan, ending, only_option, plan_run, react_run, supervisor_run,
 };
-use crate::describe::tests::random_run::any_run;
-use crate::describe::{documents, events};
+use crate::projector::tests::random_run::any_run;
+use crate::projector::{documents, events};
 use expect_test::expect;
 use proptest::prelude::*;
 use std::collections::BTreeSet;

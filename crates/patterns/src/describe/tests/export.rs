@@ -1,6 +1,6 @@
-use crate::describe::project;
-use crate::describe::tests::fixture::react_run;
-use crate::describe::tests::random_run::any_run;
+use crate::projector::project;
+use crate::projector::tests::fixture::react_run;
+use crate::projector::tests::random_run::any_run;
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParser};
 use proptest::prelude::*;
 use serde_json::Value;

@@ -1,12 +1,12 @@
 //! The vocabulary against graphs: what is written is declared, and holds for what it is declared for.
 
-use crate::describe::project;
-use crate::describe::tests::fixture::{
+use crate::plan::PlanNames;
+use crate::projector::project;
+use crate::projector::tests::fixture::{
     Script, accepted, cancelled_plan, cancelled_supervisor, ending, plan_run, priced, react_run, step_answer,
     supervisor_run, unreadable,
 };
-use crate::describe::tests::random_run::any_run;
-use crate::plan::PlanNames;
+use crate::projector::tests::random_run::any_run;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::collections::BTreeSet;

@@ -1,10 +1,10 @@
 //! What was planned is told step by step, and what was sent out goal by goal: in order, none twice.
 
-use crate::describe::tests::fixture::{cancelled_plan, plan_run, said, supervisor_run};
-use crate::describe::tests::random_run::any_run;
-use crate::describe::{events, project};
 use crate::plan::PlanDecision;
 use crate::plan::PlannedStep;
+use crate::projector::tests::fixture::{cancelled_plan, plan_run, said, supervisor_run};
+use crate::projector::tests::random_run::any_run;
+use crate::projector::{events, project};
 use expect_test::expect;
 use proptest::prelude::*;
 use trellis_domain::rdf::Quad;

@@ -1,8 +1,8 @@
-use crate::describe::tests::fixture::{
+use crate::projector::tests::fixture::{
     Script, answer, asked_run, call, cancelled_by_somebody, cancelled_plan, ending, only_option, react_run, result,
     routing, said, tool_choice, unreadable,
 };
-use crate::describe::{events, project};
+use crate::projector::{events, project};
 use expect_test::{expect, expect_file};
 use serde_json::json;
 use trellis_domain::decision::{Decision, DecisionKind};

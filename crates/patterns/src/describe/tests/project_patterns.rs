@@ -1,13 +1,13 @@
 //! Plans and supervisors as quads.
 
-use crate::describe::tests::fixture::{
-    Script, cancelled_plan, ending, plan_run, planned, priced, reply, revision, routing, said, step_answer,
-    supervisor_run, unreadable,
-};
-use crate::describe::{events, project};
 use crate::plan::DIRECT_STEP;
 use crate::plan::PlanDecision;
 use crate::plan::PlanNames;
+use crate::projector::tests::fixture::{
+    Script, cancelled_plan, ending, plan_run, planned, priced, reply, revision, routing, said, step_answer,
+    supervisor_run, unreadable,
+};
+use crate::projector::{events, project};
 use expect_test::{expect, expect_file};
 use trellis_domain::record::{Ended, Name, Reading, Record};
 use trellis_domain::run::Termination;

@@ -1,7 +1,7 @@
 //! What holds for the graph of every run.
 
-use crate::describe::tests::random_run::any_run;
-use crate::describe::{Projector, events, project};
+use crate::projector::tests::random_run::any_run;
+use crate::projector::{Projector, events, project};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::collections::BTreeSet;

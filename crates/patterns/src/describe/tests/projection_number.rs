@@ -1,7 +1,7 @@
 //! Whatever was derived by another projection is derived anew, if the number says so.
 
-use crate::describe::project;
-use crate::describe::tests::fixture::{plan_run, react_run, supervisor_run};
+use crate::projector::project;
+use crate::projector::tests::fixture::{plan_run, react_run, supervisor_run};
 use trellis_domain::Hash;
 use trellis_provenance::{Format, PROJECTION, export};
 

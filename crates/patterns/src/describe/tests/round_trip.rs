@@ -4,10 +4,10 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "each reader looks for one kind of step")]
 
 use super::asked::Question;
-use crate::describe::tests::fixture::{cancelled_plan, cancelled_supervisor, plan_run, react_run, supervisor_run};
-use crate::describe::{events, project};
 use crate::plan::PlanDecision;
 use crate::plan::PlanTurn;
+use crate::projector::tests::fixture::{cancelled_plan, cancelled_supervisor, plan_run, react_run, supervisor_run};
+use crate::projector::{events, project};
 use crate::react::IterationNames;
 use crate::supervisor::{Goals, TeamNames};
 use serde_json::{Map, Value};

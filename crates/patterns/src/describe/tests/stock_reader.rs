@@ -1,14 +1,14 @@
 //! The stock explain client's way of reading, as the reference describes it: what it lists must be the
 //! whole run, each step once and in order.
 
-use crate::describe::tests::fixture::{
+use crate::plan::PlanDecision;
+use crate::plan::PlanNames;
+use crate::projector::tests::fixture::{
     Script, Team, asked_run, call, cancelled_by_somebody, cancelled_plan, cancelled_supervisor, check_with, ending,
     plan_run, planned, react_run, reply, result, routing, supervisor_run, texts,
 };
-use crate::describe::tests::random_run::{any_run, finished_react_run, finished_run};
-use crate::describe::{events, project};
-use crate::plan::PlanDecision;
-use crate::plan::PlanNames;
+use crate::projector::tests::random_run::{any_run, finished_react_run, finished_run};
+use crate::projector::{events, project};
 use crate::supervisor::TeamNames;
 use crate::synthesis::SynthesisName;
 use expect_test::expect;
@@ -245,7 +245,7 @@ fn a_history_that_was_brought_along_is_told_and_changes_nothing_for_the_stock_re
     let says = |s: &str, p: &str| graph.iter().find(|quad| quad.s.text() == s && quad.p.text() == p);
     assert_eq!(says(root, trellis::BROUGHT_HISTORY).map(|quad| quad.o.text()), Some(node));
     assert!(says(root, prov::WAS_DERIVED_FROM).is_none() && says(node, prov::WAS_DERIVED_FROM).is_none());
-    let text = crate::describe::documents(&records).into_iter().find(|document| document.id == node).unwrap().text;
+    let text = crate::projector::documents(&records).into_iter().find(|document| document.id == node).unwrap().text;
     assert_eq!(text.text(), "Step 1\nAction: look\nArgs: {}\nObservation: Nothing.");
     let hash = trellis_domain::Hash::of(text.text()).to_string();
     assert_eq!(says(node, trellis::DOCUMENT_HASH).map(|quad| quad.o.text()), Some(hash.as_str()));

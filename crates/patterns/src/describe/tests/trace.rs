@@ -1,6 +1,6 @@
-use crate::describe::tests::fixture::{Script, cancelled_plan, ending, plan_run, react_run, routing, supervisor_run};
-use crate::describe::tests::random_run::any_run;
-use crate::describe::{events, project};
+use crate::projector::tests::fixture::{Script, cancelled_plan, ending, plan_run, react_run, routing, supervisor_run};
+use crate::projector::tests::random_run::any_run;
+use crate::projector::{events, project};
 use expect_test::{expect, expect_file};
 use proptest::prelude::*;
 use trellis_domain::broker;
@@ -106,7 +106,7 @@ fn steps_are_ordered_by_number_not_by_name() {
     let mut script = Script::new("s");
     script.accepted("why?", None);
     for n in 1..=11 {
-        script.replied(n, crate::describe::tests::fixture::unreadable(""));
+        script.replied(n, crate::projector::tests::fixture::unreadable(""));
     }
     let numbers: Vec<_> = only_session(&project(&script.records)).steps.iter().map(number).collect();
     assert_eq!(numbers, (1..=11).collect::<Vec<_>>());
@@ -199,7 +199,7 @@ fn the_conclusion_tells_of_the_reply_that_gave_the_answer() {
 fn an_upstream_graph_without_our_names_is_read_too() {
     let mut script = Script::new("s");
     script.accepted("why?", None).routed(routing());
-    script.replied(1, crate::describe::tests::fixture::unreadable("Hm.")).ended(ending(
+    script.replied(1, crate::projector::tests::fixture::unreadable("Hm.")).ended(ending(
         trellis_domain::run::Termination::Error,
         "",
         None,

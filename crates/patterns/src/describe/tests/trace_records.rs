@@ -1,9 +1,9 @@
 //! What the records had, the trace has: for every kind of record of random runs.
 
 use super::asked::Question;
-use crate::describe::project;
-use crate::describe::tests::fixture::{cancelled_plan, plan_run, react_run, supervisor_run};
-use crate::describe::tests::random_run::any_run;
+use crate::projector::project;
+use crate::projector::tests::fixture::{cancelled_plan, plan_run, react_run, supervisor_run};
+use crate::projector::tests::random_run::any_run;
 use proptest::prelude::*;
 use serde_json::Value;
 use trellis_domain::decision::option::NO_TOOL;

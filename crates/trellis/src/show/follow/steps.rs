@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use trellis_domain::document::Document;
 use trellis_domain::record::{Accepted, Body, Ended, Observed, Reading, Record, Replied};
 use trellis_domain::{SessionId, counted};
-use trellis_patterns::describe::{Notice, Part, Shown, ShownLine, Tone, notice};
+use trellis_patterns::describe::{Notice, Part, Shown, ShownLine, Tone};
+use trellis_patterns::notice;
 
 const THINKING: &str = "thinking";
 

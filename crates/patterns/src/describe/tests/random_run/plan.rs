@@ -1,10 +1,10 @@
 //! Random plans: steps that answer, call, fail or stay open; revisions; an end at any moment.
 
-use crate::describe::tests::fixture::{
-    Script, ending, failure, planned, reply, result, revision, routed, routing, step_answer, step_call, unreadable,
-};
 use crate::plan::PlanNames;
 use crate::plan::{PlanDecision, PlannedStep};
+use crate::projector::tests::fixture::{
+    Script, ending, failure, planned, reply, result, revision, routed, routing, step_answer, step_call, unreadable,
+};
 use crate::synthesis::SynthesisName;
 use proptest::prelude::*;
 use trellis_domain::reading::Citation;

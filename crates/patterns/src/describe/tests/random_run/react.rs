@@ -1,6 +1,6 @@
 //! Random ReAct sessions.
 
-use crate::describe::tests::fixture::{
+use crate::projector::tests::fixture::{
     Script, answer, call, ending, failure, reply, result, routing, tool_choice, unreadable,
 };
 use proptest::prelude::*;

@@ -2,8 +2,8 @@
 
 use super::plan::{PlanCourse, plan_course};
 use super::react::{Course, course};
-use crate::describe::tests::fixture::{Script, Team, choice, ending, reply, routed, unreadable};
 use crate::fan_out::GoalDraft;
+use crate::projector::tests::fixture::{Script, Team, choice, ending, reply, routed, unreadable};
 use crate::supervisor::Goals;
 use crate::supervisor::TeamNames;
 use crate::synthesis::SynthesisName;

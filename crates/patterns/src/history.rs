@@ -1,9 +1,19 @@
-//! What the steps of a history say of a reply.
+//! What a session has done so far, as neighbours in TrustGraph are told: what its steps say of a reply.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use trellis_domain::document::Document;
 use trellis_domain::record::Replied;
+
+/// The values of `step_type`.
+pub mod step_type {
+    pub const REACT: &str = "react";
+    pub const PLAN: &str = "plan";
+    pub const EXECUTE: &str = "execute";
+    pub const DECOMPOSE: &str = "decompose";
+    pub const SYNTHESISE: &str = "synthesise";
+    pub const COMPLETION: &str = "subagent-completion";
+}
 
 pub(crate) fn thought_of(replied: &Replied) -> String {
     replied.thought.as_ref().map_or("", Document::text).to_owned()
