@@ -34,16 +34,24 @@ pub fn replay(records: &[Arc<Record>], configurations: &Configurations<'_>) -> V
     if records.iter().any(|record| record.header.format < REPLAYED) {
         return Vec::new();
     }
-    let mut run = Run { sessions: BTreeMap::new(), faults: Vec::new() };
+    let mut run = Run { sessions: BTreeMap::new(), faults: Vec::new(), outage_ms: outage_of(records) };
     for record in records {
         run.take(record, configurations);
     }
     run.faults
 }
 
+/// For how long nobody served the store during the run, as its end says: deadlines moved by no more than that. Not known
+/// before it has ended.
+fn outage_of(records: &[Arc<Record>]) -> Option<u64> {
+    let mut root = records.iter().filter(|record| record.header.session == record.header.run);
+    root.find_map(|record| record.body.as_ended()).map(|ended| ended.outage_ms)
+}
+
 struct Run {
     sessions: BTreeMap<SessionId, Replayed>,
     faults: Vec<String>,
+    outage_ms: Option<u64>,
 }
 
 impl Run {
@@ -112,7 +120,7 @@ impl Run {
             Body::Routed(routed) => replayed.routed(header, routed),
             Body::Replied(replied) => replayed.replied(header, replied),
             Body::Observed(observed) => replayed.observed(header, observed),
-            Body::FannedOut(fan_out) => replayed.fanned_out(header, fan_out),
+            Body::FannedOut(fan_out) => replayed.fanned_out(header, fan_out, self.outage_ms),
             Body::Joined(joined) => self.joined(replayed, header, joined),
             Body::Ended(ended) => self.ended(replayed, header, ended),
         };

@@ -170,7 +170,7 @@ impl Replayed {
     }
 
     /// The deadline counts from the moment of the decision, which lies between what it follows from and this record.
-    pub(super) fn fanned_out(&self, header: &Header, fan_out: &FannedOut) -> Vec<String> {
+    pub(super) fn fanned_out(&self, header: &Header, fan_out: &FannedOut, outage_ms: Option<u64>) -> Vec<String> {
         let times = self.session.tips().iter().filter_map(|name| self.session.record(name)).map(|it| it.header.time);
         let before = times.max().unwrap_or_default();
         let at = |now: Timestamp| {
@@ -183,7 +183,9 @@ impl Replayed {
         let expected = FannedOut { deadline: fan_out.deadline, ..latest.clone() };
         let mut faults: Vec<_> = differs(&expected, fan_out).into_iter().collect();
         let (first, last) = (earliest.deadline.min(latest.deadline), earliest.deadline.max(latest.deadline));
-        if fan_out.deadline.plus_ms(ROUNDING_MS) < first || fan_out.deadline > last.plus_ms(ROUNDING_MS) {
+        let too_early = fan_out.deadline.plus_ms(ROUNDING_MS) < first;
+        let too_late = outage_ms.is_some_and(|ms| fan_out.deadline > last.plus_ms(ROUNDING_MS + ms));
+        if too_early || too_late {
             faults.push("its deadline does not follow from the limits".to_owned());
         }
         faults
