@@ -1,6 +1,7 @@
 //! Limits: every one ends in a recorded answer or a clear end, never in silence.
 
 use serde::{Deserialize, Serialize};
+use std::sync::{Arc, LazyLock};
 
 macro_rules! limits {
     ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr, at most $most:expr;)*) => {
@@ -127,9 +128,55 @@ impl OperatorLimits {
     }
 }
 
+/// The operator's limits as a run is pinned to them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum PinnedLimits {
+    /// Those that this program has where the operator says nothing, by the number of their table.
+    Usual {
+        table: u16,
+    },
+    Set(Arc<OperatorLimits>),
+}
+
+/// Counts up whenever a default or a built-in maximum changes. The tables before stay known, so that runs under them can
+/// be replayed.
+const TABLE: u16 = 1;
+
+static USUAL: LazyLock<OperatorLimits> = LazyLock::new(OperatorLimits::default);
+
+impl PinnedLimits {
+    /// ```
+    /// use std::sync::Arc;
+    /// use trellis_domain::limits::{OperatorLimits, PinnedLimits};
+    ///
+    /// let usual = Arc::new(OperatorLimits::default());
+    /// assert_eq!(PinnedLimits::of(&usual).limits(), &*usual);
+    /// assert_eq!(serde_json::to_string(&PinnedLimits::of(&usual)).unwrap(), r#"{"table":1}"#);
+    /// ```
+    pub fn of(limits: &Arc<OperatorLimits>) -> Self {
+        if **limits == *USUAL { Self::Usual { table: TABLE } } else { Self::Set(Arc::clone(limits)) }
+    }
+
+    pub fn limits(&self) -> &OperatorLimits {
+        match self {
+            Self::Usual { .. } => &USUAL,
+            Self::Set(limits) => limits,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// If this fails, a default has changed: give it a new table and keep the old one.
+    #[test]
+    fn the_limits_of_the_first_table_are_known() {
+        let written = serde_json::to_string(&*USUAL).unwrap();
+        let known = "987d0832ff295a9d92393b30ab0f89504767bd696ef9429afcc104788ab3ff61";
+        assert_eq!((TABLE, crate::Hash::of(written).to_string().as_str()), (1, known));
+    }
 
     #[test]
     fn a_request_refines_a_limit_but_never_above_the_operators_maximum() {

@@ -7,7 +7,7 @@
 use crate::decision::Decision;
 use crate::document::{Document, Payload};
 use crate::fan_out::{FannedOut, Joined, Parent};
-use crate::limits::{Limits, OperatorLimits, SomeLimits};
+use crate::limits::{Limits, PinnedLimits, SomeLimits};
 use crate::message::AgentStep;
 use crate::reading::{Citation, is_left_out};
 use crate::run::Termination;
@@ -322,7 +322,7 @@ pub struct Accepted {
     pub configured: Option<Configured>,
     /// The operator's limits when the run began. They hold for all of it. None before format 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operator: Option<Arc<OperatorLimits>>,
+    pub operator: Option<PinnedLimits>,
 }
 
 /// An earlier question of a conversation and its answer, each cut to what is shown.

@@ -2,10 +2,10 @@
 
 use crate::driver::Orchestrator;
 use crate::ports::{Commit, ConfigError, JournalError, NewRecord, NewTurn, Outcome, RunFilter};
-use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::document::Document;
 use trellis_domain::ids::InvalidId;
+use trellis_domain::limits::PinnedLimits;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Accepted, Body, Cause, Exchange, Name};
@@ -158,7 +158,7 @@ impl Orchestrator {
             parent: None,
             by: question.by.clone(),
             configured: None,
-            operator: Some(Arc::clone(&self.limits)),
+            operator: Some(PinnedLimits::of(&self.limits)),
         })
     }
 

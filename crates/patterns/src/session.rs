@@ -9,7 +9,7 @@ use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::fan_out::{FannedOut, Joined};
 use trellis_domain::history::told;
 use trellis_domain::ids::config_iri;
-use trellis_domain::limits::{Limits, OperatorLimits};
+use trellis_domain::limits::{Limits, OperatorLimits, PinnedLimits};
 use trellis_domain::outage::Outages;
 use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Record, Replied, Routed};
 use trellis_domain::usage::Usage;
@@ -102,7 +102,8 @@ impl Session {
 
     /// The operator's limits: those that the run began with, as far as they are on record.
     pub fn operator(&self) -> &OperatorLimits {
-        self.accepted().and_then(|accepted| accepted.operator.as_deref()).unwrap_or(&self.operator)
+        let pinned = self.accepted().and_then(|accepted| accepted.operator.as_ref());
+        pinned.map_or(&*self.operator, PinnedLimits::limits)
     }
 
     pub fn settings(&self) -> &Arc<Settings> {

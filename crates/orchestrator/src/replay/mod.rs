@@ -82,7 +82,7 @@ impl Run {
         let Some(settings) = settings else {
             return vec![format!("its configuration {} is not there", header.config)];
         };
-        let session = Session::new(settings, accepted.operator.clone().unwrap_or_default());
+        let session = Session::new(settings, Arc::default());
         let mut replayed = Replayed { session, open: vec![Name::route()], routing: None };
         let sent_out = |parent: &Parent| Cause::elsewhere(parent.session.clone(), Name::fan_out(parent.round));
         let mut faults = Vec::new();
