@@ -1,24 +1,59 @@
 //! Every pattern there is, and who is asked for what.
 
 use crate::choice;
-use crate::contract::Pattern;
+use crate::contract::{Ending, Order, Pattern, Turn};
 use crate::debate::Debate;
-use crate::describe::{Notice, plain};
+use crate::describe::{Describer, Notice, plain};
 use crate::dispatch::Dispatch;
 use crate::plan::Plan;
-use crate::react::React;
+use crate::react::{IterationNames, Iterations, React};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::reflexion::Reflexion;
+use crate::session::Session;
 use crate::supervisor::Supervisor;
 use trellis_domain::config::{Problem, Settings};
 use trellis_domain::decision::Decision;
 use trellis_domain::record::{Name, Replied};
+use trellis_domain::run::Termination;
 
 const PATTERNS: &[&dyn Pattern] = &[&React, &Plan, &Supervisor, &Reflexion, &Dispatch, &Debate];
 
-/// The pattern of that name; an unknown name falls back to `react`, as in the original.
+/// The pattern of that name. A name that nobody here knows stands for one that can do nothing but say so: the router
+/// chooses only what there is, so a newer program has recorded it.
 pub fn pattern(name: &str) -> &'static dyn Pattern {
-    PATTERNS.iter().copied().find(|pattern| pattern.name() == name).unwrap_or(&React)
+    PATTERNS.iter().copied().find(|pattern| pattern.name() == name).unwrap_or(&Unknown)
+}
+
+/// What stands for a pattern that this program does not have. Its records are still told, as far as they can be.
+#[derive(Debug, Clone, Copy)]
+struct Unknown;
+
+impl Pattern for Unknown {
+    fn name(&self) -> &'static str {
+        ""
+    }
+
+    fn prompts(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn first_turn(&self) -> Name {
+        Name::iteration(1)
+    }
+
+    fn decide(&self, session: &Session, _: &Turn) -> Vec<Order> {
+        let named = session.routed().map_or("", |routed| &routed.pattern);
+        let error = format!("this program has no pattern `{named}`; the program that began the run is newer");
+        vec![Order::End(Ending::failed(Termination::Error, error))]
+    }
+
+    fn read(&self, _: &Reader, _: &str, offered: Vec<Decision>) -> ReadReply {
+        ReadReply::unusable("nobody here knows what was asked", offered)
+    }
+
+    fn describer(&self) -> Box<dyn Describer> {
+        Box::<Iterations>::default()
+    }
 }
 
 /// The pattern that asks a prompt; none for the router's.
