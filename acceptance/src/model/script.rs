@@ -1,7 +1,8 @@
 //! What the scripted model says. It is a pure function of the request.
 //!
 //! The words of a question direct the play: one that speaks of a team is given to a supervisor, one that speaks of a
-//! plan is planned, everything else is worked on step by step. A tool whose name stands in the question is used;
+//! plan is planned, one with a critique, one to pass on or to debate gets the pattern for it, everything else is worked on
+//! step by step. A tool whose name stands in the question is used;
 //! `refuse` in it makes the server answer with an error, one that wants to be kept waiting is, and one that speaks of
 //! losing the line loses it once.
 
@@ -76,7 +77,12 @@ pub(super) fn reply(scene: &Scene<'_>) -> Option<Reply> {
 }
 
 fn pattern(question: &str) -> Value {
-    let (name, parts) = if question.contains("team") {
+    // The stock client names only three patterns: the router has to find the others.
+    let own = [("critique", "reflexion"), ("pass on", "dispatch"), ("debate", "debate")];
+    let own = own.into_iter().find(|(word, _)| question.contains(word));
+    let (name, parts) = if let Some((_, name)) = own {
+        (name, 1)
+    } else if question.contains("team") {
         ("supervisor", 2)
     } else if question.contains("plan") {
         ("plan-then-execute", 1)

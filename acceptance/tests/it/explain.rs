@@ -5,11 +5,7 @@ use serde_json::Value;
 
 /// Asks, and finds the session in the list.
 async fn asked(stage: &Stage, question: &str) -> String {
-    asked_with(stage, question, &[]).await
-}
-
-async fn asked_with(stage: &Stage, question: &str, arguments: &[&str]) -> String {
-    stage.tg("tg-invoke-agent", &[&["-q", question][..], arguments].concat()).await.ok();
+    stage.tg("tg-invoke-agent", &["-q", question]).await.ok();
     let sessions = stage.tg("tg-list-explain-traces", &["--format", "json"]).await.ok().json();
     let sessions: Vec<&Value> = sessions.as_array().unwrap().iter().filter(|one| one["question"] == question).collect();
     assert_eq!(sessions.len(), 1, "one session per question, subagents left out: {sessions:?}");
@@ -136,14 +132,14 @@ async fn a_question_that_ended_badly_has_a_trace_too() {
 #[ignore = "needs the stock clients: run `cargo xtask test`"]
 async fn a_trace_of_reflexion_shows_each_critique_as_an_observation() {
     let stage = Stage::open().await;
-    let session = asked_with(&stage, "Who was Ada?", &["-p", "reflexion"]).await;
+    let session = asked(&stage, "With critique: who was Ada?").await;
     let shown = stage.tg("tg-show-explain-trace", &[&session]).await.ok();
     shown.never_says("[Error").says(&[
         "Action: search-notes",
         "Sample data",
         "The script says: answer now.",
         "--- Conclusion ---",
-        "The script answers: Who was Ada?",
+        "The script answers: With critique: who was Ada?",
     ]);
     assert_eq!(steps(&stage, &session).await, ["analysis", "observation", "observation", "conclusion"]);
 }
@@ -152,7 +148,7 @@ async fn a_trace_of_reflexion_shows_each_critique_as_an_observation() {
 #[ignore = "needs the stock clients: run `cargo xtask test`"]
 async fn a_trace_of_a_dispatch_shows_the_one_call() {
     let stage = Stage::open().await;
-    let session = asked_with(&stage, "Who was Ada?", &["-p", "dispatch"]).await;
+    let session = asked(&stage, "To pass on: who was Ada?").await;
     let shown = stage.tg("tg-show-explain-trace", &[&session]).await.ok();
     shown.never_says("[Error").says(&[
         "Action: search-notes",
@@ -167,15 +163,15 @@ async fn a_trace_of_a_dispatch_shows_the_one_call() {
 #[ignore = "needs the stock clients: run `cargo xtask test`"]
 async fn a_trace_of_a_debate_shows_its_rounds_and_the_verdict() {
     let stage = Stage::open().await;
-    let session = asked_with(&stage, "Who was Ada?", &["-p", "debate"]).await;
+    let session = asked(&stage, "To debate: who was Ada?").await;
     let shown = stage.tg("tg-show-explain-trace", &[&session]).await.ok();
     shown.never_says("[Error").says(&[
         "--- Decomposition ---",
-        "yes: Who was Ada?",
-        "no, rebuttal 1: Who was Ada?",
+        "yes: To debate: who was Ada?",
+        "no, rebuttal 1: To debate: who was Ada?",
         "--- Finding ---",
         "--- Synthesis ---",
-        "The judge answers \"Who was Ada?\" [finding 2].",
+        "The judge answers \"To debate: who was Ada?\" [finding 2].",
         "How long.",
     ]);
     let steps = steps(&stage, &session).await;
