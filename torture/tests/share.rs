@@ -27,7 +27,17 @@ fn damage_is_named_or_harmless() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(seen.iter().all(|count| *count > 5), "chance finds both: {seen:?}");
+    assert!(seen[0] > 50, "most damage matters: {seen:?}");
+}
+
+/// How many faults are harmless depends on how the files came to lie, so what must be found harmless is no fault at all.
+#[test]
+fn a_folder_without_damage_is_not_accused() {
+    let programs = programs();
+    for specimen in &Specimen::pair(&programs, 20).unwrap() {
+        let (_, outcome) = damage::trial(&programs, specimen, 0, 1).unwrap();
+        assert!(matches!(outcome, Outcome::Harmless), "{}: {outcome:?}", specimen.how);
+    }
 }
 
 #[test]
