@@ -29,7 +29,7 @@ async fn fill(folder: &Path) -> Result<()> {
     for n in 0..HISTORY {
         setup::ask(&engine.orchestrator, n).await?;
     }
-    while engine.store.journal.open_runs() > 0 {
+    while engine.store.journal.open_runs().await? > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     stop.send_replace(Some(Stop::Drain));

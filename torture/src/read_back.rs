@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trellis_domain::rdf::Term;
 use trellis_domain::{SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ports::{
-    Config, Graph, Journal, Library, Listing, Log, QuadPattern, RealWorld, RunFilter, World,
+    Config, Graph, Journal, Library, Listing, Log, QuadPattern, RealWorld, RunFilter, World, all_due_turns,
 };
 use trellis_store::{Holder, Store};
 
@@ -52,7 +52,7 @@ pub async fn lines(folder: &Path) -> Result<Vec<String>> {
     }
     lines.log(&store).await?;
     // Beyond every time that a turn may wait for.
-    for turn in store.journal.due_turns(Timestamp::from_micros(i64::MAX)).await? {
+    for turn in all_due_turns(&*store.journal, Timestamp::from_micros(i64::MAX)).await? {
         lines.add("open turn", &format!("{:?}", turn.key), &());
     }
     for aside in store.set_aside()? {

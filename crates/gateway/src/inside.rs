@@ -206,7 +206,7 @@ impl Gateway {
     pub(crate) async fn open_runs(&self) -> Result<usize, ConfigError> {
         let ports = &self.behind.orchestrator.ports;
         ports.config.workspaces().await?;
-        Ok(ports.journal.open_runs())
+        Ok(ports.journal.open_runs().await?)
     }
 
     pub(crate) fn access(&self) -> &Access {

@@ -114,7 +114,7 @@ impl Orchestrator {
         if question.names == UnknownNames::Refuse {
             router::check(&settings, wishes, accepted.group.as_deref())?;
         }
-        let open = self.ports.journal.open_runs();
+        let open = self.ports.journal.open_runs().await?;
         if open >= self.options.max_open_runs {
             return Err(AcceptError::TooManyRuns { open });
         }

@@ -1,16 +1,17 @@
 //! Cancelling a run: its end is committed like any other, and everything below it is wound up in the same commit.
 //!
 //! Calls in flight are let go at once: whoever waits for one in this process is told to look at the record. A worker
-//! elsewhere finds the end with its next commit, and what it brings is late.
+//! elsewhere looks when it renews its claim, and what it brings meanwhile is late.
 
 use crate::claims::Claims;
 use crate::driver::{Orchestrator, TurnError};
 use crate::handling::Handling;
-use crate::ports::{Commit, Outcome, SetAside, TurnKey};
+use crate::ports::{Claiming, Commit, Outcome, SetAside, TurnKey};
+use std::time::Duration;
 use tokio::sync::watch;
 use trellis_domain::record::{Body, Name};
 use trellis_domain::run::{RunState, Termination};
-use trellis_domain::{Caller, RunId, Scope, SessionId, Timestamp, Workspace};
+use trellis_domain::{Caller, RunId, Scope, SessionId, Workspace};
 use trellis_patterns::Ending;
 
 /// What became of the wish to cancel a run.
@@ -31,6 +32,16 @@ impl Default for Cancels {
         Self(watch::Sender::new(0))
     }
 }
+
+impl Cancels {
+    /// Whoever waits looks whether it was its run.
+    pub(crate) fn tick(&self) {
+        self.0.send_modify(|ticks| *ticks += 1);
+    }
+}
+
+/// To close a turn takes a moment.
+const CLOSING: Duration = Duration::from_secs(30);
 
 fn ending(by: Option<Caller>) -> Ending {
     Ending { by, ..Ending::failed(Termination::Cancelled, "the run was cancelled") }
@@ -82,7 +93,7 @@ impl Orchestrator {
             let commit = Commit { seen_of_others: closing.seen_of_others, ..commit };
             // A conflict means that something happened meanwhile: look again.
             if let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? {
-                self.cancels.0.send_modify(|ticks| *ticks += 1);
+                self.cancels.tick();
                 self.after_commit(workspace, run, &committed).await;
                 self.close_turns(workspace, run).await?;
                 return Ok(Cancelling::Cancelled);
@@ -104,13 +115,18 @@ impl Orchestrator {
     /// Closes the turns of a run whose sessions have all ended, those that are not due yet among them. Turns in hand
     /// are closed by whoever holds them.
     async fn close_turns(&self, workspace: &Workspace, run: &RunId) -> Result<(), TurnError> {
-        for turn in self.ports.journal.due_turns(Timestamp::from_micros(i64::MAX)).await? {
-            if turn.key.run != *run || turn.key.scope.workspace != *workspace {
+        let journal = &self.ports.journal;
+        for turn in journal.turns_of(workspace, run).await? {
+            let held = Claims::new_claim(&self.claims, &turn.key);
+            if !matches!(journal.claim(&held.claim, CLOSING).await?, Claiming::Claimed { .. }) {
                 continue;
             }
-            let Some(_claim) = Claims::claim(&self.claims, &turn.key) else { continue };
-            let Some(session) = self.load_without_settings(&turn.key).await? else { continue };
-            self.end_with(&mut Handling::new(turn.key, session, 1), ending(None)).await?;
+            let closed = match self.load_without_settings(&turn.key).await? {
+                Some(session) => self.end_with(&mut Handling::new(turn.key, session, 1), ending(None)).await,
+                None => Ok(()),
+            };
+            journal.give_back(&held.claim).await?;
+            closed?;
         }
         Ok(())
     }
@@ -133,7 +149,7 @@ impl Orchestrator {
     async fn cancelled(&self, turn: &TurnKey) -> Result<(), TurnError> {
         let mut ticks = self.cancels.0.subscribe();
         loop {
-            let end = self.ports.journal.end(&turn.scope.workspace, &turn.run).await?;
+            let end = self.patiently(|journal| journal.end(&turn.scope.workspace, &turn.run)).await?;
             if end.is_some_and(|end| matches!(&end.body, Body::Ended(end) if end.reason == Termination::Cancelled)) {
                 return Ok(());
             }

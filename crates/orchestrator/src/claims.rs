@@ -1,45 +1,83 @@
-//! Which turns are in hand.
+//! What this process has in hand. Who may handle a turn is the journal's word; here is what to give back.
 
-use crate::ports::TurnKey;
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
-use trellis_domain::{RunId, Workspace};
+use crate::ports::{Claim, ClaimId, Role, TurnKey};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use trellis_domain::{Hash, Timestamp};
 
-/// At most one task of this process handles a turn.
-#[derive(Debug, Default)]
-pub(crate) struct Claims(Mutex<HashSet<TurnKey>>);
-
-pub(crate) struct Claim {
-    claims: Arc<Claims>,
-    turn: TurnKey,
+/// The claims of this process, each with an id that nobody else has.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    process: u64,
+    next: AtomicU64,
+    held: Mutex<BTreeMap<ClaimId, TurnKey>>,
 }
 
 impl Claims {
-    fn set(&self) -> std::sync::MutexGuard<'_, HashSet<TurnKey>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// For a process that is told from others by this id.
+    pub(crate) fn of(process: &str) -> Self {
+        let hash = Hash::of(process).to_string();
+        let process = u64::from_str_radix(hash.get(..16).unwrap_or_default(), 16).unwrap_or_default();
+        Self { process, next: AtomicU64::new(1), held: Mutex::default() }
     }
 
-    pub(crate) fn claim(claims: &Arc<Self>, turn: &TurnKey) -> Option<Claim> {
-        let new = claims.set().insert(turn.clone());
-        new.then(|| Claim { claims: Arc::clone(claims), turn: turn.clone() })
+    fn held(&self) -> MutexGuard<'_, BTreeMap<ClaimId, TurnKey>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn holds(&self, turn: &TurnKey) -> bool {
-        self.set().contains(turn)
+    /// A new claim on a turn, which the journal may grant. It counts as held until it is dropped.
+    pub(crate) fn new_claim(claims: &Arc<Self>, turn: &TurnKey) -> HeldClaim {
+        let id = ClaimId { process: claims.process, number: claims.next.fetch_add(1, Ordering::Relaxed) };
+        claims.held().insert(id, turn.clone());
+        HeldClaim { claims: Arc::clone(claims), claim: Claim { turn: turn.clone(), id } }
     }
 
-    /// The runs of a workspace whose turns are handled.
-    pub(crate) fn runs(&self, workspace: &Workspace) -> HashSet<RunId> {
-        self.set().iter().filter(|turn| turn.scope.workspace == *workspace).map(|turn| turn.run.clone()).collect()
-    }
-
-    pub(crate) fn held(&self) -> Vec<TurnKey> {
-        self.set().iter().cloned().collect()
+    /// The claims on turns of a role.
+    pub(crate) fn of_role(&self, role: Role) -> Vec<Claim> {
+        let held = self.held();
+        let mine = held.iter().filter(|(_, turn)| Role::of_turn(&turn.name) == role);
+        mine.map(|(id, turn)| Claim { turn: turn.clone(), id: *id }).collect()
     }
 }
 
-impl Drop for Claim {
+/// A claim as long as somebody works on its turn.
+#[derive(Debug)]
+pub(crate) struct HeldClaim {
+    claims: Arc<Claims>,
+    pub(crate) claim: Claim,
+}
+
+impl Drop for HeldClaim {
     fn drop(&mut self) {
-        self.claims.set().remove(&self.turn);
+        self.claims.held().remove(&self.claim.id);
+    }
+}
+
+/// How long a granted claim lasts, as far as this process knows. One whose renewal is late is not relied on.
+#[derive(Debug, Default)]
+pub(crate) struct Lease {
+    /// None: it does not expire.
+    until: Mutex<Option<Timestamp>>,
+}
+
+impl Lease {
+    fn until(&self) -> MutexGuard<'_, Option<Timestamp>> {
+        self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The store was asked at that time, and has granted so much more.
+    pub(crate) fn extend(&self, asked: Timestamp, life: Duration) {
+        *self.until() = Some(asked.plus_ms(u64::try_from(life.as_millis()).unwrap_or(u64::MAX)));
+    }
+
+    /// Somebody else may have the turn.
+    pub(crate) fn lose(&self, now: Timestamp) {
+        *self.until() = Some(now);
+    }
+
+    pub(crate) fn holds(&self, now: Timestamp) -> bool {
+        self.until().is_none_or(|until| now < until)
     }
 }

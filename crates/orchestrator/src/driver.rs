@@ -1,19 +1,18 @@
 //! The handling of one turn: fold the records, decide, perform what is due, commit each outcome.
 
 use crate::cancel::Cancels;
-use crate::claims::Claims;
+use crate::claims::{Claims, Lease};
 use crate::decide::{Closing, Next, Step, next};
 use crate::handling::Handling;
 use crate::hub::Hub;
 use crate::perform::{outcome_of_report, remaining, within};
 use crate::permits::{Caller, Permit, Room};
 use crate::ports::{
-    BoxFuture, Commit, Committed, Config, ConfigError, Journal, JournalError, OpenTurn, Outcome, Prompter, Queue,
-    SessionLog, ToolRunner, TurnKey, World,
+    BoxFuture, Commit, Committed, Config, ConfigError, Disposition, Journal, JournalError, OpenTurn, Outcome, Prompter,
+    Queue, SessionLog, ToolRunner, TurnKey, World,
 };
 use crate::suspects::Suspects;
 use crate::unread::Unread;
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::Settings;
@@ -25,6 +24,10 @@ use trellis_patterns::{Effect, Ending, Session, Turn};
 
 /// So many conflicts without anything new in the session are no accident.
 const STUCK: u32 = 20;
+
+/// How long a store that cannot be reached is left alone, and how often a read is tried again.
+const UNREACHABLE: Duration = Duration::from_millis(500);
+const UNREACHABLE_TRIES: u32 = 60;
 
 /// What the loop is connected to.
 #[derive(Debug, Clone)]
@@ -78,20 +81,18 @@ pub enum TurnError {
 }
 
 impl TurnError {
-    /// A store that cannot write ends the work; what cannot be read concerns one run.
-    pub(crate) fn stops_everything(&self) -> bool {
-        let journal = match self {
-            Self::Journal(error) | Self::Config(ConfigError::Store(error)) => error,
-            Self::Config(ConfigError::Invalid(_) | ConfigError::NoSnapshot(_)) => return false,
-        };
-        !journal.is_unreadable()
+    pub fn disposition(&self) -> Disposition {
+        match self {
+            Self::Journal(error) => error.disposition(),
+            Self::Config(error) => error.disposition(),
+        }
     }
 }
 
 /// How far a turn came.
 #[derive(Debug)]
 pub(crate) enum Handled {
-    /// It is closed, or it is not its time yet.
+    /// It is closed, or it is not its time yet, or somebody else may have it by now.
     Done,
     Waits(Waiting),
 }
@@ -99,17 +100,19 @@ pub(crate) enum Handled {
 /// A turn whose next call has to wait. It holds nothing of its session meanwhile.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    begun: u32,
     room: Arc<Room>,
     /// How long it makes sense to wait.
     patience: Duration,
 }
 
-/// What a turn that has waited goes on with.
+/// What a turn is handled with.
 #[derive(Debug, Default)]
 pub(crate) struct Ticket {
-    begun: Option<u32>,
-    permit: Permit,
+    /// Counts from 1.
+    pub(crate) attempt: u32,
+    pub(crate) lease: Arc<Lease>,
+    /// Room for its next call, if it has waited for that.
+    pub(crate) permit: Permit,
 }
 
 /// Where a step leaves its turn.
@@ -117,6 +120,8 @@ pub(crate) struct Ticket {
 enum Taken {
     Open,
     Closed,
+    /// Nothing is done any more: the claim may be somebody else's.
+    Lost,
     /// Nothing is done yet: there is no room for the call.
     Waits(Arc<Room>),
 }
@@ -124,56 +129,50 @@ enum Taken {
 impl Orchestrator {
     pub fn new(ports: Ports, options: Options) -> Self {
         let limits = Arc::new(options.limits.clone());
-        let (claims, cancels, suspects, unread) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
+        let claims = Arc::new(Claims::of(&ports.world.fresh_id()));
+        let (cancels, suspects, unread) = (Arc::default(), Arc::default(), Arc::default());
         Self { ports, options, limits, claims, cancels, suspects, unread }
     }
 
-    /// Handles a turn until it closes, and waits where its calls have to wait.
+    /// Handles a turn until it closes, and waits where its calls have to wait. Whoever else handles it: claims are the
+    /// workers' business, and the rules of commits hold without them.
     pub async fn handle(&self, turn: &OpenTurn) -> Result<(), TurnError> {
-        let mut ticket = Ticket::default();
-        while let Handled::Waits(waiting) = Box::pin(self.attend(turn, ticket)).await? {
-            ticket = self.wait(&turn.key, waiting).await?;
+        let ticket = || Ticket { attempt: turn.begun + 1, ..Ticket::default() };
+        let mut permit = Permit::default();
+        while let Handled::Waits(waiting) = Box::pin(self.attend(turn, Ticket { permit, ..ticket() })).await? {
+            permit = self.wait(&turn.key, waiting).await?;
         }
         Ok(())
     }
 
     /// Handles a turn until it closes, or until a call of it has to wait for its turn: then all that was loaded for it
-    /// is let go, because what is recorded is enough to go on. A turn that is not open any more is nobody's business.
+    /// is let go, because what is recorded is enough to go on. Does nothing if the turn is already closed.
     pub(crate) async fn attend(&self, turn: &OpenTurn, ticket: Ticket) -> Result<Handled, TurnError> {
-        let begun = match ticket.begun {
-            Some(begun) => begun,
-            None => match self.ports.journal.begin(&turn.key).await? {
-                Some(begun) => begun,
-                None => return Ok(Handled::Done),
-            },
-        };
+        if !self.ports.journal.is_open(&turn.key).await? {
+            return Ok(Handled::Done);
+        }
         let Some(session) = self.load(&turn.key).await? else { return Ok(Handled::Done) };
-        let mut handling = Handling { permit: ticket.permit, ..Handling::new(turn.key.clone(), session, begun) };
+        let Ticket { attempt, lease, permit } = ticket;
+        let mut handling = Handling { permit, lease, ..Handling::new(turn.key.clone(), session, attempt) };
         loop {
             let step = Box::pin(self.decide(&mut handling)).await?;
             match self.take(&mut handling, step).await? {
                 Taken::Open => {}
-                Taken::Closed => return Ok(Handled::Done),
+                Taken::Closed | Taken::Lost => return Ok(Handled::Done),
                 Taken::Waits(room) => {
                     let patience = remaining(&handling, self.ports.world.now(), u64::MAX);
-                    return Ok(Handled::Waits(Waiting { begun, room, patience }));
+                    return Ok(Handled::Waits(Waiting { room, patience }));
                 }
             }
         }
     }
 
     /// Waits until it is a turn's turn, or until its run is cancelled or out of time: then it is to be looked at, too.
-    pub(crate) async fn wait(&self, turn: &TurnKey, waiting: Waiting) -> Result<Ticket, TurnError> {
-        let Waiting { begun, room, patience } = waiting;
+    pub(crate) async fn wait(&self, turn: &TurnKey, waiting: Waiting) -> Result<Permit, TurnError> {
+        let Waiting { room, patience } = waiting;
         let caller = Caller { workspace: turn.scope.workspace.clone(), run: Some(turn.run.clone()) };
         let entering = within(&*self.ports.world, patience, room.enter(caller));
-        let permit = self.unless_cancelled(turn, entering).await?.flatten().unwrap_or_default();
-        Ok(Ticket { begun: Some(begun), permit })
-    }
-
-    /// The runs of a workspace that workers of this process have in hand.
-    pub fn in_hand(&self, workspace: &Workspace) -> HashSet<RunId> {
-        self.claims.runs(workspace)
+        Ok(self.unless_cancelled(turn, entering).await?.flatten().unwrap_or_default())
     }
 
     /// Ends the session of a turn that cannot be handled, with the reason.
@@ -217,7 +216,7 @@ impl Orchestrator {
     async fn ended_above(&self, workspace: &Workspace, session: &Session) -> Result<Option<Ended>, TurnError> {
         let Some(parent) = session.accepted().and_then(|accepted| accepted.parent.as_ref()) else { return Ok(None) };
         for ancestor in parent.ancestors.iter().rev() {
-            if let Some(end) = self.ports.journal.end(workspace, ancestor).await? {
+            if let Some(end) = self.patiently(|journal| journal.end(workspace, ancestor)).await? {
                 return Ok(end.body.as_ended().cloned());
             }
         }
@@ -246,6 +245,9 @@ impl Orchestrator {
                 Some(free) => permit = free,
                 None => return Ok(Taken::Waits(room)),
             }
+        }
+        if !handling.lease.holds(self.ports.world.now()) {
+            return Ok(Taken::Lost);
         }
         let outcome = self.unless_cancelled(&handling.key, self.perform(handling, &name, effect, permit)).await?;
         let Some((body, attempt)) = outcome else {
@@ -291,19 +293,19 @@ impl Orchestrator {
         }
         let records = std::mem::take(&mut handling.pending);
         let commit = handling.commit(records.clone(), Vec::new(), Vec::new());
-        let outcome = self.ports.journal.commit(commit).await?;
+        let outcome = self.commit(commit).await?;
         self.suspects.settle(&handling.key);
         match outcome {
-            Outcome::Committed(committed) if committed.version == handling.session.seen() + 1 => {
+            Some(Outcome::Committed(committed)) if committed.version == handling.session.seen() + 1 => {
                 self.adopt(handling, &committed).await;
                 Ok(true)
             }
-            Outcome::Committed(committed) => {
+            Some(Outcome::Committed(committed)) => {
                 self.after_commit(&handling.key.scope.workspace, &handling.key.run, &committed).await;
                 self.reload(handling).await?;
                 Ok(false)
             }
-            Outcome::Conflict => {
+            Some(Outcome::Conflict) | None => {
                 handling.pending = records;
                 self.reload(handling).await?;
                 Ok(false)
@@ -329,23 +331,54 @@ impl Orchestrator {
         let alone = closing.seen_of_others.is_empty();
         let commit = handling.commit(records, close, closing.open);
         let commit = Commit { seen_of_others: closing.seen_of_others, ..commit };
-        match self.ports.journal.commit(commit).await? {
-            Outcome::Committed(committed) => {
+        let outcome = self.commit(commit).await?;
+        let conflicts = outcome.is_some();
+        match outcome {
+            Some(Outcome::Committed(committed)) => {
                 self.after_commit(&handling.key.scope.workspace, &handling.key.run, &committed).await;
                 Ok(Taken::Closed)
             }
-            Outcome::Conflict => {
+            Some(Outcome::Conflict) | None => {
                 handling.pending = pending;
                 let before = handling.session.seen();
                 self.reload(handling).await?;
-                handling.stuck = if alone && handling.session.seen() == before { handling.stuck + 1 } else { 0 };
+                let same = conflicts && alone && handling.session.seen() == before;
+                handling.stuck = if same { handling.stuck + 1 } else { 0 };
                 // Another worker may have closed the turn. What it did not record is kept all the same.
                 while !handling.pending.is_empty() {
                     self.commit_pending(handling).await?;
                 }
-                let open = self.ports.journal.is_open(&handling.key).await?;
+                let open = self.patiently(|journal| journal.is_open(&handling.key)).await?;
                 Ok(if open { Taken::Open } else { Taken::Closed })
             }
+        }
+    }
+
+    /// Commits. None if the store cannot be reached: it is unknown whether it has committed, as after a conflict, and the
+    /// records tell once they can be read. What was paid for is not dropped for a moment without a connection.
+    async fn commit(&self, commit: Commit) -> Result<Option<Outcome>, TurnError> {
+        match self.ports.journal.commit(commit).await {
+            Err(JournalError::Unavailable(error)) => {
+                tracing::warn!(error, "the store could not be reached during a commit");
+                self.ports.world.sleep(UNREACHABLE).await;
+                Ok(None)
+            }
+            outcome => Ok(Some(outcome?)),
+        }
+    }
+
+    /// Reads, and is patient with a store that cannot be reached for a moment.
+    pub(crate) async fn patiently<'a, T>(
+        &'a self,
+        read: impl Fn(&'a dyn Journal) -> BoxFuture<'a, Result<T, JournalError>>,
+    ) -> Result<T, JournalError> {
+        let mut tries = 0;
+        loop {
+            match read(&*self.ports.journal).await {
+                Err(JournalError::Unavailable(_)) if tries < UNREACHABLE_TRIES => tries += 1,
+                result => return result,
+            }
+            self.ports.world.sleep(UNREACHABLE).await;
         }
     }
 
@@ -360,7 +393,8 @@ impl Orchestrator {
 
     async fn load(&self, key: &TurnKey) -> Result<Option<Session>, TurnError> {
         let workspace = &key.scope.workspace;
-        let Some(log) = self.ports.journal.load(workspace, &key.session).await? else { return Ok(None) };
+        let read = self.patiently(|journal| journal.load(workspace, &key.session));
+        let Some(log) = read.await? else { return Ok(None) };
         let snapshot = log.records.first().map_or(Hash::ZERO, |record| record.header.config);
         let settings = self.ports.config.snapshot(workspace, snapshot).await?;
         Ok(Some(self.folded(settings, log)))
@@ -368,7 +402,7 @@ impl Orchestrator {
 
     /// Enough to end a session whose configuration cannot be read.
     pub(crate) async fn load_without_settings(&self, key: &TurnKey) -> Result<Option<Session>, TurnError> {
-        let log = self.ports.journal.load(&key.scope.workspace, &key.session).await?;
+        let log = self.patiently(|journal| journal.load(&key.scope.workspace, &key.session)).await?;
         Ok(log.map(|log| self.folded(Arc::default(), log)))
     }
 
@@ -398,7 +432,14 @@ impl Orchestrator {
             self.ports.hub.committed(workspace, run, &committed.records, ended);
         }
         for turn in &committed.opened {
-            self.ports.queue.publish(turn.clone()).await;
+            self.wake(turn.clone()).await;
+        }
+    }
+
+    /// Publishes a wake-up. One that is lost costs a delay: the turn is in the journal, and the sweeper finds it there.
+    pub(crate) async fn wake(&self, turn: OpenTurn) {
+        if let Err(error) = self.ports.queue.publish(turn).await {
+            tracing::warn!(%error, "a wake-up could not be published; the turn is found by the next sweep");
         }
     }
 }

@@ -89,7 +89,7 @@ impl Orchestrator {
         let mut ends = vec![None; count];
         for place in (start..count).chain(0..start) {
             let goal = &fan_out.goals[place];
-            ends[place] = match self.ports.journal.end(workspace, &goal.session).await {
+            ends[place] = match self.patiently(|journal| journal.end(workspace, &goal.session)).await {
                 Ok(end) => end.and_then(|record| Some((record.body.as_ended()?.clone(), Some(end_of(&goal.session))))),
                 Err(error) if error.is_unreadable() => Some((unreadable(&error), None)),
                 Err(error) => return Err(error.into()),

@@ -1,5 +1,6 @@
 //! A turn being handled: its session, and outcomes that are not committed yet.
 
+use crate::claims::Lease;
 use crate::permits::Permit;
 use crate::ports::{Commit, NewRecord, NewTurn, TurnKey};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub(crate) struct Handling {
     pub(crate) stuck: u32,
     /// Room for the next call, if it was waited for.
     pub(crate) permit: Permit,
+    /// Nothing is begun once it is over.
+    pub(crate) lease: Arc<Lease>,
 }
 
 /// A record that was decided, not performed. It may belong to another session of the run.
@@ -34,7 +37,8 @@ pub(crate) struct Decided {
 
 impl Handling {
     pub(crate) fn new(key: TurnKey, session: Session, attempt: u32) -> Self {
-        Self { key, session, attempt, pending: Vec::new(), contended: false, stuck: 0, permit: Permit::default() }
+        let (pending, permit, lease) = (Vec::new(), Permit::default(), Arc::default());
+        Self { key, session, attempt, pending, contended: false, stuck: 0, permit, lease }
     }
 
     /// A record of this session that was decided.

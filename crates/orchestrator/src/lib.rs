@@ -81,6 +81,7 @@ pub mod memory;
 mod perform;
 pub mod permits;
 pub mod ports;
+pub mod promises;
 pub mod queue;
 pub mod replay;
 pub mod summary;

@@ -3,7 +3,7 @@
 //! It serves both as the twin of every broker and as the embedded queue: the journal is the durable set
 //! of open turns, so the order may live here and be rebuilt at start.
 
-use crate::ports::{BoxFuture, Delivery, OpenTurn, Queue, Role, TurnKey, World};
+use crate::ports::{BoxFuture, Delivery, OpenTurn, Queue, QueueError, Receipt, Role, TurnKey, World};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -33,7 +33,7 @@ struct State {
     delayed: BinaryHeap<Reverse<Delayed>>,
     /// Everything that waits, here or in the heap.
     waiting: HashSet<TurnKey>,
-    next_tag: u64,
+    arrivals: u64,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ struct Entry {
 #[derive(Debug)]
 struct Delayed {
     due: Timestamp,
-    tag: u64,
+    arrival: u64,
     entry: Entry,
 }
 
@@ -74,7 +74,7 @@ impl PartialOrd for Delayed {
 
 impl Ord for Delayed {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.due, self.tag).cmp(&(other.due, other.tag))
+        (self.due, self.arrival).cmp(&(other.due, other.arrival))
     }
 }
 
@@ -113,8 +113,8 @@ impl State {
     fn push(&mut self, entry: Entry, now: Timestamp) {
         match entry.turn.due {
             Some(due) if due > now => {
-                self.next_tag += 1;
-                self.delayed.push(Reverse(Delayed { due, tag: self.next_tag, entry }));
+                self.arrivals += 1;
+                self.delayed.push(Reverse(Delayed { due, arrival: self.arrivals, entry }));
             }
             Some(_) | None => self.push_ready(entry),
         }
@@ -144,8 +144,8 @@ impl State {
             self.order.push_back(workspace);
         }
         self.waiting.remove(&entry.turn.key);
-        self.next_tag += 1;
-        Some(Delivery { turn: entry.turn, tag: self.next_tag, count: entry.count })
+        let receipt = Receipt(Box::default());
+        Some(Delivery { turn: entry.turn, receipt, count: entry.count, renew_every: None })
     }
 }
 
@@ -199,6 +199,7 @@ impl Lane {
                 Some(due) => {
                     let wait = Duration::from_millis(due.ms_since(self.world.now()) + 1);
                     tokio::select! {
+                        biased;
                         () = changed => {}
                         () = self.world.sleep(wait) => {}
                     }
@@ -208,23 +209,39 @@ impl Lane {
     }
 }
 
+fn done<'a>() -> BoxFuture<'a, Result<(), QueueError>> {
+    Box::pin(std::future::ready(Ok(())))
+}
+
 impl Queue for FairQueue {
-    fn publish(&self, turn: OpenTurn) -> BoxFuture<'_, ()> {
+    /// A turn that waits already is not queued twice.
+    fn publish(&self, turn: OpenTurn) -> BoxFuture<'_, Result<(), QueueError>> {
         self.lane(Role::of(&turn)).put(turn, 1);
-        Box::pin(std::future::ready(()))
+        done()
     }
 
-    fn take(&self, role: Role) -> BoxFuture<'_, Delivery> {
-        Box::pin(self.lane(role).next())
+    fn take(&self, role: Role) -> BoxFuture<'_, Result<Delivery, QueueError>> {
+        Box::pin(async move { Ok(self.lane(role).next().await) })
     }
 
-    fn acknowledge<'a>(&'a self, _: &'a Delivery) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
+    /// What was handed out is not here any more: the journal keeps what is open.
+    fn acknowledge<'a>(&'a self, _: &'a Delivery) -> BoxFuture<'a, Result<(), QueueError>> {
+        done()
     }
 
-    fn reject(&self, delivery: Delivery) -> BoxFuture<'_, ()> {
-        self.lane(Role::of(&delivery.turn)).put(delivery.turn, delivery.count + 1);
-        Box::pin(std::future::ready(()))
+    fn renew<'a>(&'a self, _: &'a Delivery) -> BoxFuture<'a, Result<(), QueueError>> {
+        done()
+    }
+
+    fn give_back(&self, delivery: Delivery, delay: Duration) -> BoxFuture<'_, Result<(), QueueError>> {
+        let Delivery { mut turn, count, .. } = delivery;
+        let lane = self.lane(Role::of(&turn));
+        if !delay.is_zero() {
+            let earliest = lane.world.now().plus_ms(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+            turn.due = turn.due.max(Some(earliest));
+        }
+        lane.put(turn, count + 1);
+        done()
     }
 }
 

@@ -10,9 +10,8 @@
 //! process has lived for twice as long as the one before lived with them: one that dies meanwhile did not die of them, and
 //! their count begins anew.
 
-use crate::claims::Claims;
 use crate::driver::Orchestrator;
-use crate::ports::{OpenTurn, Role, TurnKey};
+use crate::ports::{OpenTurn, Role, TurnKey, all_due_turns};
 use crate::workers::{Stop, Workers};
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -134,7 +133,7 @@ impl Workers {
     pub(crate) async fn hold_suspects(&self) -> (Vec<OpenTurn>, bool) {
         let held = &self.orchestrator.suspects;
         let is_mine = |turn: &OpenTurn| self.options.roles.contains(&Role::of(turn));
-        match self.orchestrator.ports.journal.due_turns(Timestamp::from_micros(i64::MAX)).await {
+        match all_due_turns(&*self.orchestrator.ports.journal, Timestamp::from_micros(i64::MAX)).await {
             Ok(turns) => {
                 let mine = turns.into_iter().filter(is_mine);
                 let (suspects, others): (Vec<_>, Vec<_>) = mine.partition(|turn| turn.cut.times > 0);
@@ -168,6 +167,7 @@ impl Workers {
                 ports.world.sleep(without_them(before)).await;
             } else if others {
                 tokio::select! {
+                    biased;
                     () = held.progress.notified() => {}
                     () = ports.world.sleep(FIRST) => {}
                 }
@@ -177,13 +177,14 @@ impl Workers {
         while let Some(trial) = next_trial(&mut suspects, options.max_deliveries) {
             let tried = match trial {
                 Trial::SetAside(turn) => {
-                    self.set_aside(&turn, &stop).await;
+                    self.worker(stop.clone()).set_aside(&turn).await;
                     continue;
                 }
                 Trial::Try(tried) => tried,
             };
             if let Some(wait) = wait.take() {
                 tokio::select! {
+                    biased;
                     () = self.with_signs(wait) => {}
                     _ = stop.wait_for(Option::is_some) => return,
                     _ = failure.wait_for(Option::is_some) => return,
@@ -197,9 +198,10 @@ impl Workers {
             }
             held.on_trial(&keys);
             for turn in tried {
-                ports.queue.publish(turn).await;
+                self.orchestrator.wake(turn).await;
             }
             tokio::select! {
+                biased;
                 () = self.with_signs(held.all_settled()) => {}
                 () = ports.world.sleep(patience) => {}
                 _ = stop.wait_for(Option::is_some) => return,
@@ -222,16 +224,6 @@ impl Workers {
                 () = &mut waited_for => return,
                 () = self.orchestrator.ports.world.sleep(OFTEN) => self.sign_of_life().await,
             }
-        }
-    }
-
-    /// Ends the session of a turn that has stopped the process again and again.
-    async fn set_aside(&self, turn: &OpenTurn, stop: &watch::Receiver<Option<Stop>>) {
-        let Some(_claim) = Claims::claim(&self.orchestrator.claims, &turn.key) else { return };
-        let reason = format!("set aside: handling this request was cut short {} times", turn.cut.times);
-        tracing::error!(session = %turn.key.session, turn = %turn.key.name, reason);
-        if let Err(error) = self.orchestrator.fail(turn, &reason).await {
-            self.worker(stop.clone()).give_up(turn, &error).await;
         }
     }
 }

@@ -33,7 +33,9 @@ impl Orchestrator {
             JournalError::Damaged(_) => {}
             // The disk may have had a bad moment.
             JournalError::Read(_) if self.unread.count(&turn.key) >= self.options.max_deliveries => {}
-            JournalError::Read(_) | JournalError::Write(_) | JournalError::Closed => return Ok(false),
+            JournalError::Read(_) | JournalError::Write(_) | JournalError::Unavailable(_) | JournalError::Closed => {
+                return Ok(false);
+            }
         }
         self.unread.forget(&turn.key);
         let reason = format!("set aside: what it needs cannot be read: {why}");

@@ -1,12 +1,15 @@
 //! The handling of one wake-up: survives what a turn does, and waits where its calls have to.
 
-use crate::driver::{Handled, Orchestrator, Ticket, TurnError, Waiting};
-use crate::ports::{BoxFuture, ConfigError, Delivery, OpenTurn};
+use crate::claims::{Claims, Lease};
+use crate::driver::{Handled, Orchestrator, Ports, Ticket, TurnError, Waiting};
+use crate::permits::Permit;
+use crate::ports::{BoxFuture, Claim, Claiming, Delivery, Disposition, OpenTurn};
 use crate::workers::Stop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 /// Handles one delivery.
@@ -14,32 +17,125 @@ pub(crate) struct Worker {
     pub(crate) orchestrator: Arc<Orchestrator>,
     pub(crate) failure: watch::Sender<Option<String>>,
     pub(crate) stop: watch::Receiver<Option<Stop>>,
+    pub(crate) claim_life: Duration,
 }
+
+/// What becomes of a wake-up.
+#[derive(Debug)]
+enum Served {
+    /// There is nothing more to do for it. If the turn is still open and nobody has it, the next sweep wakes it again.
+    Acknowledge,
+    Retry,
+}
+
+/// How long a turn is left alone that could not be handled now.
+const RETRY: Duration = Duration::from_secs(2);
 
 impl Worker {
     /// The place is given up as soon as a call has to wait for its turn: turns that wait for a model hold only their
-    /// id, and keep nobody from being served. How many there are afterwards is bounded by the model's room.
-    pub(crate) async fn serve(&self, delivery: &Delivery, place: OwnedSemaphorePermit) {
-        match self.attend(&delivery.turn, place).await {
-            Ok(()) => self.orchestrator.ports.queue.acknowledge(delivery).await,
-            // Boxed, because it is rare and thousands of turns would carry the room for it.
-            Err(error) => Box::pin(self.give_up(&delivery.turn, &error)).await,
-        }
-        self.orchestrator.suspects.settle(&delivery.turn.key);
-        // One that is still open is in nobody's hand any more.
-        if let Err(error) = self.orchestrator.ports.journal.release(&delivery.turn.key).await {
-            tracing::warn!(%error, "a turn could not be given back");
+    /// id, and keep nobody from being served. How many there are afterwards is bounded by the model's capacity.
+    pub(crate) async fn serve(&self, delivery: Delivery, place: OwnedSemaphorePermit) {
+        let queue = &self.orchestrator.ports.queue;
+        let served = match self.serve_claimed(&delivery, place).await {
+            Served::Acknowledge => queue.acknowledge(&delivery).await,
+            Served::Retry => queue.give_back(delivery, RETRY).await,
+        };
+        if let Err(error) = served {
+            tracing::warn!(%error, "a wake-up could not be settled; it may come again");
         }
     }
 
-    async fn attend(&self, turn: &OpenTurn, place: OwnedSemaphorePermit) -> Result<(), TurnError> {
+    /// Claims the turn, handles it, and gives it back.
+    async fn serve_claimed(&self, delivery: &Delivery, place: OwnedSemaphorePermit) -> Served {
+        let (journal, turn) = (&self.orchestrator.ports.journal, &delivery.turn);
+        let held = Claims::new_claim(&self.orchestrator.claims, &turn.key);
+        let asked = self.orchestrator.ports.world.now();
+        let served = match journal.claim(&held.claim, self.claim_life).await {
+            Ok(Claiming::Closed | Claiming::Held) => return Served::Acknowledge,
+            Ok(Claiming::Claimed { begun, expires }) => {
+                let lease = Arc::new(Lease::default());
+                if expires {
+                    lease.extend(asked, self.claim_life);
+                }
+                let work = self.attend(turn, place, begun, &lease);
+                let renew_every = expires.then_some(self.claim_life / 3).into_iter().chain(delivery.renew_every).min();
+                let attended = match renew_every {
+                    None => work.await,
+                    Some(every) => Box::pin(self.while_renewing(delivery, &held.claim, &lease, every, work)).await,
+                };
+                match attended {
+                    Ok(()) => Served::Acknowledge,
+                    // Boxed, because it is rare and thousands of turns would carry the memory for it.
+                    Err(error) => Box::pin(self.give_up(turn, &error)).await,
+                }
+            }
+            Err(error) => Box::pin(self.give_up(turn, &error.into())).await,
+        };
+        self.orchestrator.suspects.settle(&turn.key);
+        // One that is still open is in nobody's hand any more.
+        if let Err(error) = journal.give_back(&held.claim).await {
+            tracing::warn!(%error, "a turn could not be given back");
+        }
+        served
+    }
+
+    /// Renews the claim and the delivery for as long as the work goes on. What is in flight when a claim is lost may
+    /// still bring something; nothing new is begun then.
+    async fn while_renewing<T>(
+        &self,
+        delivery: &Delivery,
+        claim: &Claim,
+        lease: &Lease,
+        every: Duration,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let renewing = async {
+            loop {
+                self.orchestrator.ports.world.sleep(every).await;
+                self.renew(delivery, claim, lease).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            never = renewing => never,
+        }
+    }
+
+    async fn renew(&self, delivery: &Delivery, claim: &Claim, lease: &Lease) {
+        let Ports { journal, queue, world, .. } = &self.orchestrator.ports;
+        let asked = world.now();
+        match journal.renew(claim, self.claim_life).await {
+            Ok(true) => lease.extend(asked, self.claim_life),
+            Ok(false) => lease.lose(asked),
+            Err(error) => tracing::warn!(%error, session = %claim.turn.session, "a claim could not be renewed"),
+        }
+        if delivery.renew_every.is_some()
+            && let Err(error) = queue.renew(delivery).await
+        {
+            tracing::warn!(%error, "a wake-up could not be renewed; it may come again");
+        }
+        // Another process may have cancelled the run: whoever waits for one of its calls looks again.
+        if journal.end(&claim.turn.scope.workspace, &claim.turn.run).await.is_ok_and(|end| end.is_some()) {
+            self.orchestrator.cancels.tick();
+        }
+    }
+
+    async fn attend(
+        &self,
+        turn: &OpenTurn,
+        place: OwnedSemaphorePermit,
+        attempt: u32,
+        lease: &Arc<Lease>,
+    ) -> Result<(), TurnError> {
         let mut place = Some(place);
-        let mut ticket = Ticket::default();
-        while let Handled::Waits(waiting) = self.handle_safely(turn, ticket).await? {
+        let ticket = |permit| Ticket { attempt, lease: Arc::clone(lease), permit };
+        let mut permit = Permit::default();
+        while let Handled::Waits(waiting) = self.handle_safely(turn, ticket(permit)).await? {
             place.take();
             // Boxed, like the handling: of both, a turn has only one at a time.
             match Box::pin(self.wait(turn, waiting)).await? {
-                Some(go_on) => ticket = go_on,
+                Some(go_on) => permit = go_on,
                 None => break,
             }
         }
@@ -47,24 +143,45 @@ impl Worker {
     }
 
     /// A turn could not be handled. It stays open, unless trying again makes no sense.
-    pub(crate) async fn give_up(&self, turn: &OpenTurn, error: &TurnError) {
+    async fn give_up(&self, turn: &OpenTurn, error: &TurnError) -> Served {
         let settled = self.orchestrator.give_up_unreadable(turn, error).await;
         let error = match &settled {
-            Ok(true) => return,
+            Ok(true) => return Served::Acknowledge,
             Ok(false) => error,
             Err(error) => error,
         };
         tracing::error!(session = %turn.key.session, turn = %turn.key.name, %error, "the turn stays open");
-        if error.stops_everything() {
+        if error.disposition() == Disposition::Stop {
             self.failure.send_replace(Some(error.to_string()));
+        }
+        Served::Retry
+    }
+
+    /// Ends the session of a turn that has stopped the process again and again.
+    pub(crate) async fn set_aside(&self, turn: &OpenTurn) {
+        let journal = &self.orchestrator.ports.journal;
+        let held = Claims::new_claim(&self.orchestrator.claims, &turn.key);
+        let reason = format!("set aside: handling this request was cut short {} times", turn.cut.times);
+        tracing::error!(session = %turn.key.session, turn = %turn.key.name, reason);
+        let failed = match journal.claim(&held.claim, self.claim_life).await {
+            Ok(Claiming::Held | Claiming::Closed) => return,
+            Ok(Claiming::Claimed { .. }) => self.orchestrator.fail(turn, &reason).await,
+            Err(error) => Err(error.into()),
+        };
+        if let Err(error) = failed {
+            self.give_up(turn, &error).await;
+        }
+        if let Err(error) = journal.give_back(&held.claim).await {
+            tracing::warn!(%error, "a turn could not be given back");
         }
     }
 
     /// None if the process stops meanwhile: nothing was begun, so the turn is given back.
-    async fn wait(&self, turn: &OpenTurn, waiting: Waiting) -> Result<Option<Ticket>, TurnError> {
+    async fn wait(&self, turn: &OpenTurn, waiting: Waiting) -> Result<Option<Permit>, TurnError> {
         let (mut stop, mut failure) = (self.stop.clone(), self.failure.subscribe());
         tokio::select! {
-            ticket = self.orchestrator.wait(&turn.key, waiting) => ticket.map(Some),
+            biased;
+            permit = self.orchestrator.wait(&turn.key, waiting) => permit.map(Some),
             _ = stop.wait_for(Option::is_some) => Ok(None),
             _ = failure.wait_for(Option::is_some) => Ok(None),
         }
@@ -73,9 +190,7 @@ impl Worker {
     /// A panic ends one run, not the process.
     async fn handle_safely(&self, turn: &OpenTurn, ticket: Ticket) -> Result<Handled, TurnError> {
         let reason = match CatchPanic(Box::pin(self.orchestrator.attend(turn, ticket))).await {
-            Some(Err(TurnError::Config(error @ (ConfigError::Invalid(_) | ConfigError::NoSnapshot(_))))) => {
-                error.to_string()
-            }
+            Some(Err(error)) if error.disposition() == Disposition::FailRun => error.to_string(),
             Some(result) => return result,
             None => "an internal error ended this run; the log says more".to_owned(),
         };

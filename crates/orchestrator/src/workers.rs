@@ -1,8 +1,7 @@
 //! Workers: take wake-ups and have turns handled.
 
-use crate::claims::Claims;
 use crate::driver::{Orchestrator, TurnError};
-use crate::ports::{Delivery, OpenTurn, Role, TurnKey};
+use crate::ports::{Claim, Delivery, Disposition, OpenTurn, Role, TurnKey};
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +17,15 @@ pub struct WorkerOptions {
     pub sweep_every: Duration,
     /// What this process does; the aggregator can also run alone.
     pub roles: Vec<Role>,
+    /// How long a claim on a turn lasts unless it is renewed, where claims expire: after a crash, nobody takes the turn
+    /// before.
+    pub claim_life: Duration,
 }
 
 impl Default for WorkerOptions {
     fn default() -> Self {
         let roles = vec![Role::Agent, Role::Aggregator];
-        Self { concurrency: 1024, sweep_every: Duration::from_secs(5), roles }
+        Self { concurrency: 1024, sweep_every: Duration::from_secs(5), roles, claim_life: Duration::from_secs(30) }
     }
 }
 
@@ -88,7 +90,8 @@ impl Workers {
     }
 
     pub(crate) fn worker(&self, stop: watch::Receiver<Option<Stop>>) -> Worker {
-        Worker { orchestrator: Arc::clone(&self.orchestrator), failure: self.failure.clone(), stop }
+        let (orchestrator, failure) = (Arc::clone(&self.orchestrator), self.failure.clone());
+        Worker { orchestrator, failure, stop, claim_life: self.options.claim_life }
     }
 
     /// Takes the turns of a role. Each role has places of its own: agents that wait for models must not keep a
@@ -99,16 +102,13 @@ impl Workers {
         let mut failure = self.failure.subscribe();
         while stop.borrow().is_none() && failure.borrow().is_none() {
             tokio::select! {
+                biased;
                 _ = stop.changed() => {}
                 _ = failure.changed() => {}
                 Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
                 (delivery, place) = self.next(role, &places) => {
-                    let Some(claim) = Claims::claim(&self.orchestrator.claims, &delivery.turn.key) else { continue };
                     let worker = self.worker(stop.clone());
-                    tasks.spawn(async move {
-                        worker.serve(&delivery, place).await;
-                        drop(claim);
-                    });
+                    tasks.spawn(async move { worker.serve(delivery, place).await });
                 }
             }
         }
@@ -117,6 +117,7 @@ impl Workers {
                 self.abandon(role, &mut tasks).await;
             }
             tokio::select! {
+                biased;
                 finished = tasks.join_next() => if finished.is_none() { break },
                 Ok(()) = stop.changed() => {}
             }
@@ -125,7 +126,7 @@ impl Workers {
 
     /// Whether a turn in hand belongs to a run that has not ended. What others bring would be late in any case.
     async fn is_awaited(&self, role: Role) -> bool {
-        for turn in self.held(role) {
+        for Claim { turn, .. } in self.orchestrator.claims.of_role(role) {
             let run = self.orchestrator.ports.journal.run(&turn.scope.workspace, &turn.run).await;
             if !run.is_ok_and(|run| run.is_some_and(|run| run.state.is_end())) {
                 return true;
@@ -134,16 +135,11 @@ impl Workers {
         false
     }
 
-    fn held(&self, role: Role) -> Vec<TurnKey> {
-        let mut held = self.orchestrator.claims.held();
-        held.retain(|turn| Role::of_turn(&turn.name) == role);
-        held
-    }
-
     async fn sweep_until(&self, mut stop: watch::Receiver<Option<Stop>>) {
         let mut failure = self.failure.subscribe();
         while stop.borrow().is_none() && failure.borrow().is_none() {
             tokio::select! {
+                biased;
                 _ = stop.changed() => {}
                 _ = failure.changed() => {}
                 () = self.orchestrator.ports.world.sleep(self.options.sweep_every) => {
@@ -157,41 +153,72 @@ impl Workers {
     /// A place first, then a wake-up: what waits for a place stays in the queue.
     async fn next(&self, role: Role, places: &Arc<Semaphore>) -> (Delivery, OwnedSemaphorePermit) {
         let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
-        (self.orchestrator.ports.queue.take(role).await, place)
+        loop {
+            match self.orchestrator.ports.queue.take(role).await {
+                Ok(delivery) => return (delivery, place),
+                Err(error) if error.disposition() == Disposition::Stop => {
+                    self.failure.send_replace(Some(error.to_string()));
+                    std::future::pending::<()>().await;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "no wake-up could be taken; trying again");
+                    self.orchestrator.ports.world.sleep(QUEUE_RETRY).await;
+                }
+            }
+        }
     }
 
     async fn abandon(&self, role: Role, tasks: &mut JoinSet<()>) {
-        let held = self.held(role);
+        let held = self.orchestrator.claims.of_role(role);
         tasks.shutdown().await;
-        for turn in held {
-            if let Err(error) = self.let_go(&turn).await {
+        for claim in held {
+            if let Err(error) = self.let_go(&claim).await {
                 tracing::warn!(%error, "a turn could not be given back");
             }
         }
     }
 
     /// A turn whose session has ended is closed, any other is given back unharmed.
-    async fn let_go(&self, turn: &TurnKey) -> Result<(), TurnError> {
-        let journal = &self.orchestrator.ports.journal;
-        if journal.end(&turn.scope.workspace, &turn.session).await?.is_some() {
-            let open = OpenTurn::new(turn.clone(), None, false);
-            return self.orchestrator.handle(&open).await;
+    async fn let_go(&self, claim: &Claim) -> Result<(), TurnError> {
+        let closed = self.close_if_ended(&claim.turn).await;
+        self.orchestrator.ports.journal.give_back(claim).await?;
+        closed
+    }
+
+    async fn close_if_ended(&self, turn: &TurnKey) -> Result<(), TurnError> {
+        let end = self.orchestrator.ports.journal.end(&turn.scope.workspace, &turn.session).await?;
+        match end {
+            Some(_) => self.orchestrator.handle(&OpenTurn::new(turn.clone(), None, false)).await,
+            None => Ok(()),
         }
-        Ok(journal.release(turn).await?)
     }
 
     /// Wakes open turns that are due and that nobody handles: their wake-up may be lost.
     async fn sweep(&self, until: Timestamp) {
-        let ports = &self.orchestrator.ports;
-        match ports.journal.due_turns(until).await {
-            Ok(turns) => {
-                for turn in turns {
-                    if !self.orchestrator.claims.holds(&turn.key) && !self.orchestrator.suspects.holds(&turn.key) {
-                        ports.queue.publish(turn).await;
-                    }
+        const PAGE: usize = 1_000;
+        let Orchestrator { ports, suspects, .. } = &*self.orchestrator;
+        let mut after = None;
+        loop {
+            let page = match ports.journal.due_turns(until, after.as_ref(), PAGE).await {
+                Ok(page) => page,
+                Err(error) => {
+                    tracing::error!(%error, "open turns could not be listed");
+                    return;
+                }
+            };
+            let more = page.len() == PAGE;
+            after = page.last().map(|turn| turn.key.clone());
+            for turn in page {
+                if !suspects.holds(&turn.key) {
+                    self.orchestrator.wake(turn).await;
                 }
             }
-            Err(error) => tracing::error!(%error, "open turns could not be listed"),
+            if !more {
+                return;
+            }
         }
     }
 }
+
+/// How long a queue is left alone that cannot be reached.
+const QUEUE_RETRY: Duration = Duration::from_secs(1);

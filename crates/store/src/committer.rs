@@ -10,10 +10,10 @@ use crate::log::{GROUP as GROUP_KEY, Kind, Leaf};
 use crate::recovery::Aside;
 use crate::request::{ConfigWrite, Erasing, LibraryTable, LibraryWrite, Reply, Request, TurnChanges};
 use crate::state::{Shared, Turn};
-use crate::tables::{TALLY, Tables, blob_key, said};
+use crate::tables::{TALLY, Tables, blob_key, said, unwritable};
 use crate::tally::Tally;
 use fjall::PersistMode;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -40,7 +40,7 @@ pub(crate) struct Committer {
     runs: Cache<(Workspace, RunId), RunSummary>,
     unflushed: Unflushed,
     /// Open turns as of the requests handled so far; the shared set follows after the flush.
-    turns: HashMap<TurnKey, Turn>,
+    turns: BTreeMap<TurnKey, Turn>,
     seeds: Seeds,
     failed: Option<JournalError>,
     /// Why nothing that anybody relies on is written, if the folder is only read.
@@ -226,7 +226,7 @@ impl Committer {
         let written = written.and_then(|()| self.head.write(head).map_err(|error| error.to_string()));
         if let Err(reason) = written {
             // What is in memory may be ahead of the disk now, and nobody knows what is on it: nothing more is accepted.
-            let error = JournalError::Write(format!("{}: {reason}", self.folder.display()));
+            let error = unwritable(&self.folder, &reason);
             self.failed = Some(error.clone());
             self.shared.fail(error.clone());
             return Err(error);

@@ -5,15 +5,17 @@ use crate::listing;
 use crate::request::{Reply, Request};
 use crate::state::Shared;
 use crate::tables::{Tables, read_failed};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ports::{
-    BoxFuture, Commit, Journal, JournalError, OpenTurn, Outcome, RunFilter, RunPage, Service, SessionLog, SetAside,
-    TurnKey,
+    BoxFuture, Claim, Claiming, Commit, Journal, JournalError, OpenTurn, Outcome, RunFilter, RunPage, Service,
+    SessionLog, SetAside, TurnKey,
 };
 
 /// Commits go to the committer's thread; reads come from memory, or from disk off the runtime.
@@ -110,12 +112,24 @@ impl Journal for EmbeddedJournal {
         Box::pin(std::future::ready(Ok(open)))
     }
 
-    fn begin<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<Option<u32>, JournalError>> {
-        Box::pin(self.begin_turn(turn))
+    fn claim<'a>(&'a self, claim: &'a Claim, _: Duration) -> BoxFuture<'a, Result<Claiming, JournalError>> {
+        Box::pin(self.claim_turn(claim))
     }
 
-    fn release<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>> {
-        Box::pin(self.release_turn(turn))
+    fn renew<'a>(&'a self, claim: &'a Claim, _: Duration) -> BoxFuture<'a, Result<bool, JournalError>> {
+        let held = self.shared.claims().get(&claim.turn) == Some(&claim.id);
+        Box::pin(std::future::ready(Ok(held)))
+    }
+
+    fn give_back<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(self.give_turn_back(claim))
+    }
+
+    fn in_hand<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<HashSet<RunId>, JournalError>> {
+        let claims = self.shared.claims();
+        let here = claims.keys().filter(|turn| turn.scope.workspace == *workspace);
+        let runs = here.map(|turn| turn.run.clone()).collect();
+        Box::pin(std::future::ready(Ok(runs)))
     }
 
     fn keep_back<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>> {
@@ -142,13 +156,27 @@ impl Journal for EmbeddedJournal {
         self.shared.served().told()
     }
 
-    fn due_turns(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenTurn>, JournalError>> {
-        let due = self.shared.due(now);
+    fn due_turns<'a>(
+        &'a self,
+        until: Timestamp,
+        after: Option<&'a TurnKey>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<OpenTurn>, JournalError>> {
+        let due = self.shared.due(until, after, limit);
         Box::pin(std::future::ready(Ok(due)))
     }
 
-    fn open_runs(&self) -> usize {
-        self.shared.open_runs()
+    fn turns_of<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Vec<OpenTurn>, JournalError>> {
+        let turns = self.shared.turns_of(workspace, run);
+        Box::pin(std::future::ready(Ok(turns)))
+    }
+
+    fn open_runs(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
+        Box::pin(std::future::ready(Ok(self.shared.open_runs())))
     }
 
     fn run<'a>(
@@ -225,7 +253,6 @@ impl EmbeddedJournal {
 mod tests {
     use super::*;
     use crate::store::Store;
-    use std::time::Duration;
     use trellis_domain::ConversationId;
     use trellis_orchestrator::ports::RealWorld;
 

@@ -1,5 +1,5 @@
 use super::*;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use tempfile::TempDir;
 use trellis_domain::Timestamp;
 use trellis_domain::run::RunState;
@@ -23,7 +23,7 @@ impl Lists {
         let folder = TempDir::new().unwrap();
         let tables = Tables::open(folder.path()).unwrap();
         let served = crate::service::Served::read(&tables, Timestamp::from_micros(0), None).unwrap();
-        Self { _folder: folder, tables, shared: Shared::new(HashMap::new(), 0, served) }
+        Self { _folder: folder, tables, shared: Shared::new(BTreeMap::new(), 0, served) }
     }
 
     fn list(&self, run: &RunSummary) {

@@ -9,9 +9,10 @@ use crate::request::{Request, TurnChanges};
 use crate::state::{Trial, Turn};
 use crate::tables::{Tables, read_failed};
 use serde::{Deserialize, Serialize};
+use std::collections::hash_map::Entry;
 use trellis_domain::record::Name;
 use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
-use trellis_orchestrator::ports::{JournalError, SetAside, TurnKey};
+use trellis_orchestrator::ports::{Claim, Claiming, JournalError, SetAside, TurnKey};
 
 /// A turn as it is found on disk.
 pub(crate) fn found(tables: &Tables, key: &TurnKey, turn: Turn) -> Turn {
@@ -69,7 +70,26 @@ pub(crate) fn all_aside(tables: &Tables) -> Result<Vec<AsideTurn>, JournalError>
 }
 
 impl EmbeddedJournal {
-    pub(crate) async fn begin_turn(&self, key: &TurnKey) -> Result<Option<u32>, JournalError> {
+    /// Claims a turn for as long as the process lives, and counts it as begun.
+    pub(crate) async fn claim_turn(&self, claim: &Claim) -> Result<Claiming, JournalError> {
+        if !self.shared.turns().contains_key(&claim.turn) {
+            return Ok(Claiming::Closed);
+        }
+        match self.shared.claims().entry(claim.turn.clone()) {
+            Entry::Occupied(held) if *held.get() != claim.id => return Ok(Claiming::Held),
+            Entry::Occupied(_) => {}
+            Entry::Vacant(free) => {
+                free.insert(claim.id);
+            }
+        }
+        let begun = self.begin_turn(&claim.turn).await;
+        if !matches!(begun, Ok(Some(_))) {
+            self.shared.claims().remove(&claim.turn);
+        }
+        Ok(begun?.map_or(Claiming::Closed, |begun| Claiming::Claimed { begun, expires: false }))
+    }
+
+    async fn begin_turn(&self, key: &TurnKey) -> Result<Option<u32>, JournalError> {
         match self.shared.turns().get(key) {
             None => return Ok(None),
             Some(turn) if !turn.recovered && !self.shared.is_watchful() => return Ok(Some(1)),
@@ -90,7 +110,16 @@ impl EmbeddedJournal {
         Ok(Some(begun))
     }
 
-    pub(crate) async fn release_turn(&self, key: &TurnKey) -> Result<(), JournalError> {
+    /// The claim goes first: whoever finds the turn without one may take it.
+    pub(crate) async fn give_turn_back(&self, claim: &Claim) -> Result<(), JournalError> {
+        if let Entry::Occupied(held) = self.shared.claims().entry(claim.turn.clone())
+            && *held.get() == claim.id
+        {
+            held.remove();
+        } else {
+            return Ok(());
+        }
+        let key = &claim.turn;
         match self.shared.turns().get_mut(key) {
             Some(turn) if turn.in_hand.is_some() => {
                 turn.in_hand = None;

@@ -3,13 +3,14 @@
 use crate::cache::Cache;
 use crate::service::Served;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 use trellis_domain::record::Record;
-use trellis_domain::{SessionId, Timestamp, Workspace};
-use trellis_orchestrator::ports::{Committed, Cut, JournalError, OpenTurn, SessionLog, TurnKey};
+use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
+use trellis_orchestrator::ports::{ClaimId, Committed, Cut, JournalError, OpenTurn, SessionLog, TurnKey};
 
 /// The records of recent sessions take at most about twice this many bytes.
 const CACHED_RECORDS: usize = 2 << 20;
@@ -52,6 +53,11 @@ impl Turn {
         Self { due, root, begun: 0, cut: 0, alone: 0, in_hand: None, trial: None, recovered: false }
     }
 
+    fn to_open(&self, key: &TurnKey) -> OpenTurn {
+        let cut = Cut { times: self.cut, alone: self.alone };
+        OpenTurn { key: key.clone(), due: self.due, root: self.root, begun: self.begun, cut }
+    }
+
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a turn is always JSON")
     }
@@ -59,7 +65,9 @@ impl Turn {
 
 #[derive(Debug)]
 pub(crate) struct Shared {
-    turns: Mutex<HashMap<TurnKey, Turn>>,
+    turns: Mutex<BTreeMap<TurnKey, Turn>>,
+    /// Who handles which turn. One process has the folder, so claims live as long as it does.
+    claims: Mutex<HashMap<TurnKey, ClaimId>>,
     sessions: Mutex<Sessions>,
     open_runs: AtomicUsize,
     served: Mutex<Served>,
@@ -104,11 +112,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    pub(crate) fn new(turns: HashMap<TurnKey, Turn>, open_runs: usize, served: Served) -> Self {
+    pub(crate) fn new(turns: BTreeMap<TurnKey, Turn>, open_runs: usize, served: Served) -> Self {
         Self {
             served: Mutex::new(served),
             watchful: AtomicBool::new(turns.values().any(|turn| turn.cut > 0)),
             turns: Mutex::new(turns),
+            claims: Mutex::default(),
             sessions: Mutex::new(Cache::new(CACHED_RECORDS)),
             open_runs: AtomicUsize::new(open_runs),
             finished: Notify::new(),
@@ -132,8 +141,13 @@ impl Shared {
         }
     }
 
-    pub(crate) fn turns(&self) -> MutexGuard<'_, HashMap<TurnKey, Turn>> {
+    pub(crate) fn turns(&self) -> MutexGuard<'_, BTreeMap<TurnKey, Turn>> {
         lock(&self.turns)
+    }
+
+    /// Who handles which turn. Locked after the turns, where both are.
+    pub(crate) fn claims(&self) -> MutexGuard<'_, HashMap<TurnKey, ClaimId>> {
+        lock(&self.claims)
     }
 
     pub(crate) fn served(&self) -> MutexGuard<'_, Served> {
@@ -158,16 +172,19 @@ impl Shared {
         self.open_runs.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn due(&self, now: Timestamp) -> Vec<OpenTurn> {
-        let due = |(_, turn): &(&TurnKey, &Turn)| turn.due.is_none_or(|due| due <= now);
-        let open = |(key, turn): (&TurnKey, &Turn)| OpenTurn {
-            key: key.clone(),
-            due: turn.due,
-            root: turn.root,
-            begun: turn.begun,
-            cut: Cut { times: turn.cut, alone: turn.alone },
-        };
-        self.turns().iter().filter(due).map(open).collect()
+    /// A page of the turns that are due and that nobody has claimed.
+    pub(crate) fn due(&self, until: Timestamp, after: Option<&TurnKey>, limit: usize) -> Vec<OpenTurn> {
+        let (turns, claims) = (self.turns(), self.claims());
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let open = turns.range::<TurnKey, _>((behind, Bound::Unbounded));
+        let due = open.filter(|(key, turn)| turn.due.is_none_or(|due| due <= until) && !claims.contains_key(key));
+        due.take(limit).map(|(key, turn)| turn.to_open(key)).collect()
+    }
+
+    pub(crate) fn turns_of(&self, workspace: &Workspace, run: &RunId) -> Vec<OpenTurn> {
+        let turns = self.turns();
+        let of_run = turns.iter().filter(|(key, _)| key.run == *run && key.scope.workspace == *workspace);
+        of_run.map(|(key, turn)| turn.to_open(key)).collect()
     }
 
     /// A durable commit becomes visible.
@@ -226,7 +243,7 @@ impl Shared {
 mod tests {
     use super::*;
     use trellis_domain::record::{Body, FORMAT, Header, Name};
-    use trellis_domain::{Flow, Hash, RunId, Scope};
+    use trellis_domain::{Flow, Hash, Scope};
     use trellis_patterns::react::IterationNames;
 
     fn committed(n: u64) -> Committed {
@@ -260,12 +277,12 @@ mod tests {
     #[test]
     fn whoever_finds_a_turn_finds_all_that_it_was_opened_by() {
         let served = Served::new(Timestamp::from_micros(0), None);
-        let shared = Arc::new(Shared::new(HashMap::new(), 0, served));
+        let shared = Arc::new(Shared::new(BTreeMap::new(), 0, served));
         let reader = Arc::clone(&shared);
         let reading = std::thread::spawn(move || {
             let mut checked = 0;
             while checked < 500 {
-                let due = reader.due(Timestamp::from_micros(1));
+                let due = reader.due(Timestamp::from_micros(1), None, 9);
                 for turn in &due {
                     let place = (Workspace::default(), turn.key.session.clone());
                     let records = reader.look(&place, |log| log.records.len());

@@ -19,9 +19,9 @@ use crate::request::Request;
 use crate::service::Served;
 use crate::shadow::Shadow;
 use crate::state::{Shared, Turn};
-use crate::tables::{Refusal, Tables, read_failed};
+use crate::tables::{Refusal, Tables, read_failed, unwritable};
 use crate::upgrade;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -179,11 +179,7 @@ impl Opened {
         let path = folder.path();
         let mut committer = Committer::new(path, tables.clone(), Arc::clone(&shared), head, frontier, group, seeds);
         if let Some(shadow) = shadow {
-            committer.only_keep_for_itself(JournalError::Write(format!(
-                "{}: {}",
-                shadow.original().display(),
-                shadow.reason
-            )));
+            committer.only_keep_for_itself(unwritable(shadow.original(), &shadow.reason));
         }
         let thread = std::thread::Builder::new().name("committer".to_owned());
         let committer = thread.spawn(move || committer.run(&inbox)).map_err(|error| folder.unusable(error))?;
@@ -347,11 +343,11 @@ fn compare(folder: &Folder, tables: &Tables) -> Result<u64, OpenError> {
     Ok(group)
 }
 
-type OpenTurns = (HashMap<TurnKey, Turn>, usize, Option<Timestamp>);
+type OpenTurns = (BTreeMap<TurnKey, Turn>, usize, Option<Timestamp>);
 
 /// The open turns as the journal has them, how many runs they belong to, and when the first of these began.
 fn open_turns(tables: &Tables) -> Result<OpenTurns, JournalError> {
-    let mut turns = HashMap::new();
+    let mut turns = BTreeMap::new();
     let reader = tables.read();
     for row in reader.index_prefix(&[prefix::TURN]) {
         let (key, value) = row.into_inner().map_err(read_failed)?;

@@ -359,3 +359,9 @@ pub(crate) fn said(error: fjall::Error) -> String {
 pub(crate) fn unreadable(error: UnreadableRecord) -> JournalError {
     JournalError::Damaged(error.to_string())
 }
+
+/// The folder cannot be written.
+pub(crate) fn unwritable(folder: &Path, reason: &dyn std::fmt::Display) -> JournalError {
+    let folder = folder.display();
+    JournalError::Write(format!("{folder}: {reason}; free some space or check the folder's permissions"))
+}

@@ -27,9 +27,8 @@ pub async fn at_any_moment<F: Future<Output = Store>>(fresh: impl Fn() -> F, sce
     a_run_at_work_can_be_cancelled_after_any_record(&fresh, scene, pattern).await;
 }
 
-async fn open_turns(bench: &Bench) -> Vec<OpenTurn> {
-    let later = RealWorld.now().plus_ms(1_000_000_000);
-    bench.orchestrator.ports.journal.due_turns(later).await.expect("the store works")
+async fn open_turns(bench: &Bench, run: &RunId) -> Vec<OpenTurn> {
+    bench.orchestrator.ports.journal.turns_of(&Workspace::default(), run).await.expect("the store works")
 }
 
 fn canceller() -> Caller {
@@ -61,10 +60,14 @@ impl Serving {
 
 /// What must hold for every cancelled run.
 async fn was_cancelled(bench: &Bench, run: RunId, when: &str) {
-    let open = open_turns(bench).await;
+    let open = open_turns(bench, &run).await;
     assert!(open.is_empty(), "{when}: nothing is left open: {open:?}");
     let summary = bench.summary(&run).await;
-    assert_eq!((summary.state, bench.orchestrator.ports.journal.open_runs()), (RunState::Cancelled, 0), "{when}");
+    assert_eq!(
+        (summary.state, bench.orchestrator.ports.journal.open_runs().await.expect("the store works")),
+        (RunState::Cancelled, 0),
+        "{when}"
+    );
     let played = Played::of(bench, run).await;
     played.keeps_the_promises();
     assert_eq!(played.end().reason, Termination::Cancelled, "{when}");
@@ -158,7 +161,7 @@ async fn a_call_that_hangs_is_let_go_at_once(store: Store) {
     }
     let began = RealWorld.now();
     assert_eq!(cancel(&bench, &run).await, Cancelling::Cancelled);
-    while !open_turns(&bench).await.is_empty() {
+    while !open_turns(&bench, &run).await.is_empty() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let took = RealWorld.now().ms_since(began);

@@ -1,6 +1,6 @@
 //! A queue in disorder.
 
-use crate::ports::{BoxFuture, Delivery, OpenTurn, Queue, Role};
+use crate::ports::{BoxFuture, Delivery, OpenTurn, Queue, QueueError, Receipt, Role};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -44,7 +44,7 @@ fn chance(state: &mut u64, most: usize) -> usize {
 }
 
 impl Queue for Disorder {
-    fn publish(&self, turn: OpenTurn) -> BoxFuture<'_, ()> {
+    fn publish(&self, turn: OpenTurn) -> BoxFuture<'_, Result<(), QueueError>> {
         {
             let mut state = self.state();
             // Lost now and then: the sweeper finds the turn again. Often doubled.
@@ -52,10 +52,10 @@ impl Queue for Disorder {
             state.1.extend(std::iter::repeat_n(turn, copies));
         }
         self.changed.notify_waiters();
-        Box::pin(std::future::ready(()))
+        Box::pin(std::future::ready(Ok(())))
     }
 
-    fn take(&self, role: Role) -> BoxFuture<'_, Delivery> {
+    fn take(&self, role: Role) -> BoxFuture<'_, Result<Delivery, QueueError>> {
         Box::pin(async move {
             loop {
                 let changed = self.changed.notified();
@@ -63,7 +63,7 @@ impl Queue for Disorder {
                 if hold_back {
                     tokio::task::yield_now().await;
                 } else if let Some(turn) = self.pick(role) {
-                    return Delivery { turn, tag: 0, count: 1 };
+                    return Ok(Delivery { turn, receipt: Receipt(Box::default()), count: 1, renew_every: None });
                 }
                 tokio::select! {
                     () = changed => {}
@@ -73,11 +73,15 @@ impl Queue for Disorder {
         })
     }
 
-    fn acknowledge<'a>(&'a self, _: &'a Delivery) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
+    fn acknowledge<'a>(&'a self, _: &'a Delivery) -> BoxFuture<'a, Result<(), QueueError>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
-    fn reject(&self, delivery: Delivery) -> BoxFuture<'_, ()> {
+    fn renew<'a>(&'a self, _: &'a Delivery) -> BoxFuture<'a, Result<(), QueueError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn give_back(&self, delivery: Delivery, _: Duration) -> BoxFuture<'_, Result<(), QueueError>> {
         self.publish(delivery.turn)
     }
 }

@@ -1,8 +1,12 @@
 //! The commit contract.
 
 use super::{accepted, commit, ended, id, observed, record, routed, scope, turn};
-use crate::ports::{Commit, Committed, Journal, NewTurn, Outcome, RunFilter, TurnKey};
+use crate::ports::{
+    Claim, ClaimId, Claiming, Commit, Committed, Journal, NewTurn, Outcome, RunFilter, TurnKey, all_due_turns,
+};
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 use trellis_domain::record::Name;
 use trellis_domain::run::{RunState, Termination};
 use trellis_domain::{Hash, RunId, Timestamp, Workspace};
@@ -25,7 +29,9 @@ pub async fn suite<F: Future<Output = Arc<dyn Journal>>>(fresh: impl Fn() -> F) 
     runs_are_listed_newest_first_in_pages(&*fresh().await).await;
     runs_are_found_by_the_beginning_of_their_ids(&*fresh().await).await;
     a_delayed_turn_is_not_due_before_its_time(&*fresh().await).await;
+    due_turns_come_in_pages_without_those_that_are_claimed(&*fresh().await).await;
     a_turn_that_is_given_back_does_not_count_as_begun(&*fresh().await).await;
+    a_turn_is_claimed_by_one_at_a_time(fresh().await).await;
     many_sessions_at_once(fresh().await).await;
 }
 
@@ -99,13 +105,13 @@ async fn accepting_opens_the_first_turn(journal: &dyn Journal) {
     let opened = committed(journal, first("r")).await;
     assert_eq!(opened.version, 1);
     assert!(opened.opened[0].root, "the first turn of a run is its root");
-    let due = journal.due_turns(Timestamp::from_micros(0)).await.expect("the store works");
+    let due = all_due_turns(journal, Timestamp::from_micros(0)).await.expect("the store works");
     assert_eq!(due.iter().map(|turn| &turn.key).collect::<Vec<_>>(), [&key("r", Name::iteration(1))]);
     let log = journal.load(&Workspace::default(), &id("r")).await.expect("the store works").expect("it was committed");
     assert_eq!((log.version, log.records.len()), (1, 2));
     assert_eq!(log.records[0].body, accepted("why?"));
     assert!(conflicts(journal, first("r")).await, "the same question is not accepted twice");
-    assert_eq!(journal.open_runs(), 1);
+    assert_eq!(journal.open_runs().await.expect("the store works"), 1);
 }
 
 async fn an_outcome_needs_only_a_free_name(journal: &dyn Journal) {
@@ -153,7 +159,7 @@ async fn a_session_ends_once_and_opens_nothing_afterwards(journal: &dyn Journal)
     assert!(conflicts(journal, Commit { close: vec![], ..end("r", 2) }).await, "one end per session");
     let more = Commit { open: vec![turn("r", Name::iteration(2))], ..commit("default", "r", "r", 2) };
     assert!(conflicts(journal, more).await, "an ended session opens nothing");
-    assert_eq!(journal.open_runs(), 0);
+    assert_eq!(journal.open_runs().await.expect("the store works"), 0);
     let run = journal.run(&Workspace::default(), &id("r")).await.expect("the store works").expect("it exists");
     assert_eq!(run.state, RunState::Answered);
 }
@@ -304,16 +310,111 @@ async fn a_delayed_turn_is_not_due_before_its_time(journal: &dyn Journal) {
     let mut opening = first("r");
     opening.open.push(NewTurn { due: Some(Timestamp::from_micros(50)), ..turn("r", Name::new("deadline")) });
     committed(journal, opening).await;
-    let due = async |micros| journal.due_turns(Timestamp::from_micros(micros)).await.expect("the store works").len();
+    let due =
+        async |micros| all_due_turns(journal, Timestamp::from_micros(micros)).await.expect("the store works").len();
     assert_eq!((due(49).await, due(50).await), (1, 2));
+}
+
+async fn due_turns_come_in_pages_without_those_that_are_claimed(journal: &dyn Journal) {
+    for n in 0..7 {
+        committed(journal, first(&format!("r{n}"))).await;
+    }
+    let taken = claim("r3", 1);
+    assert!(matches!(claimed(journal, &taken).await, Claiming::Claimed { .. }));
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = journal.due_turns(Timestamp::from_micros(0), after.as_ref(), 2).await.expect("the store works");
+        seen.extend(page.iter().map(|turn| turn.key.run.to_string()));
+        after = page.last().map(|turn| turn.key.clone());
+        if page.len() < 2 {
+            break;
+        }
+    }
+    assert_eq!(seen.join(" "), "r0 r1 r2 r4 r5 r6", "in order, each once, and not what somebody has");
+    let of_run = journal.turns_of(&Workspace::default(), &id("r3")).await.expect("the store works");
+    assert_eq!(of_run.iter().map(|turn| &turn.key).collect::<Vec<_>>(), [&taken.turn], "claimed or not");
+    let in_hand = async |workspace: &Workspace| journal.in_hand(workspace).await.expect("the store works");
+    assert_eq!(in_hand(&Workspace::default()).await, HashSet::from([id("r3")]));
+    assert!(in_hand(&Workspace::new("other").expect("a valid name")).await.is_empty(), "workspaces are apart");
+    journal.give_back(&taken).await.expect("the store works");
+    assert!(in_hand(&Workspace::default()).await.is_empty());
+}
+
+const LIFE: Duration = Duration::from_mins(10);
+
+/// A claim on a turn, always the same.
+pub fn claim_on(turn: &TurnKey) -> Claim {
+    Claim { turn: turn.clone(), id: ClaimId { process: 0, number: 0 } }
+}
+
+fn claim(run: &str, number: u64) -> Claim {
+    Claim { id: ClaimId { process: 1, number }, ..claim_on(&key(run, Name::iteration(1))) }
+}
+
+async fn claimed(journal: &dyn Journal, claim: &Claim) -> Claiming {
+    journal.claim(claim, LIFE).await.expect("the store works")
+}
+
+/// How often the turn was begun, if it could be claimed.
+pub async fn begun(journal: &dyn Journal, claim: &Claim) -> Option<u32> {
+    match claimed(journal, claim).await {
+        Claiming::Claimed { begun, .. } => Some(begun),
+        Claiming::Held | Claiming::Closed => None,
+    }
 }
 
 async fn a_turn_that_is_given_back_does_not_count_as_begun(journal: &dyn Journal) {
     committed(journal, first("r")).await;
-    let key = key("r", Name::iteration(1));
-    assert_eq!(journal.begin(&key).await.expect("the store works"), Some(1));
-    journal.release(&key).await.expect("the store works");
-    assert_eq!(journal.begin(&key).await.expect("the store works"), Some(1));
+    let (one, two) = (claim("r", 1), claim("r", 2));
+    assert_eq!(begun(journal, &one).await, Some(1));
+    journal.give_back(&one).await.expect("the store works");
+    assert_eq!(begun(journal, &two).await, Some(1));
     committed(journal, end("r", 1)).await;
-    assert_eq!(journal.begin(&key).await.expect("the store works"), None, "a closed turn cannot be begun");
+    assert_eq!(claimed(journal, &claim("r", 3)).await, Claiming::Closed, "a closed turn cannot be claimed");
+}
+
+async fn a_turn_is_claimed_by_one_at_a_time(journal: Arc<dyn Journal>) {
+    committed(&*journal, first("r")).await;
+    let race = |number| {
+        let journal = Arc::clone(&journal);
+        tokio::spawn(async move { (number, begun(&*journal, &claim("r", number)).await) })
+    };
+    let racing: Vec<_> = (1..=8).map(race).collect();
+    let mut winners = Vec::new();
+    for racer in racing {
+        let (number, begun) = racer.await.expect("no racer fails");
+        winners.extend(begun.map(|_| number));
+    }
+    let [winner] = winners[..] else { panic!("one of them has it: {winners:?}") };
+    let (held, other) = (claim("r", winner), claim("r", winner + 100));
+    assert_eq!(claimed(&*journal, &other).await, Claiming::Held);
+    let renew = async |claim: &Claim| journal.renew(claim, LIFE).await.expect("the store works");
+    assert!(renew(&held).await, "who has it can keep it");
+    assert!(!renew(&other).await, "and nobody else");
+    journal.give_back(&other).await.expect("the store works");
+    assert_eq!(claimed(&*journal, &other).await, Claiming::Held, "nobody gives back what another has");
+    journal.give_back(&held).await.expect("the store works");
+    assert!(begun(&*journal, &other).await.is_some());
+    assert!(!renew(&held).await, "it is lost");
+}
+
+/// For journals that several processes share: `wait` lets their clock go on by as much.
+pub async fn claims_expire<F: Future<Output = ()>>(journal: &dyn Journal, wait: impl Fn(Duration) -> F) {
+    let life = Duration::from_secs(9);
+    committed(journal, first("r")).await;
+    let (one, two) = (claim("r", 1), claim("r", 2));
+    let try_claim = async |claim: &Claim| journal.claim(claim, life).await.expect("the store works");
+    assert_eq!(try_claim(&one).await, Claiming::Claimed { begun: 1, expires: true });
+    wait(life / 3).await;
+    assert!(journal.renew(&one, life).await.expect("the store works"));
+    wait(life * 2 / 3).await;
+    assert_eq!(try_claim(&two).await, Claiming::Held, "it was renewed");
+    let due = async || all_due_turns(journal, Timestamp::from_micros(0)).await.expect("the store works").len();
+    assert_eq!(due().await, 0);
+    wait(life / 2).await;
+    assert_eq!(due().await, 1, "whoever had it is gone");
+    assert_eq!(try_claim(&two).await, Claiming::Claimed { begun: 2, expires: true }, "it was begun before");
+    assert!(!journal.renew(&one, life).await.expect("the store works"), "it is lost");
+    journal.give_back(&one).await.expect("the store works");
+    assert_eq!(try_claim(&claim("r", 3)).await, Claiming::Held, "what is lost cannot be given back");
 }

@@ -6,6 +6,7 @@ pub mod disorder;
 mod dying;
 pub mod graph;
 pub mod journal;
+pub mod layer;
 pub mod library;
 pub mod play;
 pub mod prompter;

@@ -4,6 +4,7 @@ use super::{id, scope};
 use crate::ports::{OpenTurn, Queue, Role, TurnKey};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 use trellis_domain::record::Name;
 use trellis_patterns::react::IterationNames;
 
@@ -13,19 +14,27 @@ fn turn(n: u32) -> OpenTurn {
 }
 
 pub async fn suite(queue: Arc<dyn Queue>) {
+    let publish = async |turn| queue.publish(turn).await.expect("the queue works");
+    let take = async || queue.take(Role::Agent).await.expect("the queue works");
     // A turn that waits already is not queued twice.
-    queue.publish(turn(0)).await;
-    queue.publish(turn(0)).await;
-    let delivery = queue.take(Role::Agent).await;
+    publish(turn(0)).await;
+    publish(turn(0)).await;
+    let delivery = take().await;
     assert_eq!((delivery.turn.key.name.as_str(), delivery.count), ("i0", 1));
-    let nothing = tokio::time::timeout(std::time::Duration::from_millis(20), queue.take(Role::Agent)).await;
+    let nothing = tokio::time::timeout(Duration::from_millis(20), take()).await;
     assert!(nothing.is_err(), "one wake-up, one delivery");
 
-    // A rejected wake-up comes back, counted.
-    queue.reject(delivery).await;
-    let again = queue.take(Role::Agent).await;
+    // One that is renewed and given back comes again, counted, and not before its time.
+    queue.renew(&delivery).await.expect("the queue works");
+    let began = tokio::time::Instant::now();
+    queue.give_back(delivery, Duration::from_millis(40)).await.expect("the queue works");
+    let again = take().await;
     assert_eq!(again.count, 2);
-    queue.acknowledge(&again).await;
+    assert!(began.elapsed() >= Duration::from_millis(40), "given back with a delay");
+    queue.give_back(again, Duration::ZERO).await.expect("the queue works");
+    let again = take().await;
+    assert_eq!(again.count, 3);
+    queue.acknowledge(&again).await.expect("the queue works");
 
     // Competing takers share the work; nothing is lost, nothing doubled.
     let takers: Vec<_> = (0..4)
@@ -33,10 +42,10 @@ pub async fn suite(queue: Arc<dyn Queue>) {
             let queue = Arc::clone(&queue);
             tokio::spawn(async move {
                 let mut taken = Vec::new();
-                while let Ok(delivery) =
-                    tokio::time::timeout(std::time::Duration::from_millis(200), queue.take(Role::Agent)).await
+                while let Ok(delivery) = tokio::time::timeout(Duration::from_millis(200), queue.take(Role::Agent)).await
                 {
-                    queue.acknowledge(&delivery).await;
+                    let delivery = delivery.expect("the queue works");
+                    queue.acknowledge(&delivery).await.expect("the queue works");
                     taken.push(delivery.turn.key.name.to_string());
                 }
                 taken
@@ -44,7 +53,7 @@ pub async fn suite(queue: Arc<dyn Queue>) {
         })
         .collect();
     for n in 1..=200 {
-        queue.publish(turn(n)).await;
+        publish(turn(n)).await;
     }
     let mut all = Vec::new();
     for taker in takers {

@@ -7,7 +7,7 @@ use crate::hub::{Hub, Item};
 use crate::ledger::summary_of;
 use crate::library::RunDocuments;
 use crate::memory::scripted::{ScriptedPrompter, ScriptedTools};
-use crate::ports::{Config, Journal, OpenTurn, RealWorld, World};
+use crate::ports::{Config, Journal, OpenTurn, RealWorld, World, all_due_turns};
 use crate::queue::FairQueue;
 use crate::workers::{Stop, WorkerOptions, Workers};
 use std::sync::Arc;
@@ -182,7 +182,7 @@ async fn a_session_leaves_its_records_in_order(store: Store) {
     assert_eq!(versions, [1, 1, 2, 3, 4, 5, 6, 7, 8, 9], "nine commits: one per outcome");
     let summary = bench.summary(&run).await;
     assert_eq!((summary.state, summary.usage.model_calls, summary.usage.tool_calls), (RunState::Answered, 4, 3));
-    let open = bench.orchestrator.ports.journal.due_turns(RealWorld.now()).await.expect("the store works");
+    let open = all_due_turns(&*bench.orchestrator.ports.journal, RealWorld.now()).await.expect("the store works");
     assert!(open.is_empty(), "an ended run leaves no open turn");
 }
 
@@ -242,7 +242,7 @@ async fn two_workers_on_one_turn_leave_one_outcome(store: Store) {
 }
 
 async fn first_turn(bench: &Bench, run: &RunId) -> OpenTurn {
-    let open = bench.orchestrator.ports.journal.due_turns(RealWorld.now()).await.expect("the store works");
+    let open = all_due_turns(&*bench.orchestrator.ports.journal, RealWorld.now()).await.expect("the store works");
     open.into_iter().find(|turn| turn.key.run == *run).expect("an accepted question has an open turn")
 }
 

@@ -1,7 +1,8 @@
 //! Runs of several agents over any journal: fan-out, fan-in, deadlines, nesting, rounds.
 
 use super::runs::{Bench, Store};
-use crate::ports::{RealWorld, Role, World};
+use crate::ports::{RealWorld, Role, World, all_due_turns};
+use crate::promises::{self, RunEvidence};
 use crate::replay::replay;
 use crate::workers::{Stop, WorkerOptions, Workers};
 use serde_json::{Value, json};
@@ -18,9 +19,6 @@ use trellis_domain::run::{RunState, Termination};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, RunId, Workspace};
 use trellis_patterns::react::IterationNames;
-use trellis_patterns::{documents, project};
-use trellis_provenance::ontology::Ontology;
-use trellis_provenance::{ONTOLOGY, check};
 
 /// A question that is played by the pattern it is made for.
 pub fn question(scene: &Value, pattern: &str) -> AgentRequest {
@@ -97,29 +95,9 @@ impl Played {
 
     /// The promises that hold for every finished run, whatever happened on the way.
     pub fn keeps_the_promises(&self) {
-        let mut sessions: BTreeMap<_, (u32, u32)> = BTreeMap::new();
-        for record in &self.records {
-            let (begun, ended) = sessions.entry(record.header.session.clone()).or_default();
-            *begun += u32::from(record.body.as_accepted().is_some());
-            *ended += u32::from(record.body.as_ended().is_some());
-        }
-        assert!(sessions.values().all(|counts| *counts == (1, 1)), "one root and one end per session: {sessions:?}");
-        let mut joins: BTreeMap<_, u32> = BTreeMap::new();
-        for record in self.records.iter().filter(|record| record.body.as_joined().is_some()) {
-            *joins.entry((&record.header.session, &record.header.name)).or_default() += 1;
-        }
-        assert!(joins.values().all(|count| *count == 1), "joined once: {joins:?}");
-        let sequence: Vec<_> = self.records.iter().map(|record| record.header.seq).collect();
-        assert!(sequence.iter().copied().eq(1..=sequence.len() as u64), "no gap: {sequence:?}");
-        assert_eq!(crate::audit::unreached(&self.records), [] as [String; 0]);
-        assert_eq!(self.replayed(), [] as [String; 0]);
-        let texts: BTreeMap<_, _> =
-            documents(&self.records).into_iter().map(|found| (found.id, found.text.text().to_owned())).collect();
-        let quads = project(&self.records);
-        let faults = check(&quads, &|id| texts.get(id).cloned());
-        assert!(faults.is_empty(), "{}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
-        let problems = Ontology::parse(ONTOLOGY).expect("the published vocabulary can be read").problems(&quads);
-        assert!(problems.is_empty(), "{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+        let configurations = |hash: Hash| self.settings.get(&hash).cloned();
+        let broken = promises::broken(RunEvidence { records: &self.records, configurations: &configurations });
+        assert!(broken.is_empty(), "{}", broken.join("\n"));
     }
 }
 
@@ -215,7 +193,7 @@ async fn a_team_works_in_parallel_and_is_joined_once(store: Store) {
     let calls = bench.prompter.calls.all();
     assert!(calls.values().all(|count| *count == 1), "paid once: {calls:?}");
     let later = RealWorld.now().plus_ms(1_000_000_000);
-    let open = bench.orchestrator.ports.journal.due_turns(later).await.expect("the store works");
+    let open = all_due_turns(&*bench.orchestrator.ports.journal, later).await.expect("the store works");
     assert!(open.is_empty(), "nothing is left open, not even the deadline: {open:?}");
 }
 
@@ -352,7 +330,7 @@ async fn a_plan_runs_on_the_queue(store: Store) {
     assert_eq!((played.end().reason, played.end().missing.as_slice()), (Termination::PlanPartial, [1].as_slice()));
     assert!(played.answer().contains("[step 0] fact \"zero\""), "{}", played.answer());
     assert!(played.answer().contains("[step 4] fact \"four\""), "{}", played.answer());
-    let open = bench.orchestrator.ports.journal.due_turns(RealWorld.now()).await.expect("the store works");
+    let open = all_due_turns(&*bench.orchestrator.ports.journal, RealWorld.now()).await.expect("the store works");
     assert!(open.is_empty(), "{open:?}");
     let other = Workspace::new("other").expect("a valid name");
     let seen = bench.orchestrator.ports.journal.run(&other, &played.run).await.expect("the store works");

@@ -3,6 +3,7 @@
 
 use super::disorder::Disorder;
 use super::dying::Dying;
+use super::layer::{Layered, WithoutClaims};
 use super::play;
 use super::runs::{Bench, Store};
 use super::teams::{Played, agent, question};
@@ -80,7 +81,7 @@ pub async fn a_run_survives_a_restart_between_any_two_commits<P: Place>(
 
 /// Serves until the store dies after that many commits, or until the run has ended: true.
 pub(super) async fn live_for(store: Store, commits: usize, scene: &Value, pattern: &str) -> bool {
-    let dying = Arc::new(Dying::after(commits, store.0));
+    let dying = Arc::new(Layered(Dying::after(commits, store.0)));
     let bench = Bench::play((Arc::clone(&dying) as _, store.1)).await;
     let accepted = bench.try_request(1, question(scene, pattern), SomeLimits::default()).await;
     let Ok(run) = accepted else { return false };
@@ -111,12 +112,13 @@ pub async fn disorder_changes_nothing<F: Future<Output = Store>>(
     let process = || {
         let ports = Ports {
             queue: Arc::clone(&queue) as _,
+            // Nothing but the rules of commits keeps them from doing the same.
+            journal: Arc::new(Layered(WithoutClaims(Arc::clone(&first.orchestrator.ports.journal)))),
             prompter: Arc::new(ScriptedPrompter::new(play::reply)),
             tools: Arc::new(ScriptedTools::new(play::result)),
             ..first.orchestrator.ports.clone()
         };
-        // Each with claims of its own: nothing but the journal keeps them from doing the same. A turn that several
-        // hold at once is no turn that kills its process.
+        // A turn that several hold at once is no turn that kills its process.
         let options = Options { max_deliveries: u32::MAX, ..first.orchestrator.options.clone() };
         Arc::new(Orchestrator::new(ports, options))
     };

@@ -2,12 +2,14 @@
 
 use crate::ledger::{Prepared, SessionHead, Stored, prepare};
 use crate::ports::{
-    BoxFuture, Commit, Committed, Journal, JournalError, OpenTurn, Outcome, RunFilter, RunPage, Service, SessionLog,
-    SetAside, TurnKey,
+    BoxFuture, Claim, ClaimId, Claiming, Commit, Committed, Journal, JournalError, OpenTurn, Outcome, RunFilter,
+    RunPage, Service, SessionLog, SetAside, TurnKey, World,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
@@ -17,6 +19,8 @@ type Place = (Workspace, SessionId);
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     state: Mutex<State>,
+    /// The clock that claims expire by. Without one they never do.
+    clock: Option<Arc<dyn World>>,
 }
 
 #[derive(Debug, Default)]
@@ -24,6 +28,19 @@ struct State {
     sessions: BTreeMap<Place, (SessionHead, Vec<Arc<Record>>)>,
     runs: BTreeMap<Place, (RunSummary, Vec<Arc<Record>>)>,
     turns: BTreeMap<TurnKey, OpenTurn>,
+    claims: BTreeMap<TurnKey, Held>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    by: ClaimId,
+    until: Option<Timestamp>,
+}
+
+impl Held {
+    fn is_over(self, now: Option<Timestamp>) -> bool {
+        self.until.zip(now).is_some_and(|(until, now)| until <= now)
+    }
 }
 
 struct Look<'a> {
@@ -70,6 +87,7 @@ impl State {
         }
         for turn in prepared.closed {
             self.turns.remove(&turn);
+            self.claims.remove(&turn);
         }
         self.turns.extend(prepared.opened.iter().map(|turn| (turn.key.clone(), turn.clone())));
         Committed { version: prepared.version, records, opened: prepared.opened }
@@ -77,6 +95,51 @@ impl State {
 }
 
 impl MemoryJournal {
+    /// Several processes may share it: claims expire, by this clock.
+    pub fn shared(clock: Arc<dyn World>) -> Self {
+        Self { clock: Some(clock), ..Self::default() }
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        self.clock.as_ref().map(|clock| clock.now())
+    }
+
+    /// When a claim of that life ends, from now.
+    fn until(&self, life: Duration) -> Option<Timestamp> {
+        Some(self.now()?.plus_ms(u64::try_from(life.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    fn claim_now(&self, claim: &Claim, life: Duration) -> Claiming {
+        let (now, until) = (self.now(), self.until(life));
+        let mut state = self.state();
+        let State { turns, claims, .. } = &mut *state;
+        let Some(open) = turns.get_mut(&claim.turn) else { return Claiming::Closed };
+        if claims.get(&claim.turn).is_some_and(|held| held.by != claim.id && !held.is_over(now)) {
+            return Claiming::Held;
+        }
+        let before = claims.insert(claim.turn.clone(), Held { by: claim.id, until });
+        open.begun += u32::from(before.is_none_or(|held| held.by != claim.id));
+        Claiming::Claimed { begun: open.begun, expires: until.is_some() }
+    }
+
+    fn renew_now(&self, claim: &Claim, life: Duration) -> bool {
+        let until = self.until(life);
+        let mut state = self.state();
+        // One that has expired and that nobody else has claimed is as good as new.
+        let held = state.claims.get_mut(&claim.turn).filter(|held| held.by == claim.id);
+        held.map(|held| held.until = until).is_some()
+    }
+
+    fn give_back_now(&self, claim: &Claim) {
+        let mut state = self.state();
+        if state.claims.get(&claim.turn).is_some_and(|held| held.by == claim.id) {
+            state.claims.remove(&claim.turn);
+            if let Some(open) = state.turns.get_mut(&claim.turn) {
+                open.begun = open.begun.saturating_sub(1);
+            }
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,20 +193,23 @@ impl Journal for MemoryJournal {
         ready(self.state().turns.contains_key(turn))
     }
 
-    fn begin<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<Option<u32>, JournalError>> {
-        let mut state = self.state();
-        let open = state.turns.get_mut(turn);
-        ready(open.map(|open| {
-            open.begun += 1;
-            open.begun
-        }))
+    fn claim<'a>(&'a self, claim: &'a Claim, life: Duration) -> BoxFuture<'a, Result<Claiming, JournalError>> {
+        ready(self.claim_now(claim, life))
     }
 
-    fn release<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>> {
-        if let Some(open) = self.state().turns.get_mut(turn) {
-            open.begun = open.begun.saturating_sub(1);
-        }
+    fn renew<'a>(&'a self, claim: &'a Claim, life: Duration) -> BoxFuture<'a, Result<bool, JournalError>> {
+        ready(self.renew_now(claim, life))
+    }
+
+    fn give_back<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.give_back_now(claim);
         ready(())
+    }
+
+    fn in_hand<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<HashSet<RunId>, JournalError>> {
+        let (now, state) = (self.now(), self.state());
+        let held = state.claims.iter().filter(|(turn, held)| turn.scope.workspace == *workspace && !held.is_over(now));
+        ready(held.map(|(turn, _)| turn.run.clone()).collect())
     }
 
     /// What is in memory does not outlive a crash, so nobody is suspected here.
@@ -183,13 +249,31 @@ impl Journal for MemoryJournal {
         Service::default()
     }
 
-    fn due_turns(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenTurn>, JournalError>> {
-        let due = |turn: &&OpenTurn| turn.due.is_none_or(|due| due <= now);
-        ready(self.state().turns.values().filter(due).cloned().collect())
+    fn due_turns<'a>(
+        &'a self,
+        until: Timestamp,
+        after: Option<&'a TurnKey>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<OpenTurn>, JournalError>> {
+        let (now, state) = (self.now(), self.state());
+        let free = |turn: &OpenTurn| state.claims.get(&turn.key).is_none_or(|held| held.is_over(now));
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let turns = state.turns.range::<TurnKey, _>((behind, Bound::Unbounded)).map(|(_, turn)| turn);
+        let due = turns.filter(|turn| turn.due.is_none_or(|due| due <= until) && free(turn));
+        ready(due.take(limit).cloned().collect())
     }
 
-    fn open_runs(&self) -> usize {
-        self.state().runs.values().filter(|(summary, _)| !summary.state.is_end()).count()
+    fn turns_of<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Vec<OpenTurn>, JournalError>> {
+        let of = |turn: &&OpenTurn| turn.key.run == *run && turn.key.scope.workspace == *workspace;
+        ready(self.state().turns.values().filter(of).cloned().collect())
+    }
+
+    fn open_runs(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
+        ready(self.state().runs.values().filter(|(summary, _)| !summary.state.is_end()).count())
     }
 
     fn run<'a>(

@@ -6,9 +6,11 @@ mod journal;
 mod library;
 mod log;
 pub mod scripted;
+mod world;
 
 pub use config::{MemoryConfig, check_items};
 pub use graph::MemoryGraph;
 pub use journal::MemoryJournal;
 pub use library::MemoryLibrary;
 pub use log::EmptyLog;
+pub use world::VirtualWorld;

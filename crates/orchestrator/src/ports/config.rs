@@ -1,6 +1,6 @@
 //! Configuration with versions, history, snapshots and watch.
 
-use super::{BoxFuture, JournalError};
+use super::{BoxFuture, Disposition, JournalError};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -27,6 +27,15 @@ pub enum ConfigError {
     NoSnapshot(Hash),
     #[error(transparent)]
     Store(#[from] JournalError),
+}
+
+impl ConfigError {
+    pub fn disposition(&self) -> Disposition {
+        match self {
+            Self::Invalid(_) | Self::NoSnapshot(_) => Disposition::FailRun,
+            Self::Store(error) => error.disposition(),
+        }
+    }
 }
 
 /// Every call names a workspace. Each change makes a new version of the workspace's configuration.

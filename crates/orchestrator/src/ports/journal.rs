@@ -4,6 +4,7 @@ use super::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 use trellis_domain::outage::Outages;
 use trellis_domain::record::{Body, Cause, Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
@@ -45,6 +46,35 @@ pub struct Cut {
     pub times: u32,
     /// How often of these it was the only suspect in hand.
     pub alone: u32,
+}
+
+/// Tells one attempt to handle a turn from all others, of this process or of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClaimId {
+    pub process: u64,
+    pub number: u64,
+}
+
+/// The right to handle a turn. Whoever claims chooses the id, so that a claim whose answer was lost can be given back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub turn: TurnKey,
+    pub id: ClaimId,
+}
+
+/// What came of claiming a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claiming {
+    Claimed {
+        /// How often it has been begun, this time included.
+        begun: u32,
+        /// Whether the claim has to be renewed.
+        expires: bool,
+    },
+    /// By somebody else.
+    Held,
+    /// The turn is not open.
+    Closed,
 }
 
 /// A session that cannot be ended by a commit, because what it has recorded cannot be read.
@@ -172,26 +202,49 @@ pub struct UnreadableRun {
 /// The store failed. What was committed before is safe; nothing of the failed commit counts.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum JournalError {
-    #[error(
-        "cannot write to the data folder: {0}; free some space or check its permissions, nothing committed is lost"
-    )]
+    /// It is unknown what is stored now, so nobody goes on.
+    #[error("cannot write to the store: {0}; nothing committed is lost")]
     Write(String),
-    #[error("cannot read from the data folder: {0}")]
+    #[error("cannot read from the store: {0}")]
     Read(String),
-    #[error("the data folder is damaged: {0}")]
+    #[error("the store is damaged: {0}")]
     Damaged(String),
+    /// Whether the call took effect is unknown. Every call can be repeated.
+    #[error("the store cannot be reached: {0}")]
+    Unavailable(String),
     #[error("the store is closed")]
     Closed,
 }
 
 impl JournalError {
-    /// Concerns what was asked for and nothing else.
+    /// What was asked for cannot be read; everything else can.
     pub fn is_unreadable(&self) -> bool {
         match self {
             Self::Read(_) | Self::Damaged(_) => true,
-            Self::Write(_) | Self::Closed => false,
+            Self::Write(_) | Self::Unavailable(_) | Self::Closed => false,
         }
     }
+
+    pub fn disposition(&self) -> Disposition {
+        match self {
+            Self::Read(_) | Self::Unavailable(_) => Disposition::Retry,
+            Self::Damaged(_) => Disposition::SetAside,
+            Self::Write(_) | Self::Closed => Disposition::Stop,
+        }
+    }
+}
+
+/// What happens to the work that an error interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disposition {
+    /// The same may succeed later.
+    Retry,
+    /// The run ends with the error as its reason.
+    FailRun,
+    /// The session can neither go on nor be ended by a commit: its turns are closed and the reason is kept.
+    SetAside,
+    /// The process stops: it must not go on.
+    Stop,
 }
 
 /// Records and open turns under the commit contract:
@@ -218,11 +271,19 @@ pub trait Journal: Send + Sync + std::fmt::Debug {
 
     fn is_open<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<bool, JournalError>>;
 
-    /// A turn is taken. None if it is not open; else how often it has been begun, this time included.
-    fn begin<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<Option<u32>, JournalError>>;
+    /// Claims a turn for so long by the store's clock. A store that only one process can open may let claims live as
+    /// long as the process.
+    fn claim<'a>(&'a self, claim: &'a Claim, life: Duration) -> BoxFuture<'a, Result<Claiming, JournalError>>;
 
-    /// A turn is given back unharmed: this beginning does not count.
-    fn release<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<(), JournalError>>;
+    /// Extends a claim to so long from now. False if it is lost: it had expired and is somebody else's, or the turn is
+    /// closed.
+    fn renew<'a>(&'a self, claim: &'a Claim, life: Duration) -> BoxFuture<'a, Result<bool, JournalError>>;
+
+    /// Gives a turn back unharmed: this beginning does not count. Does nothing if the claim is not held.
+    fn give_back<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// The runs of a workspace of which a turn is claimed, in whatever process.
+    fn in_hand<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<HashSet<RunId>, JournalError>>;
 
     /// Turns that are suspected are kept back: a process that dies before it begins them did not die of them.
     fn keep_back<'a>(&'a self, turns: &'a [TurnKey]) -> BoxFuture<'a, Result<(), JournalError>>;
@@ -242,11 +303,24 @@ pub trait Journal: Send + Sync + std::fmt::Debug {
 
     fn service(&self) -> Service;
 
-    /// All open turns that are due at that time.
-    fn due_turns(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenTurn>, JournalError>>;
+    /// A page of the open turns that are due at that time and that nobody has claimed, in the order of their keys. One
+    /// that is not full is the last; the next one begins behind the last key.
+    fn due_turns<'a>(
+        &'a self,
+        until: Timestamp,
+        after: Option<&'a TurnKey>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<OpenTurn>, JournalError>>;
+
+    /// All open turns of a run, claimed or not, due or not.
+    fn turns_of<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Vec<OpenTurn>, JournalError>>;
 
     /// How many runs have no end yet.
-    fn open_runs(&self) -> usize;
+    fn open_runs(&self) -> BoxFuture<'_, Result<usize, JournalError>>;
 
     fn run<'a>(
         &'a self,
@@ -279,4 +353,18 @@ pub trait Journal: Send + Sync + std::fmt::Debug {
         after: u64,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Arc<Record>>, JournalError>>;
+}
+
+/// All open turns that are due at that time and that nobody has claimed, page by page.
+pub async fn all_due_turns(journal: &dyn Journal, until: Timestamp) -> Result<Vec<OpenTurn>, JournalError> {
+    const PAGE: usize = 1_000;
+    let mut all: Vec<OpenTurn> = Vec::new();
+    loop {
+        let page = journal.due_turns(until, all.last().map(|turn| &turn.key), PAGE).await?;
+        let last = page.len() < PAGE;
+        all.extend(page);
+        if last {
+            return Ok(all);
+        }
+    }
 }

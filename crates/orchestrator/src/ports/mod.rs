@@ -13,8 +13,8 @@ mod world;
 pub use config::{Config, ConfigError, HistoryEntry};
 pub use graph::{Answer, Asking, Found, Graph, GraphError, QuadPattern, QueryLimits};
 pub use journal::{
-    Commit, Committed, Cut, Journal, JournalError, NewRecord, NewTurn, OpenTurn, Outcome, RunFilter, RunPage, Service,
-    SessionLog, SetAside, TurnKey, UnreadableRun,
+    Claim, ClaimId, Claiming, Commit, Committed, Cut, Disposition, Journal, JournalError, NewRecord, NewTurn, OpenTurn,
+    Outcome, RunFilter, RunPage, Service, SessionLog, SetAside, TurnKey, UnreadableRun, all_due_turns,
 };
 pub use library::{
     DocumentMetadata, Library, LibraryError, Listing, MetadataChanges, Processing, StoredDocument, Upload,
@@ -23,7 +23,7 @@ pub use log::{Log, LogEntry, LogError, Verdict};
 pub use prompter::{
     CallLabels, Completion, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink,
 };
-pub use queue::{Delivery, Queue, Role};
+pub use queue::{Delivery, Queue, QueueError, Receipt, Role};
 pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};
 pub use world::{RealWorld, World};
 

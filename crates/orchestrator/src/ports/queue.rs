@@ -1,16 +1,40 @@
 //! The queue of wake-ups. Losing one costs a delay, duplicating one costs nothing.
 
-use super::{BoxFuture, OpenTurn};
+use super::{BoxFuture, Disposition, OpenTurn};
+use std::time::Duration;
 use trellis_domain::record::{Core, Name};
 
-/// A wake-up that was handed out and waits for its acknowledgement.
+/// What a queue knows a delivery by. Nobody else reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt(pub Box<[u8]>);
+
+/// A wake-up that was handed out. It is acknowledged or given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     pub turn: OpenTurn,
-    /// Tells this hand-out from an earlier one of the same turn.
-    pub tag: u64,
-    /// Counts hand-outs of this wake-up, from 1.
+    pub receipt: Receipt,
+    /// Counts hand-outs of this wake-up, from 1, as far as the queue knows. Nothing is decided by it.
     pub count: u32,
+    /// It is handed out again unless it is renewed so often. None if it is not.
+    pub renew_every: Option<Duration>,
+}
+
+/// A queue that cannot do its work now. A wake-up that is lost with it costs a delay.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum QueueError {
+    #[error("the queue cannot be reached: {0}")]
+    Unavailable(String),
+    #[error("the queue is closed")]
+    Closed,
+}
+
+impl QueueError {
+    pub fn disposition(&self) -> Disposition {
+        match self {
+            Self::Unavailable(_) => Disposition::Retry,
+            Self::Closed => Disposition::Stop,
+        }
+    }
 }
 
 /// Who takes a turn. Any process can have either role, or both.
@@ -33,15 +57,19 @@ impl Role {
     }
 }
 
+/// Competing consumers of wake-ups. There is no promise that a wake-up comes once only.
 pub trait Queue: Send + Sync + std::fmt::Debug {
-    /// Confirmed when it returns. A turn that waits already is not queued twice.
-    fn publish(&self, turn: OpenTurn) -> BoxFuture<'_, ()>;
+    /// Confirmed when it returns.
+    fn publish(&self, turn: OpenTurn) -> BoxFuture<'_, Result<(), QueueError>>;
 
     /// Waits for the next due wake-up of a role; competing takers each get different ones.
-    fn take(&self, role: Role) -> BoxFuture<'_, Delivery>;
+    fn take(&self, role: Role) -> BoxFuture<'_, Result<Delivery, QueueError>>;
 
-    fn acknowledge<'a>(&'a self, delivery: &'a Delivery) -> BoxFuture<'a, ()>;
+    fn acknowledge<'a>(&'a self, delivery: &'a Delivery) -> BoxFuture<'a, Result<(), QueueError>>;
 
-    /// Gives a wake-up back: it will be handed out again, counted.
-    fn reject(&self, delivery: Delivery) -> BoxFuture<'_, ()>;
+    /// The turn is still being handled.
+    fn renew<'a>(&'a self, delivery: &'a Delivery) -> BoxFuture<'a, Result<(), QueueError>>;
+
+    /// It will be handed out again, counted, not before that time has passed.
+    fn give_back(&self, delivery: Delivery, delay: Duration) -> BoxFuture<'_, Result<(), QueueError>>;
 }

@@ -9,7 +9,7 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::Name;
 use trellis_domain::run::RunState;
-use trellis_domain::{Caller, RequestId, RunId, Scope, Timestamp, Workspace};
+use trellis_domain::{Caller, RequestId, RunId, Scope, Workspace};
 use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
@@ -124,11 +124,11 @@ async fn who_waits_for_a_permit_can_be_cancelled_and_ends_when_its_time_is_over(
         Cancelling::Cancelled
     );
     let journal = &bench.orchestrator.ports.journal;
-    let open = async || journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
-    while open().await.len() > 1 {
+    let open = async |run| journal.turns_of(&workspace, run).await.unwrap().len();
+    while open(&waiting).await + open(&late).await > 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    assert_eq!(open().await[0].key.run, busy);
+    assert_eq!(open(&busy).await, 1);
     assert_eq!(popular.asked.load(Ordering::SeqCst), 1);
     serving.stop(Stop::Abandon).await;
 }

@@ -7,21 +7,21 @@ use std::time::Duration;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::record::Name;
 use trellis_domain::run::Termination;
-use trellis_domain::{RunId, Scope, Timestamp, Workspace};
+use trellis_domain::{RunId, Scope, Workspace};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{Played, agent, question, silent};
 use trellis_orchestrator::ports::{Commit, NewTurn, OpenTurn, PromptCall, Role};
 use trellis_orchestrator::workers::{Stop, WorkerOptions};
 
-/// Everything that is open, however far away its time is.
-async fn open_turns(bench: &Bench) -> Vec<OpenTurn> {
-    bench.orchestrator.ports.journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap()
+/// Everything that is open of a run, however far away its time is.
+async fn open_turns(bench: &Bench, run: &RunId) -> Vec<OpenTurn> {
+    bench.orchestrator.ports.journal.turns_of(&Workspace::default(), run).await.unwrap()
 }
 
 /// The names of a session's open turns.
 async fn open_of(bench: &Bench, session: &RunId) -> Vec<String> {
-    let open = open_turns(bench).await.into_iter().filter(|turn| turn.key.session == *session);
+    let open = open_turns(bench, session).await.into_iter().filter(|turn| turn.key.session == *session);
     let mut names: Vec<_> = open.map(|turn| turn.key.name.to_string()).collect();
     names.sort();
     names
@@ -50,7 +50,7 @@ async fn a_supervisor_stops_after_its_fan_out_and_neither_waits_nor_polls() {
     let serving = Serving::start(&bench, WorkerOptions::default());
     until(async || bench.prompter.calls.all().len() == 3).await;
     assert_eq!(open_of(&bench, &run).await, ["fanout/1/deadline"], "only the deadline is left, and it is not due");
-    let all = open_turns(&bench).await;
+    let all = open_turns(&bench, &run).await;
     assert_eq!(all.iter().filter(|turn| turn.due.is_none()).count(), 2, "the subagents are at work");
     serving.stop(Stop::Abandon).await;
 }
@@ -99,7 +99,7 @@ async fn a_completion_of_a_fan_out_that_nobody_knows_changes_nothing() {
     };
     journal.commit(commit).await.unwrap();
     bench.finish(std::slice::from_ref(&run), 1).await;
-    until(async || open_turns(&bench).await.is_empty()).await;
+    until(async || open_turns(&bench, &run).await.is_empty()).await;
     let played = Played::of(&bench, run).await;
     played.keeps_the_promises();
     let names: Vec<_> = played.records.iter().map(|record| record.header.name.as_str()).collect();

@@ -180,7 +180,7 @@ async fn bad_questions_are_refused_with_a_reason_and_leave_nothing() {
         ask(bad_pattern).await,
         "there is no pattern `delphi`; choose one of react, plan-then-execute, supervisor, reflexion, dispatch, debate"
     );
-    assert_eq!(bench.orchestrator.ports.journal.open_runs(), 0);
+    assert_eq!(bench.orchestrator.ports.journal.open_runs().await.unwrap(), 0);
 }
 
 /// Each part of a request that a caller may make large is refused by its name, and nothing of it is kept.
@@ -204,7 +204,7 @@ async fn every_part_of_a_request_is_bounded() {
         let refused = bench.try_request(1, request, SomeLimits::default()).await.unwrap_err().to_string();
         assert!(refused.starts_with(expected) && refused.contains("at most"), "{expected}: {refused:.200}");
     }
-    assert_eq!(bench.orchestrator.ports.journal.open_runs(), 0);
+    assert_eq!(bench.orchestrator.ports.journal.open_runs().await.unwrap(), 0);
 }
 
 /// Who asks for more than there is a maximum for gets the maximum, also where no operator has named one.
@@ -236,7 +236,7 @@ async fn a_request_that_is_repeated_after_an_upgrade_is_the_same() {
     assert_eq!(bench.request(1, asked.clone(), limits()).await, first);
     assert_eq!(bench.request(2, other, limits()).await, second);
     assert_eq!(bench.request(3, mine, limits()).await, beside);
-    assert_eq!(bench.orchestrator.ports.journal.open_runs(), 3, "nothing was begun");
+    assert_eq!(bench.orchestrator.ports.journal.open_runs().await.unwrap(), 3, "nothing was begun");
     let changed = AgentRequest { question: "another question".into(), ..asked };
     let refused = bench.try_request(1, changed, limits()).await.unwrap_err();
     assert!(matches!(refused, AcceptError::OtherRequest { run } if run == first));

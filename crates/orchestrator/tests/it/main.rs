@@ -20,8 +20,8 @@ mod wrong_replies;
 use std::sync::Arc;
 use trellis_orchestrator::contract::{config, graph, journal, prompter, queue, runs, teams};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::memory::{MemoryConfig, MemoryGraph, MemoryJournal};
-use trellis_orchestrator::ports::{Config, Journal, RealWorld};
+use trellis_orchestrator::memory::{MemoryConfig, MemoryGraph, MemoryJournal, VirtualWorld};
+use trellis_orchestrator::ports::{Config, Journal, RealWorld, World};
 use trellis_orchestrator::queue::FairQueue;
 
 pub(crate) fn memory() -> runs::Store {
@@ -31,6 +31,13 @@ pub(crate) fn memory() -> runs::Store {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_journal_in_memory_keeps_the_commit_contract() {
     journal::suite(async || Arc::new(MemoryJournal::default()) as Arc<dyn Journal>).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_in_a_shared_journal_expire_by_its_clock() {
+    let world = Arc::new(VirtualWorld::new());
+    let shared = MemoryJournal::shared(Arc::clone(&world) as Arc<dyn World>);
+    journal::claims_expire(&shared, |time| tokio::time::sleep(time)).await;
 }
 
 #[tokio::test]

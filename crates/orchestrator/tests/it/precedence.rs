@@ -10,6 +10,7 @@ use trellis_domain::{RunId, Timestamp};
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{Played, agent, question};
 use trellis_orchestrator::driver::{Options, Orchestrator};
+use trellis_orchestrator::ports::all_due_turns;
 use trellis_patterns::plan::PlanTurn;
 use trellis_patterns::router::OperatorLimits;
 
@@ -139,7 +140,7 @@ async fn steps_at_once_are_limited_by_every_source() {
     for (sources, expected) in cases() {
         let (bench, run) = begun("steps-at-once", 1, sources, &scene, "plan-then-execute").await;
         let journal = &bench.orchestrator.ports.journal;
-        let open = async || journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
+        let open = async || all_due_turns(&**journal, Timestamp::from_micros(i64::MAX)).await.unwrap();
         let first = open().await.remove(0);
         bench.orchestrator.handle(&first).await.unwrap();
         assert_eq!(open().await.len() as u64, expected, "{sources:?}");

@@ -21,7 +21,9 @@ use trellis_orchestrator::dialog::Dialog;
 use trellis_orchestrator::driver::{Orchestrator, Ports};
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::memory::scripted::{ScriptedPrompter, ScriptedTools};
-use trellis_orchestrator::ports::{BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplySink};
+use trellis_orchestrator::ports::{
+    BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplySink, all_due_turns,
+};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 use trellis_patterns::react::IterationNames;
 use trellis_patterns::{documents, project};
@@ -548,7 +550,7 @@ async fn routing_is_a_turn_of_its_own_that_a_second_delivery_does_not_repeat() {
     let bench = bench(play::reply, &patterns).await;
     let run = bench.request(1, question(&agent("a"), ""), SomeLimits::default()).await;
     let journal = &bench.orchestrator.ports.journal;
-    let open = async || journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
+    let open = async || all_due_turns(&**journal, Timestamp::from_micros(i64::MAX)).await.unwrap();
     let turn = open().await.remove(0);
     assert_eq!(turn.key.name, Name::route());
     for _ in 0..2 {

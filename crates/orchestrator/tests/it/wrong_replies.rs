@@ -9,6 +9,7 @@ use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{Played, agent, question};
 use trellis_orchestrator::memory::scripted::{ScriptedPrompter, ScriptedTools};
+use trellis_orchestrator::ports::all_due_turns;
 
 /// What a model may write instead of what it was asked for. None: it does not answer at all.
 fn wrong_replies() -> Vec<(&'static str, Option<String>)> {
@@ -111,7 +112,7 @@ async fn every_wrong_reply_to_every_prompt_ends_in_an_answer_or_a_clear_end() {
             assert!(says_something, "{prompt} answered with {kind}: {end:?}");
             assert!(end.reason.is_answer() || end.error.is_some(), "{prompt} answered with {kind}: {end:?}");
             let later = Timestamp::from_micros(i64::MAX);
-            let open = bench.orchestrator.ports.journal.due_turns(later).await.unwrap();
+            let open = all_due_turns(&*bench.orchestrator.ports.journal, later).await.unwrap();
             assert!(open.is_empty(), "{prompt} answered with {kind} leaves {open:?}");
         }
     }

@@ -27,7 +27,7 @@ pub(crate) fn log_from_chain(folder: &mut Folder, tables: &Tables) -> Result<(),
     let head = made.map_err(|error| match error {
         // The folder is as good as before; it could only not be written.
         JournalError::Write(reason) => folder.unusable(std::io::Error::other(reason)),
-        JournalError::Read(_) | JournalError::Damaged(_) | JournalError::Closed => {
+        JournalError::Read(_) | JournalError::Damaged(_) | JournalError::Unavailable(_) | JournalError::Closed => {
             folder.damaged(error.to_string(), None)
         }
     })?;

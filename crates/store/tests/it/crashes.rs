@@ -10,11 +10,12 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::record::{Body, Name};
 use trellis_domain::run::RunState;
 use trellis_domain::{RunId, Timestamp, Workspace};
+use trellis_orchestrator::contract::journal::{begun, claim_on};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
 use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::ports::{
-    BoxFuture, PromptCall, PromptError, PromptReply, Prompter, RealWorld, ReplySink, World,
+    BoxFuture, PromptCall, PromptError, PromptReply, Prompter, RealWorld, ReplySink, World, all_due_turns,
 };
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 use trellis_store::Store;
@@ -109,7 +110,8 @@ impl Life {
     }
 
     async fn suspects(&self) -> usize {
-        let open = self.bench.orchestrator.ports.journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
+        let open =
+            all_due_turns(&*self.bench.orchestrator.ports.journal, Timestamp::from_micros(i64::MAX)).await.unwrap();
         open.iter().filter(|turn| turn.cut.times > 0).count()
     }
 }
@@ -178,7 +180,8 @@ async fn who_is_slow_while_the_process_is_killed_from_outside_is_not_blamed() {
     for kill in 0..15 {
         let life = Life { killed_after: Duration::from_millis(300), ..begin(folder.path(), &[], slow).await };
         assert!(!life.lives(std::slice::from_ref(&run)).await, "it is too slow for that");
-        let open = life.bench.orchestrator.ports.journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
+        let open =
+            all_due_turns(&*life.bench.orchestrator.ports.journal, Timestamp::from_micros(i64::MAX)).await.unwrap();
         assert!(open.iter().all(|turn| turn.cut.times < 3), "suspected at kill {kill}: {open:?}");
     }
     let life = begin(folder.path(), &[], slow).await;
@@ -218,7 +221,7 @@ async fn suspects_keep_nobody_waiting_and_are_cleared_when_the_process_lives() {
     // Nothing happens for so long that the first half is innocent.
     let journal = &bench.orchestrator.ports.journal;
     let count = async || {
-        let open = journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
+        let open = all_due_turns(&**journal, Timestamp::from_micros(i64::MAX)).await.unwrap();
         open.iter().filter(|turn| turn.cut.times > 0).count()
     };
     let before = count().await;
@@ -259,27 +262,28 @@ async fn who_was_given_back_is_not_suspected_and_who_brought_something_neither()
     let turn = {
         let life = begin(folder.path(), &[], MOMENT).await;
         let journal = &life.bench.orchestrator.ports.journal;
-        let turn = journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap().remove(0);
+        let turn = all_due_turns(&**journal, Timestamp::from_micros(i64::MAX)).await.unwrap().remove(0);
         assert_eq!((&turn.key.run, turn.cut.times), (&run, 0), "nobody had begun it");
-        journal.begin(&turn.key).await.unwrap();
-        journal.release(&turn.key).await.unwrap();
+        let claim = claim_on(&turn.key);
+        assert!(begun(&**journal, &claim).await.is_some());
+        journal.give_back(&claim).await.unwrap();
         turn
     };
     for seen in 1..=2 {
         let life = begin(folder.path(), &[], MOMENT).await;
         assert_eq!(life.suspects().await, usize::from(seen > 1));
-        let begun = life.bench.orchestrator.ports.journal.begin(&turn.key).await.unwrap();
+        let begun = begun(&*life.bench.orchestrator.ports.journal, &claim_on(&turn.key)).await;
         assert_eq!(begun, Some(seen + 1), "the attempt counts whoever is suspected");
     }
     let life = begin(folder.path(), &[], MOMENT).await;
     let journal = &life.bench.orchestrator.ports.journal;
-    let open = async || journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap().remove(0);
+    let open = async || all_due_turns(&**journal, Timestamp::from_micros(i64::MAX)).await.unwrap().remove(0);
     assert_eq!(open().await.cut.times, 2);
     // A fresh turn is written down, too, while anybody is suspected.
     let fresh = life.bench.ask(2, SomeLimits::default()).await;
-    let due = journal.due_turns(Timestamp::from_micros(i64::MAX)).await.unwrap();
+    let due = all_due_turns(&**journal, Timestamp::from_micros(i64::MAX)).await.unwrap();
     let fresh = due.into_iter().find(|open| open.key.run == fresh).unwrap();
-    assert_eq!(journal.begin(&fresh.key).await.unwrap(), Some(1));
+    assert_eq!(begun(&**journal, &claim_on(&fresh.key)).await, Some(1));
     drop(life);
     let life = begin(folder.path(), &[], MOMENT).await;
     assert_eq!(life.suspects().await, 2);

@@ -9,9 +9,10 @@ use trellis_domain::config::StoredItem;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::run::RunState;
 use trellis_domain::{Caller, RunId, Surface, Workspace};
+use trellis_orchestrator::contract::journal::{begun, claim_on};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::ports::{Config, Journal, RunFilter};
+use trellis_orchestrator::ports::{Config, Journal, RunFilter, all_due_turns};
 use trellis_store::{OpenError, Store};
 
 pub(crate) async fn bench(store: &Store) -> Bench {
@@ -68,7 +69,7 @@ async fn a_folder_reopens_with_everything_that_was_committed() {
     assert!(page.runs.iter().all(|run| run.state == RunState::Answered));
     let checked = store.check();
     assert_eq!((checked.faults, checked.runs, checked.records), (Vec::new(), 5, 50));
-    assert_eq!(store.journal.open_runs(), 0);
+    assert_eq!(store.journal.open_runs().await.unwrap(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,7 +80,7 @@ async fn an_open_run_goes_on_after_reopening_without_paying_twice() {
         bench(&store).await.ask(1, SomeLimits::default()).await
     };
     let store = open(folder.path()).unwrap();
-    assert_eq!(store.journal.open_runs(), 1);
+    assert_eq!(store.journal.open_runs().await.unwrap(), 1);
     let bench = bench(&store).await;
     bench.finish(std::slice::from_ref(&run), 1).await;
     assert_eq!(bench.summary(&run).await.state, RunState::Answered);
@@ -194,16 +195,16 @@ async fn a_request_that_stops_the_process_five_times_is_set_aside() {
         let store = open(folder.path()).unwrap();
         bench(&store).await.ask(1, SomeLimits::default()).await
     };
-    for begun in 2..=6 {
+    for expected in 2..=6 {
         let store = open(folder.path()).unwrap();
-        let turn = store.journal.due_turns(trellis_domain::Timestamp::from_micros(0)).await.unwrap().remove(0);
+        let turn = all_due_turns(&*store.journal, trellis_domain::Timestamp::from_micros(0)).await.unwrap().remove(0);
         // Begun, alone, and then the process is gone.
         store
             .journal
             .begin_trial(std::slice::from_ref(&turn.key), trellis_domain::Timestamp::from_micros(0))
             .await
             .unwrap();
-        assert_eq!(store.journal.begin(&turn.key).await.unwrap(), Some(begun));
+        assert_eq!(begun(&*store.journal, &claim_on(&turn.key)).await, Some(expected));
     }
     let store = open(folder.path()).unwrap();
     let bench = bench(&store).await;

@@ -92,7 +92,7 @@ async fn here(
     };
     let state = finish(global, &run, &records, "")?;
     serving.drain(interrupt).await?;
-    let others = app.store.journal.open_runs();
+    let others = app.store.journal.open_runs().await?;
     if others > 0 && !global.quiet {
         note(&format!("other open runs: {others}; `trellis resume` finishes them"));
     }

@@ -115,7 +115,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let kept = app.store.kept_logs();
     let limits = limits::of_operator(global, &[]);
     let models = app::models(global).and_then(|_| app::chosen_models(global));
-    let open = app.store.journal.open_runs();
+    let open = app.store.journal.open_runs().await?;
     let named = NamedModels::of(&settings, app::names_models(global));
     let aside = app.store.set_aside().unwrap_or_default();
     let mut findings = vec![

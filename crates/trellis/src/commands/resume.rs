@@ -16,7 +16,7 @@ use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::Orchestrator;
 use trellis_orchestrator::hub::Item;
-use trellis_orchestrator::ports::{Journal, JournalError};
+use trellis_orchestrator::ports::{Journal, JournalError, all_due_turns};
 use trellis_orchestrator::summary::put_missing;
 
 /// A run that has ended, or why its end cannot be read.
@@ -69,7 +69,7 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
 /// Runs of every workspace: whoever resumes a folder finishes all that is in it. A run that has ended may have left a
 /// turn behind, which whoever takes it closes; there is nothing to finish in it.
 async fn open_runs(app: &App) -> Result<BTreeSet<(Workspace, RunId)>, Failure> {
-    let turns = app.store.journal.due_turns(app.world.now().plus_ms(u64::MAX / 2000)).await?;
+    let turns = all_due_turns(&*app.store.journal, app.world.now().plus_ms(u64::MAX / 2000)).await?;
     let mut open: BTreeSet<_> = turns.into_iter().map(|turn| (turn.key.scope.workspace, turn.key.run)).collect();
     for (workspace, run) in open.clone() {
         // What cannot be read is told with its name later on.

@@ -54,7 +54,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let (stop_indexing, indexed) = watch::channel(false);
     let indexing = tokio::spawn(async move { graph.keep_up(indexed).await });
     let mut workers = Serving::start(&orchestrator);
-    let open = app.store.journal.open_runs();
+    let open = app.store.journal.open_runs().await?;
     tracing::info!(%url, data = %app.store.path().display(), open_runs = open, "serving");
     let mut http = tokio::spawn(server.serve(Arc::clone(&gateway)));
     let stopped = tokio::select! {
@@ -77,7 +77,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     }
     // It works on the folder, so it goes before the folder is given back.
     indexing.await.map_err(Failure::unexpected)?;
-    let open = app.store.journal.open_runs();
+    let open = app.store.journal.open_runs().await?;
     tracing::info!(open_runs = open, "stopped");
     stopped.map(|()| Exit::Ok)
 }

@@ -337,7 +337,7 @@ fn who_would_write_is_told_the_folder_the_reason_and_what_to_do_and_nothing_is_l
     ok(&place.data(), &["resume"]);
     let known = ok(&place.data(), &["runs"]);
     let said = Said::by(&place.on(Disk { room: Some(200), ..FULL }, &["ask", "Why?", "--session", "refused"]));
-    let told = format!("cannot write to the data folder: {}: {}; free some space", place.data().display(), FULL.says);
+    let told = format!("cannot write to the store: {}: {}; free some space", place.data().display(), FULL.says);
     assert_eq!((said.code, said.err.contains(&told)), (Some(7), true), "{}", said.err);
     assert_eq!(ok(&place.data(), &["runs"]), known);
     assert!(ok(&place.data(), &["doctor"]).contains("every hash is right"));

@@ -72,7 +72,7 @@ pub(crate) async fn list(
     let inside = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
     let workspace = inside.workspace();
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
-    let filter = RunFilter { in_hand: inside.orchestrator().in_hand(workspace), ..filter(&wanted)? };
+    let filter = RunFilter { in_hand: inside.journal().in_hand(workspace).await?, ..filter(&wanted)? };
     let journal = inside.journal();
     let page = match (&wanted.prefix, &wanted.cursor) {
         (Some(_), Some(_)) => return Err(Fault::request("give `prefix` or `cursor`, not both")),

@@ -52,7 +52,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 async fn find(inside: &Inside, id: &str) -> Result<RunSummary, Fault> {
     let run = RunId::new(id).map_err(|_| Fault::no_run(id))?;
     let mut found = inside.journal().run(inside.workspace(), &run).await?.ok_or_else(|| Fault::no_run(id))?;
-    if found.state == RunState::Queued && inside.orchestrator().in_hand(inside.workspace()).contains(&run) {
+    if found.state == RunState::Queued && inside.journal().in_hand(inside.workspace()).await?.contains(&run) {
         found.state = RunState::Running;
     }
     Ok(found)
