@@ -45,7 +45,10 @@ fn main() -> Result<()> {
     let report = torment(&programs, &options)?;
     println!("\n{report}");
     if let Some(path) = &options.report {
-        std::fs::write(path, report.to_string())?;
+        // The simulation has a section of its own behind this.
+        let known = std::fs::read_to_string(path).unwrap_or_default();
+        let simulation = known.find("\n## Simulation").map_or("", |place| &known[place..]);
+        std::fs::write(path, format!("{report}{simulation}"))?;
     }
     ensure!(report.wrong.is_empty(), "{} trials went wrong", report.wrong.len());
     Ok(())

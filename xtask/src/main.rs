@@ -19,10 +19,12 @@ fn main() -> Result<()> {
             run("cargo", &["build", "--release", "--package", "trellis", "--package", "bench"])?;
             run("cargo", &["run", "--release", "--quiet", "--package", "bench"])
         }
+        Some("simulate") => simulate(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("torture") => torture(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => bail!(
             "choose a chore: `cargo xtask test` checks everything, `cargo xtask acceptance` only what stock clients see, \
-             `cargo xtask bench` measures, `cargo xtask torture --minutes 30` does harm and looks what comes of it"
+             `cargo xtask bench` measures, `cargo xtask torture --minutes 30` does harm and looks what comes of it, \
+             `cargo xtask simulate --seeds 1000` plays as many worlds in which everything goes wrong"
         ),
     }
 }
@@ -44,6 +46,13 @@ fn acceptance() -> Result<()> {
     // As for the other tests, which need the program too: any other way would build everything once more.
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;
     run("cargo", &["test", "--workspace", "--all-features", "--test", "acceptance", "--", "--include-ignored"])
+}
+
+/// The real orchestrator in a simulated world, one for each seed.
+fn simulate(options: &[String]) -> Result<()> {
+    run("cargo", &["build", "--release", "--package", "trellis-simulation"])?;
+    let options: Vec<_> = options.iter().map(String::as_str).collect();
+    run("target/release/simulate", &options)
 }
 
 /// The release binary is killed, starved, flooded, and its files are damaged. The report is part of the documentation.

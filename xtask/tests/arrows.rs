@@ -35,6 +35,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("trellis", BTreeSet::from(all)),
         ("bench", BTreeSet::from(all)),
         ("torture", BTreeSet::from(["trellis-domain", "trellis-orchestrator", "trellis-store"])),
+        ("trellis-simulation", BTreeSet::from(adapter)),
         ("acceptance", BTreeSet::new()),
         ("xtask", BTreeSet::new()),
     ])

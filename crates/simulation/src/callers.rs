@@ -1,0 +1,145 @@
+//! Callers: they ask, ask again when they get no answer, follow their run, lose their connection and come back.
+
+use crate::processes::Processes;
+use crate::scenario::Asked;
+use std::sync::Arc;
+use std::time::Duration;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::AgentRequest;
+use trellis_domain::{RequestId, RunId, Scope, Workspace};
+use trellis_orchestrator::accept::{AcceptError, Acceptance, UnknownNames};
+use trellis_orchestrator::dialog::Dialog;
+use trellis_orchestrator::driver::TurnError;
+use trellis_orchestrator::ports::{Disposition, Journal};
+use trellis_orchestrator::{Item, Question};
+
+/// What a caller has seen.
+#[derive(Debug, Default)]
+pub struct Heard {
+    pub run: Option<RunId>,
+    /// The request was refused, or belonged to another run when it came again.
+    pub trouble: Vec<String>,
+    /// How often each connection that reached the end was told that the dialog is over.
+    pub ends: Vec<u32>,
+}
+
+pub(crate) fn workspace(number: u8) -> Workspace {
+    if number == 0 { Workspace::default() } else { Workspace::new("other").expect("a valid name") }
+}
+
+fn question(number: usize, asked: &Asked) -> Question {
+    let request = AgentRequest {
+        question: asked.scene.to_string(),
+        pattern: asked.pattern.clone(),
+        streaming: number.is_multiple_of(2),
+        // The same in both workspaces, and for several questions of one: none of this may mix them up.
+        session_id: if number.is_multiple_of(2) { "same".to_owned() } else { String::new() },
+        ..AgentRequest::default()
+    };
+    Question {
+        scope: Scope { workspace: workspace(asked.workspace), ..Scope::default() },
+        request_id: RequestId::new(&format!("request-{number}")).expect("a valid id"),
+        request,
+        limits: SomeLimits::default(),
+        names: UnknownNames::Refuse,
+        by: None,
+    }
+}
+
+/// How long a caller waits for an answer before it asks somebody else.
+const ANSWER: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_secs(1);
+
+fn is_passing(error: &AcceptError) -> bool {
+    let disposition = match error {
+        AcceptError::Journal(error) => error.disposition(),
+        AcceptError::Config(error) => error.disposition(),
+        AcceptError::EmptyQuestion
+        | AcceptError::QuestionTooLong { .. }
+        | AcceptError::TooLarge(_)
+        | AcceptError::InvalidId(_)
+        | AcceptError::Refused(_)
+        | AcceptError::OtherRequest { .. }
+        | AcceptError::TooManyRuns { .. } => return false,
+    };
+    disposition == Disposition::Retry
+}
+
+/// Asks until somebody has accepted.
+async fn accepted(processes: &Processes, question: &Question) -> Result<Acceptance, AcceptError> {
+    loop {
+        if let Some(process) = processes.any() {
+            let accepting = process.orchestrator.accept(question.clone());
+            match tokio::time::timeout(ANSWER, accepting).await {
+                Ok(Err(error)) if is_passing(&error) => {}
+                Ok(result) => return result,
+                Err(_) => {}
+            }
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// Cancels until somebody has done it. A run that nobody has accepted yet is left alone.
+pub(crate) async fn cancel(processes: &Processes, workspace: &Workspace, run: &RunId) {
+    loop {
+        if let Some(process) = processes.any() {
+            let by = trellis_domain::Caller::program();
+            let cancelling = process.orchestrator.cancel(workspace, run, &by);
+            match tokio::time::timeout(ANSWER, cancelling).await {
+                Ok(Err(TurnError::Journal(error))) if error.disposition() == Disposition::Retry => {}
+                Ok(_) => return,
+                Err(_) => {}
+            }
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// One caller from its question to its answer.
+pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, heard: Arc<std::sync::Mutex<Heard>>) {
+    let note = |change: &mut dyn FnMut(&mut Heard)| {
+        change(&mut heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    };
+    tokio::time::sleep(Duration::from_millis(asked.at_ms)).await;
+    let question = question(number, &asked);
+    let run = match accepted(&processes, &question).await {
+        Ok(acceptance) => acceptance.run,
+        Err(error) => return note(&mut |heard| heard.trouble.push(format!("refused: {error}"))),
+    };
+    note(&mut |heard| heard.run = Some(run.clone()));
+    if asked.again {
+        tokio::time::sleep(AGAIN).await;
+        match accepted(&processes, &question).await {
+            Ok(Acceptance { run: same, attached: true }) if same == run => {}
+            other => note(&mut |heard| heard.trouble.push(format!("the same request came again: {other:?}"))),
+        }
+    }
+    let ends = follow(&processes, &question.scope.workspace, &run, question.request.streaming).await;
+    note(&mut |heard| heard.ends.clone_from(&ends));
+}
+
+/// Follows a run to its end, over as many connections as it takes, and once more afterwards.
+async fn follow(processes: &Processes, workspace: &Workspace, run: &RunId, streaming: bool) -> Vec<u32> {
+    let (mut ends, mut connections) = (Vec::new(), 0);
+    while ends.len() < 2 {
+        let mut dialog = Dialog::new(run.clone(), streaming);
+        let (mut after, mut told) = (0, 0);
+        connections += 1;
+        // The connection is lost now and then; the caller begins anew.
+        while connections > 5 || !processes.common.weather.chance().one_in(40) {
+            let records = processes.common.journal.events(workspace, run, after, 64).await.unwrap_or_default();
+            for record in &records {
+                after = record.header.seq;
+                let messages = dialog.project(Item::Record(Arc::clone(record)));
+                told += u32::try_from(messages.iter().filter(|message| message.end_of_dialog).count()).unwrap_or(0);
+            }
+            if dialog.is_over() {
+                ends.push(told);
+                break;
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+    ends
+}

@@ -1,0 +1,113 @@
+//! Models and tools that are slow, fail, say nothing, write rubbish or panic. What they are asked is witnessed.
+
+use crate::gate::Gate;
+use crate::weather::Weather;
+use crate::witness::Witness;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::Duration;
+use trellis_domain::Scope;
+use trellis_orchestrator::contract::play;
+use trellis_orchestrator::memory::scripted::{ScriptedPrompter, ScriptedTools};
+use trellis_orchestrator::ports::{
+    BoxFuture, CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplySink, ToolCall, ToolError,
+    ToolOutput, ToolRunner,
+};
+
+/// What a process asks models and tools with.
+#[derive(Debug)]
+pub(crate) struct Effects {
+    process: usize,
+    gate: Arc<Gate>,
+    weather: Arc<Weather>,
+    witness: Arc<Witness>,
+    prompter: ScriptedPrompter,
+    tools: ScriptedTools,
+}
+
+fn scene(variables: &Map<String, Value>) -> Value {
+    let text = variables.get("question").and_then(Value::as_str).unwrap_or_default();
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+fn reply(call: &PromptCall) -> Result<String, String> {
+    let scene = scene(&call.variables);
+    if scene["panic"] == true {
+        // Without the message that a panic prints: it is meant.
+        std::panic::resume_unwind(Box::new("this model makes its caller panic"));
+    }
+    if scene["rubbish"] == true {
+        return Ok("{\"name\": \"search\", ```".to_owned());
+    }
+    // Whose answer it is can be told, also where two were asked the same.
+    let by = call.labels.as_ref().map(|labels| labels.session.to_string()).unwrap_or_default();
+    let said = play::reply(call)?;
+    Ok(if said.contains("Final Answer: ") { format!("{said}, says {by}") } else { said })
+}
+
+impl Effects {
+    pub(crate) fn new(process: usize, gate: Arc<Gate>, weather: Arc<Weather>, witness: Arc<Witness>) -> Self {
+        let (prompter, tools) = (ScriptedPrompter::new(reply), ScriptedTools::new(play::result));
+        Self { process, gate, weather, witness, prompter, tools }
+    }
+
+    fn note(&self, scope: &Scope, labels: Option<&CallLabels>, text: String) {
+        if let Some(CallLabels { session, step, .. }) = labels {
+            self.witness.called(self.process, (scope.workspace.clone(), session.clone(), step.clone()), text);
+        }
+    }
+
+    async fn reply_in_time(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
+        let patience = call.patience.unwrap_or(Duration::MAX);
+        let reply = async {
+            tokio::time::sleep(self.weather.takes(|faults| faults.model_takes_ms)).await;
+            if self.weather.strikes(|faults| faults.model_fails) {
+                return Err(PromptError::Provider { reason: "simulated".to_owned(), failures: Vec::new() });
+            }
+            self.prompter.ask(call, sink).await
+        };
+        let late = |_| Err(PromptError::took_too_long(patience, Vec::new()));
+        tokio::time::timeout(patience, reply).await.unwrap_or_else(late)
+    }
+}
+
+impl Prompter for Effects {
+    fn ask<'a>(
+        &'a self,
+        call: PromptCall,
+        sink: &'a mut dyn ReplySink,
+    ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
+        Box::pin(async move {
+            self.gate.pass().await;
+            self.note(&call.scope, call.labels.as_ref(), Value::Object(call.variables.clone()).to_string());
+            let reply = self.reply_in_time(call, sink).await;
+            self.gate.pass().await;
+            reply
+        })
+    }
+
+    fn complete<'a>(
+        &'a self,
+        call: Completion,
+        sink: &'a mut dyn ReplySink,
+    ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
+        self.prompter.complete(call, sink)
+    }
+
+    fn models(&self) -> Vec<String> {
+        self.prompter.models()
+    }
+}
+
+impl ToolRunner for Effects {
+    fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            self.gate.pass().await;
+            self.note(&call.scope, call.labels.as_ref(), Value::Object(call.arguments.clone()).to_string());
+            tokio::time::sleep(self.weather.takes(|faults| faults.tool_takes_ms)).await;
+            let output = self.tools.call(call).await;
+            self.gate.pass().await;
+            output
+        })
+    }
+}

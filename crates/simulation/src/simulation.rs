@@ -1,0 +1,175 @@
+//! Plays a scenario from its first question to its last end.
+
+use crate::breakage::Breakage;
+use crate::callers::{self, Heard, workspace};
+use crate::processes::{Common, Processes};
+use crate::queue::Broker;
+use crate::scenario::{CALM_MS, Event, Scenario, What};
+use crate::weather::Weather;
+use crate::witness::{Seen, Witness};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use trellis_domain::config::{Settings, StoredItem};
+use trellis_domain::record::Record;
+use trellis_domain::{Caller, Hash, RunId, Timestamp, Workspace};
+use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal, VirtualWorld};
+use trellis_orchestrator::ports::{Config, Journal, all_due_turns};
+
+/// The world after everything has happened.
+#[derive(Debug)]
+pub struct Finished {
+    pub scenario: Scenario,
+    pub runs: Vec<FinishedRun>,
+    pub seen: Seen,
+    /// Turns that are open although everything should have come to its end.
+    pub open_turns: Vec<String>,
+    /// With this mistake.
+    pub breakage: Option<Breakage>,
+}
+
+/// What became of a question.
+#[derive(Debug)]
+pub struct FinishedRun {
+    pub question: usize,
+    pub workspace: Workspace,
+    pub heard: Heard,
+    pub records: Vec<Arc<Record>>,
+    pub settings: BTreeMap<Hash, Arc<Settings>>,
+}
+
+impl Finished {
+    /// The same for the same course of events.
+    pub fn digest(&self) -> Hash {
+        let recorded = self.seen.recorded.iter().map(|(place, recorded)| format!("{place:?} {recorded:?}\n"));
+        let calls = self.seen.calls.iter().map(|call| format!("{call:?}\n"));
+        let text: String = recorded.chain(calls).collect();
+        Hash::of(text)
+    }
+}
+
+/// All runs have their hour, and this much more.
+const LIMIT: Duration = Duration::from_hours(2);
+/// What is left to do when the last run has ended: the deadline of a fan-out stays open until it is due.
+const AFTERWARDS: Duration = Duration::from_secs(400);
+
+/// Plays a scenario on one thread, in no time.
+pub fn play(scenario: &Scenario, breakage: Option<Breakage>) -> Finished {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime without IO").block_on(played(scenario.clone(), breakage))
+}
+
+async fn played(scenario: Scenario, breakage: Option<Breakage>) -> Finished {
+    let world = Arc::new(VirtualWorld::new());
+    let weather = Arc::new(Weather::new(scenario.seed, scenario.faults.clone()));
+    let common = Common {
+        journal: Arc::new(MemoryJournal::shared(Arc::clone(&world) as _)),
+        config: Arc::new(MemoryConfig::new(Arc::clone(&world) as _)),
+        broker: Arc::new(Broker::new(Arc::clone(&weather))),
+        witness: Arc::new(Witness::default()),
+        world,
+        weather,
+        breakage,
+    };
+    for number in [0, 1] {
+        configure(&common.config, &workspace(number), 0).await;
+    }
+    let processes = Arc::new(Processes::new(common, scenario.processes.len()));
+    let mut world_tasks = JoinSet::new();
+    for (number, plan) in scenario.processes.iter().enumerate() {
+        world_tasks.spawn(Arc::clone(&processes).live(number, plan.clone()));
+    }
+    let heard: Vec<_> = scenario.questions.iter().map(|_| Arc::new(Mutex::new(Heard::default()))).collect();
+    world_tasks.spawn(happen(Arc::clone(&processes), scenario.clone(), heard.clone()));
+    let mut callers = JoinSet::new();
+    for (number, asked) in scenario.questions.iter().enumerate() {
+        callers.spawn(callers::ask(Arc::clone(&processes), number, asked.clone(), Arc::clone(&heard[number])));
+    }
+    let all = async { while callers.join_next().await.is_some() {} };
+    // Whoever is not answered by then never will be.
+    drop(tokio::time::timeout(LIMIT, all).await);
+    tokio::time::sleep(AFTERWARDS).await;
+    world_tasks.shutdown().await;
+    finished(scenario, &processes.common, heard).await
+}
+
+/// A tool, which some change of the configuration describes anew.
+async fn configure(config: &MemoryConfig, workspace: &Workspace, number: usize) {
+    let value =
+        format!(r#"{{"type":"text-completion","name":"search","description":"finds facts, version {number}"}}"#);
+    let item = StoredItem { kind: "tool".to_owned(), key: "search".to_owned(), value };
+    config.put(workspace, vec![item], Caller::program()).await.expect("a valid item");
+}
+
+async fn happen(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mutex<Heard>>>) {
+    let began = tokio::time::Instant::now();
+    for (number, Event { at_ms, what }) in scenario.events.iter().enumerate() {
+        tokio::time::sleep_until(began + Duration::from_millis(*at_ms)).await;
+        match *what {
+            What::Crash { process } => {
+                if let Some(process) = processes.get(process) {
+                    process.gate.kill();
+                }
+            }
+            What::Pause { process, ms } => {
+                if let Some(process) = processes.get(process) {
+                    process.gate.pause(Duration::from_millis(ms));
+                    processes.common.witness.count("processes that stood still");
+                }
+            }
+            What::Jump { ms } => {
+                processes.common.world.jump_ms(ms);
+                processes.common.witness.count("clocks put forward or back");
+            }
+            What::Configure => configure(&processes.common.config, &workspace(0), number + 1).await,
+            What::Cancel { question } => {
+                let run = heard[question].lock().unwrap_or_else(PoisonError::into_inner).run.clone();
+                if let Some(run) = run {
+                    let workspace = workspace(scenario.questions[question].workspace);
+                    callers::cancel(&processes, &workspace, &run).await;
+                }
+            }
+        }
+    }
+    tokio::time::sleep_until(began + Duration::from_millis(CALM_MS)).await;
+    processes.common.weather.calm_down();
+}
+
+async fn finished(scenario: Scenario, common: &Common, heard: Vec<Arc<Mutex<Heard>>>) -> Finished {
+    let mut runs = Vec::new();
+    for (question, heard) in heard.into_iter().enumerate() {
+        let heard = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
+        let workspace = workspace(scenario.questions[question].workspace);
+        let records = match &heard.run {
+            Some(run) => common.journal.events(&workspace, run, 0, usize::MAX).await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let mut settings = BTreeMap::new();
+        for record in &records {
+            if let Ok(found) = common.config.snapshot(&workspace, record.header.config).await {
+                settings.insert(record.header.config, found);
+            }
+        }
+        runs.push(FinishedRun { question, workspace, heard, records, settings });
+    }
+    let open_turns = open_turns(common, &runs).await;
+    let seen = std::mem::take(&mut *common.witness.seen());
+    Finished { scenario, runs, seen, open_turns, breakage: common.breakage }
+}
+
+async fn open_turns(common: &Common, runs: &[FinishedRun]) -> Vec<String> {
+    let named = |workspace: &Workspace, run: &RunId, name: String| format!("{workspace} {run} {name}");
+    let mut open = Vec::new();
+    for run in runs {
+        let Some(id) = &run.heard.run else { continue };
+        let turns = common.journal.turns_of(&run.workspace, id).await.unwrap_or_default();
+        open.extend(
+            turns.iter().map(|turn| named(&run.workspace, id, format!("{}/{}", turn.key.session, turn.key.name))),
+        );
+    }
+    let everybody = Timestamp::from_micros(i64::MAX);
+    let others = all_due_turns(&*common.journal, everybody).await.unwrap_or_default();
+    open.extend(others.iter().map(|turn| named(&turn.key.scope.workspace, &turn.key.run, turn.key.name.to_string())));
+    open
+}
