@@ -3,6 +3,7 @@
 //! This crate owns what things *are* and how they are written down. It does not decide, perform or
 //! store anything: no async, no clock, no randomness, no IO.
 
+mod body;
 pub mod broker;
 mod caller;
 mod cause;
@@ -33,6 +34,7 @@ pub mod request;
 pub mod run;
 pub mod sealed;
 pub mod time;
+mod unreadable;
 mod upgrade;
 pub mod usage;
 

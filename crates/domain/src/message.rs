@@ -1,8 +1,7 @@
 //! The messages of the agent protocol, with every field of the specification and of the original.
 //!
-//! Reading is lenient and the same for both dialects. Writing is not: the broker's dialect (serde's
-//! form of these types, see [`crate::broker`]) writes every field, the gateway's ([`crate::gateway`])
-//! only what is set.
+//! Reading is lenient and the same for both dialects. Writing is not: the module `broker` writes every field, as serde
+//! does with these types, the module `gateway` only what is set.
 
 use crate::lenient::{collection, default_collection, names, nullable, texts};
 use crate::rdf::Quad;

@@ -1,7 +1,7 @@
 //! RDF terms, triples and quads, in the shape that the wire and the graph share.
 //!
-//! Two JSON dialects exist for them: the compact one of the gateway lives here as the serde form,
-//! the wide one of the broker in [`crate::broker`].
+//! Two JSON dialects exist for them. What serde writes is the compact one of the gateway; the module `broker` writes
+//! the wide one.
 
 use crate::lenient::nullable;
 use serde::{Deserialize, Serialize};

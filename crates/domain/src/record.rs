@@ -4,27 +4,19 @@
 //! content hash is taken over the body's bytes as stored. What [`sealed`](crate::sealed) has taken out of the body is in
 //! the third. Records of the formats before 3 have two lines, with all but large texts in the body.
 
-use crate::decision::Decision;
-use crate::document::{Document, Payload};
-use crate::fan_out::{FannedOut, Joined, Parent};
-use crate::limits::{Limits, PinnedLimits, SomeLimits};
-use crate::message::AgentStep;
-use crate::reading::{Citation, is_left_out};
-use crate::run::Termination;
+use crate::document::Payload;
 use crate::sealed::{Fetch, Sealed, unseal};
 use crate::upgrade::upgrade;
-use crate::usage::Usage;
-use crate::{Caller, Collection, Configured, ConversationId, Flow, Hash, RunId, SessionId, Timestamp, Workspace};
+use crate::{Flow, Hash, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
+pub use crate::body::{Accepted, Body, Ended, Exchange, Observed, Replied, Routed};
 pub use crate::cause::Cause;
 pub use crate::name::{Core, Name};
 pub use crate::prompt_use::{FailedAttempt, Incomplete, ModelCall, PromptUse, ReplyFormat};
 pub use crate::reading::Reading;
-
-/// The newest record format. Older ones keep loading.
-pub const FORMAT: u16 = 4;
+pub use crate::unreadable::UnreadableRecord;
+pub use crate::upgrade::FORMAT;
 
 /// Since this format texts lie beside the body.
 const SEALED: u16 = 3;
@@ -63,23 +55,6 @@ pub struct Header {
 pub struct Record {
     pub header: Header,
     pub body: Body,
-}
-
-/// Why stored bytes are not a record.
-#[derive(Debug, thiserror::Error)]
-pub enum UnreadableRecord {
-    #[error("the record has no header line")]
-    NoHeader,
-    #[error("the record was written in format {found}, this program knows up to {FORMAT}; use a newer version")]
-    NewerFormat { found: u16 },
-    #[error("the record's JSON does not fit format {FORMAT}: {0}")]
-    Json(#[from] serde_json::Error),
-    #[error("the record's texts do not fit its body: {0}")]
-    Texts(&'static str),
-    #[error("the stored text {hash} {what}")]
-    Stored { hash: Hash, what: &'static str },
-    #[error("the record {name} of session {session} does not have the content that its hash says")]
-    Content { session: SessionId, name: Name },
 }
 
 /// The lines of a stored record.
@@ -184,268 +159,6 @@ fn read_header(bytes: &[u8]) -> Result<Header, UnreadableRecord> {
         return Err(UnreadableRecord::NewerFormat { found: format });
     }
     Ok(serde_json::from_slice(bytes)?)
-}
-
-/// What happened. The three that say most are boxed, so that the others do not take up their room.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub enum Body {
-    Accepted(Box<Accepted>),
-    Routed(Routed),
-    Replied(Box<Replied>),
-    Observed(Observed),
-    FannedOut(FannedOut),
-    Joined(Joined),
-    Ended(Box<Ended>),
-}
-
-impl From<Accepted> for Body {
-    fn from(accepted: Accepted) -> Self {
-        Self::Accepted(Box::new(accepted))
-    }
-}
-
-impl From<Ended> for Body {
-    fn from(ended: Ended) -> Self {
-        Self::Ended(Box::new(ended))
-    }
-}
-
-impl From<Replied> for Body {
-    fn from(replied: Replied) -> Self {
-        Self::Replied(Box::new(replied))
-    }
-}
-
-macro_rules! as_kind {
-    ($($method:ident: $variant:ident),*) => {
-        impl Body {
-            $(
-                pub fn $method(&self) -> Option<&$variant> {
-                    if let Self::$variant(body) = self { Some(body) } else { None }
-                }
-            )*
-        }
-    };
-}
-
-as_kind!(
-    as_accepted: Accepted,
-    as_routed: Routed,
-    as_replied: Replied,
-    as_observed: Observed,
-    as_fanned_out: FannedOut,
-    as_joined: Joined,
-    as_ended: Ended
-);
-
-impl Body {
-    /// Every text that lay apart if it was large, before format 3.
-    pub fn payloads_mut(&mut self) -> Vec<&mut Payload> {
-        fn text(document: &mut Option<Document>) -> Option<&mut Payload> {
-            document.as_mut().map(|document| &mut document.text)
-        }
-        fn failures(failures: &mut [FailedAttempt]) -> impl Iterator<Item = &mut Payload> {
-            failures.iter_mut().filter_map(|failure| text(&mut failure.asked.as_mut()?.request))
-        }
-        fn decisions(decisions: &mut [Decision]) -> impl Iterator<Item = &mut Payload> {
-            decisions.iter_mut().flat_map(|d| text(&mut d.rationale).into_iter().chain(text(&mut d.rejected)))
-        }
-        match self {
-            Self::Accepted(accepted) => vec![&mut accepted.question],
-            Self::Routed(routed) => decisions(&mut routed.decisions).collect(),
-            Self::Replied(replied) => {
-                let mut all: Vec<_> = decisions(replied.decision.as_mut_slice()).collect();
-                all.push(&mut replied.raw);
-                all.extend(text(&mut replied.thought));
-                all.extend(text(&mut replied.prompt.request));
-                all.extend(failures(&mut replied.failures));
-                if let Reading::Answered { text, .. } = &mut replied.reading {
-                    all.push(text);
-                }
-                all
-            }
-            Self::Observed(observed) => {
-                let mut all: Vec<_> = text(&mut observed.result).into_iter().collect();
-                for call in &mut observed.calls {
-                    all.extend(&mut call.reply);
-                    all.extend(text(&mut call.prompt.request));
-                    all.extend(failures(&mut call.failures));
-                }
-                all
-            }
-            Self::FannedOut(fan_out) => decisions(&mut fan_out.decisions).collect(),
-            Self::Joined(joined) => joined.members.iter_mut().filter_map(|member| text(&mut member.answer)).collect(),
-            Self::Ended(ended) => text(&mut ended.answer).into_iter().collect(),
-        }
-    }
-}
-
-/// A question was accepted: the root of a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Accepted {
-    pub question: Payload,
-    /// Hash of the whole request, to tell a repetition from a different request under the same id.
-    pub request: Hash,
-    pub group: Option<Vec<String>>,
-    pub state: String,
-    pub collection: Collection,
-    pub streaming: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<ConversationId>,
-    /// What the caller named; empty if nothing.
-    #[serde(default)]
-    pub pattern: String,
-    #[serde(default)]
-    pub task_type: String,
-    #[serde(default)]
-    pub framing: Arc<str>,
-    #[serde(default)]
-    pub limits: SomeLimits,
-    /// Caller-supplied history: context, not iterations of this session.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<AgentStep>,
-    /// Names the caller's request, to which all of the run's replies go.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub request_id: String,
-    /// What was asked and answered before in the same conversation, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub earlier: Vec<Exchange>,
-    /// The fan-out that began this session; none for the root of a run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<Parent>,
-    /// Who asked; none for subagents, and in records of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<Caller>,
-    /// Who made the configuration that the run began with what it is; none if that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub configured: Option<Configured>,
-    /// The operator's limits when the run began. They hold for all of it. None before format 4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operator: Option<PinnedLimits>,
-}
-
-/// An earlier question of a conversation and its answer, each cut to what is shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exchange {
-    pub run: RunId,
-    pub question: String,
-    pub answer: String,
-}
-
-/// Task type and pattern are chosen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Routed {
-    pub task_type: String,
-    pub pattern: String,
-    /// Shared by all subagents that go without context of their own.
-    pub framing: Arc<str>,
-    /// The task type's own words on when to stop; empty if it has none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub termination: String,
-    /// The limits that hold from here on.
-    pub limits: Limits,
-    pub decisions: Vec<Decision>,
-}
-
-/// A model call returned, or gave up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Replied {
-    pub prompt: PromptUse,
-    pub raw: Payload,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thought: Option<Document>,
-    pub reading: Reading,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub decision: Vec<Decision>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_token: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub out_token: Option<u64>,
-    pub ms: u64,
-    /// The steps or findings that the text rests on, by its own account.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub citations: Vec<Citation>,
-    /// Attempts of the same call that failed before.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failures: Vec<FailedAttempt>,
-    /// Why it is not all that the model wanted to say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub incomplete: Option<Incomplete>,
-    /// The provider could write nothing but what the schema allows.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub enforced: bool,
-    /// What had to be put right in the reply, and before it could be read.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mended: Vec<String>,
-}
-
-impl Replied {
-    /// The notes on what a limit cut off.
-    pub fn left_out(&self) -> impl Iterator<Item = &str> {
-        self.mended.iter().map(String::as_str).filter(|note| is_left_out(note))
-    }
-}
-
-/// A tool returned, or the runtime had to tell the model why none was called.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Observed {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<Document>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    pub ms: u64,
-    /// The state that holds afterwards, if the tool changed it. Only a success changes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
-    /// The key the tool was called with; absent if no tool was called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idempotency_key: Option<String>,
-    /// What the tool spent on models of its own.
-    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
-    pub usage: Usage,
-    /// What it asked them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<ModelCall>,
-}
-
-/// The session ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ended {
-    pub reason: Termination,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<Document>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// What the session itself cost.
-    pub usage: Usage,
-    /// The same with all its subagents; absent if it had none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub total: Option<Usage>,
-    /// The task type's words on when to stop, which the end was decided under.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub criteria: String,
-    /// Steps or findings that the answer has to do without.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<u32>,
-    /// For how long nobody served the store while the session was open. It did not count as its time.
-    #[serde(default, skip_serializing_if = "crate::outage::is_zero")]
-    pub outage_ms: u64,
-    /// What a model planned and a limit did not let it do, in words.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<String>,
-    /// Who cancelled the run; only on the root's end, and only if that was the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<Caller>,
-}
-
-impl Ended {
-    /// What the session and all its subagents cost.
-    pub fn total(&self) -> &Usage {
-        self.total.as_ref().unwrap_or(&self.usage)
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Stored records keep loading: a sample of each format is kept beside this test.
 
 use super::*;
+use crate::sealed::{erase, seal};
 
 const FORMAT_1: &str = include_str!("../samples/records-format-1.txt");
 /// One record of every kind of event and reading that came with this format.
@@ -37,7 +38,7 @@ fn records_of_every_format_load_and_are_written_the_same_way() {
     assert_eq!(names(&read(FORMAT_2)), newer);
     for text in [FORMAT_1, FORMAT_2].into_iter().flat_map(|sample| sample.split("\n\n")) {
         let record = Record::from_bytes_checked(text.trim().as_bytes()).unwrap();
-        // What came of a reply is told in other words since format 4.
+        // What came of a reply is described in other words since format 4.
         if record.body.as_replied().is_none() {
             let lines = [serde_json::to_string(&record.header).unwrap(), serde_json::to_string(&record.body).unwrap()];
             assert_eq!(lines.join("\n"), text.trim());
@@ -48,8 +49,8 @@ fn records_of_every_format_load_and_are_written_the_same_way() {
 }
 
 #[test]
-fn readings_of_older_formats_are_told_in_neutral_words() {
-    let told = |record: Record| {
+fn readings_of_older_formats_are_described_in_neutral_words() {
+    let described = |record: Record| {
         let replied = record.body.as_replied()?;
         Some(format!(
             "{} {} {}",
@@ -58,7 +59,7 @@ fn readings_of_older_formats_are_told_in_neutral_words() {
             replied.mended.len()
         ))
     };
-    let all: Vec<_> = read(FORMAT_3).into_iter().filter_map(told).collect();
+    let all: Vec<_> = read(FORMAT_3).into_iter().filter_map(described).collect();
     expect_test::expect![[r#"
         i1 {"kind":"acted","tool":"search","arguments":{"question":"a"}} 0
         i2 {"kind":"answered","text":"It is so."} 0
@@ -109,4 +110,21 @@ fn a_newer_format_is_refused_with_advice() {
     let text = FORMAT_1.split("\n\n").next().unwrap().replace("\"format\":1", "\"format\":9");
     let error = Record::from_bytes(text.as_bytes()).unwrap_err();
     assert!(error.to_string().contains("format 9") && error.to_string().contains("use a newer version"), "{error}");
+}
+
+#[test]
+fn a_stored_record_has_three_lines_of_which_two_are_proven() {
+    let record = read(FORMAT_1).remove(0);
+    let sealed = seal(&record.body, [7; 32]);
+    let mut none = |hash| Err(UnreadableRecord::Stored { hash, what: "is missing" });
+    let mut header = record.header.clone();
+    (header.format, header.content) = (FORMAT, Hash::of(&sealed.body));
+    let bytes = Record::stored(&header, &sealed);
+    let read = Record::from_bytes_checked(&bytes).unwrap();
+    assert_eq!((&read.header, &read.body), (&header, &record.body));
+    let lines = Lines::of(&bytes).unwrap();
+    let (texts, _) = erase(lines.body, lines.texts.unwrap(), 5, &mut none, &mut |_| true).unwrap();
+    let erased = lines.with_texts(&texts);
+    assert_eq!(Lines::of(&erased).unwrap().proven, lines.proven);
+    Record::from_bytes_checked(&erased).unwrap();
 }

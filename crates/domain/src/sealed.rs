@@ -5,8 +5,9 @@
 //! erased with its salt, the hash tells nothing about it any more, and the body is as good as before.
 
 use crate::Hash;
+use crate::body::Body;
 use crate::document::INLINE_BYTES;
-use crate::record::{Body, UnreadableRecord};
+use crate::unreadable::UnreadableRecord;
 use crate::upgrade::upgrade;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::record::{FORMAT, Lines, Record};
+use crate::record::{FORMAT, Record};
 use std::collections::HashMap;
 
 const SAMPLES: [&str; 2] =
@@ -141,20 +141,4 @@ fn only_what_is_meant_is_erased() {
     let body = unseal(FORMAT, &sealed.body, &texts, &mut none).unwrap();
     assert_eq!(body.as_replied().unwrap().raw.text(), ERASED);
     assert_eq!(body.as_replied().unwrap().prompt.request, record.body.as_replied().unwrap().prompt.request);
-}
-
-#[test]
-fn a_stored_record_has_three_lines_of_which_two_are_proven() {
-    let record = samples().remove(0);
-    let sealed = seal(&record.body, [7; 32]);
-    let mut header = record.header.clone();
-    (header.format, header.content) = (FORMAT, Hash::of(&sealed.body));
-    let bytes = Record::stored(&header, &sealed);
-    let read = Record::from_bytes_checked(&bytes).unwrap();
-    assert_eq!((&read.header, &read.body), (&header, &record.body));
-    let lines = Lines::of(&bytes).unwrap();
-    let (texts, _) = erase(lines.body, lines.texts.unwrap(), 5, &mut none, &mut |_| true).unwrap();
-    let erased = lines.with_texts(&texts);
-    assert_eq!(Lines::of(&erased).unwrap().proven, lines.proven);
-    Record::from_bytes_checked(&erased).unwrap();
 }

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+/// The newest record format. Older ones keep loading.
+pub const FORMAT: u16 = 4;
+
 /// Since this format a reading says in neutral words what came of a reply.
 pub(crate) const NEUTRAL_READINGS: u16 = 4;
 
