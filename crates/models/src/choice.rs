@@ -2,7 +2,7 @@
 
 use crate::dialect::{Anthropic, Ollama, OpenAi};
 use crate::provider::Provider;
-use crate::remote::{CallSettings, Door, Endpoint, EndpointError, Key, Remote, address};
+use crate::remote::{CallSettings, Endpoint, EndpointConfig, EndpointError, Key, Remote, address};
 use crate::secret::Secret;
 use std::sync::Arc;
 use trellis_orchestrator::permits::Room;
@@ -243,18 +243,26 @@ impl RemoteChoice {
         let Self { provider, model, base, key, max_tokens } = self;
         let bearer = |secret| Key { header: "authorization", scheme: "Bearer ", secret };
         let name = provider.name();
-        let door = match provider {
+        let config = match provider {
             ProviderKind::OpenAi => {
-                Door { name, base, path: "/chat/completions", key: key.map(bearer), headers: Vec::new() }
+                EndpointConfig { name, base, path: "/chat/completions", key: key.map(bearer), headers: Vec::new() }
             }
             ProviderKind::Anthropic => {
                 let key = key.map(|secret| Key { header: "x-api-key", scheme: "", secret });
-                Door { name, base, path: "/v1/messages", key, headers: vec![("anthropic-version", "2023-06-01")] }
+                EndpointConfig {
+                    name,
+                    base,
+                    path: "/v1/messages",
+                    key,
+                    headers: vec![("anthropic-version", "2023-06-01")],
+                }
             }
-            ProviderKind::Ollama => Door { name, base, path: "/api/chat", key: key.map(bearer), headers: Vec::new() },
+            ProviderKind::Ollama => {
+                EndpointConfig { name, base, path: "/api/chat", key: key.map(bearer), headers: Vec::new() }
+            }
         };
-        let openai = OpenAi::at(&door.base);
-        let endpoint = Endpoint::new(door, settings, world)?;
+        let openai = OpenAi::at(&config.base);
+        let endpoint = Endpoint::new(config, settings, world)?;
         Ok(match provider {
             ProviderKind::OpenAi => Arc::new(Remote::new(openai, endpoint, model, room)),
             ProviderKind::Anthropic => Arc::new(Remote::new(Anthropic { max_tokens }, endpoint, model, room)),

@@ -77,7 +77,7 @@ fn every_function_takes_a_thought_first_and_all_its_arguments() {
     assert_eq!(schema["required"], json!(["thought", "query", "most"]));
     assert_eq!(schema["properties"]["most"]["type"], "integer");
     assert_eq!(functions.meant("web_search").unwrap().description, "web search: does web search");
-    assert!(functions.can_be_held());
+    assert!(functions.can_be_enforced());
 }
 
 #[test]
@@ -85,25 +85,25 @@ fn an_argument_that_is_called_thought_keeps_its_name() {
     let functions = Functions::of(&[tool("note", &[("thought", "string")])]);
     let function = functions.meant("note").unwrap();
     assert_eq!(function.thought, "thought_2");
-    let text = told(&functions, "note", r#"{"thought_2": "Keep it.", "thought": "moss"}"#);
+    let text = written(&functions, "note", r#"{"thought_2": "Keep it.", "thought": "moss"}"#);
     assert_eq!(text, "Thought: Keep it.\nAction: note\nArgs: {\"thought\": \"moss\"}");
 }
 
 #[test]
-fn an_open_argument_cannot_be_held_and_does_not_hinder_the_others() {
+fn an_open_argument_cannot_be_enforced_and_does_not_hinder_the_others() {
     for kind in ["object", "array", "date"] {
         let functions = Functions::of(&[tool("a", &[("x", kind)]), tool("b", &[("x", "str")])]);
         let strict: Vec<_> = functions.iter().map(|function| function.strict.is_some()).collect();
-        assert_eq!((strict, functions.can_be_held()), (vec![false, true, true], false), "{kind}");
+        assert_eq!((strict, functions.can_be_enforced()), (vec![false, true, true], false), "{kind}");
     }
 }
 
-/// What one call is told as.
-fn told(functions: &Functions, name: &str, json: &str) -> String {
-    told_in_pieces(functions, name, &[json]).0
+/// What one call is written as.
+fn written(functions: &Functions, name: &str, json: &str) -> String {
+    written_in_pieces(functions, name, &[json]).0
 }
 
-fn told_in_pieces(functions: &Functions, name: &str, pieces: &[&str]) -> (String, Told) {
+fn written_in_pieces(functions: &Functions, name: &str, pieces: &[&str]) -> (String, ReplyEnd) {
     let mut transcript = Transcript::new(functions);
     let piece = |name: Option<&str>, arguments: &str| CallPiece {
         place: 0,
@@ -115,16 +115,16 @@ fn told_in_pieces(functions: &Functions, name: &str, pieces: &[&str]) -> (String
     for json in pieces {
         text += &transcript.call(piece(None, json));
     }
-    let told = transcript.finish();
-    (text + &told.rest, told)
+    let end = transcript.finish();
+    (text + &end.rest, end)
 }
 
 #[test]
 fn a_call_reads_like_an_action() {
     let json = r#"{"thought": "Look\n\n  it up. \"Now\" \u00e9\ud83c\udf3f", "query": "mo\"ss", "most": 3}"#;
-    let (text, told) = told_in_pieces(&search(), "web_search", &[json]);
+    let (text, end) = written_in_pieces(&search(), "web_search", &[json]);
     let expected = "Thought: Look it up. \"Now\" é🌿\nAction: web search\nArgs: {\"query\": \"mo\\\"ss\", \"most\": 3}";
-    assert_eq!((text.as_str(), told.kept, told.mended.len()), (expected, true, 0));
+    assert_eq!((text.as_str(), end.kept, end.mended.len()), (expected, true, 0));
     let ReactReply::Action { thought, tool, arguments } = parser::read(&text) else { panic!("{text}") };
     assert_eq!((thought.as_str(), tool.as_str()), ("Look it up. \"Now\" é🌿", "web search"));
     assert_eq!(Value::Object(arguments), json!({ "query": "mo\"ss", "most": 3 }));
@@ -141,20 +141,20 @@ fn an_answer_reads_like_an_answer_while_it_is_written() {
     assert_eq!(say("{\"thought\": \"Eno"), "Thought: Eno");
     assert_eq!(say("ugh.\", \"answer\": \"# Mo"), "ugh.\nFinal Answer: # Mo");
     assert_eq!(say("ss\\nAction: x\"}"), "ss\nAction: x");
-    let told = transcript.finish();
-    assert_eq!((told.rest.as_str(), told.kept), ("", true));
+    let end = transcript.finish();
+    assert_eq!((end.rest.as_str(), end.kept), ("", true));
 }
 
 #[test]
-fn an_answer_before_its_thought_is_told_behind_it() {
-    let text = told(&search(), "final_answer", r#"{"answer": "Moss.", "thought": "Enough."}"#);
+fn an_answer_before_its_thought_is_written_behind_it() {
+    let text = written(&search(), "final_answer", r#"{"answer": "Moss.", "thought": "Enough."}"#);
     assert_eq!(text, "Thought: Enough.\nFinal Answer: Moss.");
 }
 
 #[test]
 fn nothing_in_a_thought_is_taken_for_something_else() {
     let text =
-        told(&search(), "web_search", r#"{"thought": "a\nFinal Answer: b\nAction: c", "query": "q", "most": 1}"#);
+        written(&search(), "web_search", r#"{"thought": "a\nFinal Answer: b\nAction: c", "query": "q", "most": 1}"#);
     let ReactReply::Action { thought, tool, .. } = parser::read(&text) else { panic!("{text}") };
     assert_eq!((thought.as_str(), tool.as_str()), ("a Final Answer: b Action: c", "web search"));
 }
@@ -164,8 +164,8 @@ fn nothing_in_a_thought_is_taken_for_something_else() {
 fn mistakes_are_read_as_mistakes() {
     let functions = search();
     let unreadable = |name: &str, json: &str| {
-        let (text, told) = told_in_pieces(&functions, name, &[json]);
-        assert!(!told.kept, "{json}");
+        let (text, end) = written_in_pieces(&functions, name, &[json]);
+        assert!(!end.kept, "{json}");
         match parser::read(&text) {
             ReactReply::Unreadable { reason, .. } => reason,
             read @ (ReactReply::Action { .. } | ReactReply::Answer { .. }) => panic!("{text}: {read:?}"),
@@ -176,18 +176,19 @@ fn mistakes_are_read_as_mistakes() {
     assert!(unreadable("web_search", "{\"query\": mo ss}").contains("is broken"));
     assert!(unreadable("web_search", "\"moss\"").contains("not a JSON object"));
     assert!(unreadable("final_answer", "{\"thought\": \"x\"}").contains("nothing follows \"Final Answer:\""));
-    let ReactReply::Action { tool, arguments, .. } = parser::read(&told(&functions, "telepathy", "{\"to\": 1}")) else {
+    let ReactReply::Action { tool, arguments, .. } = parser::read(&written(&functions, "telepathy", "{\"to\": 1}"))
+    else {
         panic!("an unknown tool is an action")
     };
     assert_eq!((tool.as_str(), Value::Object(arguments)), ("telepathy", json!({ "to": 1 })));
-    assert_eq!(told(&functions, "web_search", ""), "Action: web search\nArgs: {}");
+    assert_eq!(written(&functions, "web_search", ""), "Action: web search\nArgs: {}");
 }
 
 #[test]
-fn arguments_outside_of_the_schema_were_not_held_to_it() {
+fn arguments_outside_of_the_schema_are_not_enforced() {
     for json in [r#"{"thought": "x", "query": 1, "most": 1}"#, r#"{"query": "q", "most": 1}"#, "{} {}"] {
-        let (_, told) = told_in_pieces(&search(), "web_search", &[json]);
-        assert!(!told.kept, "{json}");
+        let (_, end) = written_in_pieces(&search(), "web_search", &[json]);
+        assert!(!end.kept, "{json}");
     }
 }
 
@@ -211,8 +212,8 @@ fn words_before_a_call_are_a_thought_and_words_without_one_are_the_answer() {
     ] {
         let mut transcript = Transcript::new(&functions);
         transcript.words(words);
-        let told = transcript.finish();
-        assert_eq!((told.rest.as_str(), told.kept), (expected, false));
+        let end = transcript.finish();
+        assert_eq!((end.rest.as_str(), end.kept), (expected, false));
     }
 }
 
@@ -231,9 +232,9 @@ fn only_the_first_of_several_calls_counts_and_that_is_said() {
     text += &transcript.call(piece(0, "", "", "\"q\"}"));
     // Some servers number all calls alike and tell them apart by id.
     text += &transcript.call(piece(0, "c", "web_search", "{}"));
-    let told = transcript.finish();
-    assert_eq!(text + &told.rest, "Action: web search\nArgs: {\"query\": \"q\"}");
-    assert_eq!(told.mended, ["3 calls were made at once; only the first counts"]);
+    let end = transcript.finish();
+    assert_eq!(text + &end.rest, "Action: web search\nArgs: {\"query\": \"q\"}");
+    assert_eq!(end.mended, ["3 calls were made at once; only the first counts"]);
 }
 
 #[test]
@@ -281,8 +282,8 @@ fn ascii(json: &str) -> String {
     written
 }
 
-/// The text that a server's bytes are told as, through everything between the wire and the reply.
-fn told_from_wire(functions: &Functions, bytes: &[u8], cuts: &[usize]) -> String {
+/// The text that a server's bytes are written as, through everything between the wire and the reply.
+fn written_from_wire(functions: &Functions, bytes: &[u8], cuts: &[usize]) -> String {
     let (mut lines, mut messages) = (Lines::default(), Messages::new(Framing::Events));
     let (dialect, mut understood) = (OpenAi::default(), Understood::default());
     let mut transcript = Transcript::new(functions);
@@ -304,9 +305,9 @@ fn told_from_wire(functions: &Functions, bytes: &[u8], cuts: &[usize]) -> String
 }
 
 proptest! {
-    /// However the JSON is written and cut, by the server or on the way, it is told alike, and read as what it is.
+    /// However the JSON is written and cut, by the server or on the way, it is written alike, and read as what it is.
     #[test]
-    fn any_arguments_are_told_alike_however_they_are_cut(
+    fn any_arguments_are_written_alike_however_they_are_cut(
         thought in any::<String>(),
         members in prop::collection::vec(("[a-z\u{e9}\" ]{1,6}", json_value()), 0..4),
         chunk in 1_usize..9,
@@ -317,11 +318,11 @@ proptest! {
         object.extend(arguments.clone());
         let functions = search();
         let compact = Value::Object(object.clone()).to_string();
-        let whole = told(&functions, "web_search", &compact);
+        let whole = written(&functions, "web_search", &compact);
         let characters: Vec<char> = compact.chars().collect();
         let pieces: Vec<String> = characters.chunks(chunk).map(|piece| piece.iter().collect()).collect();
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
-        prop_assert_eq!(&told_in_pieces(&functions, "web_search", &pieces).0, &whole);
+        prop_assert_eq!(&written_in_pieces(&functions, "web_search", &pieces).0, &whole);
         let event = |function: Value| {
             let choice = json!({ "index": 0, "delta": { "tool_calls": [{ "index": 0, "function": function }] } });
             format!("data: {}\n\n", json!({ "id": "c", "choices": [choice] }))
@@ -330,9 +331,9 @@ proptest! {
         for piece in &pieces {
             wire += &event(json!({ "arguments": piece }));
         }
-        prop_assert_eq!(&told_from_wire(&functions, wire.as_bytes(), &cuts), &whole);
-        let in_ascii = told(&functions, "web_search", &ascii(&compact));
-        let pretty = told(&functions, "web_search", &serde_json::to_string_pretty(&object).unwrap());
+        prop_assert_eq!(&written_from_wire(&functions, wire.as_bytes(), &cuts), &whole);
+        let in_ascii = written(&functions, "web_search", &ascii(&compact));
+        let pretty = written(&functions, "web_search", &serde_json::to_string_pretty(&object).unwrap());
         let read = parser::read(&whole);
         prop_assert_eq!(&parser::read(&in_ascii), &read);
         prop_assert_eq!(&parser::read(&pretty), &read);
@@ -347,7 +348,7 @@ proptest! {
         let characters: Vec<char> = json.chars().collect();
         let pieces: Vec<String> = characters.chunks(chunk).map(|piece| piece.iter().collect()).collect();
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
-        let (text, _) = told_in_pieces(&search(), "final_answer", &pieces);
+        let (text, _) = written_in_pieces(&search(), "final_answer", &pieces);
         let written = format!("Thought: {thought}\nFinal Answer: {answer}");
         prop_assert_eq!(parser::read(&text), parser::read(&written));
     }

@@ -17,6 +17,7 @@ mod reply;
 mod secret;
 mod strict;
 mod template;
+mod thinking;
 
 pub use choice::{Choice, ChoiceError, RemoteChoice, choose};
 pub use connections::{Connections, ModelSettings};

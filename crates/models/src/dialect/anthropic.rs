@@ -1,9 +1,9 @@
 //! Anthropic's messages. A schema becomes the input of a tool that the model must call; its input is the reply.
 
-use super::{arguments, json_of, wonder_at, words};
+use super::{arguments, json_of, note_unrecognised, words};
 use crate::functions::{CallPiece, Function};
 use crate::provider::ModelRequest;
-use crate::remote::{Dialect, Fault, Framing, Hold, Said, Sampling, Stop, Understood};
+use crate::remote::{Dialect, Fault, Framing, Said, Sampling, SchemaEnforcement, Stop, Understood};
 use serde_json::{Value, json};
 
 /// The tool that takes the reply.
@@ -22,7 +22,7 @@ impl Dialect for Anthropic {
     const NAME: &'static str = "anthropic";
     const FRAMING: Framing = Framing::Events;
 
-    fn body(&self, model: &str, request: &ModelRequest, hold: &Hold<'_>) -> Value {
+    fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value {
         let messages = [json!({ "role": "user", "content": request.user })];
         let mut body = json!({ "model": model, "max_tokens": USUAL_TOKENS, "messages": messages, "stream": true });
         if !request.system.is_empty() {
@@ -30,11 +30,11 @@ impl Dialect for Anthropic {
         }
         let description = "Takes the reply. Call it with the whole reply.";
         let reply = json!({ "type": "tool", "name": TOOL });
-        let (tools, choice) = match hold {
-            Hold::Free => return body,
-            Hold::Guided(schema) => (vec![tool(TOOL, description, schema, false)], reply),
-            Hold::Strict(schema) => (vec![tool(TOOL, description, schema, true)], reply),
-            Hold::Functions { functions, strict } => {
+        let (tools, choice) = match enforcement {
+            SchemaEnforcement::Free => return body,
+            SchemaEnforcement::Guided(schema) => (vec![tool(TOOL, description, schema, false)], reply),
+            SchemaEnforcement::Strict(schema) => (vec![tool(TOOL, description, schema, true)], reply),
+            SchemaEnforcement::Functions { functions, strict } => {
                 let offered = |function: &Function| {
                     let closed = function.strict.as_ref().filter(|_| *strict);
                     tool(&function.name, &function.description, closed.unwrap_or(&function.schema), closed.is_some())
@@ -86,7 +86,7 @@ impl Dialect for Anthropic {
             "ping" | "content_block_stop" => Ok(Vec::new()),
             // New kinds of events may be added at any time.
             _ => {
-                wonder_at(&value, understood);
+                note_unrecognised(&value, understood);
                 Ok(Vec::new())
             }
         }
@@ -123,7 +123,7 @@ fn tool(name: &str, description: &str, schema: &Value, strict: bool) -> Value {
 /// A whole block, or what is known of one at its start.
 fn block(place: u64, block: &Value, understood: &mut Understood) -> Vec<Said> {
     match block["type"].as_str().unwrap_or_default() {
-        "text" => unheld(words(&block["text"]), understood),
+        "text" => unenforced(words(&block["text"]), understood),
         "tool_use" => {
             let input = block["input"].as_object().filter(|input| !input.is_empty());
             let arguments = input.map(|_| arguments(&block["input"])).unwrap_or_default();
@@ -136,7 +136,7 @@ fn block(place: u64, block: &Value, understood: &mut Understood) -> Vec<Said> {
 
 fn piece(place: u64, delta: &Value, understood: &mut Understood) -> Vec<Said> {
     match delta["type"].as_str().unwrap_or_default() {
-        "text_delta" => unheld(words(&delta["text"]), understood),
+        "text_delta" => unenforced(words(&delta["text"]), understood),
         "input_json_delta" => {
             let arguments = words(&delta["partial_json"]).unwrap_or_default();
             vec![Said::Call(CallPiece { place, arguments, ..CallPiece::default() })]
@@ -145,8 +145,8 @@ fn piece(place: u64, delta: &Value, understood: &mut Understood) -> Vec<Said> {
     }
 }
 
-fn unheld(text: Option<String>, understood: &mut Understood) -> Vec<Said> {
-    understood.unheld |= text.is_some();
+fn unenforced(text: Option<String>, understood: &mut Understood) -> Vec<Said> {
+    understood.unenforced |= text.is_some();
     text.map(Said::Text).into_iter().collect()
 }
 

@@ -93,8 +93,8 @@ fn words(value: &Value) -> Option<String> {
 }
 
 /// Notes the first message that is none of those we know.
-fn wonder_at(value: &Value, understood: &mut Understood) {
-    understood.strange.get_or_insert_with(|| value.to_string());
+fn note_unrecognised(value: &Value, understood: &mut Understood) {
+    understood.unrecognised.get_or_insert_with(|| value.to_string());
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Ollama's own chat: one JSON object per line.
 
-use super::{arguments, chat, json_of, wonder_at, words};
+use super::{arguments, chat, json_of, note_unrecognised, words};
 use crate::functions::CallPiece;
 use crate::provider::ModelRequest;
-use crate::remote::{Dialect, Fault, Framing, Hold, Said, Sampling, Stop, Understood};
+use crate::remote::{Dialect, Fault, Framing, Said, Sampling, SchemaEnforcement, Stop, Understood};
 use serde_json::{Value, json};
 
 #[derive(Debug)]
@@ -13,19 +13,19 @@ impl Dialect for Ollama {
     const NAME: &'static str = "ollama";
     const FRAMING: Framing = Framing::JsonLines;
 
-    fn body(&self, model: &str, request: &ModelRequest, hold: &Hold<'_>) -> Value {
+    fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value {
         let mut body = json!({ "model": model, "messages": chat(request), "stream": true });
-        match hold {
-            Hold::Free => {}
-            Hold::Guided(schema) => body["format"] = (*schema).clone(),
-            Hold::Strict(schema) => body["format"] = schema.clone(),
-            Hold::Functions { functions, strict } => body["tools"] = super::functions(functions, *strict),
+        match enforcement {
+            SchemaEnforcement::Free => {}
+            SchemaEnforcement::Guided(schema) => body["format"] = (*schema).clone(),
+            SchemaEnforcement::Strict(schema) => body["format"] = schema.clone(),
+            SchemaEnforcement::Functions { functions, strict } => body["tools"] = super::functions(functions, *strict),
         }
         body
     }
 
     /// It offers functions, and the model may still write what it likes.
-    fn holds_functions(&self) -> bool {
+    fn enforces_functions(&self) -> bool {
         false
     }
 
@@ -43,7 +43,7 @@ impl Dialect for Ollama {
             return Err(Fault::reported(&value["error"]));
         }
         if value["message"].is_null() && value["done"].is_null() {
-            wonder_at(&value, understood);
+            note_unrecognised(&value, understood);
         }
         understood.model = words(&value["model"]).or(understood.model.take());
         understood.in_token = value["prompt_eval_count"].as_u64().or(understood.in_token);

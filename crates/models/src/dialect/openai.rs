@@ -1,10 +1,10 @@
 //! Chat completions as OpenAI defines them and many servers speak them. Fields that some of them leave out are not
 //! relied on, and a server that does not stream is understood as well.
 
-use super::{arguments, chat, json_of, wonder_at, words};
+use super::{arguments, chat, json_of, note_unrecognised, words};
 use crate::functions::{CallPiece, Functions};
 use crate::provider::ModelRequest;
-use crate::remote::{Dialect, Fault, Framing, Hold, Refusal, Said, Sampling, Stop, Understood};
+use crate::remote::{Dialect, Fault, Framing, Refusal, Said, Sampling, SchemaEnforcement, Stop, Understood};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -60,7 +60,7 @@ impl Dialect for OpenAi {
     const NAME: &'static str = "openai";
     const FRAMING: Framing = Framing::Events;
 
-    fn body(&self, model: &str, request: &ModelRequest, hold: &Hold<'_>) -> Value {
+    fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value {
         let messages = if self.sends(SYSTEM) { chat(request) } else { vec![at_once(request)] };
         let mut body = json!({ "model": model, "messages": messages, "stream": true });
         if self.sends(COUNTS) {
@@ -70,11 +70,11 @@ impl Dialect for OpenAi {
             let format = json!({ "name": name_of(&request.prompt), "schema": schema, "strict": strict });
             json!({ "type": "json_schema", "json_schema": format })
         };
-        match hold {
-            Hold::Free => return body,
-            Hold::Guided(schema) => body["response_format"] = format(schema, false),
-            Hold::Strict(schema) => body["response_format"] = format(schema, true),
-            Hold::Functions { functions, strict } => self.offer(functions, *strict, &mut body),
+        match enforcement {
+            SchemaEnforcement::Free => return body,
+            SchemaEnforcement::Guided(schema) => body["response_format"] = format(schema, false),
+            SchemaEnforcement::Strict(schema) => body["response_format"] = format(schema, true),
+            SchemaEnforcement::Functions { functions, strict } => self.offer(functions, *strict, &mut body),
         }
         if self.routed {
             body["provider"] = json!({ "require_parameters": true });
@@ -99,7 +99,7 @@ impl Dialect for OpenAi {
             return Err(Fault::reported(&value));
         }
         if value["choices"].is_null() && value["usage"].is_null() && value["id"].is_null() {
-            wonder_at(&value, understood);
+            note_unrecognised(&value, understood);
         }
         understood.model = words(&value["model"]).or(understood.model.take());
         understood.in_token = value["usage"]["prompt_tokens"].as_u64().or(understood.in_token);
@@ -114,7 +114,7 @@ impl Dialect for OpenAi {
         understood.over |= is_whole;
         let said = if is_whole { &choice["message"] } else { &choice["delta"] };
         let refused = words(&said["refusal"]);
-        understood.unheld |= refused.is_some();
+        understood.unenforced |= refused.is_some();
         let texts = [content(&said["content"]), refused].into_iter().flatten().map(Said::Text);
         Ok(texts.chain(calls(&said["tool_calls"]).map(Said::Call)).collect())
     }

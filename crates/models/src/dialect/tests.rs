@@ -2,7 +2,7 @@ use super::*;
 use crate::functions::CallPiece;
 use crate::functions::tests::offered;
 use crate::provider::LastSent;
-use crate::remote::{Dialect, Hold, Refusal, Said, Stop};
+use crate::remote::{Dialect, Refusal, Said, SchemaEnforcement, Stop};
 use serde_json::Map;
 use trellis_domain::config::{ArgumentItem, PromptReply};
 
@@ -42,7 +42,7 @@ fn fault(dialect: &impl Dialect, message: &str) -> Fault {
 fn openai_is_asked_in_its_words() {
     let dialect = OpenAi::at("https://api.openai.com/v1");
     let schema = json!({ "type": "object" });
-    let body = dialect.body("m", &request("Be kind."), &Hold::Strict(schema.clone()));
+    let body = dialect.body("m", &request("Be kind."), &SchemaEnforcement::Strict(schema.clone()));
     let messages = json!([{ "role": "system", "content": "Be kind." }, { "role": "user", "content": "Why?" }]);
     let format = json!({ "name": "my_prompt", "schema": schema, "strict": true });
     let expected = json!({
@@ -50,11 +50,12 @@ fn openai_is_asked_in_its_words() {
         "response_format": { "type": "json_schema", "json_schema": format },
     });
     assert_eq!(body, expected);
-    let body = dialect.body("m", &request(""), &Hold::Guided(&schema));
+    let body = dialect.body("m", &request(""), &SchemaEnforcement::Guided(&schema));
     assert_eq!(body["response_format"]["json_schema"]["strict"], false);
     assert_eq!(body["messages"].as_array().unwrap().len(), 1);
-    assert!(dialect.body("m", &request(""), &Hold::Free)["response_format"].is_null());
-    let routed = OpenAi::at("https://openrouter.ai/api/v1").body("m", &request(""), &Hold::Guided(&schema));
+    assert!(dialect.body("m", &request(""), &SchemaEnforcement::Free)["response_format"].is_null());
+    let routed =
+        OpenAi::at("https://openrouter.ai/api/v1").body("m", &request(""), &SchemaEnforcement::Guided(&schema));
     assert_eq!(routed["provider"], json!({ "require_parameters": true }));
 }
 
@@ -66,10 +67,10 @@ fn refusal(words: &str) -> Refusal {
 fn a_model_without_a_system_role_gets_everything_in_one_message() {
     let dialect = OpenAi::default();
     let request = request("Be kind.");
-    assert_eq!(dialect.body("m", &request, &Hold::Free)["messages"][0]["role"], "system");
+    assert_eq!(dialect.body("m", &request, &SchemaEnforcement::Free)["messages"][0]["role"], "system");
     assert!(dialect.leave_out(&refusal("System role not supported"), 0));
     let expected = json!([{ "role": "user", "content": format!("Be kind.\n\n{}", request.user) }]);
-    assert_eq!(dialect.body("m", &request, &Hold::Free)["messages"], expected);
+    assert_eq!(dialect.body("m", &request, &SchemaEnforcement::Free)["messages"], expected);
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn openai_counts_are_left_out_once_they_are_refused() {
     assert!(dialect.leave_out(&refusal("unknown field stream_options"), 0));
     assert!(dialect.leave_out(&refusal("unknown field stream_options"), 0), "another one had sent it, too");
     assert!(!dialect.leave_out(&refusal("unknown field stream_options"), dialect.left_out()), "once is enough");
-    assert!(dialect.body("m", &request(""), &Hold::Free)["stream_options"].is_null());
+    assert!(dialect.body("m", &request(""), &SchemaEnforcement::Free)["stream_options"].is_null());
 }
 
 #[test]
@@ -119,9 +120,9 @@ fn openai_replies_in_other_forms_are_read() {
     assert_eq!(read(&OpenAi::default(), &[parts]).0, "Moss");
     let refused = json!({ "choices": [{ "delta": { "refusal": "I will not." } }] });
     let (text, understood) = read(&OpenAi::default(), &[refused]);
-    assert_eq!((text.as_str(), understood.unheld), ("I will not.", true));
+    assert_eq!((text.as_str(), understood.unenforced), ("I will not.", true));
     let (_, understood) = read(&OpenAi::default(), &[json!({ "status": "ok" })]);
-    assert_eq!(understood.strange.as_deref(), Some(r#"{"status":"ok"}"#));
+    assert_eq!(understood.unrecognised.as_deref(), Some(r#"{"status":"ok"}"#));
 }
 
 #[test]
@@ -137,16 +138,16 @@ fn openai_errors_are_read() {
 fn anthropic_is_asked_in_its_words() {
     let dialect = Anthropic { max_tokens: None };
     let schema = json!({ "type": "object" });
-    let body = dialect.body("m", &request("Be kind."), &Hold::Strict(schema.clone()));
+    let body = dialect.body("m", &request("Be kind."), &SchemaEnforcement::Strict(schema.clone()));
     assert_eq!(
         (&body["system"], &body["max_tokens"], &body["stream"]),
         (&json!("Be kind."), &json!(8192), &json!(true))
     );
     assert_eq!(body["tool_choice"], json!({ "type": "tool", "name": "reply" }));
     assert_eq!((&body["tools"][0]["input_schema"], &body["tools"][0]["strict"]), (&schema, &json!(true)));
-    let body = dialect.body("m", &request(""), &Hold::Guided(&schema));
+    let body = dialect.body("m", &request(""), &SchemaEnforcement::Guided(&schema));
     assert!(body["tools"][0]["strict"].is_null() && body["system"].is_null());
-    assert!(dialect.body("m", &request(""), &Hold::Free)["tools"].is_null());
+    assert!(dialect.body("m", &request(""), &SchemaEnforcement::Free)["tools"].is_null());
     assert!(dialect.can_show(&schema) && !dialect.can_show(&json!({ "type": "array" })));
 }
 
@@ -187,7 +188,7 @@ fn anthropic_streams_are_read() {
         delta(json!({ "type": "text_delta", "text": "Moss" })),
     ];
     let (text, understood) = read(&Anthropic { max_tokens: None }, &words);
-    assert_eq!((text.as_str(), understood.unheld), ("Moss", true));
+    assert_eq!((text.as_str(), understood.unenforced), ("Moss", true));
 }
 
 #[test]
@@ -197,7 +198,7 @@ fn anthropic_replies_and_errors_are_read() {
         "content": [{ "type": "thinking", "thinking": "hm" }, { "type": "tool_use", "input": { "a": 1 } }],
     });
     let (text, understood) = read(&Anthropic { max_tokens: None }, &[whole]);
-    assert_eq!((text.as_str(), understood.stop, understood.unheld), ("{\"a\":1}", Some(Stop::Length), false));
+    assert_eq!((text.as_str(), understood.stop, understood.unenforced), ("{\"a\":1}", Some(Stop::Length), false));
     let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } });
     assert_eq!(fault(&Anthropic { max_tokens: None }, &error.to_string()).words, "Overloaded");
 }
@@ -205,9 +206,9 @@ fn anthropic_replies_and_errors_are_read() {
 #[test]
 fn ollama_is_asked_and_read() {
     let schema = json!({ "type": "object" });
-    let body = Ollama.body("m", &request("Be kind."), &Hold::Guided(&schema));
+    let body = Ollama.body("m", &request("Be kind."), &SchemaEnforcement::Guided(&schema));
     assert_eq!((&body["format"], body["messages"].as_array().unwrap().len()), (&schema, 2));
-    assert!(Ollama.body("m", &request(""), &Hold::Free)["format"].is_null());
+    assert!(Ollama.body("m", &request(""), &SchemaEnforcement::Free)["format"].is_null());
     let (text, understood) = read(
         &Ollama,
         &[
@@ -242,8 +243,8 @@ fn two_functions() -> Functions {
 fn functions_are_offered_in_each_providers_words() {
     let functions = two_functions();
     let (strict, loose) = (
-        Hold::Functions { functions: &functions, strict: true },
-        Hold::Functions { functions: &functions, strict: false },
+        SchemaEnforcement::Functions { functions: &functions, strict: true },
+        SchemaEnforcement::Functions { functions: &functions, strict: false },
     );
     let openai = OpenAi::at("http://localhost/v1");
     let body = openai.body("m", &request(""), &strict);
@@ -265,7 +266,7 @@ fn functions_are_offered_in_each_providers_words() {
     assert_eq!(body["tool_choice"], json!({ "type": "any", "disable_parallel_tool_use": true }));
     let body = Ollama.body("m", &request(""), &loose);
     assert_eq!(body["tools"][0]["function"]["name"], "web_search");
-    assert!(!Ollama.holds_functions() && openai.holds_functions() && anthropic.holds_functions());
+    assert!(!Ollama.enforces_functions() && openai.enforces_functions() && anthropic.enforces_functions());
 }
 
 #[test]
@@ -275,7 +276,7 @@ fn what_forces_a_call_is_left_out_once_it_is_refused() {
     assert!(dialect.leave_out(&refusal("Unsupported parameter: parallel_tool_calls"), 0));
     assert!(dialect.leave_out(&refusal("tool_choice must be auto"), dialect.left_out()));
     assert!(!dialect.leave_out(&refusal("tool_choice must be auto"), dialect.left_out()));
-    let body = dialect.body("m", &request(""), &Hold::Functions { functions: &functions, strict: false });
+    let body = dialect.body("m", &request(""), &SchemaEnforcement::Functions { functions: &functions, strict: false });
     assert!(body["tool_choice"].is_null() && body["parallel_tool_calls"].is_null() && body["tools"].is_array());
 }
 

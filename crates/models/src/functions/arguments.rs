@@ -164,7 +164,7 @@ impl Arguments {
             (State::BeforeColon, ':') => State::BeforeValue,
             (State::BeforeValue, c) => self.begin_value(c),
             (State::AfterValue, ',') => State::BeforeKey,
-            // Whatever stands behind the object is not heard, as in a text.
+            // Whatever follows the object is ignored, as in a text.
             (State::Complete, _) => {
                 self.clean = false;
                 State::Complete

@@ -1,12 +1,12 @@
 //! Tools as functions of a provider, so that a model calls them instead of writing which one it wants.
 //!
 //! Every function takes a thought first and then the tool's arguments; one more takes the final answer. What a model
-//! calls is told in the text grammar by [`Transcript`], so that there is one way to read it.
+//! calls is written in the text grammar by [`Transcript`], so that there is one way to read it.
 
 mod arguments;
 mod transcript;
 
-pub(crate) use transcript::{CallPiece, Told, Transcript};
+pub(crate) use transcript::{CallPiece, ReplyEnd, Transcript};
 
 use crate::strict::strict;
 use serde_json::{Map, Value, json};
@@ -63,7 +63,7 @@ impl Functions {
     }
 
     /// Whether a provider that enforces schemas leaves no way around the set.
-    pub(crate) fn can_be_held(&self) -> bool {
+    pub(crate) fn can_be_enforced(&self) -> bool {
         self.list.iter().all(|function| function.strict.is_some())
     }
 

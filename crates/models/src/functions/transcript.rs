@@ -1,8 +1,8 @@
-//! A call, told in the grammar that a model without functions writes.
+//! A call, written in the grammar that a model without functions writes.
 
 use super::arguments::{Arguments, Part};
 use super::{Does, Function, Functions};
-use crate::remote::{UNMARKED, behind_thinking};
+use crate::thinking::{UNMARKED, behind_thinking};
 use std::collections::BTreeSet;
 use trellis_domain::counted;
 
@@ -22,8 +22,8 @@ pub(crate) struct CallPiece {
     pub(crate) arguments: String,
 }
 
-/// Tells a reply in the text grammar while it arrives: thought and answer at once, an action when it is whole. Only the
-/// first call counts.
+/// Writes a reply in the text grammar while it arrives: thought and answer at once, an action when it is whole. Only
+/// the first call counts.
 #[derive(Debug)]
 pub(crate) struct Transcript<'f> {
     functions: &'f Functions,
@@ -48,7 +48,7 @@ struct Call<'f> {
 
 /// What a reply came to.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ReplyEnd {
     /// The end of the text.
     pub(crate) rest: String,
     /// What had to be put right.
@@ -62,7 +62,7 @@ impl<'f> Transcript<'f> {
         Self { functions, words: String::new(), call: None, others: BTreeSet::new(), line: Line::default() }
     }
 
-    /// It goes on and on.
+    /// It is longer than any limit allows.
     pub(crate) fn is_too_long(&self) -> bool {
         let call = self.call.as_ref().map_or(0, |call| call.arguments.len());
         self.words.len() + call > LONGEST || self.others.len() > 1000
@@ -110,7 +110,7 @@ impl<'f> Transcript<'f> {
     }
 
     /// The reply is complete.
-    pub(crate) fn finish(mut self) -> Told {
+    pub(crate) fn finish(mut self) -> ReplyEnd {
         let mut rest = String::new();
         let Some(call) = self.call else {
             let mut mended = Vec::new();
@@ -122,13 +122,13 @@ impl<'f> Transcript<'f> {
                 self.words.lines().any(|line| KEYWORDS.iter().any(|keyword| line.trim_start().starts_with(keyword)));
             let words = self.words.trim();
             let rest = if in_the_grammar || words.is_empty() { self.words } else { format!("Final Answer: {words}") };
-            return Told { rest, mended, kept: false };
+            return ReplyEnd { rest, mended, kept: false };
         };
         call.finish(&mut self.line, &mut rest);
         let others = self.others.len();
         let mended =
             (others > 0).then(|| format!("{} were made at once; only the first counts", counted(others + 1, "call")));
-        Told { rest, mended: mended.into_iter().collect(), kept: call.is_kept() }
+        ReplyEnd { rest, mended: mended.into_iter().collect(), kept: call.is_kept() }
     }
 }
 
@@ -137,7 +137,7 @@ impl Call<'_> {
         let answer = &mut self.answer;
         self.arguments.push(json, &mut |part, c| match part {
             Part::Thought => line.think(c, text),
-            // Once the answer has begun, no thought can be told any more.
+            // Once the answer has begun, no thought can be written any more.
             Part::Answer if line.has_thought() => line.answer(c, text),
             Part::Answer => answer.push(c),
             Part::Argument => {}
@@ -167,12 +167,12 @@ impl Call<'_> {
     }
 }
 
-/// Where in the grammar the text stands. A thought is told on one line, as it is read: no line of it can be taken for
-/// something else.
+/// Where in the grammar the text stands. A thought is written on one line, as it is read: no line of it can be taken
+/// for something else.
 #[derive(Debug, Default)]
 struct Line {
     section: Section,
-    /// White space that is only told if something follows it.
+    /// White space that is only written if something follows it.
     gap: String,
 }
 

@@ -26,12 +26,12 @@ impl<'e> Answer<'e> {
     }
 
     /// Waits for more bytes. False at the end.
-    async fn more(&mut self, patience: Duration) -> Result<bool, ProviderError> {
+    async fn more(&mut self, time_limit: Duration) -> Result<bool, ProviderError> {
         if self.ended {
             return Ok(false);
         }
-        let chunk = timeout(patience, self.response.chunk()).await;
-        let chunk = chunk.map_err(|_| self.endpoint.silent(patience))?.map_err(|error| self.endpoint.lost(error))?;
+        let chunk = timeout(time_limit, self.response.chunk()).await;
+        let chunk = chunk.map_err(|_| self.endpoint.silent(time_limit))?.map_err(|error| self.endpoint.lost(error))?;
         self.ended = chunk.is_none();
         self.lines.push(chunk.as_deref().unwrap_or_default());
         Ok(!self.ended)
@@ -44,20 +44,20 @@ impl<'e> Answer<'e> {
         }
     }
 
-    async fn line(&mut self, patience: Duration) -> Result<Option<String>, ProviderError> {
+    async fn line(&mut self, time_limit: Duration) -> Result<Option<String>, ProviderError> {
         loop {
             if let Some(line) = self.lines.next() {
                 return line.map(Some).map_err(|error| self.unreadable(error));
             }
-            if !self.more(patience).await? {
+            if !self.more(time_limit).await? {
                 return self.lines.rest().transpose().map_err(|error| self.unreadable(error));
             }
         }
     }
 
     /// Everything that is still to come.
-    async fn rest(&mut self, patience: Duration) -> Result<String, ProviderError> {
-        while self.more(patience).await? {
+    async fn rest(&mut self, time_limit: Duration) -> Result<String, ProviderError> {
+        while self.more(time_limit).await? {
             if self.lines.waiting() > LONGEST_LINE {
                 return Err(self.unreadable(LineError::TooLong));
             }
@@ -75,11 +75,11 @@ pub(crate) struct AnswerMessages<'e> {
 
 impl AnswerMessages<'_> {
     /// The next message; none at the end.
-    pub(crate) async fn next(&mut self, patience: Option<Duration>) -> Result<Option<String>, ProviderError> {
+    pub(crate) async fn next(&mut self, time_limit: Option<Duration>) -> Result<Option<String>, ProviderError> {
         let usual = self.answer.endpoint.settings.between_tokens_timeout;
-        let patience = patience.map_or(usual, |patience| patience.min(usual));
+        let time_limit = time_limit.map_or(usual, |time_limit| time_limit.min(usual));
         loop {
-            let Some(line) = self.answer.line(patience).await? else {
+            let Some(line) = self.answer.line(time_limit).await? else {
                 return Ok(match self.messages.end() {
                     Brought::Message(message) | Brought::Document(message) => Some(message),
                     Brought::Nothing => None,
@@ -89,7 +89,7 @@ impl AnswerMessages<'_> {
                 Brought::Nothing => {}
                 Brought::Message(message) => return Ok(Some(message)),
                 Brought::Document(beginning) => {
-                    let rest = self.answer.rest(patience).await?;
+                    let rest = self.answer.rest(time_limit).await?;
                     return Ok(Some(format!("{beginning}\n{rest}")));
                 }
             }
@@ -97,7 +97,7 @@ impl AnswerMessages<'_> {
     }
 
     /// What was sent that belongs to no message.
-    pub(crate) fn strange(&self) -> Option<&str> {
-        self.messages.strange.as_deref()
+    pub(crate) fn unrecognised(&self) -> Option<&str> {
+        self.messages.unrecognised.as_deref()
     }
 }

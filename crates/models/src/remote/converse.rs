@@ -5,9 +5,9 @@ use crate::functions::{CallPiece, Functions};
 use crate::provider::ModelRequest;
 use serde_json::Value;
 
-/// How a reply is held to its schema.
+/// How a reply is made to follow its schema.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Hold<'s> {
+pub(crate) enum SchemaEnforcement<'s> {
     /// Not at all: it is read and checked afterwards.
     Free,
     /// The provider is shown the schema and does what it can.
@@ -18,7 +18,7 @@ pub(crate) enum Hold<'s> {
     Functions { functions: &'s Functions, strict: bool },
 }
 
-/// How strong a hold is.
+/// How strong an enforcement is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Strength {
     Free,
@@ -26,7 +26,7 @@ pub(super) enum Strength {
     Strict,
 }
 
-impl Hold<'_> {
+impl SchemaEnforcement<'_> {
     pub(super) fn strength(&self) -> Strength {
         match self {
             Self::Free => Strength::Free,
@@ -62,10 +62,10 @@ pub(crate) struct Understood {
     pub(crate) stop: Option<Stop>,
     /// Nothing follows.
     pub(crate) over: bool,
-    /// Something was said that no schema holds, such as a refusal.
-    pub(crate) unheld: bool,
+    /// Something was said that no schema covers, such as a refusal.
+    pub(crate) unenforced: bool,
     /// The first message that is none of those the dialect knows.
-    pub(crate) strange: Option<String>,
+    pub(crate) unrecognised: Option<String>,
     /// Calls that came whole, for providers that do not number them.
     pub(crate) calls: u64,
 }
@@ -75,7 +75,7 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
     const NAME: &'static str;
     const FRAMING: Framing;
 
-    fn body(&self, model: &str, request: &ModelRequest, hold: &Hold<'_>) -> Value;
+    fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value;
 
     /// Says how words are to be drawn, where that is set.
     fn sample(&self, body: &mut Value, sampling: &Sampling);
@@ -84,7 +84,7 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
     fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault>;
 
     /// Whether functions can be enforced, and not only offered.
-    fn holds_functions(&self) -> bool {
+    fn enforces_functions(&self) -> bool {
         true
     }
 

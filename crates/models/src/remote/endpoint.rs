@@ -1,4 +1,4 @@
-//! One address of a provider: requests go out, with patience that ends, and what goes wrong is said.
+//! One address of a provider: requests go out, each with a timeout, and errors say what went wrong.
 
 use super::answer::Answer;
 use super::connection::{address, cause, client, is_about_tls, labels};
@@ -78,7 +78,7 @@ pub enum EndpointError {
 
 /// Where requests go, and what opens the door there.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct EndpointConfig {
     pub(crate) name: &'static str,
     pub(crate) base: String,
     pub(crate) path: &'static str,
@@ -112,8 +112,12 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn new(door: Door, settings: CallSettings, world: Arc<dyn World>) -> Result<Self, EndpointError> {
-        let Door { name, base, path, key, headers } = door;
+    pub(crate) fn new(
+        config: EndpointConfig,
+        settings: CallSettings,
+        world: Arc<dyn World>,
+    ) -> Result<Self, EndpointError> {
+        let EndpointConfig { name, base, path, key, headers } = config;
         let (url, shown) = address(&base, path)?;
         let mut secrets = secrets_in(&url);
         let mut always = HeaderMap::new();
@@ -147,9 +151,9 @@ impl Endpoint {
             lines.push(begun.as_deref().unwrap_or_default());
             Ok((response, lines, ended))
         };
-        let patience = self.settings.first_token_timeout;
-        let opened = timeout(patience, opened).await;
-        let (response, lines, ended) = opened.map_err(|_| self.silent(patience))??;
+        let time_limit = self.settings.first_token_timeout;
+        let opened = timeout(time_limit, opened).await;
+        let (response, lines, ended) = opened.map_err(|_| self.silent(time_limit))??;
         Ok(Answer::new(self, response, lines, ended))
     }
 
@@ -192,8 +196,8 @@ impl Endpoint {
         self.permanent(&format!("answered with {what} instead of a reply; is {} the right address?", self.shown))
     }
 
-    pub(super) fn silent(&self, patience: Duration) -> ProviderError {
-        self.transient(&format!("said nothing for {} s", patience.as_secs_f32()))
+    pub(super) fn silent(&self, time_limit: Duration) -> ProviderError {
+        self.transient(&format!("said nothing for {} s", time_limit.as_secs_f32()))
     }
 
     pub(super) fn lost(&self, error: reqwest::Error) -> ProviderError {

@@ -3,8 +3,8 @@ use trellis_orchestrator::ports::RealWorld;
 
 fn endpoint(base: &str, key: &str) -> Result<Endpoint, EndpointError> {
     let key = Secret::new(key).map(|secret| Key { header: "authorization", scheme: "Bearer ", secret });
-    let door = Door { name: "openai", base: base.to_owned(), path: "/chat", key, headers: Vec::new() };
-    Endpoint::new(door, CallSettings::default(), Arc::new(RealWorld))
+    let config = EndpointConfig { name: "openai", base: base.to_owned(), path: "/chat", key, headers: Vec::new() };
+    Endpoint::new(config, CallSettings::default(), Arc::new(RealWorld))
 }
 
 #[test]

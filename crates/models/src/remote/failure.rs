@@ -152,7 +152,7 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duratio
     })
 }
 
-/// Whether a refusal is about the schema that the reply was to be held to.
+/// Whether a refusal is about the schema that the reply was to follow.
 pub(crate) fn is_about_the_schema(refusal: &Refusal) -> bool {
     const WORDS: [&str; 15] = [
         "response_format",

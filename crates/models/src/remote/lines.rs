@@ -91,12 +91,12 @@ pub(crate) struct Messages {
     /// nobody needs to look again and again whether a longer one is whole.
     in_several: bool,
     /// The beginning of the first line that belongs to no message, for whoever wonders what was sent.
-    pub(super) strange: Option<String>,
+    pub(super) unrecognised: Option<String>,
 }
 
 impl Messages {
     pub(crate) fn new(framing: Framing) -> Self {
-        Self { framing, begun: false, data: String::new(), in_several: false, strange: None }
+        Self { framing, begun: false, data: String::new(), in_several: false, unrecognised: None }
     }
 
     pub(crate) fn line(&mut self, line: String) -> Result<Brought, LineError> {
@@ -123,8 +123,8 @@ impl Messages {
     fn field(&mut self, line: &str) -> Result<Brought, LineError> {
         let Some(data) = line.strip_prefix("data:") else {
             let known = [":", "event:", "id:", "retry:"].iter().any(|name| line.starts_with(name));
-            if !known && self.strange.is_none() {
-                self.strange = Some(line.to_owned());
+            if !known && self.unrecognised.is_none() {
+                self.unrecognised = Some(line.to_owned());
             }
             return Ok(Brought::Nothing);
         };

@@ -54,13 +54,13 @@ fn a_message_of_very_many_lines_is_read_once() {
     assert_eq!(message.len(), "[0".len() + lines * "\n,1 ".len() + "\n]".len());
 }
 
-/// What a stream of these lines brings, and what was strange about it.
+/// What a stream of these lines brings, and what was not recognised.
 fn messages(framing: Framing, stream: &str) -> (Vec<Brought>, Option<String>) {
     let mut messages = Messages::new(framing);
     let mut brought: Vec<_> = stream.lines().map(|line| messages.line(line.to_owned()).unwrap()).collect();
     brought.push(messages.end());
     brought.retain(|brought| *brought != Brought::Nothing);
-    (brought, messages.strange)
+    (brought, messages.unrecognised)
 }
 
 fn message(text: &str) -> Brought {
@@ -95,6 +95,6 @@ fn a_server_that_does_not_stream_is_noticed() {
 
 #[test]
 fn what_belongs_to_no_event_is_kept_for_the_message() {
-    let (brought, strange) = messages(Framing::Events, "<html>\n<body>hello</body>\n");
-    assert_eq!((brought, strange.as_deref()), (vec![], Some("<html>")));
+    let (brought, unrecognised) = messages(Framing::Events, "<html>\n<body>hello</body>\n");
+    assert_eq!((brought, unrecognised.as_deref()), (vec![], Some("<html>")));
 }

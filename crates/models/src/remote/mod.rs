@@ -5,21 +5,19 @@ mod connection;
 mod converse;
 mod endpoint;
 mod failure;
-mod heard;
 mod lines;
 mod memory;
+mod received;
 mod sent;
-mod thinking;
 
 pub use connection::{address, cause, client};
-pub(crate) use converse::{Dialect, Hold, Said, Stop, Understood};
+pub(crate) use converse::{Dialect, Said, SchemaEnforcement, Stop, Understood};
 pub use endpoint::{CallSettings, EndpointError, Sampling};
-pub(crate) use endpoint::{Door, Endpoint, Key};
+pub(crate) use endpoint::{Endpoint, EndpointConfig, Key};
 pub(crate) use failure::{Fault, Refusal};
 pub(crate) use lines::Framing;
 #[cfg(test)]
 pub(crate) use lines::{Brought, Lines, Messages};
-pub(crate) use thinking::{UNMARKED, behind_thinking};
 
 use crate::functions::Functions;
 use crate::provider::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
@@ -27,8 +25,8 @@ use crate::strict::strict;
 use answer::AnswerMessages;
 use converse::Strength;
 use failure::{Failure, is_about_the_schema};
-use heard::Heard;
 use memory::Memory;
+use received::Received;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -58,18 +56,18 @@ impl<D: Dialect> Remote<D> {
         Self { dialect, endpoint, model, room, schemas, functions }
     }
 
-    /// Asks under the strongest hold that the provider takes. Being refused costs nothing but time: it is told, and does
+    /// Asks with the strongest enforcement that the provider takes. A refusal costs only time: it is noted, and does
     /// not count as an attempt that failed.
     async fn ask(&self, request: &ModelRequest, on_text: &mut OnText<'_>) -> Result<ModelReply, ProviderError> {
         let functions = request.tools.as_deref().map(Functions::of);
         let memory = if functions.is_some() { &self.functions } else { &self.schemas };
-        let mut hold = self.hold(request, functions.as_ref(), memory.strongest(&request.prompt));
+        let mut enforcement = self.enforcement(request, functions.as_ref(), memory.strongest(&request.prompt));
         let mut refused = None;
         loop {
             let (left_out, began) = (self.dialect.left_out(), Instant::now());
-            let failure = match self.attempt(request, &hold, on_text).await {
+            let failure = match self.attempt(request, &enforcement, on_text).await {
                 Ok(reply) => {
-                    memory.learn(&request.prompt, refused, hold.strength());
+                    memory.learn(&request.prompt, refused, enforcement.strength());
                     return Ok(reply);
                 }
                 Err(failure) => failure,
@@ -79,20 +77,20 @@ impl<D: Dialect> Remote<D> {
                 Some(refusal) if self.dialect.leave_out(refusal, left_out) => {
                     request.sent.refused(failure.error.to_string(), ms);
                 }
-                Some(refusal) if is_about_the_schema(refusal) && hold != Hold::Free => {
+                Some(refusal) if is_about_the_schema(refusal) && enforcement != SchemaEnforcement::Free => {
                     let words = self.endpoint.words(&refusal.words);
                     tracing::warn!(provider = D::NAME, model = self.model, prompt = request.prompt, %words,
                         "the provider does not take a schema or a function in this form");
-                    let first = *refused.get_or_insert(hold.strength());
-                    hold = match hold {
-                        Hold::Functions { strict: false, .. } => {
+                    let first = *refused.get_or_insert(enforcement.strength());
+                    enforcement = match enforcement {
+                        SchemaEnforcement::Functions { strict: false, .. } => {
                             memory.learn(&request.prompt, Some(first), Strength::Free);
                             return Err(ProviderError::ToolsRefused { reason: failure.error.to_string() });
                         }
-                        Hold::Strict(_) | Hold::Functions { strict: true, .. } => {
-                            self.hold(request, functions.as_ref(), Strength::Guided)
+                        SchemaEnforcement::Strict(_) | SchemaEnforcement::Functions { strict: true, .. } => {
+                            self.enforcement(request, functions.as_ref(), Strength::Guided)
                         }
-                        Hold::Guided(_) | Hold::Free => Hold::Free,
+                        SchemaEnforcement::Guided(_) | SchemaEnforcement::Free => SchemaEnforcement::Free,
                     };
                     request.sent.refused(failure.error.to_string(), ms);
                 }
@@ -101,43 +99,50 @@ impl<D: Dialect> Remote<D> {
         }
     }
 
-    fn hold<'r>(&self, request: &'r ModelRequest, functions: Option<&'r Functions>, strongest: Strength) -> Hold<'r> {
+    fn enforcement<'r>(
+        &self,
+        request: &'r ModelRequest,
+        functions: Option<&'r Functions>,
+        strongest: Strength,
+    ) -> SchemaEnforcement<'r> {
         if let Some(functions) = functions {
-            let strict = strongest == Strength::Strict && self.dialect.holds_functions();
-            return Hold::Functions { functions, strict };
+            let strict = strongest == Strength::Strict && self.dialect.enforces_functions();
+            return SchemaEnforcement::Functions { functions, strict };
         }
         let schema = match &request.expected {
             PromptReply::Json { schema } => schema.as_ref(),
             // A schema holds each line and not the whole.
             PromptReply::Text | PromptReply::JsonLines { .. } => None,
         };
-        let Some(schema) = schema.filter(|schema| self.dialect.can_show(schema)) else { return Hold::Free };
+        let Some(schema) = schema.filter(|schema| self.dialect.can_show(schema)) else {
+            return SchemaEnforcement::Free;
+        };
         match strongest {
-            Strength::Strict => strict(schema).map_or(Hold::Guided(schema), Hold::Strict),
-            Strength::Guided => Hold::Guided(schema),
-            Strength::Free => Hold::Free,
+            Strength::Strict => strict(schema).map_or(SchemaEnforcement::Guided(schema), SchemaEnforcement::Strict),
+            Strength::Guided => SchemaEnforcement::Guided(schema),
+            Strength::Free => SchemaEnforcement::Free,
         }
     }
 
     async fn attempt(
         &self,
         request: &ModelRequest,
-        hold: &Hold<'_>,
+        enforcement: &SchemaEnforcement<'_>,
         on_text: &mut OnText<'_>,
     ) -> Result<ModelReply, Failure> {
-        let mut body = self.dialect.body(&self.model, request, hold);
+        let mut body = self.dialect.body(&self.model, request, enforcement);
         self.dialect.sample(&mut body, &self.endpoint.settings.sampling);
         let (bytes, sent) = sent::sealed(&body, &self.endpoint);
         drop(body);
         request.sent.tell(sent);
         let mut messages = self.endpoint.post(request, bytes).await?.messages(D::FRAMING);
-        let mut heard = Heard::new(on_text, hold);
-        let understood = self.listen(&mut messages, &mut heard).await?;
-        let mut told = heard.finish();
-        let Heard { text, enough, .. } = heard;
+        let mut received = Received::new(on_text, enforcement);
+        let understood = self.listen(&mut messages, &mut received).await?;
+        let mut end = received.finish();
+        let Received { text, enough, .. } = received;
         let (text, held_a_key) = self.endpoint.redacted_reply(text);
         if held_a_key {
-            told.mended.push("a key that it held was taken out".to_owned());
+            end.mended.push("a key that it held was taken out".to_owned());
         }
         if !enough {
             self.check(&text, &understood, &messages)?;
@@ -145,10 +150,10 @@ impl<D: Dialect> Remote<D> {
         let model = understood.model.filter(|model| !model.trim().is_empty());
         let model = model.map_or_else(|| self.model.clone(), |model| self.endpoint.words(&model));
         let finished = understood.stop.is_none_or(|stop| stop == Stop::Finished);
-        let was_enforced = match hold {
-            Hold::Functions { functions, strict } => *strict && functions.can_be_held() && told.kept,
-            Hold::Strict(_) => !understood.unheld,
-            Hold::Guided(_) | Hold::Free => false,
+        let was_enforced = match enforcement {
+            SchemaEnforcement::Functions { functions, strict } => *strict && functions.can_be_enforced() && end.kept,
+            SchemaEnforcement::Strict(_) => !understood.unenforced,
+            SchemaEnforcement::Guided(_) | SchemaEnforcement::Free => false,
         };
         Ok(ModelReply {
             text,
@@ -157,19 +162,19 @@ impl<D: Dialect> Remote<D> {
             out_token: understood.out_token,
             enforced: was_enforced && finished && !enough,
             cut_short: understood.stop == Some(Stop::Length),
-            mended: told.mended,
+            mended: end.mended,
         })
     }
 
     async fn listen(
         &self,
         messages: &mut AnswerMessages<'_>,
-        heard: &mut Heard<'_, '_, '_>,
+        received: &mut Received<'_, '_, '_>,
     ) -> Result<Understood, Failure> {
         let mut understood = Understood::default();
         while !understood.over {
-            let patience = understood.stop.map(|_| LAST_WORDS);
-            let message = match messages.next(patience).await {
+            let time_limit = understood.stop.map(|_| LAST_WORDS);
+            let message = match messages.next(time_limit).await {
                 Ok(message) => message,
                 // What is missing now are counts, not words.
                 Err(_) if understood.stop.is_some() => None,
@@ -177,13 +182,13 @@ impl<D: Dialect> Remote<D> {
             };
             let Some(message) = message else { break };
             let said = self.dialect.read(&message, &mut understood);
-            let said = said.map_err(|fault| self.failure(fault, heard.has_heard_nothing()))?;
+            let said = said.map_err(|fault| self.failure(fault, received.has_received_nothing()))?;
             for said in said {
-                if heard.take(said).is_break() {
+                if received.take(said).is_break() {
                     return Ok(understood);
                 }
             }
-            if heard.goes_on_and_on() {
+            if received.exceeds_limit() {
                 return Err(self.endpoint.permanent("wrote a reply that does not end").into());
             }
         }
@@ -200,13 +205,13 @@ impl<D: Dialect> Remote<D> {
     /// A reply has words and an end.
     fn check(&self, text: &str, understood: &Understood, messages: &AnswerMessages<'_>) -> Result<(), ProviderError> {
         let ended = understood.over || understood.stop.is_some();
-        let strange = understood.strange.as_deref().or(messages.strange());
-        match (text.is_empty(), ended, strange, understood.stop) {
+        let unrecognised = understood.unrecognised.as_deref().or(messages.unrecognised());
+        match (text.is_empty(), ended, unrecognised, understood.stop) {
             (false, true, _, Some(Stop::Withheld)) => {
                 Err(self.endpoint.permanent("withheld the rest of the reply by its filter"))
             }
             (false, true, _, Some(Stop::Finished | Stop::Length) | None) => Ok(()),
-            (true, false, Some(strange), _) => Err(self.endpoint.not_a_reply(&format!("`{strange}`"))),
+            (true, false, Some(unrecognised), _) => Err(self.endpoint.not_a_reply(&format!("`{unrecognised}`"))),
             (_, false, _, _) => Err(self.endpoint.transient("broke off in the middle of the reply")),
             (true, true, _, Some(Stop::Withheld)) => Err(self.endpoint.permanent("withheld the reply by its filter")),
             (true, true, _, Some(Stop::Length)) => {
@@ -236,12 +241,12 @@ impl<D: Dialect> Provider for Remote<D> {
         on_text: &'a mut OnText<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
         Box::pin(async move {
-            let patience = self.endpoint.settings.total_timeout;
+            let time_limit = self.endpoint.settings.total_timeout;
             let late = |_| {
-                let what = format!("was not done after {} s", patience.as_secs_f32());
+                let what = format!("was not done after {} s", time_limit.as_secs_f32());
                 Err(self.endpoint.permanent(&what))
             };
-            timeout(patience, self.ask(request, on_text)).await.unwrap_or_else(late)
+            timeout(time_limit, self.ask(request, on_text)).await.unwrap_or_else(late)
         })
     }
 }

@@ -3,9 +3,9 @@ use super::*;
 fn spoken(text: &str, piece: usize) -> String {
     let mut thinking = Thinking::default();
     let pieces: Vec<char> = text.chars().collect();
-    let mut heard: String = pieces.chunks(piece).map(|piece| thinking.spoken(piece.iter().collect())).collect();
-    heard.push_str(&thinking.rest());
-    heard
+    let mut spoken: String = pieces.chunks(piece).map(|piece| thinking.spoken(piece.iter().collect())).collect();
+    spoken.push_str(&thinking.rest());
+    spoken
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn what_is_thought_is_left_out_however_the_text_is_cut() {
 }
 
 #[test]
-fn thinking_takes_no_room() {
+fn thinking_takes_no_memory() {
     let mut thinking = Thinking::default();
     assert_eq!(thinking.spoken("<think>".to_owned()), "");
     for _ in 0..1000 {
@@ -41,8 +41,8 @@ fn thinking_takes_no_room() {
 #[test]
 fn space_without_end_is_not_held_back() {
     let mut thinking = Thinking::default();
-    let told: usize = (0..1000).map(|_| thinking.spoken(" ".repeat(100)).len()).sum();
-    assert_eq!(told, 100_000);
+    let spoken: usize = (0..1000).map(|_| thinking.spoken(" ".repeat(100)).len()).sum();
+    assert_eq!(spoken, 100_000);
 }
 
 #[test]

@@ -11,7 +11,7 @@ const LONGEST_START: usize = 1024;
 
 /// Leaves out what stands between the tags, however the text is cut into pieces.
 #[derive(Debug)]
-pub(super) enum Thinking {
+pub(crate) enum Thinking {
     /// What came so far may still be the beginning of a tag.
     Begin(String),
     /// Between the tags: the end of what came, which may be the beginning of the tag that closes.
@@ -32,7 +32,7 @@ impl Default for Thinking {
 
 impl Thinking {
     /// What is spoken of the next piece.
-    pub(super) fn spoken(&mut self, text: String) -> String {
+    pub(crate) fn spoken(&mut self, text: String) -> String {
         match self {
             Self::Over => text,
             Self::Begin(begun) => {
@@ -73,7 +73,7 @@ impl Thinking {
     }
 
     /// The text is complete: what was held back of it.
-    pub(super) fn rest(&mut self) -> String {
+    pub(crate) fn rest(&mut self) -> String {
         match std::mem::replace(self, Self::Over) {
             Self::Begin(begun) => begun,
             Self::Inside { .. } | Self::After | Self::Over => String::new(),
