@@ -1,8 +1,9 @@
-//! Who may come in, and where to.
+//! Authentication: bearer tokens to identities, and which workspaces each of them reaches.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use trellis_domain::Workspace;
+use trellis_orchestrator::ports::ConfigError;
 
 /// How callers are told apart.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +71,21 @@ impl Reach {
             Self::All => true,
             Self::Only { home, others } => home == workspace || others.contains(workspace),
         }
+    }
+}
+
+/// Why a caller is not in a workspace.
+#[derive(Debug)]
+pub(crate) enum Outside {
+    /// It is not the caller's, whether or not it exists.
+    Denied,
+    NoWorkspace,
+    Failed(ConfigError),
+}
+
+impl From<ConfigError> for Outside {
+    fn from(error: ConfigError) -> Self {
+        Self::Failed(error)
     }
 }
 

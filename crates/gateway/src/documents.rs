@@ -1,9 +1,8 @@
 //! `GET /api/v1/document-stream`: the bytes of a document as they are.
 
-use crate::Gateway;
-use crate::docs::Refused;
-use crate::inside::Inside;
-use crate::rest::{self, Denied};
+use crate::bearer::identify;
+use crate::denied::{Denied, Refused};
+use crate::inside::{Gateway, Inside};
 use crate::unread::Unread;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
@@ -54,7 +53,7 @@ pub(crate) async fn stream(
     headers: HeaderMap,
     wish: Result<Query<Wish>, QueryRejection>,
 ) -> Result<Response, Denied> {
-    let identity = rest::identify(&gateway, &headers)?;
+    let identity = identify(&gateway, &headers)?;
     let Query(wish) = wish.map_err(|error| Denied::new(StatusCode::BAD_REQUEST, error.body_text()))?;
     let inside = gateway.enter(&identity, &wish.workspace).await?;
     if wish.document_id.is_empty() {

@@ -1,6 +1,6 @@
 //! Why a request was not served.
 
-use crate::inside::Outside;
+use crate::access::Outside;
 use serde_json::{Value, json};
 use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LibraryError};
 

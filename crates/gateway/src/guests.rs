@@ -2,8 +2,10 @@
 
 use crate::bounds;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 /// All connections of a server.
 #[derive(Debug, Clone, Default)]
@@ -64,6 +66,21 @@ impl Guest {
     /// Waits until somebody else needs the place.
     pub(crate) async fn has_to_leave(&self) {
         self.0.leave.notified().await;
+    }
+}
+
+/// Who is at the other end of a connection. Held as long as it is open.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
+    pub(crate) guest: Guest,
+    _open: mpsc::Sender<Infallible>,
+}
+
+impl Client {
+    /// `open` is closed when the last connection is.
+    pub(crate) fn new(address: SocketAddr, guest: Guest, open: mpsc::Sender<Infallible>) -> Self {
+        Self { address, guest, _open: open }
     }
 }
 

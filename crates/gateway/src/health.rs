@@ -1,10 +1,9 @@
 //! Whether the server lives, and whether it takes questions.
 
-use crate::Gateway;
-use crate::access::Reach;
-use crate::docs::Refused;
-use crate::inside::Outside;
-use crate::rest::{self, Denied};
+use crate::access::{Outside, Reach};
+use crate::bearer::identify;
+use crate::denied::{Denied, Refused};
+use crate::inside::Gateway;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -71,7 +70,7 @@ pub(crate) async fn metrics(State(gateway): State<Arc<Gateway>>, headers: Header
 
 /// Refuses whoever does not see all workspaces.
 fn operator(gateway: &Gateway, headers: &HeaderMap) -> Result<(), Denied> {
-    match rest::identify(gateway, headers)?.reach {
+    match identify(gateway, headers)?.reach {
         Reach::All => Ok(()),
         Reach::Only { .. } => Err(Outside::Denied.into()),
     }

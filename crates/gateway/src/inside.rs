@@ -3,9 +3,10 @@
 //! What a gateway is connected to is private to this module. A route gets at it by an [`Inside`], and there is no other
 //! way to one than [`Gateway::enter`]: a route that forgets to ask has nothing to answer from.
 
-use crate::access::{Access, Identity, Reach};
+use crate::access::{Access, Identity, Outside, Reach};
+use crate::calls::Calls;
 use crate::capacity::Capacity;
-use crate::{Calls, Founder, Phase, Wiring};
+use crate::wiring::{Founder, Phase, Wiring};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinError;
@@ -95,21 +96,6 @@ impl Inside {
     }
 }
 
-/// Why a caller is not in a workspace.
-#[derive(Debug)]
-pub(crate) enum Outside {
-    /// It is not the caller's, whether or not it exists.
-    Denied,
-    NoWorkspace,
-    Failed(ConfigError),
-}
-
-impl From<ConfigError> for Outside {
-    fn from(error: ConfigError) -> Self {
-        Self::Failed(error)
-    }
-}
-
 impl Gateway {
     pub fn new(wiring: Wiring) -> Self {
         let Wiring { orchestrator, library, graph, log, access, founder, loopback_only, phase, calls } = wiring;
@@ -142,7 +128,7 @@ impl Gateway {
 
     /// The workspace of that name, if it is the caller's.
     fn named(identity: &Identity, name: &str) -> Result<Workspace, Outside> {
-        // What can be no name is the name of nothing; to whom not everything is shown, what is not its own is all alike.
+        // An invalid name matches no workspace. A caller that does not see all is not told which of the others exist.
         let nothing = match identity.reach {
             Reach::All => Outside::NoWorkspace,
             Reach::Only { .. } => Outside::Denied,

@@ -1,20 +1,21 @@
 //! The services over plain HTTP: one request, one reply.
 //!
-//! What is wrong with a request as such has a status of its own. What a service refuses is told with 200 and an
+//! What is wrong with a request as such has a status of its own. What a service refuses is answered with 200 and an
 //! error object, because the stock client looks at nothing else.
 
-use crate::Gateway;
 use crate::access::Identity;
+use crate::bearer::identify;
 use crate::call::Call;
-use crate::docs::{self, Refused};
+use crate::denied::{Denied, Refused};
 use crate::error::Refusal;
-use crate::inside::{Inside, Outside};
+use crate::inside::{Gateway, Inside};
 use crate::json::{self, Unreadable};
 use crate::peer::{Peer, while_there};
+use crate::responses::by_status;
 use crate::services::Service;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::{Map, Value, json};
@@ -24,51 +25,12 @@ use trellis_domain::{Flow, Surface};
 use utoipa::IntoResponses;
 use utoipa::openapi::RefOr;
 
-/// A refusal with a status, as the original's gateway words it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Denied {
-    pub(crate) status: StatusCode,
-    pub(crate) reason: String,
-    /// Seconds after which it may be different.
-    pub(crate) retry_after: Option<u64>,
-}
-
-impl Denied {
-    pub(crate) fn new(status: StatusCode, reason: impl Into<String>) -> Self {
-        Self { status, reason: reason.into(), retry_after: None }
-    }
-
-    pub(crate) fn for_now(status: StatusCode, reason: impl Into<String>, seconds: u64) -> Self {
-        Self { retry_after: Some(seconds), ..Self::new(status, reason) }
-    }
-
-    /// Too many wrong tokens came from where the caller is.
-    pub(crate) fn too_many_wrong_tokens(seconds: u64) -> Self {
-        let reason = format!("too many wrong tokens came from your address; try again in {seconds} s");
-        Self::for_now(StatusCode::TOO_MANY_REQUESTS, reason, seconds)
-    }
-}
-
-impl IntoResponse for Denied {
-    fn into_response(self) -> Response {
-        with_retry_after((self.status, Json(json!({"error": self.reason}))).into_response(), self.retry_after)
-    }
-}
-
-/// A response that says when to come again, if that is known.
-pub(crate) fn with_retry_after(mut response: Response, seconds: Option<u64>) -> Response {
-    if let Some(seconds) = seconds {
-        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
-    }
-    response
-}
-
 /// What is wrong with a request as such.
 pub(crate) struct Refusals;
 
 impl IntoResponses for Refusals {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        docs::told::<Refused>(&[
+        by_status::<Refused>(&[
             ("400", "The body is no JSON object, or a name is none"),
             ("401", "No token, or one that nobody knows"),
             ("403", "From a page of another site, or the workspace is not the token's"),
@@ -175,19 +137,6 @@ pub(crate) async fn auth(Path(what): Path<String>) -> Result<Response, Denied> {
     }
 }
 
-/// Who is asking, by the bearer token.
-pub(crate) fn identify(gateway: &Gateway, headers: &HeaderMap) -> Result<Identity, Denied> {
-    let known = gateway.access().identify(token(headers));
-    known.ok_or_else(|| Denied::new(StatusCode::UNAUTHORIZED, "auth failure"))
-}
-
-/// The bearer token of a request; empty if it has none.
-pub(crate) fn token(headers: &HeaderMap) -> &str {
-    let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let (scheme, token) = given.split_once(' ').unwrap_or_default();
-    if scheme.eq_ignore_ascii_case("bearer") { token.trim() } else { "" }
-}
-
 /// The body as an object.
 fn read_object(body: &[u8]) -> Result<Map<String, Value>, Denied> {
     match json::read(body) {
@@ -206,16 +155,6 @@ async fn inside_of(gateway: &Gateway, identity: &Identity, request: &Map<String,
         None | Some(Value::Null) => Ok(gateway.enter(identity, "").await?),
         Some(Value::String(name)) => Ok(gateway.enter(identity, name).await?),
         Some(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "workspace must be a text")),
-    }
-}
-
-impl From<Outside> for Denied {
-    fn from(outside: Outside) -> Self {
-        match outside {
-            Outside::Denied => Self::new(StatusCode::FORBIDDEN, "access denied"),
-            Outside::NoWorkspace => Self::new(StatusCode::NOT_FOUND, "workspace not found"),
-            Outside::Failed(error) => Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
-        }
     }
 }
 

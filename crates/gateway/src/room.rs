@@ -1,7 +1,7 @@
 //! How much of what callers send is held at a time, by all of them together.
 
 use crate::bounds;
-use crate::rest::Denied;
+use crate::denied::Denied;
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use futures_util::StreamExt;

@@ -1,12 +1,19 @@
 //! The listening socket, the routes and who may use them.
 
 use crate::api::denied_at;
-use crate::guests::Guest;
+use crate::bearer;
+use crate::bounds;
+use crate::denied::Denied;
+use crate::docs;
+use crate::documents;
+use crate::guests::Client;
+use crate::health;
+use crate::inside::Gateway;
 use crate::knocks::Knock;
 use crate::line::Line;
 use crate::peer::Connection;
-use crate::rest::Denied;
-use crate::{Gateway, bounds, docs, documents, health, rest, socket};
+use crate::rest;
+use crate::socket;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -18,7 +25,6 @@ use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::convert::Infallible;
 use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, InvalidInput};
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -86,13 +92,13 @@ async fn whole_bodies(State(gateway): State<Arc<Gateway>>, request: Request, nex
     }
 }
 
-/// What somebody unknown sends is not read. The answer is that of the path, in its own words.
+/// Bodies of unauthenticated requests are discarded. The answer is that of the path, in its own words.
 async fn known_callers(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Response {
-    let (peer, token) = (request.extensions().get::<Peer>(), rest::token(request.headers()));
-    match gateway.capacity().knocks.knock(gateway.access(), peer.map(|peer| peer.address), token) {
+    let (client, token) = (request.extensions().get::<Client>(), bearer::token(request.headers()));
+    match gateway.capacity().knocks.knock(gateway.access(), client.map(|client| client.address), token) {
         Knock::Known(_) => {
-            if let Some(peer) = peer {
-                peer.guest.introduced();
+            if let Some(client) = client {
+                client.guest.introduced();
             }
             next.run(request).await
         }
@@ -144,14 +150,6 @@ fn is_loopback(host: &str) -> bool {
     name.is_empty() || name.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback())
 }
 
-/// Who is at the other end of a connection. Held as long as it is open.
-#[derive(Debug, Clone)]
-pub(crate) struct Peer {
-    pub(crate) address: SocketAddr,
-    pub(crate) guest: Guest,
-    _open: mpsc::Sender<Infallible>,
-}
-
 /// A listening socket. It is bound before anything else is opened, so that the address is known.
 #[derive(Debug)]
 pub struct Server {
@@ -198,9 +196,9 @@ impl Server {
                 tracing::warn!(from = %address, "a connection was refused: there are too many");
                 continue;
             };
-            let peer = Peer { address, guest, _open: open.clone() };
+            let client = Client::new(address, guest, open.clone());
             let stream = Connection::new(stream);
-            let (routes, at_the_other_end, still_there) = (routes.clone(), peer.clone(), stream.peer());
+            let (routes, at_the_other_end, still_there) = (routes.clone(), client.clone(), stream.peer());
             let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
                 request.extensions_mut().insert(at_the_other_end.clone());
                 request.extensions_mut().insert(still_there.clone());
@@ -213,7 +211,7 @@ impl Server {
                 let mut connection = pin!(connection);
                 let ended = tokio::select! {
                     ended = connection.as_mut() => ended,
-                    () = peer.guest.has_to_leave() => return,
+                    () = client.guest.has_to_leave() => return,
                     () = gateway.closed() => {
                         connection.as_mut().graceful_shutdown();
                         connection.await

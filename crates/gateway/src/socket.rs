@@ -3,20 +3,18 @@
 //! The first frame says who is there. Each request is a task of its own; their replies share one bounded
 //! channel to the writer. When the connection ends, the tasks end, and the runs they followed go on.
 
-use crate::Gateway;
 use crate::access::Identity;
 use crate::bounds;
 use crate::call::Call;
-use crate::docs::Refused;
+use crate::denied::{Denied, Refused};
 use crate::error::{Gone, Refusal, Unserved};
 use crate::frames::{Breach, Counted, Tally};
-use crate::guests::Guest;
+use crate::guests::{Client, Guest};
+use crate::inside::Gateway;
 use crate::json::{self, Unreadable};
 use crate::knocks::Knock;
 use crate::outbox::{Outbox, Replies, Reply};
-use crate::rest::Denied;
 use crate::room::{Full, Place};
-use crate::server::Peer;
 use crate::services::Service;
 use axum::body::Bytes;
 use axum::extract::ws::WebSocketUpgrade;
@@ -47,7 +45,7 @@ const BUFFER: usize = 4 * 1024;
 /// What is ready goes out in pieces of this size: each costs a call to the system. Only a connection that sends much
 /// holds so much.
 const TOGETHER: usize = 32 * 1024;
-/// Who has not said who it is is listened to for so long.
+/// How long a peer may take to authenticate.
 const INTRODUCTION: Duration = Duration::from_secs(30);
 /// Every reply repeats the id of its request.
 const LONGEST_ID: usize = 1024;
@@ -72,7 +70,7 @@ const PARTING: Duration = Duration::from_secs(5);
 )]
 pub(crate) async fn upgrade(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
-    let (peer, upgraded) = (parts.extensions.get::<Peer>().cloned(), parts.extensions.get::<OnUpgrade>().cloned());
+    let (client, upgraded) = (parts.extensions.get::<Client>().cloned(), parts.extensions.get::<OnUpgrade>().cloned());
     // The handshake is checked for us; the connection is taken over here, where what comes can be counted.
     if let Err(wrong) = WebSocketUpgrade::from_request_parts(&mut parts, &()).await {
         return wrong.into_response();
@@ -83,7 +81,7 @@ pub(crate) async fn upgrade(State(gateway): State<Arc<Gateway>>, request: Reques
     let accepted = derive_accept_key(key.as_bytes());
     tokio::spawn(async move {
         match upgraded.await {
-            Ok(upgraded) => Connection::serve(gateway, TokioIo::new(upgraded), peer).await,
+            Ok(upgraded) => Connection::serve(gateway, TokioIo::new(upgraded), client).await,
             Err(error) => tracing::debug!(%error, "a connection broke before it was a socket"),
         }
     });
@@ -103,7 +101,7 @@ fn config() -> WebSocketConfig {
         .max_frame_size(Some(bounds::BODY))
         .read_buffer_size(BUFFER)
         .write_buffer_size(TOGETHER)
-        // Room for what is gathered, a frame on top, and answers to pings.
+        // Enough for what is gathered, a frame on top, and answers to pings.
         .max_write_buffer_size(TOGETHER + bounds::FRAME + 2 * bounds::SMALL)
 }
 
@@ -117,12 +115,12 @@ struct Connection {
     replies: Replies,
     /// What is known of the messages that come.
     tally: Tally,
-    peer: Option<Peer>,
+    client: Option<Client>,
     tasks: JoinSet<()>,
 }
 
 impl Connection {
-    async fn serve(gateway: Arc<Gateway>, stream: TokioIo<Upgraded>, peer: Option<Peer>) {
+    async fn serve(gateway: Arc<Gateway>, stream: TokioIo<Upgraded>, client: Option<Client>) {
         let capacity = gateway.capacity();
         let (counted, tally) = Counted::new(stream, capacity.room.clone());
         let socket = WebSocketStream::from_raw_socket(counted, Role::Server, Some(config())).await;
@@ -133,9 +131,9 @@ impl Connection {
         let closing = Arc::clone(&gateway);
         let introduced_by = Instant::now() + INTRODUCTION;
         let to_peer = replies.clone();
-        let guest = peer.as_ref().map(|peer| peer.guest.clone());
+        let guest = client.as_ref().map(|client| client.guest.clone());
         let mut connection =
-            Self { gateway, identity: None, introduced_by, replies, tally, peer, tasks: JoinSet::new() };
+            Self { gateway, identity: None, introduced_by, replies, tally, client, tasks: JoinSet::new() };
         let goodbye = tokio::select! {
             stranger = connection.read(stream, pings) => stranger,
             () = has_to_leave(guest.as_ref()) => Some(stranger()),
@@ -166,7 +164,7 @@ impl Connection {
         while self.tasks.join_next().await.is_some() {}
     }
 
-    /// Reads until the peer is gone, or is not to be listened to any more: then with what to tell it.
+    /// Reads until the peer is gone, or is not to be listened to any more: then with what to send it.
     async fn read(&mut self, mut stream: SplitStream<Socket>, pings: mpsc::Sender<()>) -> Option<CloseFrame> {
         let mut asked = false;
         loop {
@@ -269,13 +267,13 @@ impl Connection {
             self.introduced_by = Instant::now() + INTRODUCTION;
             self.tally.estranged();
         }
-        let address = self.peer.as_ref().map(|peer| peer.address);
+        let address = self.client.as_ref().map(|client| client.address);
         let failed = |why: &str| json!({"type": "auth-failed", "error": why});
         let (reply, next) = match self.gateway.capacity().knocks.knock(self.gateway.access(), address, token) {
             Knock::Known(identity) => {
                 self.tally.introduced();
-                if let Some(peer) = &self.peer {
-                    peer.guest.introduced();
+                if let Some(client) = &self.client {
+                    client.guest.introduced();
                 }
                 let home = identity.reach.home();
                 self.identity = Some(identity);
@@ -293,7 +291,7 @@ impl Connection {
         Ok(Next::GoOn)
     }
 
-    /// What is told to a peer of which nothing more is read; none if it is gone.
+    /// What is sent to a peer of which nothing more is read; none if it is gone.
     async fn wrong(&self, error: &tungstenite::Error) -> Option<CloseFrame> {
         let tungstenite::Error::Io(broken) = error else { return wrong(error) };
         let (refusal, code) = match Breach::of(broken)? {
@@ -323,7 +321,7 @@ fn stranger() -> CloseFrame {
     CloseFrame { code: CloseCode::Policy, reason: "say who you are first".into() }
 }
 
-/// What is told to a peer that breaks the protocol; none if it is gone.
+/// What is sent to a peer that breaks the protocol; none if it is gone.
 fn wrong(error: &tungstenite::Error) -> Option<CloseFrame> {
     use tungstenite::Error;
     let code = match error {

@@ -3,7 +3,7 @@
 //! Stock clients use the service `config`, which tells no versions and no history.
 
 use super::{Fault, Parameters, Place, Usual, enter, object, read};
-use crate::Gateway;
+use crate::inside::Gateway;
 use crate::members::Members;
 use axum::Json;
 use axum::body::Bytes;

@@ -1,8 +1,9 @@
 //! Why a request of our own API was not served, always in the same shape.
 
-use crate::docs::told;
-use crate::inside::Outside;
-use crate::rest::{Denied, with_retry_after};
+use crate::access::Outside;
+use crate::denied::Denied;
+use crate::error::Refusal;
+use crate::responses::{by_status, with_retry_after};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -51,7 +52,7 @@ pub(crate) struct Usual;
 
 impl IntoResponses for Usual {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        told::<Fault>(&[
+        by_status::<Fault>(&[
             ("400", "The request is wrong; the message says what to change"),
             ("401", "No token, or one that nobody knows"),
             ("403", "From a page of another site, or the workspace is not the token's"),
@@ -118,7 +119,7 @@ impl Fault {
     }
 
     /// There is no room for the answer now.
-    pub(crate) fn no_room(refusal: crate::error::Refusal) -> Self {
+    pub(crate) fn no_room(refusal: Refusal) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", refusal.message)
     }
 
@@ -178,8 +179,8 @@ impl From<Outside> for Fault {
     }
 }
 
-impl From<crate::error::Refusal> for Fault {
-    fn from(refusal: crate::error::Refusal) -> Self {
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
         Self::request(refusal.message)
     }
 }

@@ -2,8 +2,9 @@
 
 use super::runs::{limit, number};
 use super::{Fault, Parameters, Usual, object, read};
+use crate::bearer::identify;
+use crate::inside::Gateway;
 use crate::members::Members;
-use crate::{Gateway, rest};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -27,7 +28,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
 
 /// The log, for a caller that sees every workspace.
 fn enter<'g>(gateway: &'g Gateway, headers: &HeaderMap) -> Result<&'g dyn Log, Fault> {
-    let identity = rest::identify(gateway, headers)?;
+    let identity = identify(gateway, headers)?;
     gateway.log(&identity).ok_or_else(Fault::not_the_operator)
 }
 

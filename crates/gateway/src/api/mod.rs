@@ -1,7 +1,7 @@
 //! Our own API, for programs that know nothing of TrustGraph.
 //!
 //! The paths here do not decide and do not store: they hand in questions, follow what the loop records and write it
-//! down in the shape that was asked for. Whatever is wrong is told as a [`Fault`].
+//! down in the shape that was asked for. Errors are written as a [`Fault`].
 
 pub(crate) mod configuration;
 mod fault;
@@ -11,10 +11,10 @@ pub(crate) mod sparql;
 
 pub(crate) use fault::{Fault, Usual};
 
-use crate::inside::Inside;
+use crate::bearer::identify;
+use crate::denied::Denied;
+use crate::inside::{Gateway, Inside};
 use crate::json::{self, Unreadable};
-use crate::rest::Denied;
-use crate::{Gateway, rest};
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use axum::http::{HeaderMap, StatusCode};
@@ -67,6 +67,6 @@ pub(crate) struct Place {
 
 /// Lets a caller into a workspace.
 pub(crate) async fn enter(gateway: &Gateway, headers: &HeaderMap, workspace: Option<&str>) -> Result<Inside, Fault> {
-    let identity = rest::identify(gateway, headers)?;
+    let identity = identify(gateway, headers)?;
     Ok(gateway.enter(&identity, workspace.unwrap_or_default()).await?)
 }

@@ -1,7 +1,7 @@
 //! `POST /api/v1/sparql`: queries over the graph of a workspace, with limits that the caller sets.
 
 use super::{Fault, Parameters, Place, Usual, enter, object, read};
-use crate::Gateway;
+use crate::inside::Gateway;
 use crate::members::Members;
 use crate::peer::{Peer, while_there};
 use crate::services::held::Written;

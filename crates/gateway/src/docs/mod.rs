@@ -2,17 +2,16 @@
 
 mod page;
 
-use crate::{Gateway, api};
+use crate::api;
+use crate::denied::Refused;
+use crate::inside::Gateway;
 use axum::Router;
 use axum::http::header;
 use axum::response::{Html, IntoResponse};
 use axum::routing::get;
-use serde::Serialize;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
-use utoipa::{Modify, OpenApi, ToSchema};
+use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 /// The document without our own paths, which their router adds.
@@ -49,22 +48,6 @@ impl Modify for Bearer {
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
     }
-}
-
-/// An error of the compatible paths.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Refused {
-    error: String,
-}
-
-/// What a path may answer when something is wrong, by status, in one shape.
-pub(crate) fn told<T: ToSchema>(all: &[(&str, &str)]) -> BTreeMap<String, RefOr<Response>> {
-    let told = |(status, description): &(&str, &str)| {
-        let body = Content::new(Some(Ref::from_schema_name(T::name())));
-        let response = ResponseBuilder::new().description(*description).content("application/json", body).build();
-        ((*status).to_owned(), RefOr::T(response))
-    };
-    all.iter().map(told).collect()
 }
 
 fn own_paths() -> OpenApiRouter<Arc<Gateway>> {

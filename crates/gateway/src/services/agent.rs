@@ -1,9 +1,9 @@
 //! Questions to agents, as the stock clients ask them.
 
-use crate::Gateway;
 use crate::bounds;
 use crate::call::Call;
 use crate::error::{Gone, Refusal, Unserved};
+use crate::inside::Gateway;
 use crate::outbox::Outbox;
 use serde_json::{Map, Value, json};
 use trellis_domain::gateway::{self as dialect, Compact};

@@ -1,8 +1,8 @@
 //! Configuration items, as the stock clients read and write them.
 
-use crate::Gateway;
 use crate::call::Call;
 use crate::error::Refusal;
+use crate::inside::Gateway;
 use crate::members::Members;
 use serde_json::{Map, Value, json};
 use trellis_domain::Workspace;

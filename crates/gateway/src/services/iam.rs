@@ -1,10 +1,9 @@
 //! Who is who, as far as this server knows: its users are the ones its operator named, each in the workspaces it was given.
 
-use crate::Gateway;
-use crate::access::Reach;
+use crate::access::{Outside, Reach};
 use crate::call::Call;
 use crate::error::Refusal;
-use crate::inside::Outside;
+use crate::inside::Gateway;
 use serde_json::{Value, json};
 use trellis_domain::Workspace;
 

@@ -16,9 +16,9 @@ pub(crate) mod sparql;
 mod terms;
 mod triples;
 
-use crate::Gateway;
 use crate::call::Call;
 use crate::error::{Refusal, Unserved};
+use crate::inside::Gateway;
 use crate::outbox::Outbox;
 use axum::response::Response;
 use held::{Written, written};

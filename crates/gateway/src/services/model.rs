@@ -4,10 +4,10 @@
 
 use crate::bounds;
 use crate::call::Call;
+use crate::calls::InFlight;
 use crate::error::{Refusal, Unserved};
-use crate::inside::Inside;
+use crate::inside::{Gateway, Inside};
 use crate::outbox::Outbox;
-use crate::{Gateway, InFlight};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 use std::pin::pin;

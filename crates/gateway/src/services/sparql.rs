@@ -2,9 +2,9 @@
 
 use super::batches::{Place, Portions};
 use super::held::{Written, hold_answer, written};
-use crate::Gateway;
 use crate::call::Call;
 use crate::error::{Refusal, Unserved};
+use crate::inside::Gateway;
 use crate::outbox::Outbox;
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use super::shapes::{Begun, Links, NewRun};
 use super::{Fault, Parameters, Place, Usual, enter, object, read};
-use crate::Gateway;
+use crate::inside::Gateway;
 use crate::members::Members;
 use axum::Json;
 use axum::body::Bytes;

@@ -7,9 +7,8 @@
 
 use super::shapes::EventFrame;
 use super::{Fault, Id, Parameters, Usual, enter, find, number, read};
-use crate::Gateway;
 use crate::bounds;
-use crate::inside::Inside;
+use crate::inside::{Gateway, Inside};
 use crate::unread::Held;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode};

@@ -1,7 +1,7 @@
 //! `GET /api/v1/runs/{id}/evidence`: what others need to check a run without trusting this server.
 
 use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
-use crate::Gateway;
+use crate::inside::Gateway;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;

@@ -2,8 +2,7 @@
 
 use super::shapes::RunTrace;
 use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
-use crate::Gateway;
-use crate::inside::Inside;
+use crate::inside::{Gateway, Inside};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};

@@ -2,7 +2,7 @@
 
 use super::shapes::{Runs, State as StateShape, WholeRun};
 use super::{Fault, Id, Parameters, Place, Usual, enter, find, limit, read};
-use crate::Gateway;
+use crate::inside::Gateway;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;

@@ -11,8 +11,7 @@ mod records;
 mod shapes;
 
 use super::{Fault, Parameters, Place, Usual, enter, object, read};
-use crate::Gateway;
-use crate::inside::Inside;
+use crate::inside::{Gateway, Inside};
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use std::sync::Arc;

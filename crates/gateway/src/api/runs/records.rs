@@ -2,7 +2,7 @@
 
 use super::shapes::Records;
 use super::{Fault, Id, Parameters, Usual, enter, find, limit, number, read};
-use crate::Gateway;
+use crate::inside::Gateway;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;

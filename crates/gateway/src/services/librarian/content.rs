@@ -1,9 +1,9 @@
 //! What is in a document: whole, or chunk by chunk.
 
 use super::{Desk, reply};
-use crate::Gateway;
 use crate::documents::pieces;
 use crate::error::{Refusal, Unserved};
+use crate::inside::Gateway;
 use crate::outbox::Outbox;
 use axum::body::{Body, Bytes};
 use axum::http::header;

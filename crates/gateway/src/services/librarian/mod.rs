@@ -4,9 +4,9 @@ mod content;
 mod metadata;
 mod uploads;
 
-use crate::Gateway;
 use crate::call::Call;
 use crate::error::{Refusal, Unserved};
+use crate::inside::Gateway;
 use crate::outbox::Outbox;
 use axum::response::Response;
 use base64::Engine;

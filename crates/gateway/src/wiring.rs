@@ -1,0 +1,39 @@
+//! What a gateway is connected to when it is made.
+
+use crate::access::Access;
+use crate::calls::Calls;
+use std::sync::Arc;
+use tokio::sync::watch;
+use trellis_domain::Workspace;
+use trellis_orchestrator::Orchestrator;
+use trellis_orchestrator::ports::{BoxFuture, ConfigError, Graph, Library, Log};
+
+/// Gives a new workspace what it starts with.
+pub trait Founder: Send + Sync + std::fmt::Debug {
+    fn found<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(), ConfigError>>;
+}
+
+/// What a gateway is connected to.
+#[derive(Debug)]
+pub struct Wiring {
+    pub orchestrator: Arc<Orchestrator>,
+    pub library: Arc<dyn Library>,
+    pub graph: Arc<dyn Graph>,
+    pub log: Arc<dyn Log>,
+    pub access: Access,
+    pub founder: Arc<dyn Founder>,
+    /// Nobody but this machine can reach the server: other names for it are a trick.
+    pub loopback_only: bool,
+    pub phase: watch::Receiver<Phase>,
+    pub calls: Calls,
+}
+
+/// How far a server is on its way out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    Serving,
+    /// No question is taken. What is being answered is answered to its end.
+    Draining,
+    /// Whoever still follows a run gets the message that it goes on when the server is back.
+    Closed,
+}
