@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Crates whose modules import each other in one direction only. The others are still to be untangled.
-const STRAIGHT: [&str; 6] = ["domain", "gateway", "models", "patterns", "provenance", "tools"];
+/// Crates whose modules import each other in one direction only. `orchestrator` and `store` are still to be untangled.
+const STRAIGHT: [&str; 7] = ["domain", "gateway", "models", "patterns", "provenance", "tools", "trellis"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

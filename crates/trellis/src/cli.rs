@@ -1,7 +1,6 @@
 //! The command line as people type it.
 
-use crate::limits::Limit;
-use crate::query_settings::QueryLimit;
+use crate::named::{Limit, QueryLimit};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use trellis_domain::run::RunState;

@@ -2,10 +2,10 @@
 
 use crate::cli::Global;
 use crate::failure::Failure;
+use crate::named::{Limit, LimitSource, some};
 use crate::settings_file::SettingsFile;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::str::FromStr;
 use trellis_domain::limits::{Limits, SomeLimits};
 use trellis_patterns::router::OperatorLimits;
 
@@ -13,63 +13,9 @@ use trellis_patterns::router::OperatorLimits;
 const PREFIX: &str = "TRELLIS_LIMIT_";
 const MAXIMUM: &str = "MAXIMUM_";
 
-/// One limit by its name, such as `max-iterations=20`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Limit {
-    name: String,
-    value: u64,
-}
-
-/// All names, in the order in which they are defined.
-fn names() -> Vec<String> {
-    match serde_json::to_value(Limits::default()) {
-        Ok(Value::Object(limits)) => limits.into_iter().map(|(name, _)| name).collect(),
-        Ok(_) | Err(_) => Vec::new(),
-    }
-}
-
-impl Limit {
-    /// A value that this limit can have.
-    pub(crate) fn new(name: &str, value: &str) -> Result<Self, String> {
-        if !names().iter().any(|known| known == name) {
-            return Err(format!("there is no limit `{name}`; choose one of {}", names().join(", ")));
-        }
-        let wrong = || format!("the limit {name} is {value:?}; write a whole number");
-        let limit = Self { name: name.to_owned(), value: value.trim().parse().map_err(|_| wrong())? };
-        let too_large = |_| format!("the limit {name} is {value}, which is too large");
-        match some([&limit]).map_err(too_large)?.wrongly_zero() {
-            Some(_) => Err(format!("the limit {name} is 0; write at least 1")),
-            None => Ok(limit),
-        }
-    }
-}
-
-impl FromStr for Limit {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (name, value) =
-            text.split_once('=').ok_or_else(|| format!("write NAME=VALUE with one of {}", names().join(", ")))?;
-        Self::new(name.trim(), value)
-    }
-}
-
-/// Some limits as the core knows them; a later one of the same name counts.
-fn some<'a>(limits: impl IntoIterator<Item = &'a Limit>) -> Result<SomeLimits, serde_json::Error> {
-    let members: Map<_, _> = limits.into_iter().map(|limit| (limit.name.clone(), limit.value.into())).collect();
-    serde_json::from_value(Value::Object(members))
-}
-
 /// What a request asks for.
 pub(crate) fn of_request(limits: &[Limit]) -> Result<SomeLimits, Failure> {
     some(limits).map_err(Failure::unexpected)
-}
-
-/// What one source says.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Source {
-    pub(crate) usual: Vec<Limit>,
-    pub(crate) maximum: Vec<Limit>,
 }
 
 /// The operator's limits, from everywhere.
@@ -79,7 +25,7 @@ pub(crate) fn of_operator(global: &Global, flags: &[Limit]) -> Result<OperatorLi
         let name = name.into_string().ok().filter(|name| name.starts_with(PREFIX))?;
         Some((name, value.to_string_lossy().into_owned()))
     }));
-    let flags = Source { usual: flags.to_vec(), maximum: Vec::new() };
+    let flags = LimitSource { usual: flags.to_vec(), maximum: Vec::new() };
     merged(&[file, environment.map_err(Failure::usage)?, flags]).map_err(Failure::unexpected)
 }
 
@@ -117,15 +63,15 @@ fn members(limits: &impl serde::Serialize) -> BTreeMap<String, u64> {
 
 /// The weakest source first. Where the operator names no maximum there is one all the same; who sets a usual limit
 /// above that one wants it.
-fn merged(sources: &[Source]) -> Result<OperatorLimits, serde_json::Error> {
+fn merged(sources: &[LimitSource]) -> Result<OperatorLimits, serde_json::Error> {
     let usual = some(sources.iter().flat_map(|source| &source.usual))?;
     let named = some(sources.iter().flat_map(|source| &source.maximum))?;
     let maximum = named.or(SomeLimits::built_in_maximum().at_least(usual.clone()));
     Ok(OperatorLimits { usual: Limits::default().refined(&usual, &maximum), maximum })
 }
 
-fn of_environment(variables: impl IntoIterator<Item = (String, String)>) -> Result<Source, String> {
-    let mut source = Source::default();
+fn of_environment(variables: impl IntoIterator<Item = (String, String)>) -> Result<LimitSource, String> {
+    let mut source = LimitSource::default();
     let ours: BTreeMap<_, _> = variables.into_iter().filter(|(_, value)| !value.is_empty()).collect();
     for (variable, value) in ours {
         let Some(rest) = variable.strip_prefix(PREFIX) else { continue };

@@ -1,6 +1,6 @@
 use super::*;
 
-fn parse(text: &str) -> Result<Source, String> {
+fn parse(text: &str) -> Result<LimitSource, String> {
     crate::settings_file::parse(text).map(|file| file.limits)
 }
 
@@ -8,7 +8,7 @@ fn limit(text: &str) -> Limit {
     text.parse().unwrap()
 }
 
-fn environment(variables: &[(&str, &str)]) -> Result<Source, String> {
+fn environment(variables: &[(&str, &str)]) -> Result<LimitSource, String> {
     of_environment(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
 }
 
@@ -16,7 +16,7 @@ fn environment(variables: &[(&str, &str)]) -> Result<Source, String> {
 fn a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default() {
     let file = parse("[limits]\nmax-iterations = 1\nmax-rounds = 1\nmax-depth = 1\n").unwrap();
     let variables = [("TRELLIS_LIMIT_MAX_ITERATIONS", "2"), ("TRELLIS_LIMIT_MAX_ROUNDS", "2")];
-    let flags = Source { usual: vec![limit("max-iterations=4"), limit("max-iterations=3")], maximum: Vec::new() };
+    let flags = LimitSource { usual: vec![limit("max-iterations=4"), limit("max-iterations=3")], maximum: Vec::new() };
     let limits = merged(&[file, environment(&variables).unwrap(), flags]).unwrap().usual;
     assert_eq!((limits.max_iterations, limits.max_rounds, limits.max_depth), (3, 2, 1), "the last of two flags counts");
     assert_eq!(limits.max_siblings, Limits::default().max_siblings);
@@ -26,7 +26,7 @@ fn a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default() {
 fn nothing_goes_above_the_operators_maximum() {
     let file = parse("[limits.maximum]\nmax-iterations = 5\nfan-in-timeout-ms = 1_000\n").unwrap();
     let variables = environment(&[("TRELLIS_LIMIT_MAXIMUM_MAX_ITERATIONS", "7")]).unwrap();
-    let flags = Source { usual: vec![limit("max-iterations=50")], maximum: Vec::new() };
+    let flags = LimitSource { usual: vec![limit("max-iterations=50")], maximum: Vec::new() };
     let limits = merged(&[file, variables, flags]).unwrap();
     assert_eq!((limits.usual.max_iterations, limits.usual.fan_in_timeout_ms), (7, 1_000));
     let request = of_request(&[limit("max-iterations=99")]).unwrap();
@@ -34,7 +34,7 @@ fn nothing_goes_above_the_operators_maximum() {
 }
 
 #[test]
-fn wrong_names_and_values_are_told_with_their_place() {
+fn wrong_names_and_values_are_reported_with_their_place() {
     let problem = |text: &str| parse(text).unwrap_err();
     assert!(problem("[limits]\n\nmax-iteration = 3").starts_with("line 3, limits.max-iteration: there is no limit"));
     assert!(problem("[limits.maximum]\nmax_rounds = 3").contains("choose one of max-iterations, max-plan-steps,"));
@@ -51,18 +51,14 @@ fn wrong_names_and_values_are_told_with_their_place() {
 
     let unknown = environment(&[("TRELLIS_LIMIT_SPEED", "3")]).unwrap_err();
     assert!(unknown.starts_with("TRELLIS_LIMIT_SPEED: there is no limit `speed`; choose one of"), "{unknown}");
-    assert_eq!(environment(&[("TRELLIS_LIMIT_MAX_DEPTH", "")]), Ok(Source::default()), "empty means not set");
-    for wrong in ["max-depth", "max-depth=", "max-depth=2s", "depth=2", "max-rounds=0"] {
-        assert!(wrong.parse::<Limit>().is_err(), "{wrong}");
-    }
-    assert_eq!(limit("max-replans=0"), Limit { name: "max-replans".to_owned(), value: 0 });
+    assert_eq!(environment(&[("TRELLIS_LIMIT_MAX_DEPTH", "")]), Ok(LimitSource::default()), "empty means not set");
 }
 
 #[test]
 fn there_is_a_maximum_without_the_operators_word_and_the_operator_may_go_above_it() {
     let plain = merged(&[]).unwrap();
     assert_eq!((plain.maximum.max_siblings, plain.maximum.max_plan_steps), (Some(32), Some(200)));
-    assert_eq!(described(&plain), "", "what is built in is not told");
+    assert_eq!(described(&plain), "", "what is built in is not described");
     let request = of_request(&[limit("max-siblings=600")]).unwrap();
     assert_eq!(plain.refined(&request).max_siblings, 32);
     assert_eq!(held(&request, &plain), ["max-siblings is held to 32, the operator's maximum"]);

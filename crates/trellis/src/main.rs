@@ -9,6 +9,7 @@ mod failure;
 mod guarded;
 mod limits;
 mod model_settings;
+mod named;
 mod person;
 mod query_settings;
 mod seeds;

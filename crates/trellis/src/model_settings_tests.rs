@@ -21,7 +21,7 @@ fn the_environment_beats_the_file_which_beats_what_is_built_in() {
 }
 
 #[test]
-fn wrong_settings_of_models_are_told_with_their_place() {
+fn wrong_settings_of_models_are_reported_with_their_place() {
     let problem = |text: &str| parse(text).unwrap_err();
     assert!(
         problem("[models]\nmood = 1").starts_with("line 2, models.mood: there is no setting `mood` of models; choose")

@@ -2,9 +2,7 @@
 
 use crate::cli::Global;
 use crate::failure::Failure;
-use crate::limits::{Limit, Source};
-use crate::model_settings;
-use crate::query_settings::QueryLimit;
+use crate::named::{Limit, LimitSource, QueryLimit, model_setting};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -14,7 +12,7 @@ use trellis_models::ModelSettings;
 /// What the file says.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct SettingsFile {
-    pub(crate) limits: Source,
+    pub(crate) limits: LimitSource,
     pub(crate) models: ModelSettings,
     pub(crate) queries: Vec<QueryLimit>,
 }
@@ -74,8 +72,8 @@ pub(crate) fn parse(text: &str) -> Result<SettingsFile, String> {
     Ok(file)
 }
 
-fn source(limits: &DeTable<'_>, at: &impl Fn(usize) -> String) -> Result<Source, String> {
-    let mut source = Source::default();
+fn source(limits: &DeTable<'_>, at: &impl Fn(usize) -> String) -> Result<LimitSource, String> {
+    let mut source = LimitSource::default();
     for (name, value) in limits {
         match (name.get_ref().as_ref(), value.get_ref()) {
             ("maximum", DeValue::Table(maximum)) => {
@@ -94,13 +92,13 @@ fn of_models(models: &DeTable<'_>, at: &impl Fn(usize) -> String) -> Result<Mode
     for (name, value) in models {
         let name = Named::new(name, at);
         let DeValue::Table(of_one) = value.get_ref() else {
-            let set = model_settings::set(&mut settings, name.text, &written(value));
+            let set = model_setting::set(&mut settings, name.text, &written(value));
             set.map_err(|problem| format!("{}, models.{}: {problem}", name.place, name.text))?;
             continue;
         };
         for (setting, value) in of_one {
             let setting = Named::new(setting, at);
-            let set = model_settings::set_of(&mut settings, name.text, setting.text, &written(value));
+            let set = model_setting::set_of(&mut settings, name.text, setting.text, &written(value));
             set.map_err(|problem| format!("{}, models.{}.{}: {problem}", setting.place, name.text, setting.text))?;
         }
     }
