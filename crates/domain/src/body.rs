@@ -5,6 +5,7 @@ use crate::document::{Document, Payload};
 use crate::fan_out::{FannedOut, Joined, Parent};
 use crate::limits::{Limits, PinnedLimits, SomeLimits};
 use crate::message::AgentStep;
+use crate::park::{Parked, Settled};
 use crate::prompt_use::{FailedAttempt, Incomplete, ModelCall, PromptUse};
 use crate::reading::{Citation, Reading, is_left_out};
 use crate::run::Termination;
@@ -13,7 +14,7 @@ use crate::{Caller, Collection, Configured, ConversationId, Hash, RunId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What happened. The three that say most are boxed, so that the others stay small.
+/// What happened. Those that say most are boxed, so that the others stay small.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Body {
@@ -23,6 +24,8 @@ pub enum Body {
     Observed(Observed),
     FannedOut(FannedOut),
     Joined(Joined),
+    Parked(Box<Parked>),
+    Settled(Box<Settled>),
     Ended(Box<Ended>),
 }
 
@@ -63,6 +66,8 @@ as_kind!(
     as_observed: Observed,
     as_fanned_out: FannedOut,
     as_joined: Joined,
+    as_parked: Parked,
+    as_settled: Settled,
     as_ended: Ended
 );
 
@@ -103,6 +108,8 @@ impl Body {
             }
             Self::FannedOut(fan_out) => decisions(&mut fan_out.decisions).collect(),
             Self::Joined(joined) => joined.members.iter_mut().filter_map(|member| text(&mut member.answer)).collect(),
+            // There were none of these then.
+            Self::Parked(_) | Self::Settled(_) => Vec::new(),
             Self::Ended(ended) => text(&mut ended.answer).into_iter().collect(),
         }
     }

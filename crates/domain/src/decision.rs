@@ -112,6 +112,7 @@ words!(
         SubagentGroup = "subagent-group",
         Replan = "replan",
         Round = "round",
+        Approval = "approval",
     }
 );
 

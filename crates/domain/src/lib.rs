@@ -25,6 +25,7 @@ pub mod message;
 mod message_tests;
 mod name;
 pub mod outage;
+pub mod park;
 mod prompt_use;
 pub mod rdf;
 pub mod reading;

@@ -28,6 +28,11 @@ pub enum Core {
     },
     /// A turn: the time of this round is over.
     Deadline(u32),
+    /// A question to a person. They count from 1.
+    Park(u32),
+    ParkDecision(u32),
+    /// A turn: nobody has answered in time.
+    ParkExpiry(u32),
     End,
 }
 
@@ -43,6 +48,9 @@ impl Core {
             | Self::PatternDecision
             | Self::FanOut(_)
             | Self::Join(_)
+            | Self::Park(_)
+            | Self::ParkDecision(_)
+            | Self::ParkExpiry(_)
             | Self::End => false,
         }
     }
@@ -97,6 +105,21 @@ impl Name {
         Self::new(format!("fanout/{r}/deadline"))
     }
 
+    /// Question `n` to a person, counted from 1.
+    pub fn park(n: u32) -> Self {
+        Self::new(format!("park/{n}"))
+    }
+
+    /// The one answer to it.
+    pub fn park_decision(n: u32) -> Self {
+        Self::new(format!("park/{n}/decision"))
+    }
+
+    /// The delayed turn that the question opens.
+    pub fn park_expiry(n: u32) -> Self {
+        Self::new(format!("park/{n}/expiry"))
+    }
+
     /// The one end of a session.
     pub fn end() -> Self {
         Self::new("end")
@@ -138,6 +161,9 @@ impl Name {
             ["fanout", r, "join"] => number(r).map(Core::Join),
             ["fanout", r, "check", index] => Some(Core::Check { round: number(r)?, index: number(index)? }),
             ["fanout", r, "deadline"] => number(r).map(Core::Deadline),
+            ["park", n] => number(n).map(Core::Park),
+            ["park", n, "decision"] => number(n).map(Core::ParkDecision),
+            ["park", n, "expiry"] => number(n).map(Core::ParkExpiry),
             ["end"] => Some(Core::End),
             _ => None,
         }

@@ -2,7 +2,7 @@
 
 use crate::decision::words;
 use crate::usage::Usage;
-use crate::{ConversationId, RunId, Timestamp, Workspace};
+use crate::{ConversationId, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
 
 words!(
@@ -96,6 +96,9 @@ pub struct RunSummary {
     /// The newest sequence number of the run's events.
     pub seq: u64,
     pub usage: Usage,
+    /// Questions to people that nobody has answered yet, by session and number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parked: Vec<(SessionId, u32)>,
 }
 
 impl RunSummary {

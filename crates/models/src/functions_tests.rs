@@ -21,6 +21,7 @@ pub(crate) fn offered(name: &str, arguments: Vec<ArgumentItem>) -> Arc<ToolItem>
         groups: Vec::new(),
         state: None,
         applicable_states: None,
+        approval: None,
         settings: Map::new(),
     })
 }

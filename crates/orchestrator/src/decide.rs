@@ -1,12 +1,13 @@
 //! From a pattern's orders to what the shell does next.
 
 use crate::handling::Decided;
+use crate::park;
 use crate::ports::NewTurn;
 use trellis_domain::SessionId;
 use trellis_domain::fan_out::FannedOut;
 use trellis_domain::record::{Body, Cause, Core, Ended, Name, Routed};
 use trellis_domain::run::Termination;
-use trellis_patterns::{Effect, Ending, Order, Session, Turn, fan_out, pattern, router};
+use trellis_patterns::{Effect, Ending, Order, Session, Turn, approval, fan_out, pattern, router};
 
 /// What a decision asks of the shell.
 #[derive(Debug)]
@@ -46,14 +47,14 @@ pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Nex
     if let Some(above) = above {
         return Next::Step(Step::End(ended_below(above.reason)));
     }
-    let orders = match turn.name.core() {
-        Some(Core::Route) => router::decide(session, turn),
+    match turn.name.core() {
         Some(Core::Check { round, .. } | Core::Deadline(round)) => {
             return time_is_up(session, turn).map_or(Next::FanIn(round), |ending| Next::Step(Step::End(ending)));
         }
-        Some(_) | None => pattern(session.routed().map_or("", |routed| routed.pattern.as_str())).decide(session, turn),
-    };
-    Next::Step(match (step_of(session, orders), time_is_up(session, turn)) {
+        Some(Core::ParkExpiry(number)) => return Next::Step(park::expiry(session, turn, number)),
+        Some(_) | None => {}
+    }
+    Next::Step(match (step_of(session, orders(session, turn)), time_is_up(session, turn)) {
         // A call that was given up because the time is over did not fail: the run is at its limit.
         (Step::End(Ending { reason: Termination::Error, .. }), Some(late)) => Step::End(late),
         // An answer that is recorded was paid for and seen: it counts.
@@ -61,6 +62,18 @@ pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Nex
         (_, Some(ending)) => Step::End(ending),
         (step, None) => step,
     })
+}
+
+/// What is due in a turn; nothing in those of fan-ins and expiries.
+pub(crate) fn orders(session: &Session, turn: &Turn) -> Vec<Order> {
+    match turn.name.core() {
+        Some(Core::Route) => router::decide(session, turn),
+        Some(_) => Vec::new(),
+        None => {
+            let pattern = pattern(session.routed().map_or("", |routed| routed.pattern.as_str()));
+            approval::guarded(session, turn, pattern.decide(session, turn))
+        }
+    }
 }
 
 /// The end of a session that has no time left.
@@ -97,6 +110,7 @@ fn step_of(session: &Session, orders: Vec<Order>) -> Step {
             Order::Open(name) => closing.open.push(turn(id, name)),
             Order::Become(routed) => become_pattern(session, id, *routed, &mut closing),
             Order::FanOut(fan_out) => begin_children(session, id, *fan_out, &mut closing),
+            Order::Park(parked) => park::ask(session, id, *parked, &mut closing),
         }
         closes = true;
     }

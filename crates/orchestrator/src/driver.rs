@@ -155,7 +155,7 @@ impl Orchestrator {
         let Ticket { attempt, lease, permit } = ticket;
         let mut handling = Handling { permit, lease, ..Handling::new(turn.key.clone(), session, attempt) };
         loop {
-            let step = Box::pin(self.decide(&mut handling)).await?;
+            let step = Box::pin(self.next_step(&mut handling)).await?;
             match self.take(&mut handling, step).await? {
                 Taken::Open => {}
                 Taken::Closed | Taken::Lost => return Ok(Handled::Done),
@@ -198,7 +198,7 @@ impl Orchestrator {
     }
 
     /// What follows from the records so far.
-    async fn decide(&self, handling: &mut Handling) -> Result<Step, TurnError> {
+    async fn next_step(&self, handling: &mut Handling) -> Result<Step, TurnError> {
         if handling.stuck > STUCK {
             // Nothing moves in this session, and still it conflicts: a name that it needs is taken by another one.
             let ending = Ending::failed(Termination::Error, "what follows cannot be recorded: an id is taken already");

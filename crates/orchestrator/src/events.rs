@@ -9,7 +9,8 @@ use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Goal, Joined, Member};
 use trellis_domain::message::message_type;
-use trellis_domain::record::{Accepted, Body, Header, Record, Replied};
+use trellis_domain::park::Parked;
+use trellis_domain::record::{Accepted, Body, Header, Name, Record, Replied};
 use trellis_domain::run::RunState;
 use trellis_patterns::describe::{Notice, Spoken};
 use trellis_patterns::notice;
@@ -61,6 +62,14 @@ fn durable(run: &RunId, record: &Record) -> Value {
         }
         Body::FannedOut(fan_out) => ("fanout.started", fanned_out(fan_out)),
         Body::Joined(joined) => ("fanout.joined", join(joined)),
+        Body::Parked(parked) => ("decision.requested", asked(parked)),
+        Body::Settled(settled) => {
+            let details = json!({
+                "park": Name::park(settled.number).as_str(), "arguments": settled.arguments, "decided_by": settled.by,
+                "option_sets": [option_set(&settled.decision)],
+            });
+            ("decision.made", details)
+        }
         Body::Ended(ended) => {
             let state = ended.reason.run_state();
             let kind = match (root, state) {
@@ -96,6 +105,16 @@ fn durable(run: &RunId, record: &Record) -> Value {
         event.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
     }
     Value::Object(event)
+}
+
+/// A question to a person.
+pub fn asked(parked: &Parked) -> Value {
+    let arguments = parked.tool.as_ref().map(|_| &parked.arguments);
+    json!({
+        "park": Name::park(parked.number).as_str(), "question": parked.question.text(), "options": parked.offered.options,
+        "tool": parked.tool, "arguments": arguments, "who": parked.who, "expires": parked.expires.to_string(),
+        "otherwise": parked.otherwise,
+    })
 }
 
 fn started(accepted: &Accepted) -> Value {

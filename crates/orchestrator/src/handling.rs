@@ -95,7 +95,11 @@ impl Handling {
 pub(crate) fn causes_of(session: &Session, name: &Name) -> Vec<Cause> {
     let own = match name.core() {
         Some(_) => session.tips().to_vec(),
-        None => pattern(session.routed().map_or("", |routed| &routed.pattern)).causes(session, name),
+        None => {
+            let own = pattern(session.routed().map_or("", |routed| &routed.pattern)).causes(session, name);
+            let answer = session.park_about(name).map(|park| Name::park_decision(park.number));
+            own.into_iter().chain(answer.filter(|answer| session.has(answer))).collect()
+        }
     };
     own.into_iter().filter(|cause| cause != name).map(Cause::from).collect()
 }

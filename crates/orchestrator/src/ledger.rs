@@ -212,6 +212,7 @@ fn begun(workspace: &Workspace, run: &RunId, accepted: &Accepted, started: Times
         ended: None,
         seq: 0,
         usage: Usage::default(),
+        parked: Vec::new(),
     }
 }
 
@@ -229,7 +230,28 @@ pub fn summary_of(records: &[Arc<Record>]) -> Option<RunSummary> {
 
 /// Keeps the run's line in the list of runs up to date.
 fn update(summary: &mut RunSummary, record: &Record) {
-    let root = record.header.session == summary.run;
+    let session = &record.header.session;
+    let root = *session == summary.run;
+    match &record.body {
+        Body::Parked(parked) if !record.header.late => {
+            summary.parked.push((session.clone(), parked.number));
+            summary.state = RunState::Waiting;
+        }
+        Body::Settled(settled) => {
+            summary.parked.retain(|(parked, number)| (parked, *number) != (session, settled.number));
+        }
+        Body::Ended(_) => summary.parked.retain(|(parked, _)| parked != session),
+        Body::Accepted(_)
+        | Body::Routed(_)
+        | Body::Replied(_)
+        | Body::Observed(_)
+        | Body::FannedOut(_)
+        | Body::Joined(_)
+        | Body::Parked(_) => {}
+    }
+    if summary.state == RunState::Waiting && summary.parked.is_empty() {
+        summary.state = RunState::Running;
+    }
     match &record.body {
         Body::Routed(routed) if root => {
             summary.pattern.clone_from(&routed.pattern);
@@ -239,9 +261,15 @@ fn update(summary: &mut RunSummary, record: &Record) {
             summary.state = ended.reason.run_state();
             summary.ended = Some(record.header.time);
         }
-        Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => {}
+        Body::Accepted(_)
+        | Body::Routed(_)
+        | Body::FannedOut(_)
+        | Body::Joined(_)
+        | Body::Parked(_)
+        | Body::Settled(_)
+        | Body::Ended(_) => {}
         Body::Replied(_) | Body::Observed(_) => {
-            if !summary.state.is_end() {
+            if !summary.state.is_end() && summary.parked.is_empty() {
                 summary.state = RunState::Running;
             }
             if !record.header.late {

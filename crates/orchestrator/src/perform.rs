@@ -172,6 +172,8 @@ pub(crate) fn messages_of(record: &Record) -> Vec<Arc<str>> {
         | Body::Observed(_)
         | Body::FannedOut(_)
         | Body::Joined(_)
+        | Body::Parked(_)
+        | Body::Settled(_)
         | Body::Ended(_) => Vec::new(),
     }
 }

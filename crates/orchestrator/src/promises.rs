@@ -101,7 +101,8 @@ fn decisions(body: &Body) -> &[Decision] {
         Body::Routed(routed) => &routed.decisions,
         Body::Replied(replied) => &replied.decision,
         Body::FannedOut(fan_out) => &fan_out.decisions,
-        Body::Accepted(_) | Body::Observed(_) | Body::Joined(_) | Body::Ended(_) => &[],
+        Body::Settled(settled) => std::slice::from_ref(&settled.decision),
+        Body::Accepted(_) | Body::Observed(_) | Body::Joined(_) | Body::Parked(_) | Body::Ended(_) => &[],
     }
 }
 

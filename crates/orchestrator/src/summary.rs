@@ -1,12 +1,13 @@
 //! Runs and changes of the configuration as JSON: the same objects for the command line and for programs that ask over HTTP.
 
+use crate::events::asked;
 use crate::ports::{HistoryEntry, Journal, JournalError, RunFilter, RunPage, UnreadableRun};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::document::Document;
-use trellis_domain::record::{Ended, Record};
+use trellis_domain::record::{Ended, Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{Caller, ConversationId, RunId, Timestamp, Workspace};
 use trellis_patterns::{documents, project};
@@ -137,12 +138,31 @@ pub async fn whole(journal: &dyn Journal, run: &RunSummary, now: Timestamp) -> R
     object["seq"] = json!(run.seq);
     let first = journal.events(&run.workspace, &run.run, 0, 1).await?;
     put_asker(&mut object, first.first().map(AsRef::as_ref));
+    let questions = open_questions(journal, run).await?;
+    if !questions.is_empty() {
+        object["waiting_for"] = json!(questions);
+    }
     let end = journal.end(&run.workspace, &run.run).await?;
     let outcome = outcome(run, end.as_ref().and_then(|end| end.body.as_ended()), now);
     if let (Value::Object(object), Value::Object(outcome)) = (&mut object, outcome) {
         object.extend(outcome);
     }
     Ok(object)
+}
+
+/// The questions to people that a run waits for.
+pub async fn open_questions(journal: &dyn Journal, run: &RunSummary) -> Result<Vec<Value>, JournalError> {
+    let mut questions = Vec::new();
+    for (session, number) in &run.parked {
+        let Some(log) = journal.load(&run.workspace, session).await? else { continue };
+        let named = log.records.iter().filter(|record| record.header.name == Name::park(*number));
+        questions.extend(named.filter_map(|record| record.body.as_parked()).map(|parked| {
+            let mut question = asked(parked);
+            question["session_id"] = json!(session.as_str());
+            question
+        }));
+    }
+    Ok(questions)
 }
 
 /// What came of a run.

@@ -11,6 +11,7 @@ use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::FannedOut;
 use trellis_domain::message::AgentStep;
+use trellis_domain::park::Parked;
 use trellis_domain::record::{Ended, Name, Reading, Replied, Routed};
 use trellis_domain::run::Termination;
 use trellis_domain::{Caller, Timestamp};
@@ -94,6 +95,8 @@ pub enum Order {
     Become(Box<Routed>),
     /// Close this turn, record the fan-out, begin a session for each of its goals and open its deadline.
     FanOut(Box<FannedOut>),
+    /// Close this turn and record a question to a person. The turn that it names goes on with the answer.
+    Park(Box<Parked>),
     /// Close this turn and end the session.
     End(Ending),
 }

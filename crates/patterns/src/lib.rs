@@ -3,6 +3,7 @@
 //! A pattern looks at a session's records and says what is due. It performs nothing and knows no
 //! clock: time, ids and replies arrive as data. The shell that performs orders is in `orchestrator`.
 
+pub mod approval;
 mod choice;
 pub mod contract;
 pub mod debate;

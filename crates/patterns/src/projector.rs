@@ -2,7 +2,7 @@
 
 use crate::describe::asking::Asking;
 use crate::describe::told::{Routing, Told};
-use crate::describe::{Describer, beginning, end, late};
+use crate::describe::{Describer, beginning, end, late, park};
 use crate::known::REACT;
 use crate::registry::pattern;
 use std::borrow::Borrow;
@@ -151,6 +151,8 @@ impl Described {
                 None => own.describe(told, record),
             },
             Body::Observed(_) | Body::FannedOut(_) | Body::Joined(_) => own.describe(told, record),
+            Body::Parked(parked) => vec![park::question(told, header, parked)],
+            Body::Settled(settled) => vec![park::answer(told, header, settled)],
             Body::Ended(ended) => {
                 let rest = own.end(told, ended);
                 vec![end::end(told, header, ended, rest)]

@@ -11,6 +11,7 @@ use trellis_domain::history::told;
 use trellis_domain::ids::config_iri;
 use trellis_domain::limits::{Limits, OperatorLimits, PinnedLimits};
 use trellis_domain::outage::Outages;
+use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Record, Replied, Routed};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp, Workspace};
@@ -85,6 +86,8 @@ impl Session {
             | Body::Replied(_)
             | Body::FannedOut(_)
             | Body::Joined(_)
+            | Body::Parked(_)
+            | Body::Settled(_)
             | Body::Ended(_) => {}
         }
     }
@@ -149,10 +152,10 @@ impl Session {
         self.started().map_or(0, |started| self.outages.ms_between(started, now))
     }
 
-    /// How much of its time the session has spent.
+    /// How much of its time the session has spent. Time in which it waits for people is not its own.
     pub fn spent_ms(&self, now: Timestamp) -> u64 {
         let spent = self.started().map_or(0, |started| now.ms_since(started));
-        spent.saturating_sub(self.outage_ms(now))
+        spent.saturating_sub(self.outage_ms(now)).saturating_sub(self.parked_ms(now))
     }
 
     /// The time after which nobody waits for this subagent any more; none for the root of a run.
@@ -165,6 +168,12 @@ impl Session {
     pub fn outage_ms_since_fan_out(&self, round: u32, now: Timestamp) -> u64 {
         let sent_out = self.records.get(&Name::fan_out(round)).map(|record| record.header.time);
         sent_out.map_or(0, |sent_out| self.outages.ms_between(sent_out, now))
+    }
+
+    /// For how long nobody served the store since a question to a person.
+    pub fn outage_ms_since_park(&self, number: u32, now: Timestamp) -> u64 {
+        let asked = self.records.get(&Name::park(number)).map(|record| record.header.time);
+        asked.map_or(0, |asked| self.outages.ms_between(asked, now))
     }
 
     pub fn id(&self) -> Option<&SessionId> {
@@ -223,6 +232,40 @@ impl Session {
     /// All fan-outs so far, first round first.
     pub fn fan_outs(&self) -> impl Iterator<Item = &FannedOut> {
         (1..).map_while(|round| self.fan_out(round))
+    }
+
+    /// All questions to people so far, first one first.
+    pub fn parks(&self) -> impl Iterator<Item = &Parked> {
+        (1..).map_while(|number| self.park(number))
+    }
+
+    pub fn park(&self, number: u32) -> Option<&Parked> {
+        self.records.get(&Name::park(number))?.body.as_parked()
+    }
+
+    /// What became of a question to a person.
+    pub fn settled(&self, number: u32) -> Option<&Settled> {
+        self.records.get(&Name::park_decision(number))?.body.as_settled()
+    }
+
+    /// The question that was asked about a record.
+    pub fn park_about(&self, name: &Name) -> Option<&Parked> {
+        self.parks().find(|park| park.about == *name)
+    }
+
+    /// For how long the session did nothing but wait for people. Outages are told apart.
+    fn parked_ms(&self, now: Timestamp) -> u64 {
+        let time = |name: &Name| self.records.get(name).map(|record| record.header.time);
+        let (mut until, mut waited) = (Timestamp::from_micros(i64::MIN), 0);
+        for park in self.parks() {
+            let Some(asked) = time(&Name::park(park.number)) else { continue };
+            let answered = time(&Name::park_decision(park.number)).unwrap_or(now).min(now);
+            // Two questions may be open at once.
+            let begun = asked.max(until);
+            waited += answered.ms_since(begun).saturating_sub(self.outages.ms_between(begun, answered));
+            until = until.max(answered);
+        }
+        waited
     }
 
     pub fn ended(&self) -> Option<&Ended> {
@@ -320,6 +363,12 @@ pub fn cost(body: &Body) -> Usage {
             usage.add(&Usage { tool_ms: observed.ms, tool_calls, ..Usage::default() });
             usage
         }
-        Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => Usage::default(),
+        Body::Accepted(_)
+        | Body::Routed(_)
+        | Body::FannedOut(_)
+        | Body::Joined(_)
+        | Body::Parked(_)
+        | Body::Settled(_)
+        | Body::Ended(_) => Usage::default(),
     }
 }

@@ -151,6 +151,8 @@ namespace! {
         LATE_REPLY = "LateReply",
         LATE_RESULT = "LateResult",
         MODERATION = "Moderation",
+        PARKED_ANSWER = "ParkedAnswer",
+        PARKED_QUESTION = "ParkedQuestion",
         PLAN_REVIEW = "PlanReview",
         PLANNED_STEP = "PlannedStep",
         REVIEW = "Review",

@@ -1,17 +1,17 @@
 //! Callers: they ask, ask again when they get no answer, follow their run, lose their connection and come back.
 
 use crate::processes::Processes;
-use crate::scenario::Asked;
-use std::sync::Arc;
+use crate::scenario::{Asked, Scenario};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::{RequestId, RunId, Scope, Workspace};
+use trellis_domain::{Caller, RequestId, RunId, Scope, Workspace};
 use trellis_orchestrator::accept::{AcceptError, Acceptance, UnknownNames};
 use trellis_orchestrator::dialog::Dialog;
 use trellis_orchestrator::driver::TurnError;
 use trellis_orchestrator::ports::{Disposition, Journal};
-use trellis_orchestrator::{Item, Question};
+use trellis_orchestrator::{Answering, Item, Question};
 
 /// What a caller has seen.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ async fn accepted(processes: &Processes, question: &Question) -> Result<Acceptan
 pub(crate) async fn cancel(processes: &Processes, workspace: &Workspace, run: &RunId) {
     loop {
         if let Some(process) = processes.any() {
-            let by = trellis_domain::Caller::program();
+            let by = Caller::program();
             let cancelling = process.orchestrator.cancel(workspace, run, &by);
             match tokio::time::timeout(ANSWER, cancelling).await {
                 Ok(Err(TurnError::Journal(error))) if error.disposition() == Disposition::Retry => {}
@@ -96,10 +96,36 @@ pub(crate) async fn cancel(processes: &Processes, workspace: &Workspace, run: &R
     }
 }
 
+/// People who look now and then whether a run waits for them. They agree, disagree, or let it be.
+pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mutex<Heard>>>) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        for (asked, heard) in scenario.questions.iter().zip(&heard) {
+            let run = heard.lock().unwrap_or_else(PoisonError::into_inner).run.clone();
+            let Some(run) = run else { continue };
+            let workspace = workspace(asked.workspace);
+            let summary = processes.common.journal.run(&workspace, &run).await.ok().flatten();
+            for question in summary.into_iter().flat_map(|summary| summary.parked) {
+                let choice = *processes.common.weather.chance().pick(&["approve", "approve", "deny", ""]);
+                let (choice, by) = (choice.to_owned(), Caller::program());
+                let answer = Answering { question: Some(question), choice, reason: None, arguments: None, by };
+                if let Some(process) = processes.any() {
+                    // Whatever becomes of it: somebody else may be faster, or the process may die.
+                    let deciding = process.orchestrator.decide(&workspace, &run, &answer);
+                    let decided = tokio::time::timeout(ANSWER, deciding).await;
+                    let what =
+                        if matches!(decided, Ok(Ok(_))) { "answers of people" } else { "answers that did not count" };
+                    processes.common.witness.count(what);
+                }
+            }
+        }
+    }
+}
+
 /// One caller from its question to its answer.
-pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, heard: Arc<std::sync::Mutex<Heard>>) {
+pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, heard: Arc<Mutex<Heard>>) {
     let note = |change: &mut dyn FnMut(&mut Heard)| {
-        change(&mut heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        change(&mut heard.lock().unwrap_or_else(PoisonError::into_inner));
     };
     tokio::time::sleep(Duration::from_millis(asked.at_ms)).await;
     let question = question(number, &asked);

@@ -59,7 +59,7 @@ fn keep(scenario: &Scenario, name: &str, folder: &Path) -> Result<()> {
     let file = folder.join(format!("{name}.json"));
     std::fs::create_dir_all(folder)?;
     std::fs::write(&file, serde_json::to_string_pretty(scenario)? + "\n")?;
-    println!("  cut down: cargo xtask simulate --scenario {}", file.display());
+    println!("  kept: cargo xtask simulate --scenario {}", file.display());
     Ok(())
 }
 
@@ -103,9 +103,11 @@ fn main() -> Result<()> {
         failed += 1;
         println!("seed {seed} fails; again with: cargo xtask simulate --seed {seed}");
         if let Some(folder) = &wanted.save {
-            let smallest = shrink(&scenario, wanted.breakage, first.promise);
             let usual = format!("{}-{seed}", first.promise.replace(' ', "-"));
-            keep(&smallest, &wanted.breakage.map_or(usual, Breakage::name), folder)?;
+            let name = wanted.breakage.map_or(usual, Breakage::name);
+            // As it is, first: cutting it down takes a while.
+            keep(&scenario, &name, folder)?;
+            keep(&shrink(&scenario, wanted.breakage, first.promise), &name, folder)?;
         }
         if wanted.breakage.is_some() {
             return Ok(());

@@ -5,14 +5,21 @@ use crate::promises::broken;
 use crate::scenario::{Event, Faults, Scenario, What};
 use crate::simulation::play;
 
+/// So many worlds are tried. One that never ends takes a second or two.
+const MOST: u32 = 60;
+
 /// A smaller scenario that still breaks the same promise.
 pub fn shrink(scenario: &Scenario, breakage: Option<Breakage>, promise: &str) -> Scenario {
     let fails =
         |candidate: &Scenario| broken(&play(candidate, breakage)).iter().any(|breach| breach.promise == promise);
-    let mut smallest = scenario.clone();
+    let (mut smallest, mut tries) = (scenario.clone(), 0);
     loop {
-        let Some(smaller) = candidates(&smallest).into_iter().find(fails) else { return smallest };
+        let mut simpler = candidates(&smallest).into_iter().inspect(|_| tries += 1);
+        let Some(smaller) = simpler.find(fails) else { return smallest };
         smallest = smaller;
+        if tries > MOST {
+            return smallest;
+        }
     }
 }
 

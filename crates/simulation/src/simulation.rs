@@ -7,6 +7,7 @@ use crate::queue::Broker;
 use crate::scenario::{CALM_MS, Event, Scenario, What};
 use crate::weather::Weather;
 use crate::witness::{Seen, Witness};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -51,6 +52,8 @@ impl Finished {
 
 /// All runs have their hour, and this much more.
 const LIMIT: Duration = Duration::from_hours(2);
+/// How long people are waited for.
+const PATIENCE_MS: u64 = 40_000;
 /// What is left to do when the last run has ended: the deadline of a fan-out stays open until it is due.
 const AFTERWARDS: Duration = Duration::from_secs(400);
 
@@ -82,6 +85,7 @@ async fn played(scenario: Scenario, breakage: Option<Breakage>) -> Finished {
     }
     let heard: Vec<_> = scenario.questions.iter().map(|_| Arc::new(Mutex::new(Heard::default()))).collect();
     world_tasks.spawn(happen(Arc::clone(&processes), scenario.clone(), heard.clone()));
+    world_tasks.spawn(callers::answer_questions(Arc::clone(&processes), scenario.clone(), heard.clone()));
     let mut callers = JoinSet::new();
     for (number, asked) in scenario.questions.iter().enumerate() {
         callers.spawn(callers::ask(Arc::clone(&processes), number, asked.clone(), Arc::clone(&heard[number])));
@@ -96,9 +100,15 @@ async fn played(scenario: Scenario, breakage: Option<Breakage>) -> Finished {
 
 /// A tool, which some change of the configuration describes anew.
 async fn configure(config: &MemoryConfig, workspace: &Workspace, number: usize) {
-    let value =
-        format!(r#"{{"type":"text-completion","name":"search","description":"finds facts, version {number}"}}"#);
-    let item = StoredItem { kind: "tool".to_owned(), key: "search".to_owned(), value };
+    let mut value = json!({
+        "type": "text-completion", "name": "search", "description": format!("finds facts, version {number}"),
+    });
+    if *workspace != Workspace::default() {
+        // There, people are asked before anything is called.
+        value["requires-approval"] = json!(true);
+        value["approval-timeout-ms"] = json!(PATIENCE_MS);
+    }
+    let item = StoredItem { kind: "tool".to_owned(), key: "search".to_owned(), value: value.to_string() };
     config.put(workspace, vec![item], Caller::program()).await.expect("a valid item");
 }
 

@@ -245,6 +245,22 @@ pub(crate) enum RunCommand {
         /// Run id, unique prefix, `last` or `@2`
         run: String,
     },
+    /// Answer a question that a run waits for, such as whether a tool may be called
+    Decide {
+        /// Run id, unique prefix, `last` or `@2`
+        run: String,
+        /// One of the options, such as `approve` or `deny`
+        choice: String,
+        /// Why, in your own words; it is on record, and the model is told
+        #[arg(long)]
+        reason: Option<String>,
+        /// What the call is to be made with instead, as a JSON object
+        #[arg(long)]
+        arguments: Option<String>,
+        /// Which question is meant, if several are open: `SESSION/park/1`
+        #[arg(long)]
+        question: Option<String>,
+    },
     /// Write a run's provenance as RDF
     Export {
         /// Run id, unique prefix, `last` or `@2`

@@ -9,7 +9,7 @@ mod tool;
 
 pub use item::{Item, McpItem, PatternItem, PromptItem, PromptReply, TaskTypeItem, ToolServiceItem, validate};
 pub use settings::{Settings, StoredItem};
-pub use tool::{ArgumentItem, ToolItem, ToolKind};
+pub use tool::{ApprovalItem, ArgumentItem, ToolItem, ToolKind};
 
 /// The configuration types that the agent reads.
 pub const AGENT_TYPES: [&str; 7] =

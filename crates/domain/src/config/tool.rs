@@ -46,8 +46,34 @@ pub struct ToolItem {
     pub state: Option<String>,
     /// None means every state.
     pub applicable_states: Option<Vec<String>>,
+    /// Somebody has to agree before each call.
+    pub approval: Option<ApprovalItem>,
     /// The whole object, for the members that only this kind of tool has.
     pub settings: Map<String, Value>,
+}
+
+/// Who has to agree to a call, and how long they are waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalItem {
+    /// By name; none means everybody who may ask.
+    pub approvers: Option<Vec<String>>,
+    pub timeout_ms: u64,
+}
+
+impl ApprovalItem {
+    /// An hour.
+    const TIMEOUT_MS: u64 = 3_600_000;
+
+    fn read(members: &Members<'_>) -> Result<Option<Self>, Problem> {
+        let wanted = members.map.get("requires-approval").and_then(Value::as_bool).unwrap_or(false);
+        if members.map.get("requires-approval").is_some_and(|value| !value.is_boolean()) {
+            let name = "requires-approval";
+            return Err(members.problem(name, format!("`{name}` is no truth value"), "write true or false".to_owned()));
+        }
+        let approvers = members.texts(&["approvers"])?.filter(|names| !names.is_empty());
+        let timeout_ms = members.number("approval-timeout-ms")?.unwrap_or(Self::TIMEOUT_MS);
+        Ok(wanted.then_some(Self { approvers, timeout_ms }))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +100,7 @@ impl ToolItem {
             applicable_states: members
                 .texts(&["applicable-states", "available_in_states"])?
                 .filter(|states| !wildcard(states)),
+            approval: ApprovalItem::read(members)?,
             settings: members.map.clone(),
         })
     }

@@ -10,10 +10,10 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trellis_domain::run::RunState;
-use trellis_orchestrator::AcceptError;
 use trellis_orchestrator::driver::TurnError;
 use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LogError};
 use trellis_orchestrator::summary::PageError;
+use trellis_orchestrator::{AcceptError, DecideError};
 use utoipa::openapi::RefOr;
 use utoipa::{IntoResponses, ToSchema};
 
@@ -135,6 +135,24 @@ impl Fault {
     pub(crate) fn internal(error: impl std::fmt::Display) -> Self {
         tracing::error!(%error, "a request failed");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "an internal error; the server's log says more")
+    }
+}
+
+impl From<DecideError> for Fault {
+    fn from(error: DecideError) -> Self {
+        let message = error.to_string();
+        match error {
+            DecideError::Unknown(run) => Self::no_run(run.as_str()),
+            DecideError::Ended(state) => Self::ended(state),
+            DecideError::NothingToDecide | DecideError::AlreadyDecided { .. } => {
+                Self::new(StatusCode::CONFLICT, "conflict", message)
+            }
+            DecideError::NotAllowed(_) => Self::new(StatusCode::FORBIDDEN, "forbidden", message),
+            DecideError::Several(_) | DecideError::NotAnOption { .. } | DecideError::NoArguments => {
+                Self::request(message)
+            }
+            DecideError::Turn(error) => error.into(),
+        }
     }
 }
 

@@ -146,7 +146,13 @@ fn choices(records: &[Arc<Record>]) -> Vec<(DecisionKind, String, Enforcement)> 
     let decisions = records.iter().flat_map(|record| match &record.body {
         Body::Replied(replied) => replied.decision.as_slice(),
         Body::Routed(routed) => routed.decisions.as_slice(),
-        Body::Accepted(_) | Body::Observed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => &[],
+        Body::Accepted(_)
+        | Body::Observed(_)
+        | Body::FannedOut(_)
+        | Body::Joined(_)
+        | Body::Parked(_)
+        | Body::Settled(_)
+        | Body::Ended(_) => &[],
     });
     let by_model = decisions.filter(|decision| decision.decided_by == DecidedBy::Model);
     by_model.map(|decision| (decision.kind, decision.chosen.join(","), decision.enforcement)).collect()
@@ -291,7 +297,12 @@ fn story(records: &[Arc<Record>]) -> Vec<String> {
             }
             Body::Observed(observed) => format!("{:?} {:?}", observed.result, observed.error),
             Body::Ended(ended) => format!("{:?} {:?}", ended.reason, ended.answer),
-            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) => String::new(),
+            Body::Accepted(_)
+            | Body::Routed(_)
+            | Body::FannedOut(_)
+            | Body::Joined(_)
+            | Body::Parked(_)
+            | Body::Settled(_) => String::new(),
         };
         format!("{} {body}", record.header.name)
     });

@@ -120,7 +120,13 @@ impl Dialog {
             Body::Joined(joined) => {
                 out.extend(joined.members.iter().filter_map(|member| finding(&header.session, member)));
             }
-            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Ended(_) => {}
+            Body::Parked(parked) => {
+                let id = iri::message_id(&header.session, header.name.as_str(), 1);
+                let asked = format!("Waiting for an answer: {}", parked.question.text());
+                let thought = message(&header.session, message_type::THOUGHT, &id, asked);
+                out.push(AgentResponse { end_of_message: true, ..thought });
+            }
+            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Settled(_) | Body::Ended(_) => {}
         }
         out.extend(self.projector.apply(record).into_iter().map(explanation));
         if let (Body::Ended(ended), true) = (&record.body, header.session == self.run) {

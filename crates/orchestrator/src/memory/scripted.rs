@@ -1,4 +1,5 @@
 //! Twins of model and tools that follow a script. They count what was asked of them.
+#![expect(clippy::disallowed_methods, reason = "like any provider, they keep time by themselves")]
 
 use crate::ports::{
     BoxFuture, CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink,

@@ -1,4 +1,5 @@
 //! A world whose time is tokio's clock: paused in a test, it jumps to whatever is waited for next.
+#![expect(clippy::disallowed_methods, reason = "this is the port that others use instead")]
 
 use crate::ports::{BoxFuture, World};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

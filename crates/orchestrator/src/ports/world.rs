@@ -24,6 +24,7 @@ impl World for RealWorld {
         Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "this is the port that others use instead")]
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
         Box::pin(tokio::time::sleep(duration))
     }

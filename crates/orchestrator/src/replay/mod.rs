@@ -7,11 +7,12 @@
 mod difference;
 mod session;
 
+use crate::decide::orders;
 use crate::decide::{TOO_LATE, ended_below, time_is_up};
 use crate::fan_in::{end_of, member, unjoined};
 use crate::handling::causes_of;
 use difference::differs;
-use session::{Replayed, orders};
+use session::Replayed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::config::Settings;
@@ -64,6 +65,8 @@ impl Run {
             | Body::Observed(_)
             | Body::FannedOut(_)
             | Body::Joined(_)
+            | Body::Parked(_)
+            | Body::Settled(_)
             | Body::Ended(_) => match self.sessions.get(&id) {
                 Some(replayed) => self.check(replayed, record),
                 None => vec!["nothing began its session".to_owned()],
@@ -122,6 +125,8 @@ impl Run {
             Body::Observed(observed) => replayed.observed(header, observed),
             Body::FannedOut(fan_out) => replayed.fanned_out(header, fan_out, self.outage_ms),
             Body::Joined(joined) => self.joined(replayed, header, joined),
+            Body::Parked(parked) => replayed.parked(header, parked, self.outage_ms),
+            Body::Settled(settled) => replayed.settled(header, settled),
             Body::Ended(ended) => self.ended(replayed, header, ended),
         };
         let pinned = replayed.session.record(&Name::session()).map(|first| first.header.config);
@@ -237,6 +242,8 @@ fn misnamed(record: &Record) -> Option<String> {
         Body::Routed(_) => Name::pattern_decision(),
         Body::FannedOut(fan_out) => Name::fan_out(fan_out.round),
         Body::Joined(joined) => Name::join(joined.round),
+        Body::Parked(parked) => Name::park(parked.number),
+        Body::Settled(settled) => Name::park_decision(settled.number),
         Body::Ended(_) => Name::end(),
         Body::Replied(_) | Body::Observed(_) => return None,
     };

@@ -1,12 +1,16 @@
 //! One session replayed: which turns are open, what each of them orders, and whether a record is what was ordered.
 
 use super::difference::differs;
+use crate::decide::orders;
+use crate::park::decision;
 use crate::perform::{held_while_decoding, idempotency_key, incomplete_reason, outcome_of_report};
 use std::sync::Arc;
 use trellis_domain::Timestamp;
+use trellis_domain::decision::DecidedBy;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::FannedOut;
-use trellis_domain::record::{Body, Core, Header, Name, Observed, Reading, Record, Replied, Routed};
+use trellis_domain::park::{Parked, Settled};
+use trellis_domain::record::{Body, Header, Name, Observed, Reading, Record, Replied, Routed};
 use trellis_domain::usage::Usage;
 use trellis_patterns::router::{self, Wishes};
 use trellis_patterns::{Effect, Order, PromptOrder, Session, Turn, pattern, read};
@@ -21,15 +25,6 @@ pub(super) struct Replayed {
     pub(super) open: Vec<Name>,
     /// How a subagent is routed, as its supervisor decided.
     pub(super) routing: Option<Routed>,
-}
-
-/// What is due in a turn; nothing in those of fan-ins.
-pub(super) fn orders(session: &Session, turn: &Turn) -> Vec<Order> {
-    match turn.name.core() {
-        Some(Core::Route) => router::decide(session, turn),
-        Some(_) => Vec::new(),
-        None => pattern(session.routed().map_or("", |routed| &routed.pattern)).decide(session, turn),
-    }
 }
 
 impl Replayed {
@@ -52,6 +47,8 @@ impl Replayed {
                 let routed = self.session.routed().map_or("", |routed| &routed.pattern);
                 self.open.push(pattern(routed).after_join(&self.session, joined.round));
             }
+            Body::Parked(parked) => self.open.retain(|name| *name != parked.turn),
+            Body::Settled(settled) => self.open.extend(self.session.park(settled.number).map(|park| park.turn.clone())),
             Body::Accepted(_) | Body::Replied(_) | Body::Observed(_) | Body::Ended(_) => {}
         }
         self.settle(record.header.time);
@@ -169,27 +166,87 @@ impl Replayed {
         }
     }
 
-    /// The deadline counts from the moment of the decision, which lies between what it follows from and this record.
     pub(super) fn fanned_out(&self, header: &Header, fan_out: &FannedOut, outage_ms: Option<u64>) -> Vec<String> {
-        let times = self.session.tips().iter().filter_map(|name| self.session.record(name)).map(|it| it.header.time);
-        let before = times.max().unwrap_or_default();
-        let at = |now: Timestamp| {
-            let all = self.open.iter().flat_map(move |name| orders(&self.session, &Turn { name: name.clone(), now }));
-            all.into_iter().find_map(|order| if let Order::FanOut(fan_out) = order { Some(*fan_out) } else { None })
-        };
-        let Some((earliest, latest)) = at(before).zip(at(header.time)) else {
+        let find = |order| if let Order::FanOut(fan_out) = order { Some(*fan_out) } else { None };
+        let Some((earliest, latest)) = self.ordered_until(header, find) else {
             return vec!["nothing ordered it".to_owned()];
         };
         let expected = FannedOut { deadline: fan_out.deadline, ..latest.clone() };
         let mut faults: Vec<_> = differs(&expected, fan_out).into_iter().collect();
-        let (first, last) = (earliest.deadline.min(latest.deadline), earliest.deadline.max(latest.deadline));
-        let too_early = fan_out.deadline.plus_ms(ROUNDING_MS) < first;
-        let too_late = outage_ms.is_some_and(|ms| fan_out.deadline > last.plus_ms(ROUNDING_MS + ms));
-        if too_early || too_late {
-            faults.push("its deadline does not follow from the limits".to_owned());
-        }
+        let between = [earliest.deadline, latest.deadline];
+        faults.extend((!lies_between(fan_out.deadline, between, outage_ms)).then(|| TIME.to_owned()));
         faults
     }
+
+    pub(super) fn parked(&self, header: &Header, parked: &Parked, outage_ms: Option<u64>) -> Vec<String> {
+        // Steps that go on side by side may each have a question.
+        let find = |order| {
+            if let Order::Park(other) = order
+                && other.about == parked.about
+            {
+                return Some(*other);
+            }
+            None
+        };
+        let Some((earliest, latest)) = self.ordered_until(header, find) else {
+            return vec!["nothing ordered it".to_owned()];
+        };
+        let expected = Parked { expires: parked.expires, ..latest.clone() };
+        let mut faults: Vec<_> = differs(&expected, parked).into_iter().collect();
+        let between = [earliest.expires, latest.expires];
+        faults.extend((!lies_between(parked.expires, between, outage_ms)).then(|| TIME.to_owned()));
+        faults
+    }
+
+    /// What somebody answered is given, but it was an answer to what was asked, by somebody who may.
+    pub(super) fn settled(&self, header: &Header, settled: &Settled) -> Vec<String> {
+        let Some(park) = self.session.park(settled.number) else { return vec!["nothing was asked".to_owned()] };
+        if self.session.settled(settled.number).is_some() {
+            return vec!["it was decided already".to_owned()];
+        }
+        let mut faults = Vec::new();
+        let chosen = settled.decision.chosen.first().map_or("", String::as_str);
+        let mut expected = Settled { decision: decision(park, chosen, None), ..settled.clone() };
+        expected.decision.rationale.clone_from(&settled.decision.rationale);
+        match &settled.by {
+            Some(by) => {
+                let may = |who: &Vec<String>| by.name.as_ref().is_some_and(|name| who.contains(name));
+                if park.who.as_ref().is_some_and(|who| !may(who)) {
+                    faults.push("whoever answered was not to".to_owned());
+                }
+            }
+            None => {
+                expected.decision.decided_by = DecidedBy::Rule;
+                (expected.decision.rationale, expected.arguments) = (None, None);
+                if chosen != park.otherwise || header.time < park.expires {
+                    faults.push("nobody answered, and it is not what was said for that case".to_owned());
+                }
+            }
+        }
+        faults.extend(differs(&expected, settled));
+        faults
+    }
+
+    /// What was ordered, had it been decided as early and as late as it can have been: the decision lies between what it
+    /// follows from and this record.
+    fn ordered_until<T>(&self, header: &Header, find: impl Fn(Order) -> Option<T>) -> Option<(T, T)> {
+        let times = self.session.tips().iter().filter_map(|name| self.session.record(name)).map(|it| it.header.time);
+        let at = |now: Timestamp| {
+            let all = self.open.iter().flat_map(move |name| orders(&self.session, &Turn { name: name.clone(), now }));
+            all.into_iter().find_map(&find)
+        };
+        at(times.max().unwrap_or_default()).zip(at(header.time))
+    }
+}
+
+const TIME: &str = "its deadline does not follow from the limits";
+
+/// Whether a time lies between two others. Deadlines may have moved by as long as nobody served the store.
+fn lies_between(time: Timestamp, between: [Timestamp; 2], outage_ms: Option<u64>) -> bool {
+    let [one, other] = between;
+    let too_early = time.plus_ms(ROUNDING_MS) < one.min(other);
+    let too_late = outage_ms.is_some_and(|ms| time > one.max(other).plus_ms(ROUNDING_MS + ms));
+    !too_early && !too_late
 }
 
 fn as_reported(error: &str, observed: &Observed) -> Vec<String> {

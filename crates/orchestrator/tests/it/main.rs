@@ -1,5 +1,6 @@
 //! The in-memory twins keep the contracts, and a dialog reads the same in both modes.
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "a test may fail loudly")]
+#![allow(clippy::disallowed_methods, reason = "a test waits for what it tests")]
 
 mod callers;
 mod cancel;
@@ -10,6 +11,7 @@ mod fan_in;
 mod library;
 mod limits;
 mod mutants;
+mod park;
 mod pinned;
 mod precedence;
 mod promises;

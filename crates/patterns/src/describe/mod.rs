@@ -13,6 +13,7 @@ pub(crate) mod end;
 pub(crate) mod inside;
 pub(crate) mod late;
 mod notice;
+pub(crate) mod park;
 pub(crate) mod told;
 
 pub use end::Rest;

@@ -107,6 +107,11 @@ fn model(body: &Body) -> Option<&str> {
         Body::Replied(reply) => reply.model.as_deref(),
         Body::Observed(observed) => observed.usage.model.as_deref(),
         Body::Ended(ended) => ended.usage.model.as_deref(),
-        Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) => None,
+        Body::Accepted(_)
+        | Body::Routed(_)
+        | Body::FannedOut(_)
+        | Body::Joined(_)
+        | Body::Parked(_)
+        | Body::Settled(_) => None,
     }
 }

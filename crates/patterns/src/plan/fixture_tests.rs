@@ -133,7 +133,7 @@ impl Planning {
         let name = |order: Order| match order {
             Order::Open(name) => Some(name.to_string()),
             Order::Close => None,
-            other @ (Order::Perform(..) | Order::Become(_) | Order::FanOut(_) | Order::End(_)) => {
+            other @ (Order::Perform(..) | Order::Become(_) | Order::FanOut(_) | Order::Park(_) | Order::End(_)) => {
                 panic!("{turn} is not closed: {other:?}")
             }
         };

@@ -43,7 +43,16 @@ impl<'s> PlanState<'s> {
             (Body::Replied(replied), Some(PlanTurn::Step(number))) => self.chose(number, &replied.reading),
             (Body::Observed(observed), None) => self.observed(name, observed),
             (Body::Replied(_) | Body::Observed(_), _) => false,
-            (Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_), _) => false,
+            (
+                Body::Accepted(_)
+                | Body::Routed(_)
+                | Body::FannedOut(_)
+                | Body::Joined(_)
+                | Body::Parked(_)
+                | Body::Settled(_)
+                | Body::Ended(_),
+                _,
+            ) => false,
         };
         if finishes { self.advance() } else { Vec::new() }
     }

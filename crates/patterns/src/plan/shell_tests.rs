@@ -189,7 +189,9 @@ impl<'s> Shell<'s> {
                     );
                     self.journal.record(Name::end(), body);
                 }
-                Order::Perform(..) | Order::Become(_) | Order::FanOut(_) => panic!("{order:?} closes no turn"),
+                Order::Perform(..) | Order::Become(_) | Order::FanOut(_) | Order::Park(_) => {
+                    panic!("{order:?} closes no turn")
+                }
             }
         }
         if !orders.is_empty() {

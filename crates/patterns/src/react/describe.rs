@@ -39,7 +39,13 @@ impl Describer for Iterations {
         match body {
             Body::Replied(replied) => self.reply(session, header, n, replied).into_iter().collect(),
             Body::Observed(observed) => vec![self.observation(session, header, n, observed)],
-            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => Vec::new(),
+            Body::Accepted(_)
+            | Body::Routed(_)
+            | Body::FannedOut(_)
+            | Body::Joined(_)
+            | Body::Parked(_)
+            | Body::Settled(_)
+            | Body::Ended(_) => Vec::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod ask;
 mod config;
+mod decide;
 mod doctor;
 mod erase;
 mod log;
@@ -82,6 +83,11 @@ async fn one_run(global: &Global, command: &RunCommand) -> Result<Exit, Failure>
             run::answer(&Desk::look(global, "run answer")?, global, run, *strict).await
         }
         RunCommand::Export { run, format } => run::export(&Desk::look(global, "run export")?, run, *format).await,
+        RunCommand::Decide { run, choice, reason, arguments, question } => {
+            let desk = Desk::change(global, "run decide")?;
+            let wish = decide::Wish { run, choice, reason: reason.as_deref(), arguments: arguments.as_deref() };
+            decide::run(&desk, global, wish, question.as_deref()).await
+        }
         RunCommand::Cancel { run } => run::cancel(&Desk::change(global, "run cancel")?, global, run).await,
     }
 }

@@ -13,17 +13,24 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 use trellis_domain::record::{Body, Ended};
-use trellis_domain::run::RunSummary;
+use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::Orchestrator;
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::ports::{Journal, JournalError, all_due_turns};
 use trellis_orchestrator::summary::put_missing;
 
-/// A run that has ended, or why its end cannot be read.
+/// A run that has gone as far as it can, or why that cannot be read.
 struct Finished {
     run: RunId,
-    end: Result<(RunSummary, Ended), JournalError>,
+    end: Result<Left, JournalError>,
+}
+
+/// How far a run has come.
+enum Left {
+    Ended(RunSummary, Box<Ended>),
+    /// Only a person can say how it goes on.
+    Waiting,
 }
 
 pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failure> {
@@ -41,7 +48,14 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
             ended = ends.join_next() => match ended {
                 None => break,
                 Some(ended) => match ended.map_err(Failure::unexpected)? {
-                    Finished { end: Ok((summary, ended)), .. } => finished.push(told(&app, global, &summary, &ended)),
+                    Finished { end: Ok(Left::Ended(summary, ended)), .. } => {
+                        finished.push(told(&app, global, &summary, &ended));
+                    }
+                    Finished { run, end: Ok(Left::Waiting) } => note(&format!(
+                        "run {run} waits for an answer: `trellis run show {0}` tells the question, `trellis run decide {0}` \
+                         answers it",
+                        short(&run)
+                    )),
                     // One run that cannot be read does not keep the others from their end.
                     Finished { run, end: Err(error) } => unreadable.push(format!("run {run}: {error}")),
                 },
@@ -95,20 +109,20 @@ fn ends(orchestrator: &Arc<Orchestrator>, open: BTreeSet<(Workspace, RunId)>) ->
     ends
 }
 
-async fn end_of(
-    orchestrator: &Orchestrator,
-    workspace: &Workspace,
-    run: &RunId,
-) -> Result<(RunSummary, Ended), JournalError> {
+async fn end_of(orchestrator: &Orchestrator, workspace: &Workspace, run: &RunId) -> Result<Left, JournalError> {
     let journal = &*orchestrator.ports.journal;
     let mut subscription = orchestrator.ports.hub.subscribe(workspace, run, 0);
     loop {
-        if let Item::Record(record) = subscription.next(journal).await?
-            && let (Body::Ended(ended), true) = (&record.body, record.header.session == *run)
-        {
-            let vanished = || JournalError::Damaged(format!("the run {run} has an end and no summary"));
+        let Item::Record(record) = subscription.next(journal).await? else { continue };
+        let vanished = || JournalError::Damaged(format!("the run {run} has records and no summary"));
+        if let (Body::Ended(ended), true) = (&record.body, record.header.session == *run) {
             let summary = journal.run(workspace, run).await?.ok_or_else(vanished)?;
-            return Ok((summary, Ended::clone(ended)));
+            return Ok(Left::Ended(summary, ended.clone()));
+        }
+        if record.body.as_parked().is_some()
+            && journal.run(workspace, run).await?.ok_or_else(vanished)?.state == RunState::Waiting
+        {
+            return Ok(Left::Waiting);
         }
     }
 }

@@ -8,10 +8,10 @@ use trellis_domain::RunId;
 use trellis_domain::config::StoredItem;
 use trellis_domain::record::Record;
 use trellis_models::{Models, Rehearsal};
-use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::audit::Evidence;
 use trellis_orchestrator::ports::{Config, Journal, Log, RunFilter};
 use trellis_orchestrator::summary::{Change, ListedPage, all_listed, page};
+use trellis_orchestrator::{Answering, Cancelling, DecideError};
 use trellis_patterns::router::OperatorLimits;
 
 impl App {
@@ -50,6 +50,24 @@ impl App {
         // No model is asked to cancel something.
         let orchestrator = self.orchestrator(OperatorLimits::default(), Models::new(Arc::new(Rehearsal::default())));
         Ok(orchestrator.cancel(self.workspace(), run, &person::caller()).await?)
+    }
+
+    pub(super) async fn decide(&self, run: &RunId, answer: &Answering) -> Result<(), Failure> {
+        let orchestrator = self.orchestrator(OperatorLimits::default(), Models::new(Arc::new(Rehearsal::default())));
+        match orchestrator.decide(self.workspace(), run, answer).await {
+            Ok(_) => Ok(()),
+            Err(DecideError::Turn(error)) => Err(error.into()),
+            Err(error @ DecideError::Unknown(_)) => Err(Failure::new(Exit::NotFound, error.to_string())),
+            Err(error @ DecideError::NotAllowed(_)) => Err(Failure::new(Exit::NotAllowed, error.to_string())),
+            Err(
+                error @ (DecideError::Ended(_)
+                | DecideError::NothingToDecide
+                | DecideError::Several(_)
+                | DecideError::AlreadyDecided { .. }
+                | DecideError::NotAnOption { .. }
+                | DecideError::NoArguments),
+            ) => Err(Failure::usage(error.to_string())),
+        }
     }
 
     pub(super) async fn items(&self) -> Result<(u64, Vec<StoredItem>), Failure> {

@@ -18,10 +18,10 @@ use std::sync::Arc;
 use trellis_domain::RunId;
 use trellis_domain::config::StoredItem;
 use trellis_domain::record::Record;
-use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::audit::Evidence;
 use trellis_orchestrator::ports::{Log, LogEntry, RunFilter, Verdict};
 use trellis_orchestrator::summary::{Change, ListedPage};
+use trellis_orchestrator::{Answering, Cancelling};
 
 /// An open data folder, or the server that is asked instead.
 #[derive(Debug)]
@@ -172,6 +172,14 @@ impl Desk {
         match self {
             Self::Local(app) => app.cancel(run).await,
             Self::Remote(server) => server.cancel(run).await,
+        }
+    }
+
+    /// Answers a question that a run waits for.
+    pub(crate) async fn decide(&self, run: &RunId, answer: &Answering) -> Result<(), Failure> {
+        match self {
+            Self::Local(app) => app.decide(run, answer).await,
+            Self::Remote(server) => server.decide(run, answer).await,
         }
     }
 

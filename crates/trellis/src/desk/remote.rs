@@ -10,12 +10,12 @@ use std::sync::Arc;
 use trellis_domain::config::StoredItem;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::record::Record;
+use trellis_domain::record::{Name, Record};
 use trellis_domain::{RequestId, RunId};
-use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::audit::Evidence;
 use trellis_orchestrator::ports::{LogEntry, RunFilter, Verdict};
 use trellis_orchestrator::summary::{Change, ListedPage};
+use trellis_orchestrator::{Answering, Cancelling};
 
 /// Most runs and records that a server gives at once.
 const RUNS: usize = 500;
@@ -163,6 +163,16 @@ impl Server {
             Err(Trouble::Refused(Refusal { status: StatusCode::NOT_FOUND, .. })) => Ok(Cancelling::Unknown),
             Err(trouble) => Err(self.failure(trouble)),
         }
+    }
+
+    pub(super) async fn decide(&self, run: &RunId, answer: &Answering) -> Result<(), Failure> {
+        let (session, park) = answer.question.clone().map(|(session, number)| (session, Name::park(number))).unzip();
+        let body = json!({
+            "choice": answer.choice, "reason": answer.reason, "arguments": answer.arguments,
+            "session_id": session, "park": park,
+        });
+        let request = self.request(Method::POST, &["runs", run.as_str(), "decide"], &[]).body(body.to_string());
+        self.json::<Value>(request).await.map(|_| ()).map_err(|trouble| self.failure(trouble))
     }
 
     pub(super) async fn items(&self) -> Result<(u64, Vec<StoredItem>), Failure> {

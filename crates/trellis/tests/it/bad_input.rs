@@ -142,7 +142,7 @@ fn a_full_disk_is_reported_and_nothing_stored_is_lost() {
     let script = format!("trap '' XFSZ; ulimit -f 40; exec {program} ask 'Two?' --data {}", data.path().display());
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
-    assert!(stderr(&output).contains("the data folder"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot write to the store"), "{}", stderr(&output));
     ok(data.path(), &["verify", "one"]);
     ok(data.path(), &["doctor"]);
 }

@@ -95,6 +95,7 @@ fn links(run: &str, workspace: Option<&str>) -> Links {
         trace: link("/trace"),
         graph: link("/graph"),
         cancel: link("/cancel"),
+        decide: link("/decide"),
     }
 }
 
@@ -141,7 +142,7 @@ fn no_question() -> Fault {
     Fault::request("the member `question` is missing; it must be a text")
 }
 
-fn refuse_unknown(object: &Map<String, Value>, known: &[&str], of: &str) -> Result<(), Fault> {
+pub(super) fn refuse_unknown(object: &Map<String, Value>, known: &[&str], of: &str) -> Result<(), Fault> {
     match object.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(Fault::request(format!("{of} has no member `{name}`; it may have {}", known.join(", ")))),
         None => Ok(()),

@@ -3,6 +3,7 @@
 
 mod cancel;
 mod create;
+mod decide;
 mod events;
 mod evidence;
 mod export;
@@ -33,6 +34,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(export::traced))
         .routes(routes!(export::graph))
         .routes(routes!(cancel::cancel))
+        .routes(routes!(decide::decide))
 }
 
 /// The id in a path. What cannot be read as one is no run.

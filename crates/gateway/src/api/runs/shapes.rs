@@ -112,6 +112,7 @@ pub(crate) struct Links {
     pub(crate) trace: String,
     pub(crate) graph: String,
     pub(crate) cancel: String,
+    pub(crate) decide: String,
 }
 
 /// Where a run stands. The last five are ends.
@@ -202,6 +203,9 @@ pub(crate) struct WholeRun {
     /// What a limit did not let be done, in words
     #[schema(nullable = false)]
     left_out: Option<Vec<String>>,
+    /// The questions to people that the run waits for, while its state is `waiting`
+    #[schema(nullable = false, value_type = Option<Vec<Object>>)]
+    waiting_for: Option<Vec<Value>>,
     /// Who cancelled the run, in the same form as `asked_by`; only in runs that were cancelled
     #[schema(nullable = false, value_type = Option<Object>)]
     cancelled_by: Option<Value>,
@@ -319,6 +323,35 @@ pub(crate) struct RunTrace {
     missing: Option<Vec<u32>>,
     #[schema(nullable = false)]
     left_out: Option<Vec<String>>,
+}
+
+/// An answer to a question that a run waits for.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only its description is used")]
+pub(crate) struct Decision {
+    /// One of the options
+    choice: String,
+    /// In the answerer's own words
+    #[schema(nullable = false)]
+    reason: Option<String>,
+    /// What a call is to be made with instead
+    #[schema(nullable = false, value_type = Option<Object>)]
+    arguments: Option<Value>,
+    /// Together with `park`, which question is meant; not needed if only one is open
+    #[schema(nullable = false)]
+    session_id: Option<String>,
+    /// Such as `park/1`
+    #[schema(nullable = false)]
+    park: Option<String>,
+}
+
+/// A question that was answered.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DecidedRun {
+    pub(crate) run_id: String,
+    pub(crate) session_id: String,
+    pub(crate) park: String,
+    pub(crate) choice: String,
 }
 
 /// A run that was cancelled.

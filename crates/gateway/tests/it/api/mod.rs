@@ -2,6 +2,7 @@
 
 mod asking;
 mod cancelling;
+mod deciding;
 mod document;
 mod following;
 mod looking;

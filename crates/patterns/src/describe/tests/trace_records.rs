@@ -259,6 +259,8 @@ fn check_end(session: &SessionTrace, header: &Header, ended: &Ended) {
 fn check_record(session: &SessionTrace, Record { header, body }: &Record) {
     let iteration = super::asked::iteration(header);
     match body {
+        // These runs ask nobody.
+        Body::Parked(_) | Body::Settled(_) => panic!("{} is unexpected", header.name),
         Body::Accepted(accepted) => {
             assert_eq!(session.question, accepted.question.text());
             assert_eq!(session.started, Some(header.time.to_string()));

@@ -34,7 +34,13 @@ impl Describer for PlanActs {
         let act = match body {
             Body::Replied(replied) => self.reply(session, header, replied),
             Body::Observed(observed) => self.result_of_tool(session, header, observed),
-            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => None,
+            Body::Accepted(_)
+            | Body::Routed(_)
+            | Body::FannedOut(_)
+            | Body::Joined(_)
+            | Body::Parked(_)
+            | Body::Settled(_)
+            | Body::Ended(_) => None,
         };
         act.into_iter().collect()
     }

@@ -31,7 +31,12 @@ impl Describer for TeamActs {
             Body::Replied(replied) => self.reply(session, header, replied).into_iter().collect(),
             Body::FannedOut(fan_out) => vec![self.decomposition(session, header, fan_out)],
             Body::Joined(joined) => self.rounds.findings(session, header, joined),
-            Body::Accepted(_) | Body::Routed(_) | Body::Observed(_) | Body::Ended(_) => Vec::new(),
+            Body::Accepted(_)
+            | Body::Routed(_)
+            | Body::Observed(_)
+            | Body::Parked(_)
+            | Body::Settled(_)
+            | Body::Ended(_) => Vec::new(),
         }
     }
 

@@ -25,7 +25,8 @@ impl Follow {
                 | DecisionKind::SubagentPattern
                 | DecisionKind::SubagentGroup
                 | DecisionKind::Replan
-                | DecisionKind::Round => ("pattern", Name::route_pattern()),
+                | DecisionKind::Round
+                | DecisionKind::Approval => ("pattern", Name::route_pattern()),
             };
             let cost = self.cast.pay(session, &reply);
             let line = Line::new(self.screen.marks.choice, word).of(who.clone());
@@ -40,7 +41,7 @@ impl Follow {
     }
 
     /// `● supervisor ○ react (by model)`.
-    fn options(&self, decision: &Decision) -> String {
+    pub(super) fn options(&self, decision: &Decision) -> String {
         let marks = self.screen.marks;
         // The chosen one first: it must be seen where a line is too short for all.
         let (chosen, rest): (Vec<_>, Vec<_>) =

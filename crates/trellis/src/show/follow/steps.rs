@@ -3,9 +3,10 @@
 use super::Follow;
 use super::cast::Label;
 use super::screen::{Line, THOUGHT, WIDTH};
-use crate::show::{excerpt, note, seconds, tokens};
+use crate::show::{clean, excerpt, note, seconds, short, tokens};
 use serde_json::{Map, Value};
 use trellis_domain::document::Document;
+use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Accepted, Body, Ended, Observed, Reading, Record, Replied};
 use trellis_domain::{SessionId, counted};
 use trellis_patterns::describe::{Notice, Part, Shown, ShownLine, Tone};
@@ -166,12 +167,37 @@ impl Follow {
         self.screen.line(&Line::new(mark, "ended").of(who).text(text).cost(cost));
     }
 
+    /// A question to whoever may answer it, and how.
+    pub(super) fn parked(&mut self, session: &SessionId, parked: &Parked) {
+        let who = self.cast.agent(session);
+        let line = Line::new(self.screen.marks.choice, "waits").of(who.clone());
+        self.screen.line(&line.text(clean(parked.question.text())));
+        let how = format!("trellis run decide {} {}", short(&self.run), parked.offered.options.join("|"));
+        self.screen.under(&who, &format!("until {}, then {}: {how}", parked.expires, parked.otherwise));
+    }
+
+    pub(super) fn settled(&mut self, session: &SessionId, settled: &Settled) {
+        let who = self.cast.agent(session);
+        let by = settled.by.as_ref().map_or_else(|| "nobody in time".to_owned(), ToString::to_string);
+        let line = Line::new(self.screen.marks.choice, "decided").of(who.clone());
+        self.screen.line(&line.text(format!("{}, by {by}", self.options(&settled.decision))));
+        if let Some(reason) = &settled.decision.rationale {
+            self.screen.under(&who, &format!("stated reason: {}", reason.text()));
+        }
+    }
+
     /// Kept, never acted on.
     pub(super) fn late(&self, record: &Record) {
         let what = match &record.body {
             Body::Replied(_) => "a reply",
             Body::Observed(_) => "a result",
-            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Joined(_) | Body::Ended(_) => return,
+            Body::Accepted(_)
+            | Body::Routed(_)
+            | Body::FannedOut(_)
+            | Body::Joined(_)
+            | Body::Parked(_)
+            | Body::Settled(_)
+            | Body::Ended(_) => return,
         };
         let who = self.cast.owner(&record.header.session, &record.header.name);
         let text = format!("{what} came after the end; kept, not used");

@@ -65,7 +65,8 @@ fn kind_name(kind: DecisionKind) -> &'static str {
         | DecisionKind::Tool
         | DecisionKind::Goals
         | DecisionKind::Replan
-        | DecisionKind::Round => kind.as_str(),
+        | DecisionKind::Round
+        | DecisionKind::Approval => kind.as_str(),
     }
 }
 

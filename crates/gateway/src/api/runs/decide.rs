@@ -1,0 +1,73 @@
+//! `POST /api/v1/runs/{id}/decide`: answering a question that a run waits for.
+
+use super::create::refuse_unknown;
+use super::shapes::DecidedRun;
+use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
+use crate::api::object;
+use crate::inside::Gateway;
+use crate::members::Members;
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use trellis_domain::record::{Core, Name};
+use trellis_domain::{Caller, SessionId, Surface};
+use trellis_orchestrator::Answering;
+
+/// Answer a question that a run waits for
+///
+/// The run goes on with the answer, and who gave it is on record.
+#[utoipa::path(
+    post, path = "/api/v1/runs/{id}/decide", tag = "runs", operation_id = "decideRun",
+    params(("id" = String, Path, description = "The whole id of a run"), Place),
+    request_body(content = super::shapes::Decision, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Decided; this is stored", body = DecidedRun),
+        (status = 409, description = "There is nothing to decide, or it is decided already", body = Fault),
+        Usual,
+    ),
+)]
+pub(crate) async fn decide(
+    State(gateway): State<Arc<Gateway>>,
+    Id(id): Id,
+    parameters: Parameters<Place>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Json<DecidedRun>, Fault> {
+    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+    let run = find(&inside, &id).await?.run;
+    let answer = answering(&object(&body)?, inside.caller(Surface::Api))?;
+    let choice = answer.choice.clone();
+    // In a task of its own: a caller who leaves in the middle must not keep followers from hearing of it.
+    let decide = async move { inside.orchestrator().decide(inside.workspace(), &run, &answer).await };
+    let decided = tokio::spawn(decide).await.map_err(Fault::internal)??;
+    let (session_id, park) = (decided.session.as_str().to_owned(), Name::park(decided.number).as_str().to_owned());
+    Ok(Json(DecidedRun { run_id: id, session_id, park, choice }))
+}
+
+fn answering(body: &Map<String, Value>, by: Caller) -> Result<Answering, Fault> {
+    refuse_unknown(body, &["choice", "reason", "arguments", "session_id", "park"], "a decision")?;
+    let members = Members::new(body);
+    let text = |name: &str| members.text(name).map(|text| text.filter(|text| !text.is_empty()).map(str::to_owned));
+    let arguments = match body.get("arguments") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(arguments)) => Some(arguments.clone()),
+        Some(other) => return Err(Fault::request(format!("`arguments` must be an object, found {other}"))),
+    };
+    let question = match (text("session_id")?, text("park")?) {
+        (None, None) => None,
+        (Some(session), Some(park)) => {
+            let Some(Core::Park(number)) = Name::new(park.as_str()).core() else {
+                return Err(Fault::request(format!("`park` must be such as `park/1`, found {park:?}")));
+            };
+            Some((SessionId::new(&session).map_err(|error| Fault::request(error.to_string()))?, number))
+        }
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(Fault::request("give `session_id` and `park` together, or neither"));
+        }
+    };
+    let choice = text("choice")?.ok_or_else(|| Fault::request("`choice` is missing; name one of the options"))?;
+    Ok(Answering { question, choice, reason: text("reason")?, arguments, by })
+}
