@@ -48,6 +48,19 @@ fn a_sealed_body_reads_back_as_it_was() {
     }
 }
 
+/// Read with little care, this number comes back as its neighbour.
+#[test]
+fn a_number_that_needs_every_digit_is_read_back_as_it_was() {
+    let number = 1.767_393_948_544_404_4e-7;
+    let body = samples().into_iter().find(|record| record.body.as_replied().is_some()).unwrap().body;
+    let Body::Replied(mut replied) = body else { panic!("it is a reply") };
+    let arguments = json!({ "weight": number }).as_object().unwrap().clone();
+    replied.reading = crate::reading::Reading::Acted { tool: "scale".to_owned(), arguments, value: json!([number]) };
+    let body = Body::Replied(replied);
+    let sealed = seal(&body, [7; 32]);
+    assert_eq!(unseal(FORMAT, &sealed.body, &sealed.texts, &mut none).unwrap(), body);
+}
+
 #[test]
 fn nothing_that_was_said_is_in_the_proven_part() {
     // Whatever is longer than a name or an id, or has a space in it, is a text; words of the model are few and known.
