@@ -130,3 +130,27 @@ fn what_is_no_name_of_a_model_is_refused() {
     assert!(list.starts_with("agent-task-type/t: field `model`: the list of models is empty"), "{list}");
     assert!(problem("agent-task-type", "t", r#"{"model": ["a/b", {}]}"#).contains("found an object"));
 }
+
+#[test]
+fn no_secret_is_left_in_a_redacted_snapshot_and_all_else_is_as_before() {
+    let item = |kind: &str, value: &str| StoredItem { kind: kind.into(), key: "it".into(), value: value.into() };
+    let tool = r#"{"type": "tool-service", "name": "it", "service": "it", "api_key": "SECRET", "pin-token": 4711, "x": "kept"}"#;
+    let items = [
+        item("mcp", r#"{"url": "https://me:SECRET@a.example/mcp?key=SECRET", "auth-token": "SECRET"}"#),
+        item("tool", tool),
+        item("tool-service", r#"{"request-queue": "q", "response-queue": "r", "headers": {"Authorization": "SECRET"}}"#),
+        item("mcp", "not JSON: SECRET"),
+        item("agent-pattern", r#"{"description": "about a token"}"#),
+    ];
+    let (settings, bytes) = Settings::take(3, items);
+    let text = without_secrets(&String::from_utf8(bytes).unwrap()).unwrap();
+    for secret in ["SECRET", "4711"] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+    let read = Settings::from_snapshot(text.as_bytes()).unwrap();
+    assert_eq!(read.mcp["it"].url, "https://[redacted]@a.example/mcp?[redacted]");
+    assert_eq!(read.tools["it"].setting("x"), Some("kept"));
+    assert_eq!((read.version, read.patterns, read.tool_services), (3, settings.patterns, settings.tool_services));
+    let (_, plain) = Settings::take(3, [item("mcp", r#"{"url": "https://a.example"}"#)]);
+    assert_eq!(without_secrets(&String::from_utf8(plain).unwrap()), None);
+}

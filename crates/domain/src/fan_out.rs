@@ -85,6 +85,9 @@ pub struct Joined {
     pub outage_ms: u64,
 }
 
+/// Begins what is said of a subagent whose records cannot be read.
+pub const UNREADABLE: &str = "its records cannot be read: ";
+
 /// How one subagent ended, as the join found it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Member {
@@ -104,5 +107,11 @@ impl Member {
     /// Whether the subagent brought what it was sent for.
     pub fn is_missing(&self) -> bool {
         !self.reason.is_answer()
+    }
+
+    /// Whether its records could not be read when it was joined. They may tell another story, then or later.
+    pub fn was_unreadable(&self) -> bool {
+        let said = self.error.as_ref().is_some_and(|error| error.starts_with(UNREADABLE));
+        said && self.reason == Termination::Error && self.answer.is_none() && self.usage.is_nothing()
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::document::Payload;
 use crate::sealed::{Fetch, Sealed, unseal};
-use crate::upgrade::upgrade;
+use crate::upgrade::{has_later_words, upgrade};
 use crate::{Flow, Hash, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +135,11 @@ impl Record {
     pub fn header_of(bytes: &[u8]) -> Result<Header, UnreadableRecord> {
         read_header(Lines::of(bytes)?.header)
     }
+}
+
+/// Whether the stored form of a record speaks in words that there were not in the format that it names.
+pub fn speaks_of_later_formats(bytes: &[u8], format: u16) -> bool {
+    Lines::of(bytes).is_ok_and(|lines| has_later_words(format, lines.body))
 }
 
 fn older_body(format: u16, bytes: &[u8], fetch: &mut Fetch<'_>) -> Result<Body, UnreadableRecord> {

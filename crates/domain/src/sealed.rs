@@ -341,12 +341,21 @@ fn hashes_in(value: &Value, hashes: &mut Vec<(Shape, Hash)>) {
 
 /// The hashes of those texts of a stored body that lie apart, under their hashes.
 pub fn blobs_of(body: &[u8], texts: &[u8]) -> Result<Vec<Hash>, UnreadableRecord> {
+    hashes_of(body, texts, |text| text.get(1).is_some_and(Value::is_object))
+}
+
+/// The hashes of those texts of a stored body that were erased.
+pub fn erased_in(body: &[u8], texts: &[u8]) -> Result<Vec<Hash>, UnreadableRecord> {
+    hashes_of(body, texts, |text| text.get("erased").is_some())
+}
+
+/// The hashes of those texts that are stored so.
+fn hashes_of(body: &[u8], texts: &[u8], so: impl Fn(&Value) -> bool) -> Result<Vec<Hash>, UnreadableRecord> {
     let body: Value = serde_json::from_slice(body)?;
     let texts: Vec<Value> = serde_json::from_slice(texts)?;
     let mut hashes = Vec::new();
     hashes_in(&body, &mut hashes);
-    let apart = |text: &Value| text.get(1).is_some_and(Value::is_object);
-    Ok(hashes.into_iter().zip(&texts).filter(|(_, text)| apart(text)).map(|((_, hash), _)| hash).collect())
+    Ok(hashes.into_iter().zip(&texts).filter(|(_, text)| so(text)).map(|((_, hash), _)| hash).collect())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Bodies of older formats, brought into the form that this program works with. What is stored stays as it is.
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// The newest record format. Older ones keep loading.
@@ -21,6 +22,20 @@ pub(crate) fn upgrade(format: u16, body: &mut Value) {
         let all = body.entry("mended").or_insert_with(|| json!([]));
         all.as_array_mut().into_iter().for_each(|all| all.extend(notes.iter().cloned()));
     }
+}
+
+/// Whether a stored body has a reading in words that there were not in its format.
+pub(crate) fn has_later_words(format: u16, body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Body {
+        reading: Kind,
+    }
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: String,
+    }
+    let later = |kind: &str| ["acted", "answered", "decided", "unusable"].contains(&kind);
+    format < NEUTRAL_READINGS && serde_json::from_slice::<Body>(body).is_ok_and(|body| later(&body.reading.kind))
 }
 
 /// The reading in neutral words, and what had to be put right in the reply.

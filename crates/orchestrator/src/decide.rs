@@ -82,6 +82,11 @@ pub(crate) fn time_is_up(session: &Session, turn: &Turn) -> Option<Ending> {
         // Nobody waits for it any more, so nothing more is paid for.
         return Some(Ending::failed(Termination::Timeout, TOO_LATE));
     }
+    run_is_over(session, turn)
+}
+
+/// The end of a session that has had all the time that its limits leave it.
+pub(crate) fn run_is_over(session: &Session, turn: &Turn) -> Option<Ending> {
     let limit = session.limits().run_timeout_ms;
     let over = session.spent_ms(turn.now) >= limit;
     let error = || format!("the run took longer than {limit} ms, which is its limit");

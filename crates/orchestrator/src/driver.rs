@@ -3,6 +3,7 @@
 use crate::cancel::Cancels;
 use crate::claims::{Claims, Lease};
 use crate::decide::{Closing, Next, Step, next};
+use crate::given_up::ID_TAKEN;
 use crate::handling::Handling;
 use crate::hub::Hub;
 use crate::perform::{outcome_of_report, remaining, within};
@@ -201,7 +202,7 @@ impl Orchestrator {
     async fn next_step(&self, handling: &mut Handling) -> Result<Step, TurnError> {
         if handling.stuck > STUCK {
             // Nothing moves in this session, and still it conflicts: a name that it needs is taken by another one.
-            let ending = Ending::failed(Termination::Error, "what follows cannot be recorded: an id is taken already");
+            let ending = Ending::failed(Termination::Error, ID_TAKEN);
             return Box::pin(self.end_with(handling, ending)).await.map(|()| Step::Wait);
         }
         let turn = Turn { name: handling.key.name.clone(), now: self.ports.world.now() };

@@ -5,7 +5,7 @@ use crate::decide::{Closing, Step, TOO_LATE, ended_below, everything};
 use crate::driver::{Orchestrator, TurnError};
 use crate::handling::{Decided, Handling};
 use crate::ports::{BoxFuture, JournalError, NewTurn, TurnKey};
-use trellis_domain::fan_out::{FannedOut, Goal, JoinCause, Joined, Member};
+use trellis_domain::fan_out::{FannedOut, Goal, JoinCause, Joined, Member, UNREADABLE};
 use trellis_domain::record::{Body, Cause, Core, Ended, Name};
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
@@ -39,7 +39,7 @@ fn unreadable(error: &JournalError) -> Ended {
     Ended {
         reason: Termination::Error,
         answer: None,
-        error: Some(format!("its records cannot be read: {error}")),
+        error: Some(format!("{UNREADABLE}{error}")),
         usage: Usage::default(),
         total: None,
         criteria: String::new(),

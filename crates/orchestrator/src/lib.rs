@@ -73,6 +73,7 @@ pub mod dialog;
 pub mod driver;
 pub mod events;
 mod fan_in;
+mod given_up;
 mod handling;
 pub mod hub;
 pub mod ledger;

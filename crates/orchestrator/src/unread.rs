@@ -1,6 +1,7 @@
 //! Turns whose records cannot be read. Trying again may help once or twice; then they are set aside with the reason.
 
 use crate::driver::{Orchestrator, TurnError};
+use crate::given_up::SET_ASIDE;
 use crate::ports::{ConfigError, JournalError, OpenTurn, TurnKey};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -38,7 +39,7 @@ impl Orchestrator {
             }
         }
         self.unread.forget(&turn.key);
-        let reason = format!("set aside: what it needs cannot be read: {why}");
+        let reason = format!("{SET_ASIDE}what it needs cannot be read: {why}");
         match self.fail(turn, &reason).await {
             Err(TurnError::Journal(error)) if error.is_unreadable() => {}
             ended => return ended.map(|()| true),

@@ -2,6 +2,7 @@
 
 use crate::claims::{Claims, Lease};
 use crate::driver::{Handled, Orchestrator, Ports, Ticket, TurnError, Waiting};
+use crate::given_up::{INTERNAL, SET_ASIDE};
 use crate::permits::Permit;
 use crate::ports::{BoxFuture, Claim, Claiming, Delivery, Disposition, OpenTurn};
 use crate::workers::Stop;
@@ -161,7 +162,7 @@ impl Worker {
     pub(crate) async fn set_aside(&self, turn: &OpenTurn) {
         let journal = &self.orchestrator.ports.journal;
         let held = Claims::new_claim(&self.orchestrator.claims, &turn.key);
-        let reason = format!("set aside: handling this request was cut short {} times", turn.cut.times);
+        let reason = format!("{SET_ASIDE}handling this request was cut short {} times", turn.cut.times);
         tracing::error!(session = %turn.key.session, turn = %turn.key.name, reason);
         let failed = match journal.claim(&held.claim, self.claim_life).await {
             Ok(Claiming::Held | Claiming::Closed) => return,
@@ -192,7 +193,7 @@ impl Worker {
         let reason = match CatchPanic(Box::pin(self.orchestrator.attend(turn, ticket))).await {
             Some(Err(error)) if error.disposition() == Disposition::FailRun => error.to_string(),
             Some(result) => return result,
-            None => "an internal error ended this run; the log says more".to_owned(),
+            None => INTERNAL.to_owned(),
         };
         Box::pin(self.orchestrator.fail(turn, &reason)).await.map(|()| Handled::Done)
     }

@@ -34,7 +34,7 @@ pub fn implemented() -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether there is a pattern of that name.
-pub(crate) fn is_implemented(name: &str) -> bool {
+pub fn is_implemented(name: &str) -> bool {
     implemented().any(|known| known == name)
 }
 

@@ -29,7 +29,7 @@ pub mod toolset;
 pub mod wire;
 
 pub use contract::{Effect, Ending, Order, Pattern, PromptOrder, Turn};
-pub use known::implemented;
+pub use known::{implemented, is_implemented};
 pub use projector::{Projector, documents, events, project};
 pub use reader::{ReadReply, Reader, ReplyForm};
 pub use registry::{form, missing_prompts, notice, pattern, read};

@@ -10,10 +10,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use std::collections::HashMap;
 use std::sync::Arc;
+use trellis_domain::config::without_secrets;
 use trellis_domain::merkle::{self, Frontier};
 use trellis_domain::record::{Lines, Record};
 use trellis_domain::{Hash, RunId, Workspace};
-use trellis_orchestrator::audit::{Erasure, Evidence, ProvenErasure, ProvenRecord};
+use trellis_orchestrator::audit::{Erasure, Evidence, ProvenErasure, ProvenRecord, RedactedConfiguration};
 use trellis_orchestrator::checkpoint::Checkpoint;
 use trellis_orchestrator::ledger::summary_of;
 use trellis_orchestrator::ports::{BoxFuture, JournalError, Log, LogEntry, LogError, Verdict};
@@ -79,8 +80,13 @@ fn derived(reader: &Reader<'_>, workspace: &Workspace, run: &RunId, evidence: &m
     configurations.dedup();
     for hash in configurations.into_iter().filter(|hash| *hash != Hash::ZERO) {
         match reader.blob(workspace, hash) {
+            // Held against its hash here: nobody else has what is secret in it.
             Ok(Some(bytes)) if Hash::of(&bytes) == hash => {
-                evidence.configurations.push(String::from_utf8_lossy(&bytes).into_owned());
+                let whole = String::from_utf8_lossy(&bytes).into_owned();
+                match without_secrets(&whole) {
+                    Some(text) => evidence.redacted.push(RedactedConfiguration { hash, text }),
+                    None => evidence.configurations.push(whole),
+                }
             }
             Ok(_) | Err(_) => {
                 evidence.faults.push(format!("the configuration {hash} of run {run} is missing or changed"));

@@ -53,9 +53,9 @@ pub struct Prompt {
 
 /// A snapshot as it is stored: the agent's items in order, under their content hash.
 #[derive(Debug, Serialize, Deserialize)]
-struct Snapshot {
+pub(super) struct Snapshot {
     version: u64,
-    items: Vec<StoredItem>,
+    pub(super) items: Vec<StoredItem>,
 }
 
 impl Settings {

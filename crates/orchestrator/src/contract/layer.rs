@@ -36,6 +36,10 @@ pub trait Layer: Send + Sync + std::fmt::Debug {
         self.journal().load(workspace, session)
     }
 
+    fn end<'a>(&'a self, workspace: &'a Workspace, session: &'a SessionId) -> Call<'a, Option<Arc<Record>>> {
+        self.journal().end(workspace, session)
+    }
+
     fn claim<'a>(&'a self, claim: &'a Claim, life: Duration) -> Call<'a, Claiming> {
         self.journal().claim(claim, life)
     }
@@ -64,7 +68,7 @@ impl<L: Layer> Journal for Layered<L> {
     }
 
     fn end<'a>(&'a self, workspace: &'a Workspace, session: &'a SessionId) -> Call<'a, Option<Arc<Record>>> {
-        self.0.pass("end", Box::pin(async move { self.0.journal().end(workspace, session).await }))
+        self.0.pass("end", Box::pin(async move { self.0.end(workspace, session).await }))
     }
 
     fn is_open<'a>(&'a self, turn: &'a TurnKey) -> Call<'a, bool> {

@@ -1,5 +1,6 @@
 //! Runs of several agents over any journal: fan-out, fan-in, deadlines, nesting, rounds.
 
+use super::dying::Dying;
 use super::runs::{Bench, Store};
 use crate::ports::{RealWorld, Role, World, all_due_turns};
 use crate::promises::{self, RunEvidence};
@@ -73,7 +74,7 @@ impl Played {
 
     /// What does not follow from what came before it.
     pub fn replayed(&self) -> Vec<String> {
-        replay(&self.records, &|hash| self.settings.get(&hash).cloned())
+        replay(&self.records, &|hash| self.settings.get(&hash).cloned()).faults
     }
 
     pub fn ends(&self) -> Vec<(&Record, &Ended)> {
@@ -117,6 +118,22 @@ pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
     a_run_that_comes_back_too_late_ends_with_everything_below_it(fresh().await).await;
     subagents_that_never_stop_working_do_not_keep_a_join_from_its_deadline(fresh().await).await;
     a_subagent_whose_id_is_taken_ends_the_run_with_the_reason(fresh().await).await;
+    let (alone, team) = (agent("a"), json!({"team": [[agent("a")]]}));
+    a_subagent_that_cannot_be_read_for_a_moment_is_gone_without(fresh().await, &[alone.clone(), alone], 1).await;
+    a_subagent_that_cannot_be_read_for_a_moment_is_gone_without(fresh().await, &[team], 2).await;
+}
+
+/// The join is frozen as it was made, although the subagent can be read later.
+async fn a_subagent_that_cannot_be_read_for_a_moment_is_gone_without(
+    (journal, config): Store,
+    team: &[Value],
+    end: usize,
+) {
+    let bench = Bench::play((Arc::new(Dying::with_a_bad_moment(end, journal)), config)).await;
+    let played = play(&bench, &json!({"team": [team]}), "supervisor", SomeLimits::default()).await;
+    let members = played.joins().into_iter().flat_map(|joined| &joined.members);
+    assert_eq!(members.filter(|member| member.was_unreadable()).count(), 1, "{:?}", played.joins());
+    played.keeps_the_promises();
 }
 
 /// Nobody joins while the time runs out, as if the process had been away.

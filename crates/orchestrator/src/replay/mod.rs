@@ -7,13 +7,13 @@
 mod difference;
 mod session;
 
-use crate::decide::orders;
-use crate::decide::{TOO_LATE, ended_below, time_is_up};
+use crate::decide::{TOO_LATE, ended_below, orders, run_is_over};
 use crate::fan_in::{end_of, member, unjoined};
+use crate::given_up::was_given_up;
 use crate::handling::causes_of;
 use difference::differs;
 use session::Replayed;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::document::Document;
@@ -21,7 +21,7 @@ use trellis_domain::fan_out::{FannedOut, JoinCause, Joined, Member, Parent};
 use trellis_domain::record::{Accepted, Body, Cause, Ended, Header, Name, Record};
 use trellis_domain::run::Termination;
 use trellis_domain::{Hash, SessionId};
-use trellis_patterns::{Ending, Order, Session, Turn, fan_out};
+use trellis_patterns::{Ending, Order, Session, Turn, fan_out, is_implemented};
 
 /// Since this format a record holds everything that its replay needs.
 pub const REPLAYED: u16 = 4;
@@ -29,17 +29,35 @@ pub const REPLAYED: u16 = 4;
 /// The configuration of a given hash.
 pub type Configurations<'a> = dyn Fn(Hash) -> Option<Arc<Settings>> + 'a;
 
-/// What does not follow from what came before it, each with the record's name. Records of older formats, and runs whose
-/// texts were erased, are not replayed.
-pub fn replay(records: &[Arc<Record>], configurations: &Configurations<'_>) -> Vec<String> {
-    if records.iter().any(|record| record.header.format < REPLAYED) {
-        return Vec::new();
+/// What came of a replay.
+#[derive(Debug, Default)]
+pub struct Replay {
+    /// What does not follow from what came before it, each with the record's name.
+    pub faults: Vec<String>,
+    /// Why the run, or a part of it, was not replayed; nothing if all of it was.
+    pub gaps: Vec<String>,
+    /// The sessions of patterns that this program does not have.
+    pub unknown: BTreeSet<SessionId>,
+}
+
+impl Replay {
+    /// Nothing was replayed, for this reason.
+    pub fn skipped(reason: impl Into<String>) -> Self {
+        Self { gaps: vec![reason.into()], ..Self::default() }
     }
-    let mut run = Run { sessions: BTreeMap::new(), faults: Vec::new(), outage_ms: outage_of(records) };
+}
+
+/// Derives every record again. Runs with records of older formats are not replayed, nor are sessions of patterns that this
+/// program does not have.
+pub fn replay(records: &[Arc<Record>], configurations: &Configurations<'_>) -> Replay {
+    if let Some(format) = records.iter().map(|record| record.header.format).find(|format| *format < REPLAYED) {
+        return Replay::skipped(format!("it has records of format {format}, which say too little for that"));
+    }
+    let mut run = Run { sessions: BTreeMap::new(), found: Replay::default(), outage_ms: outage_of(records) };
     for record in records {
         run.take(record, configurations);
     }
-    run.faults
+    run.found
 }
 
 /// For how long nobody served the store during the run, as its end says: deadlines moved by no more than that. Not known
@@ -51,14 +69,19 @@ fn outage_of(records: &[Arc<Record>]) -> Option<u64> {
 
 struct Run {
     sessions: BTreeMap<SessionId, Replayed>,
-    faults: Vec<String>,
+    found: Replay,
     outage_ms: Option<u64>,
 }
 
 impl Run {
     fn take(&mut self, record: &Arc<Record>, configurations: &Configurations<'_>) {
         let id = record.header.session.clone();
+        if let Some(pattern) = record.body.as_routed().map(|routed| &routed.pattern).filter(|it| !is_implemented(it)) {
+            self.found.gaps.push(format!("this program has no pattern `{pattern}`, which session {id} has"));
+            self.found.unknown.insert(id.clone());
+        }
         let found = match &record.body {
+            _ if self.found.unknown.contains(&id) => Vec::new(),
             Body::Accepted(accepted) => self.begin(&record.header, accepted, configurations),
             Body::Routed(_)
             | Body::Replied(_)
@@ -73,7 +96,7 @@ impl Run {
             },
         };
         let found = found.into_iter().chain(misnamed(record));
-        self.faults.extend(found.map(|what| format!("record {id}/{}: {what}", record.header.name)));
+        self.found.faults.extend(found.map(|what| format!("record {id}/{}: {what}", record.header.name)));
         if let Some(replayed) = self.sessions.get_mut(&id) {
             replayed.apply(record);
         }
@@ -143,7 +166,7 @@ impl Run {
     fn causes(&self, replayed: &Replayed, record: &Record) -> Option<String> {
         let header = &record.header;
         let mut expected = match record.body.as_joined() {
-            Some(joined) => self.causes_of_join(replayed.session.fan_out(joined.round)?),
+            Some(joined) => self.causes_of_join(replayed.session.fan_out(joined.round)?, joined),
             None => causes_of(&replayed.session, &header.name),
         };
         if record.body.as_ended().is_some() {
@@ -159,8 +182,11 @@ impl Run {
         })
     }
 
-    fn causes_of_join(&self, fan_out: &FannedOut) -> Vec<Cause> {
-        let ends = fan_out.goals.iter().map(|goal| &goal.session).filter(|session| self.has_ended(session));
+    /// The fan-out, and the end of every subagent that was there when its end was looked for.
+    fn causes_of_join(&self, fan_out: &FannedOut, joined: &Joined) -> Vec<Cause> {
+        let unread = |session: &SessionId| joined.members.iter().any(|it| it.session == *session && it.was_unreadable());
+        let sessions = fan_out.goals.iter().map(|goal| &goal.session);
+        let ends = sessions.filter(|session| self.has_ended(session) && !unread(session));
         std::iter::once(Cause::from(Name::fan_out(fan_out.round))).chain(ends.map(end_of)).collect()
     }
 
@@ -181,9 +207,13 @@ impl Run {
         }
         for (goal, found) in fan_out.goals.iter().zip(&joined.members) {
             let end = self.sessions.get(&goal.session).and_then(|it| it.session.ended());
-            // A subagent whose records could not be read has left none, and the join says so.
-            let expected = end.map(|end| member(goal, end.clone()));
-            faults.extend(expected.and_then(|expected| differs(&expected, found)));
+            let is_own = found.session == goal.session && found.index == goal.index && found.goal == goal.goal;
+            match end {
+                // Its records could not be read at that moment, and the join says so.
+                _ if is_own && found.was_unreadable() => {}
+                Some(end) => faults.extend(differs(&member(goal, end.clone()), found)),
+                None => faults.push(format!("subagent {} had not ended", goal.index)),
+            }
         }
         let own = (&joined.correlation, joined.round) == (&fan_out.correlation, fan_out.round);
         let in_time = joined.cause == JoinCause::AllEnded || header.time >= fan_out.deadline;
@@ -209,14 +239,16 @@ impl Run {
             by: ended.by.clone(),
         };
         let from_outside = Ending { answer: String::new(), missing: Vec::new(), ..said.clone() };
-        let late = time_is_up(session, &turn(&Name::end()));
+        // Outages are not known here: they only put it off.
+        let over = run_is_over(session, &turn(&Name::end()));
         let expected = match (ended.reason, decided) {
             // Somebody wished it, or somebody above ended it: that is not decided here.
             (Termination::Cancelled, _) => from_outside,
             (Termination::Timeout, _) if wound_up(ended) => from_outside,
             (Termination::Timeout, _) => {
-                late.unwrap_or_else(|| Ending::failed(Termination::Error, "its time was not over"))
+                over.unwrap_or_else(|| Ending::failed(Termination::Error, "its time was not over"))
             }
+            (Termination::Error, _) if was_given_up(ended) => from_outside,
             (_, Some(decided)) => decided,
             // The process gave it up: the reason is all there is.
             (Termination::Error, None) => from_outside,

@@ -15,6 +15,7 @@ mod park;
 mod pinned;
 mod precedence;
 mod promises;
+mod replayed;
 mod tool_sets;
 mod trouble;
 mod wrong_replies;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use trellis_domain::Hash;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::record::{Body, Cause, Name, Record};
-use trellis_orchestrator::audit::unreached;
+use trellis_orchestrator::audit::{implausible, unreached};
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{Played, agent, hurried, play, silent};
 use trellis_orchestrator::replay::replay;
@@ -95,7 +95,8 @@ fn reseal(records: Vec<Record>) -> Vec<Arc<Record>> {
 /// What `verify` finds in records.
 fn faults(played: &Played, records: &[Arc<Record>]) -> Vec<String> {
     let mut faults = unreached(records);
-    faults.extend(replay(records, &|hash| played.settings.get(&hash).cloned()));
+    faults.extend(implausible(records));
+    faults.extend(replay(records, &|hash| played.settings.get(&hash).cloned()).faults);
     let texts: BTreeMap<_, _> =
         documents(records).into_iter().map(|found| (found.id, found.text.text().to_owned())).collect();
     faults.extend(check(&project(records), &|id| texts.get(id).cloned()).iter().map(ToString::to_string));
@@ -248,12 +249,14 @@ async fn a_header_that_was_changed_is_found_out() {
     let mut survivors = Vec::new();
     for (name, played) in genuine().await {
         for at in 0..played.records.len() {
-            let changes: [Change; 4] = [
+            let changes: [Change; 6] = [
                 ("causes", |record| drop(record.header.causes.pop())),
                 ("another cause", |record| {
                     record.header.causes.push(Name::session().into());
                 }),
                 ("config", |record| record.header.config = Hash::of("another")),
+                ("format", |record| record.header.format = 3),
+                ("late", |record| record.header.late = !record.header.late),
                 ("name", |record| {
                     record.header.name = Name::new(format!("{}0", record.header.name));
                 }),

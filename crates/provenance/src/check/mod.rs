@@ -51,6 +51,30 @@ pub enum Fault {
     DocumentChanged { node: String, document: String },
 }
 
+impl Fault {
+    /// What it is about; none if it is the run as a whole.
+    pub fn node(&self) -> Option<&str> {
+        match self {
+            Self::NoRoot | Self::SeveralRoots { .. } => None,
+            Self::NoEnd { session } | Self::SeveralEnds { session, .. } => Some(session),
+            Self::ChosenNotOffered { decision, .. } => Some(decision),
+            Self::Dangling { node, .. }
+            | Self::Cycle { node }
+            | Self::NoObservation { node }
+            | Self::NotOffered { node, .. }
+            | Self::NotChosen { node, .. }
+            | Self::NotDecided { node, .. }
+            | Self::NotFollowed { node, .. }
+            | Self::Disagreement { node, .. }
+            | Self::Count { node, .. }
+            | Self::UnknownWord { node, .. }
+            | Self::DocumentMissing { node, .. }
+            | Self::DocumentNotPinned { node, .. }
+            | Self::DocumentChanged { node, .. } => Some(node),
+        }
+    }
+}
+
 /// Checks the graph of one run against its documents; finds nothing in a graph that is in order.
 ///
 /// ```

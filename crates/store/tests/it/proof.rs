@@ -3,15 +3,21 @@
 
 use crate::damage::{bench, fill};
 use crate::open;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
+use trellis_domain::config::StoredItem;
 use trellis_domain::limits::SomeLimits;
+use trellis_domain::merkle::{self, Frontier};
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Lines, Record};
-use trellis_domain::{Hash, RunId, Timestamp, Workspace};
-use trellis_orchestrator::audit::{Audit, Evidence};
-use trellis_orchestrator::ports::{Journal, Log};
+use trellis_domain::{Caller, Hash, RunId, Timestamp, Workspace};
+use trellis_orchestrator::audit::{Audit, Erasure, Evidence, ProvenErasure};
+use trellis_orchestrator::checkpoint::{Checkpoint, Signature};
+use trellis_orchestrator::ports::{Config, Journal, Log};
 use trellis_store::{Store, Wish};
 
 type Row = (Vec<u8>, Vec<u8>);
@@ -248,6 +254,7 @@ async fn an_erased_text_is_gone_from_every_file_and_everything_still_verifies() 
     let evidence = evidence(&store, &run).await;
     let (audit, records) = Audit::of(&evidence);
     assert_eq!(audit.faults, [] as [&str; 0]);
+    assert_eq!(audit.replay.gaps, ["texts of it were erased"]);
     assert_eq!(records[0].body.as_accepted().unwrap().question.text(), "[erased]");
     assert_eq!(evidence.erasures[0].erasure.reason, "asked to");
     assert_eq!(faults(&store, &other).await, [] as [&str; 0]);
@@ -280,6 +287,84 @@ async fn evidence_that_was_changed_on_the_way_is_not_believed() {
     assert!(!told(&|evidence| drop(evidence.entries.remove(3))).is_empty());
     assert!(!told(&|evidence| evidence.entries[0].texts = Some("[]".to_owned())).is_empty());
     assert!(!told(&|evidence| evidence.checkpoint = "nothing".to_owned()).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_of_the_configuration_do_not_leave_with_the_evidence() {
+    let folder = TempDir::new().unwrap();
+    let store = open(folder.path()).unwrap();
+    let bench = bench(&store).await;
+    let value = r#"{"url": "https://a.example/mcp", "auth-token": "k7Qz9XvW3mLp0R"}"#.to_owned();
+    let item = StoredItem { kind: "mcp".to_owned(), key: "far".to_owned(), value };
+    store.config.put(&Workspace::default(), vec![item], Caller::program()).await.unwrap();
+    let run = bench.ask(1, SomeLimits::default()).await;
+    bench.finish(std::slice::from_ref(&run), 1).await;
+    let evidence = evidence(&store, &run).await;
+    let text = serde_json::to_string(&evidence).unwrap();
+    assert!(!text.contains("k7Qz9XvW3mLp0R"), "{text}");
+    let (audit, records) = Audit::of(&serde_json::from_str(&text).unwrap());
+    assert_eq!((audit.faults, audit.replay.gaps), (Vec::new(), Vec::new()));
+    assert_eq!(audit.redacted, [records[0].header.config]);
+    // What is in it still counts.
+    let mut other = evidence.clone();
+    other.redacted[0].text = other.redacted[0].text.replace("search", "find");
+    assert!(!Audit::of(&other).0.faults.is_empty());
+    other.redacted.clear();
+    assert!(Audit::of(&other).0.faults[0].contains("is not there"));
+}
+
+/// A log of its own over these entries, as whoever writes the folder could make it.
+fn forged(evidence: &Evidence, erasure: Option<Erasure>) -> Evidence {
+    let mut forged = evidence.clone();
+    let mut inputs: Vec<_> =
+        forged.entries.iter().map(|entry| [b"record\n".as_slice(), entry.proven.as_bytes()].concat()).collect();
+    let told = erasure.map(|erasure| {
+        let input = [b"erasure\nkey\n".as_slice(), &serde_json::to_vec(&erasure).unwrap()].concat();
+        inputs.push(input.clone());
+        (erasure, BASE64.encode(input))
+    });
+    let mut frontier = Frontier::default();
+    let mut nodes = HashMap::new();
+    for (leaf, input) in (0_u64..).zip(&inputs) {
+        for (level, node) in (0_u8..).zip(frontier.append(merkle::leaf([input.as_slice()]))) {
+            nodes.insert((level, leaf >> level), node);
+        }
+    }
+    let size = inputs.len() as u64;
+    let prove = |leaf| merkle::inclusion(leaf, size, |level, index| Ok::<_, ()>(nodes[&(level, index)])).unwrap();
+    for (leaf, entry) in (0_u64..).zip(&mut forged.entries) {
+        (entry.leaf, entry.proof) = (leaf, prove(leaf));
+    }
+    forged.erasures.extend(told.map(|(erasure, input)| {
+        let (leaf, proof) = (size - 1, prove(size - 1));
+        ProvenErasure { leaf, proof, input, erasure }
+    }));
+    let checkpoint = Checkpoint { origin: "forged".to_owned(), size, root: frontier.root() };
+    forged.checkpoint = checkpoint.note(&Signature { name: "forged".to_owned(), key: [0; 4], bytes: vec![0; 64] });
+    forged
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_looked_at_closely_whatever_it_says_of_itself() {
+    let folder = TempDir::new().unwrap();
+    let run = fill(folder.path(), 1).await.remove(0);
+    let store = open(folder.path()).unwrap();
+    let genuine = evidence(&store, &run).await;
+    assert_eq!(Audit::of(&forged(&genuine, None)).0.faults, [] as [&str; 0]);
+    // An erasure that has erased nothing would keep the run from being replayed.
+    let names = Erasure { texts: vec![("x/session".to_owned(), vec![Hash::of("x")])], ..Erasure::default() };
+    let replaces = Erasure { replaced: vec![("x/session".to_owned(), Hash::of("x"))], ..Erasure::default() };
+    for invented in [Erasure::default(), names, replaces] {
+        let faults = Audit::of(&forged(&genuine, Some(Erasure { by: "eve".to_owned(), ..invented }))).0.faults;
+        assert_eq!(faults, ["the erasure by eve has erased nothing"]);
+    }
+    // And so would an older format.
+    let mut older = genuine.clone();
+    for entry in &mut older.entries {
+        entry.proven = entry.proven.replacen("\"format\":4", "\"format\":3", 1);
+    }
+    let faults = Audit::of(&forged(&older, None)).0.faults;
+    assert!(faults.iter().filter(|fault| fault.contains("says what only later ones can")).count() > 2, "{faults:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

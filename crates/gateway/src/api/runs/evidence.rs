@@ -11,7 +11,7 @@ use trellis_orchestrator::audit::Evidence;
 /// Read a run's evidence
 ///
 /// Its records as they are stored, each with the proof that it is in the log, and the signed checkpoint of the log that the
-/// proofs lead to.
+/// proofs lead to. The configurations that the run used come along; one that holds secrets comes without them, and says so.
 #[utoipa::path(
     get, path = "/api/v1/runs/{id}/evidence", tag = "runs", operation_id = "getEvidence",
     params(("id" = String, Path, description = "The whole id of a run"), Place),

@@ -1,6 +1,7 @@
 //! Fan-ins: what the subagents brought, one finding each, also for those that brought nothing.
 
 use super::Rounds;
+use super::rounds::terminal;
 use crate::describe::told::Told;
 use trellis_domain::fan_out::{Joined, Member};
 use trellis_domain::record::Header;
@@ -25,14 +26,14 @@ impl Rounds {
 }
 
 /// A finding derives from the subagent's last node first, as in the original, and then from the decomposition, through
-/// which the stock walk reaches it.
+/// which the stock walk reaches it. Of a subagent that could not be read, the last node is not known.
 fn finding(session: &Told, header: &Header, joined: &Joined, member: &Member) -> Node {
     let title = format!("Finding: {}", first_chars(&member.goal, 60));
     let problem = member.is_missing().then(|| problem(member));
     Node::new(iri::finding(&session.id, member.index))
         .types(&[prov::class::ENTITY, tg::class::FINDING, tg::class::ANSWER])
         .label(&title)
-        .derived_from([iri::terminal(&member.session, member.reason), iri::decomposition(&session.id, joined.round)])
+        .derived_from(terminal(member).into_iter().chain([iri::decomposition(&session.id, joined.round)]))
         .text(tg::SUBAGENT_GOAL, &member.goal)
         .text(tg::STEP_NUMBER, member.index)
         .text(tg::CORRELATION_ID, &joined.correlation)

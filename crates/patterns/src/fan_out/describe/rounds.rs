@@ -4,7 +4,7 @@ use crate::describe::Rest;
 use crate::describe::asking::Asking;
 use crate::describe::told::Told;
 use trellis_domain::SessionId;
-use trellis_domain::fan_out::{FannedOut, Joined};
+use trellis_domain::fan_out::{FannedOut, Joined, Member};
 use trellis_domain::record::Ended;
 use trellis_provenance::iri;
 use trellis_provenance::vocabulary::trellis;
@@ -23,8 +23,13 @@ pub(crate) struct Rounds {
 pub(crate) struct FindingNode {
     pub(crate) index: u32,
     pub(crate) iri: String,
-    /// IRI of the node that the subagent ended with.
-    pub(crate) terminal: String,
+    /// IRI of the node that the subagent ended with; none if that could not be read.
+    terminal: Option<String>,
+}
+
+/// The node that a subagent ended with, as far as that was known when it was joined.
+pub(super) fn terminal(member: &Member) -> Option<String> {
+    (!member.was_unreadable()).then(|| iri::terminal(&member.session, member.reason))
 }
 
 impl Rounds {
@@ -37,7 +42,7 @@ impl Rounds {
         self.findings.extend(joined.members.iter().map(|member| FindingNode {
             index: member.index,
             iri: iri::finding(session, member.index),
-            terminal: iri::terminal(&member.session, member.reason),
+            terminal: terminal(member),
         }));
     }
 
@@ -60,7 +65,7 @@ impl Rounds {
     pub(crate) fn rest(&self, session: &Told, ended: &Ended, closing: Option<Asking>) -> Rest {
         let found = self.found();
         let findings = found.iter().map(|finding| finding.iri.clone());
-        let terminals = found.iter().filter(|_| ended.reason.is_synthesis()).map(|finding| finding.terminal.clone());
+        let terminals = found.iter().filter(|_| ended.reason.is_synthesis()).filter_map(|finding| finding.terminal.clone());
         let open = self.open_round().map(|round| iri::decomposition(&session.id, round));
         let citations = closing.as_ref().and_then(Asking::counting).into_iter().flat_map(|replied| &replied.citations);
         let cites = citations.filter(|citation| found.iter().any(|finding| finding.index == citation.index));

@@ -3,74 +3,23 @@
 //! Whoever has the evidence can do this, on the data folder or far from it: nothing here trusts the store that handed it
 //! over. Only the checkpoint's root is taken for given; a checkpoint kept from earlier says whether it is the right one.
 
+mod erased;
+mod evidence;
+mod plausible;
+mod reached;
+
+pub use evidence::{Erasure, Evidence, ProvenErasure, ProvenRecord, RedactedConfiguration};
+pub use plausible::implausible;
+pub use reached::unreached;
+
 use crate::checkpoint::Checkpoint;
-use crate::replay::replay;
-use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet};
+use crate::replay::{Replay, replay};
+use std::collections::HashMap;
 use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::merkle;
-use trellis_domain::record::{Cause, Header, Lines, Name, Record, UnreadableRecord};
+use trellis_domain::record::{Cause, Lines, Name, Record, UnreadableRecord, speaks_of_later_formats};
 use trellis_domain::{Hash, SessionId};
-
-/// What a store hands over so that others can check a run.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Evidence {
-    /// The signed head of the log that the entries are proven by.
-    pub checkpoint: String,
-    /// One for each record, in the order of the run's events.
-    pub entries: Vec<ProvenRecord>,
-    /// Large texts of records of older formats, and erasures of the run's texts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub erasures: Vec<ProvenErasure>,
-    /// The configurations that the run's sessions are pinned to. Their hashes are in the records.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub configurations: Vec<String>,
-    /// What the store itself found wrong with what it derives from these records.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<String>,
-}
-
-/// A record as it is stored, with the proof that it is in the log.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct ProvenRecord {
-    pub leaf: u64,
-    pub proof: Vec<Hash>,
-    /// Header and body, as they are hashed.
-    pub proven: String,
-    /// Its texts with their salts; absent in older formats.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub texts: Option<String>,
-    /// Large texts by their hashes.
-    #[serde(default, skip_serializing_if = "HashMap::is_empty")]
-    pub large: HashMap<String, Arc<str>>,
-}
-
-/// An erasure, with the proof that it is in the log.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct ProvenErasure {
-    pub leaf: u64,
-    pub proof: Vec<Hash>,
-    /// What is hashed, in base64: its first line is `erasure`, then its key and its text.
-    pub input: String,
-    pub erasure: Erasure,
-}
-
-/// Texts were erased: which, by whom, and why. This is what the log keeps of it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Erasure {
-    pub workspace: String,
-    pub run: String,
-    /// Who asked for it.
-    pub by: String,
-    pub reason: String,
-    pub time: i64,
-    /// The hashes of erased texts, by the records that name them.
-    pub texts: Vec<(String, Vec<Hash>)>,
-    /// Records of formats before 3, which had their texts in them, and the hash of what is left of them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub replaced: Vec<(String, Hash)>,
-}
 
 /// What an audit of a run's records found.
 #[derive(Debug, Default)]
@@ -79,18 +28,24 @@ pub struct Audit {
     pub faults: Vec<String>,
     /// The checkpoint that everything was held against.
     pub checkpoint: Option<Checkpoint>,
+    /// What was not replayed, and why; nothing if all of it was.
+    pub replay: Replay,
+    /// The configurations that came without their secrets: they could not be held against their hashes.
+    pub redacted: Vec<Hash>,
     contents: HashMap<(SessionId, Name), Hash>,
 }
 
 impl Audit {
     /// Checks all of the evidence. The records that could be read come along.
     pub fn of(evidence: &Evidence) -> (Self, Vec<Arc<Record>>) {
-        let mut audit = Self { faults: evidence.faults.clone(), ..Self::default() };
+        let redacted = evidence.redacted.iter().map(|configuration| configuration.hash).collect();
+        let mut audit = Self { faults: evidence.faults.clone(), redacted, ..Self::default() };
         let mut records = Vec::new();
         let checkpoint = match Checkpoint::parse(&evidence.checkpoint) {
             Ok((checkpoint, _)) => checkpoint,
             Err(error) => {
                 audit.faults.push(format!("the checkpoint cannot be read: {error}"));
+                audit.replay = Replay::skipped("the checkpoint cannot be read");
                 return (audit, records);
             }
         };
@@ -106,10 +61,15 @@ impl Audit {
             }
         }
         audit.checkpoint = Some(checkpoint);
-        if audit.faults.is_empty() {
+        audit.faults.extend(erased::without_effect(&erasures, &evidence.entries));
+        audit.faults.extend(implausible(&records));
+        audit.replay = if audit.faults.is_empty() {
             audit.faults.extend(unreached(&records));
-            audit.faults.extend(replayed(evidence, &records));
-        }
+            replayed(evidence, &records)
+        } else {
+            Replay::skipped("what it would be replayed from is not in order")
+        };
+        audit.faults.append(&mut audit.replay.faults);
         (audit, records)
     }
 
@@ -154,43 +114,26 @@ impl Audit {
     }
 }
 
-/// What does not follow from what came before it. What was erased cannot be read again, so nothing is said of such runs.
-fn replayed(evidence: &Evidence, records: &[Arc<Record>]) -> Vec<String> {
+/// What does not follow from what came before it. What was erased cannot be read again.
+fn replayed(evidence: &Evidence, records: &[Arc<Record>]) -> Replay {
     if !evidence.erasures.is_empty() {
-        return Vec::new();
+        return Replay::skipped("texts of it were erased");
     }
-    let read = |text: &String| Some((Hash::of(text), Arc::new(Settings::from_snapshot(text.as_bytes()).ok()?)));
-    let known: HashMap<_, _> = evidence.configurations.iter().filter_map(read).collect();
+    let known = configurations(evidence);
     replay(records, &|hash| known.get(&hash).cloned())
 }
 
-/// What is wrong with a run whose end does not follow from everything that was recorded in time. Nothing is known of runs
-/// that have not ended, and of those of older formats, which named one cause of each record.
-pub fn unreached(records: &[Arc<Record>]) -> Vec<String> {
-    let place = |record: &Record| (record.header.session.clone(), record.header.name.clone());
-    let by_place: HashMap<_, _> = records.iter().map(|record| (place(record), record)).collect();
-    let root = records.first().map(|record| (record.header.run.clone(), Name::end()));
-    let Some(end) = root.filter(|end| by_place.contains_key(end)) else { return Vec::new() };
-    if records.iter().any(|record| record.header.format < COMPLETE_CAUSES) {
-        return Vec::new();
-    }
-    let (mut reached, mut open) = (HashSet::new(), vec![end]);
-    while let Some(next) = open.pop() {
-        let Some(record) = by_place.get(&next) else { continue };
-        if reached.insert(next) {
-            let Header { session, causes, .. } = &record.header;
-            open.extend(causes.iter().map(|cause| (cause.session_seen_from(session).clone(), cause.name.clone())));
-        }
-    }
-    let lost = records.iter().filter(|record| !record.header.late && !reached.contains(&place(record)));
-    let told = |record: &Arc<Record>| {
-        format!("nothing that the end follows from needs record {}/{}", record.header.session, record.header.name)
+/// The configurations that came along, by their hashes.
+fn configurations(evidence: &Evidence) -> HashMap<Hash, Arc<Settings>> {
+    let redacted = evidence.redacted.iter().map(|redacted| (redacted.hash, &redacted.text));
+    let whole = evidence.configurations.iter().map(|text| (Hash::of(text), text));
+    let read = |(hash, text): (Hash, &String)| {
+        let settings = Settings::from_snapshot(text.as_bytes()).ok()?;
+        Some((hash, Arc::new(Settings { snapshot: Some(hash), ..settings })))
     };
-    lost.map(told).collect()
+    // What can be held against its hash counts.
+    redacted.chain(whole).filter_map(read).collect()
 }
-
-/// Since this format a record names everything that it follows from.
-const COMPLETE_CAUSES: u16 = 4;
 
 fn read(entry: &ProvenRecord, checkpoint: &Checkpoint, erasures: &[&Erasure]) -> Result<Arc<Record>, String> {
     let proven = entry.proven.as_bytes();
@@ -206,6 +149,9 @@ fn read(entry: &ProvenRecord, checkpoint: &Checkpoint, erasures: &[&Erasure]) ->
     }
     if !replaced {
         Lines::of(&stored).and_then(|lines| lines.check(&header)).map_err(told)?;
+    }
+    if speaks_of_later_formats(&stored, header.format) {
+        return Err(format!("record {name}: its format is {}, and it says what only later ones can", header.format));
     }
     let mut fetch = |hash: Hash| {
         let text = entry.large.get(&hash.to_string()).cloned();
