@@ -1,31 +1,35 @@
 //! The patterns by name. What they do is in the registry; a test keeps both the same.
 
+use trellis_domain::config::Settings;
+use trellis_domain::counted;
+
 /// What others may have to know of a pattern before it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) name: &'static str,
-    /// Whether it is nothing without subagents.
-    pub(crate) needs_subagents: bool,
+    /// How many subagents it needs at once; without so many it is nothing.
+    pub(crate) subagents: u32,
+    pub(crate) prompts: &'static [&'static str],
 }
 
-const fn alone(name: &'static str) -> Known {
-    Known { name, needs_subagents: false }
+const fn alone(name: &'static str, prompts: &'static [&'static str]) -> Known {
+    Known { name, subagents: 0, prompts }
 }
 
-const fn with_subagents(name: &'static str) -> Known {
-    Known { name, needs_subagents: true }
+const fn with_subagents(name: &'static str, subagents: u32, prompts: &'static [&'static str]) -> Known {
+    Known { name, subagents, prompts }
 }
 
 /// The pattern that everything falls back to.
 pub(crate) const REACT: &str = "react";
 
 pub(crate) const KNOWN: &[Known] = &[
-    alone(REACT),
-    alone("plan-then-execute"),
-    with_subagents("supervisor"),
-    alone("reflexion"),
-    alone("dispatch"),
-    with_subagents("debate"),
+    alone(REACT, &["agent-react"]),
+    alone("plan-then-execute", &["plan-create", "plan-step-execute", "plan-revise", "plan-synthesise"]),
+    with_subagents("supervisor", 1, &["supervisor-decompose", "supervisor-review", "supervisor-synthesise"]),
+    alone("reflexion", &["reflexion-act", "reflexion-critique"]),
+    alone("dispatch", &["dispatch-choose"]),
+    with_subagents("debate", 2, &["debate-stances", "debate-moderate", "debate-judge"]),
 ];
 
 /// The names of the implemented patterns.
@@ -33,11 +37,28 @@ pub fn implemented() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().map(|pattern| pattern.name)
 }
 
+fn known(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|pattern| pattern.name == name)
+}
+
 /// Whether there is a pattern of that name.
 pub fn is_implemented(name: &str) -> bool {
-    implemented().any(|known| known == name)
+    known(name).is_some()
 }
 
 pub(crate) fn needs_subagents(name: &str) -> bool {
-    KNOWN.iter().any(|pattern| pattern.name == name && pattern.needs_subagents)
+    known(name).is_some_and(|pattern| pattern.subagents > 0)
+}
+
+/// Why a pattern cannot run under this configuration with so many subagents at once, if it cannot. Where there are no
+/// prompts at all, none is better off than another.
+pub(crate) fn obstacle(name: &str, settings: &Settings, most_subagents: u32) -> Option<String> {
+    let Some(pattern) = known(name) else { return Some("not implemented".to_owned()) };
+    let most = most_subagents.max(1);
+    if most < pattern.subagents {
+        return Some(format!("limited to {}, and needs {}", counted(most, "subagent"), pattern.subagents));
+    }
+    let is_missing = |prompt: &&&str| !settings.prompts.is_empty() && !settings.prompts.contains_key(**prompt);
+    let missing = pattern.prompts.iter().find(is_missing)?;
+    Some(format!("without its prompt `{missing}`"))
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::known::implemented;
+use crate::known::{KNOWN, implemented};
 use std::collections::BTreeSet;
 use trellis_domain::config::StoredItem;
 
@@ -9,8 +9,8 @@ fn item(kind: &str, key: &str, value: &str) -> StoredItem {
 
 #[test]
 fn what_is_known_of_a_pattern_is_what_it_is() {
-    let names: Vec<_> = PATTERNS.iter().map(|pattern| pattern.name()).collect();
-    assert_eq!(implemented().collect::<Vec<_>>(), names);
+    let patterns: Vec<_> = PATTERNS.iter().map(|pattern| (pattern.name(), pattern.prompts())).collect();
+    assert_eq!(KNOWN.iter().map(|known| (known.name, known.prompts)).collect::<Vec<_>>(), patterns);
 }
 
 #[test]

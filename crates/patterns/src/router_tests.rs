@@ -256,3 +256,17 @@ fn strict_surfaces_refuse_unknown_names_and_list_the_known_ones() {
     );
     assert!(check(&settings, naming("react"), Some(&["read".to_owned(), "*".to_owned()])).is_ok());
 }
+
+#[test]
+fn a_pattern_that_cannot_run_is_left_out_with_the_reason() {
+    let prompt = ("prompt", "template.agent-react", r#"{"prompt": "Think."}"#);
+    let debate: Item = ("agent-pattern", "debate", "{}");
+    let without = routed(&[REACT, SUPERVISOR, prompt], Wishes::default());
+    assert_eq!(choices(&without)[1], ("react", DecidedBy::OnlyOption));
+    assert_eq!(excluded(&without), [("supervisor", "without its prompt `supervisor-decompose`")]);
+    let limits = SomeLimits { max_siblings: Some(1), ..SomeLimits::default() };
+    let few = Wishes { limits: Some(&limits), ..Wishes::default() };
+    let alone = routed(&[REACT, debate], few);
+    assert_eq!(choices(&alone)[1], ("react", DecidedBy::OnlyOption));
+    assert_eq!(excluded(&alone), [("debate", "limited to 1 subagent, and needs 2")]);
+}

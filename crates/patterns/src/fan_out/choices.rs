@@ -1,14 +1,20 @@
 //! The choices behind a fan-out: the goals, and each one's pattern and group.
 
 use super::GoalDraft;
-use crate::known::{REACT, implemented, is_implemented, needs_subagents};
+use crate::known::{REACT, implemented, needs_subagents, obstacle};
+use crate::router::limits_for;
 use crate::session::Session;
 use crate::toolset;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
 
 /// The sets that goals choose from: none for the goals themselves, the patterns that may run below, the own groups.
 pub(crate) fn offered(session: &Session) -> Vec<Decision> {
-    let (patterns, excluded) = patterns(session);
+    offered_unless(session, |_| None)
+}
+
+/// The same without the patterns that there is a reason against.
+pub(crate) fn offered_unless(session: &Session, against: impl Fn(&str) -> Option<&'static str>) -> Vec<Decision> {
+    let (patterns, excluded) = patterns(session, against);
     let (chosen, groups) = groups(session);
     let of_patterns = |kind, options| session.offered(kind, options, session.config_source("agent-pattern"));
     let group = session.offered(DecisionKind::SubagentGroup, groups, session.config_source("tool"));
@@ -22,20 +28,12 @@ pub(crate) fn offered(session: &Session) -> Vec<Decision> {
 
 /// The configured patterns that can run below this session. One that needs subagents of its own may stand there only as
 /// long as these stay within the depth.
-fn patterns(session: &Session) -> (Vec<String>, Vec<Excluded>) {
-    let too_deep = session.depth() + 1 >= session.limits().max_depth;
+fn patterns(session: &Session, against: impl Fn(&str) -> Option<&'static str>) -> (Vec<String>, Vec<Excluded>) {
     let (mut options, mut excluded) = (Vec::new(), Vec::new());
     let configured: Vec<String> = session.settings().patterns.keys().cloned().collect();
     let all = || implemented().map(str::to_owned).collect();
     for name in if configured.is_empty() { all() } else { configured } {
-        let reason = if !is_implemented(&name) {
-            Some("not implemented".to_owned())
-        } else if too_deep && needs_subagents(&name) {
-            Some(format!("subagents are limited to depth {}", session.limits().max_depth))
-        } else {
-            None
-        };
-        match reason {
+        match obstacle_below(session, &name).or_else(|| against(&name).map(str::to_owned)) {
             None => options.push(name),
             Some(reason) => excluded.push(Excluded { name, reason }),
         }
@@ -46,6 +44,17 @@ fn patterns(session: &Session) -> (Vec<String>, Vec<Excluded>) {
         excluded.retain(|option| option.name != REACT);
     }
     (options, excluded)
+}
+
+/// Why a pattern cannot run below this session, if it cannot.
+fn obstacle_below(session: &Session, name: &str) -> Option<String> {
+    let limit = session.limits().max_depth;
+    let too_deep = session.depth() + 1 >= limit && needs_subagents(name);
+    let task_type = session.routed().map_or("", |routed| &routed.task_type);
+    let request = session.accepted().map(|accepted| &accepted.limits);
+    let limits = limits_for(session.settings(), task_type, name, request, session.operator());
+    let depth = || too_deep.then(|| format!("subagents are limited to depth {limit}"));
+    obstacle(name, session.settings(), limits.max_siblings).or_else(depth)
 }
 
 /// The parent's own groups, and all that a subagent may have: they hold no tool that its parent may not use.
@@ -88,8 +97,9 @@ pub(crate) fn goal_decisions(goals: &[GoalDraft], offered: &[Decision], by: Deci
     decisions
 }
 
-/// The pattern of a goal that names none: `react`, or the first that is offered.
+/// The pattern of a goal that names none: `react`, or the first that needs no subagents, or the first that is offered.
 pub(super) fn usual(options: &[String]) -> &str {
     let react = options.iter().find(|option| *option == REACT);
-    react.or(options.first()).map_or(REACT, String::as_str)
+    let alone = || options.iter().find(|option| !needs_subagents(option));
+    react.or_else(alone).or(options.first()).map_or(REACT, String::as_str)
 }

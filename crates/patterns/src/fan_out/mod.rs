@@ -1,10 +1,12 @@
 //! Fan-outs, for every pattern that sends subagents out: the order, the sessions that it begins, what they brought, and
 //! what all of it means to a reader.
 
+mod another;
 mod choices;
 pub(crate) mod describe;
 
-pub(crate) use choices::{goal_decisions, offered};
+pub(crate) use another::{most_rounds, round_by_model, round_by_rule, round_without_model};
+pub(crate) use choices::{goal_decisions, offered, offered_unless};
 
 use crate::contract::{Ending, Order};
 use crate::router;

@@ -1,7 +1,7 @@
 //! Who chooses out of a set, and what is chosen.
 
 use super::options::{self, ValidPatterns};
-use super::{GENERAL, Wishes};
+use super::{GENERAL, OperatorLimits, Wishes, limits_for};
 use crate::known::REACT;
 use trellis_domain::Workspace;
 use trellis_domain::config::Settings;
@@ -30,15 +30,23 @@ pub(super) fn task_type(offered: Decision, wishes: Wishes<'_>) -> Choice {
 
 /// The caller's pattern, or the only one that the task type allows; `react` for callers who are in the middle of
 /// something.
-pub(super) fn pattern(settings: &Settings, workspace: &Workspace, wishes: Wishes<'_>, task_type: &str) -> Choice {
+pub(super) fn pattern(
+    settings: &Settings,
+    workspace: &Workspace,
+    wishes: Wishes<'_>,
+    task_type: &str,
+    operator: &OperatorLimits,
+) -> Choice {
+    let most_subagents = |name: &str| limits_for(settings, task_type, name, wishes.limits, operator).max_siblings;
+    let valid = options::valid_patterns(settings, workspace, task_type, &most_subagents);
     if !wishes.pattern.is_empty() {
         let offered = options::callers_patterns(settings, workspace);
         let usual = usual(&offered, REACT);
         let made = by_caller(offered, wishes.pattern, &usual);
-        let signals = insistence(settings, workspace, task_type, &chosen(&made)).into_iter().collect();
+        let signals = insistence(&valid.offered, task_type, &chosen(&made)).into_iter().collect();
         return Choice::Made(Decision { signals, ..made });
     }
-    let ValidPatterns { offered, stand_in } = options::valid_patterns(settings, workspace, task_type);
+    let ValidPatterns { offered, stand_in } = valid;
     if stand_in {
         return Choice::Made(made(offered, REACT, DecidedBy::Fallback));
     }
@@ -47,8 +55,7 @@ pub(super) fn pattern(settings: &Settings, workspace: &Workspace, wishes: Wishes
 }
 
 /// A caller may choose what the task type would not. That stays on record.
-fn insistence(settings: &Settings, workspace: &Workspace, task_type: &str, pattern: &str) -> Option<String> {
-    let valid = options::valid_patterns(settings, workspace, task_type).offered;
+fn insistence(valid: &Decision, task_type: &str, pattern: &str) -> Option<String> {
     let ruled_out = valid.excluded.iter().find(|option| option.name == pattern)?;
     Some(format!("the caller insisted: for `{task_type}` it is {}", ruled_out.reason))
 }

@@ -123,7 +123,7 @@ fn route<E>(
         }
     };
     let task_type = choose::chosen(&by_task_type);
-    let by_pattern = match choose::pattern(settings, workspace, wishes, &task_type) {
+    let by_pattern = match choose::pattern(settings, workspace, wishes, &task_type, operator) {
         Choice::Made(decision) => decision,
         Choice::Open { offered, fallback } => {
             let prompt = |session: &Session, offered, problem: Option<&str>| {

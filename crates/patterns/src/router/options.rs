@@ -1,13 +1,11 @@
 //! The sets that are chosen from, and what is left out of them with the reason.
 
 use super::GENERAL;
-use crate::known::{REACT, implemented, is_implemented};
+use crate::known::{REACT, implemented, is_implemented, obstacle};
 use trellis_domain::Workspace;
 use trellis_domain::config::{Settings, TaskTypeItem};
 use trellis_domain::decision::{Decision, DecisionKind, Excluded};
 use trellis_domain::ids::config_iri;
-
-const NOT_IMPLEMENTED: &str = "not implemented";
 
 /// The patterns of a task type, before one is chosen.
 pub(super) struct ValidPatterns {
@@ -33,7 +31,7 @@ pub(super) fn task_type_names(settings: &Settings) -> Vec<String> {
 /// All patterns that a caller may name, whatever the task type says.
 pub(super) fn callers_patterns(settings: &Settings, workspace: &Workspace) -> Decision {
     let excluded = settings.patterns.keys().filter(|name| !is_implemented(name));
-    let excluded = excluded.map(|name| Excluded { name: name.clone(), reason: NOT_IMPLEMENTED.to_owned() }).collect();
+    let excluded = excluded.map(|name| Excluded { name: name.clone(), reason: "not implemented".to_owned() }).collect();
     let source = config_iri(workspace, "agent-pattern", None);
     offered(settings, DecisionKind::Pattern, callable(settings), excluded, source)
 }
@@ -49,9 +47,14 @@ pub(super) fn callable(settings: &Settings) -> Vec<String> {
 }
 
 /// The patterns that the task type allows and that can run, in the task type's order: the first is the fallback.
-pub(super) fn valid_patterns(settings: &Settings, workspace: &Workspace, task_type: &str) -> ValidPatterns {
+pub(super) fn valid_patterns(
+    settings: &Settings,
+    workspace: &Workspace,
+    task_type: &str,
+    most_subagents: &dyn Fn(&str) -> u32,
+) -> ValidPatterns {
     let item = settings.task_types.get(task_type);
-    let (mut options, mut excluded) = split(settings, item);
+    let (mut options, mut excluded) = split(settings, item, most_subagents);
     let stand_in = options.is_empty();
     if stand_in {
         options.push(REACT.to_owned());
@@ -69,7 +72,11 @@ pub(super) fn valid_patterns(settings: &Settings, workspace: &Workspace, task_ty
 }
 
 /// The task type's valid patterns that can run, and every other pattern with the reason why not.
-fn split(settings: &Settings, item: Option<&TaskTypeItem>) -> (Vec<String>, Vec<Excluded>) {
+fn split(
+    settings: &Settings,
+    item: Option<&TaskTypeItem>,
+    most_subagents: &dyn Fn(&str) -> u32,
+) -> (Vec<String>, Vec<Excluded>) {
     let defined: Vec<_> = settings.patterns.keys().cloned().collect();
     let valid = item.and_then(|item| item.valid_patterns.clone()).unwrap_or_else(|| defined.clone());
     let mut all = valid.clone();
@@ -82,16 +89,16 @@ fn split(settings: &Settings, item: Option<&TaskTypeItem>) -> (Vec<String>, Vec<
         }
         met.push(name.clone());
         let reason = if !valid.contains(&name) {
-            "not a valid pattern of this task type"
+            Some("not a valid pattern of this task type".to_owned())
         } else if !(defined.contains(&name) || defined.is_empty() && name == REACT) {
-            "not defined in the configuration"
-        } else if !is_implemented(&name) {
-            NOT_IMPLEMENTED
+            Some("not defined in the configuration".to_owned())
         } else {
-            options.push(name);
-            continue;
+            obstacle(&name, settings, most_subagents(&name))
         };
-        excluded.push(Excluded { name, reason: reason.to_owned() });
+        match reason {
+            None => options.push(name),
+            Some(reason) => excluded.push(Excluded { name, reason }),
+        }
     }
     (options, excluded)
 }

@@ -15,7 +15,7 @@ pub use value::Goals;
 
 use crate::contract::{Ending, Order, Pattern, Turn, settled};
 use crate::describe::{Describer, Notice};
-use crate::fan_out::{self, GoalDraft, missing, without_synthesis};
+use crate::fan_out::{self, GoalDraft, missing, most_rounds, without_synthesis};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::synthesis::{self, SynthesisName};
@@ -60,7 +60,7 @@ impl Pattern for Supervisor {
 
     /// A judgement if another round is possible, else the synthesis.
     fn after_join(&self, session: &Session, round: u32) -> Name {
-        if round < rounds(session) { Name::review(round) } else { Name::synthesis() }
+        if round < most_rounds(session) { Name::review(round) } else { Name::synthesis() }
     }
 
     fn form(&self, prompt: &str) -> ReplyForm {
@@ -113,12 +113,6 @@ fn decompose(session: &Session, turn: &Turn) -> Order {
 /// The goals that a reply sends subagents after, if it does.
 fn goals_of(replied: &Replied) -> Option<Vec<GoalDraft>> {
     Goals::of(&replied.reading)?.goals
-}
-
-/// How many rounds there may be: the limit of rounds, and of iterations, of which a round takes two.
-pub(crate) fn rounds(session: &Session) -> u32 {
-    let limits = session.limits();
-    limits.max_rounds.min(limits.max_iterations / 2).max(1)
 }
 
 /// A judgement that cannot be had is no reason to go round again: the answer is given with what is there.

@@ -1,17 +1,16 @@
 //! The prompts of a supervisor and the sets that they offer.
 
 use super::read::GoalRules;
-use super::{Goals, TeamNames, rounds};
+use super::{Goals, TeamNames};
 use crate::contract::PromptOrder;
-use crate::fan_out::{members, offered};
+use crate::fan_out::{members, most_rounds, offered, round_by_model, round_without_model};
 use crate::reader::Reader;
 use crate::session::Session;
 use crate::text::cut;
 use crate::toolset;
 use serde_json::{Map, Value, json};
-use trellis_domain::counted;
 use trellis_domain::decision::option::{AGAIN, ANSWER};
-use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
+use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::Member;
 use trellis_domain::record::Name;
@@ -40,7 +39,7 @@ pub(super) fn review(session: &Session, round: u32, problem: Option<&str>) -> Pr
     let mut offered = offered(session);
     let mut variables = goal_variables(session, &offered);
     put(&mut variables, "round", json!(round));
-    put(&mut variables, "max_rounds", json!(rounds(session)));
+    put(&mut variables, "max_rounds", json!(most_rounds(session)));
     put(&mut variables, "results", results(session));
     put(&mut variables, "missing", missing(session));
     put(&mut variables, "problem", json!(problem));
@@ -51,7 +50,7 @@ pub(super) fn review(session: &Session, round: u32, problem: Option<&str>) -> Pr
             "goals": goals_schema(session, &offered),
         },
     });
-    offered.insert(0, round_decision(session, DecidedBy::Model, Vec::new()));
+    offered.insert(0, round_by_model(session));
     let reader = Reader::under(REVIEW, rules(session));
     PromptOrder { id: REVIEW, variables, schema: Some(schema), reader, offered, tools: None }
 }
@@ -68,40 +67,15 @@ pub(super) fn synthesise(session: &Session, problem: Option<&str>) -> PromptOrde
         variables,
         schema: None,
         reader: Reader::under(SYNTHESISE, known),
-        offered: round_without_model(session).into_iter().collect(),
+        offered: round_without_model(session, |round| is_judged(session, round)).into_iter().collect(),
         tools: None,
     }
 }
 
-/// Where no model judged whether another round is needed, it is said who did: a rule, or the fallback.
-fn round_without_model(session: &Session) -> Option<Decision> {
-    let last = u32::try_from(session.fan_outs().count()).unwrap_or(u32::MAX);
-    let chosen = vec![ANSWER.to_owned()];
-    if last >= rounds(session) {
-        let reason = format!("{} made, which is the limit", counted(last, "round"));
-        let excluded = vec![Excluded { name: AGAIN.to_owned(), reason }];
-        return Some(Decision { chosen, ..round_decision(session, DecidedBy::Rule, excluded) });
-    }
-    let review = Name::review(last);
-    let judged = session.last_replied(&review);
-    let judged = judged.is_some_and(|replied| Goals::of(&replied.reading).is_some());
-    (!judged).then(|| Decision { chosen, ..round_decision(session, DecidedBy::Fallback, Vec::new()) })
-}
-
-fn round_decision(session: &Session, decided_by: DecidedBy, excluded: Vec<Excluded>) -> Decision {
-    let mut options = vec![ANSWER.to_owned(), AGAIN.to_owned()];
-    options.retain(|option| excluded.iter().all(|excluded| excluded.name != *option));
-    let enforcement = match decided_by {
-        DecidedBy::Model => Enforcement::Validated,
-        DecidedBy::OnlyOption | DecidedBy::Fallback | DecidedBy::Caller | DecidedBy::Supervisor | DecidedBy::Rule => {
-            Enforcement::None
-        }
-    };
-    Decision { excluded, decided_by, enforcement, ..empty(session, DecisionKind::Round, "agent-pattern", options) }
-}
-
-fn empty(session: &Session, kind: DecisionKind, source: &str, options: Vec<String>) -> Decision {
-    session.offered(kind, options, session.config_source(source))
+/// Whether a model has judged what that round brought.
+fn is_judged(session: &Session, round: u32) -> bool {
+    let judged = session.last_replied(&Name::review(round));
+    judged.is_some_and(|replied| Goals::of(&replied.reading).is_some())
 }
 
 fn rules(session: &Session) -> GoalRules {

@@ -65,7 +65,8 @@ impl Rounds {
     pub(crate) fn rest(&self, session: &Told, ended: &Ended, closing: Option<Asking>) -> Rest {
         let found = self.found();
         let findings = found.iter().map(|finding| finding.iri.clone());
-        let terminals = found.iter().filter(|_| ended.reason.is_synthesis()).filter_map(|finding| finding.terminal.clone());
+        let terminals =
+            found.iter().filter(|_| ended.reason.is_synthesis()).filter_map(|finding| finding.terminal.clone());
         let open = self.open_round().map(|round| iri::decomposition(&session.id, round));
         let citations = closing.as_ref().and_then(Asking::counting).into_iter().flat_map(|replied| &replied.citations);
         let cites = citations.filter(|citation| found.iter().any(|finding| finding.index == citation.index));
