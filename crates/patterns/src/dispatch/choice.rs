@@ -43,10 +43,11 @@ pub(super) fn read(raw: &str, mut offered: Vec<Decision>) -> ReadReply {
         let reason = format!("`{quoted}` is not one of {}; {FORM}", decision.options.join(", "));
         return ReadReply::unusable(reason, offered);
     };
+    let mut mended = Vec::new();
     let reading = match chosen.strip_prefix(AGENT) {
         Some(agent) => {
-            let question = text(value, &["question"]).filter(|question| !question.is_empty());
-            let question = question.map(|question| question.chars().take(QUESTION_CHARS).collect());
+            let mut question = text(value, &["question"]).filter(|question| !question.is_empty());
+            mended.extend(question.as_mut().and_then(cut));
             Reading::decided(Forward { agent: agent.to_owned(), question })
         }
         None => match value.get("arguments") {
@@ -56,5 +57,13 @@ pub(super) fn read(raw: &str, mut offered: Vec<Decision>) -> ReadReply {
         },
     };
     decision.chosen = vec![chosen];
-    ReadReply::new("", reading, offered)
+    ReadReply::new("", reading, offered).with_mended(mended)
+}
+
+/// Cuts a question that is too long, and says so.
+fn cut(question: &mut String) -> Option<String> {
+    let (end, _) = question.char_indices().nth(QUESTION_CHARS)?;
+    let count = question.chars().count();
+    question.truncate(end);
+    Some(format!("the question of {count} characters was cut to {QUESTION_CHARS}"))
 }

@@ -86,7 +86,8 @@ impl Pattern for Dispatch {
 
 fn choose(session: &Session, turn: &Turn) -> Order {
     let failed = |error: &str| Order::End(Ending::failed(Termination::Error, error));
-    if prompt::choice(session).options.is_empty() {
+    // Once something was chosen, what is left to choose does not matter: the tool may have changed it.
+    if !session.has(&Name::iteration(1)) && prompt::choice(session).options.is_empty() {
         return failed("there is neither a tool nor an agent to choose; configure one");
     }
     let replied = match settled(session, &Name::iteration(1), |problem| prompt::choose(session, problem)) {
@@ -134,7 +135,7 @@ fn send_out(session: &Session, turn: &Turn, forward: &Forward, mut decisions: Ve
     let by = decisions.first().map_or(DecidedBy::Rule, |choice| choice.decided_by);
     let goal = forward.question.clone().unwrap_or_else(|| session.question().to_owned());
     let drafts = [GoalDraft { goal, pattern: forward.agent.clone(), ..GoalDraft::default() }];
-    decisions.extend(fan_out::goal_decisions(&drafts, &fan_out::offered(session), by));
+    decisions.extend(fan_out::goal_decisions(&drafts, &prompt::below(session), by));
     fan_out::order(session, turn.now, 1, &drafts, decisions)
 }
 

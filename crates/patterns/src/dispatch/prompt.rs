@@ -8,39 +8,56 @@ use crate::reader::Reader;
 use crate::session::Session;
 use crate::toolset;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use trellis_domain::config::ToolItem;
 use trellis_domain::decision::{Decision, DecisionKind, Excluded};
 
 pub(super) const CHOOSE: &str = "dispatch-choose";
 
 /// The tools of the session, and the patterns that an agent below it may have.
 pub(super) fn choice(session: &Session) -> Decision {
-    let tools = toolset::visible(session);
-    let names = tools.offered.iter().map(|tool| tool.name.clone());
+    let excluded = toolset::visible(session).excluded;
+    let (tools, not_tools) = tools(session);
     let (agents, not_agents) = agents(session);
+    let names = tools.iter().map(|tool| tool.name.clone());
     let options = names.chain(agents.into_iter().map(|agent| format!("{AGENT}{agent}"))).collect();
-    let excluded = tools.excluded.into_iter().chain(not_agents).collect();
+    let excluded = excluded.into_iter().chain(not_tools).chain(not_agents).collect();
     Decision { excluded, ..session.offered(DecisionKind::Tool, options, session.config_source("tool")) }
 }
 
+/// The tools that can be told from agents by their names, and the others.
+fn tools(session: &Session) -> (Vec<&Arc<ToolItem>>, Vec<Excluded>) {
+    let visible = toolset::visible(session).offered;
+    let (like_agents, tools): (Vec<_>, Vec<_>) = visible.into_iter().partition(|tool| tool.name.starts_with(AGENT));
+    let reason = format!("its name begins with `{AGENT}`, as those of agents do");
+    let out = like_agents.iter().map(|tool| Excluded { name: tool.name.clone(), reason: reason.clone() });
+    (tools, out.collect())
+}
+
+/// The sets behind a fan-out: an agent may have any pattern that can run below, but for this one.
+pub(super) fn below(session: &Session) -> Vec<Decision> {
+    fan_out::offered_unless(session, |name| (name == Dispatch::NAME).then_some("it would choose once more"))
+}
+
+/// The patterns that an agent may have, and the others. None may if it would be too deep.
 fn agents(session: &Session) -> (Vec<String>, Vec<Excluded>) {
-    let set = fan_out::offered(session).into_iter().find(|set| set.kind == DecisionKind::SubagentPattern);
-    let (options, excluded) = set.map(|set| (set.options, set.excluded)).unwrap_or_default();
+    let set = below(session).into_iter().find(|set| set.kind == DecisionKind::SubagentPattern);
+    let (options, mut excluded) = set.map(|set| (set.options, set.excluded)).unwrap_or_default();
     let limit = session.limits().max_depth;
     let too_deep = session.depth() >= limit;
-    let why = |name: &str| {
-        let itself = (name == Dispatch::NAME).then(|| "it would choose once more".to_owned());
-        itself.or_else(|| too_deep.then(|| format!("subagents are limited to depth {limit}")))
-    };
-    let marked = |name: String, reason: String| Excluded { name: format!("{AGENT}{name}"), reason };
-    let mut out: Vec<_> = excluded.into_iter().map(|option| marked(option.name, option.reason)).collect();
-    out.extend(options.iter().filter_map(|name| Some(marked(name.clone(), why(name)?))));
-    (options.into_iter().filter(|name| why(name).is_none()).collect(), out)
+    let reason = format!("subagents are limited to depth {limit}");
+    let (out, options): (Vec<_>, Vec<_>) = options.into_iter().partition(|_| too_deep);
+    excluded.extend(out.into_iter().map(|name| Excluded { name, reason: reason.clone() }));
+    for option in &mut excluded {
+        option.name.insert_str(0, AGENT);
+    }
+    (options, excluded)
 }
 
 pub(super) fn choose(session: &Session, problem: Option<&str>) -> PromptOrder {
     let offered = choice(session);
-    let tools = toolset::visible(session)
-        .offered
+    let (tools, _) = tools(session);
+    let tools = tools
         .into_iter()
         .map(|tool| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments }));
     let patterns = &session.settings().patterns;

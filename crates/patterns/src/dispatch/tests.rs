@@ -3,6 +3,7 @@
 use super::*;
 use crate::fixture::{Fixture, asked, question, settings, turn};
 use trellis_domain::Timestamp;
+use trellis_domain::decision::DecisionKind;
 use trellis_domain::fan_out::{FannedOut, JoinCause, Joined};
 use trellis_domain::record::{Accepted, Body, Record};
 
@@ -163,6 +164,52 @@ fn arguments_that_are_none_and_a_dead_model_are_told() {
     let orders = dead.orders();
     dead.0.fail(&orders, "no model");
     assert_eq!(dead.ending(Name::iteration(1)), Ending::failed(Termination::Error, "no model"));
+}
+
+#[test]
+fn a_tool_that_leaves_nothing_to_choose_is_still_the_answer() {
+    let tool = r#"{"type": "text-completion", "name": "search", "state": "done", "applicable-states": ["undefined"]}"#;
+    let limits = trellis_domain::limits::SomeLimits { max_depth: Some(0), ..Default::default() };
+    let state = "undefined".to_owned();
+    let accepted = Accepted { pattern: Dispatch::NAME.to_owned(), limits, state, ..question("Who?") };
+    let mut desk = Desk(Fixture::routed(settings(&[("tool", "search", tool), ITEMS[1]]), accepted), Vec::new());
+    desk.says(TO_TOOL);
+    desk.0.observe(Name::observation(1), Ok("X belongs to Z."), Some("done"));
+    assert!(prompt::choice(&desk.0.session).options.is_empty());
+    assert_eq!(desk.ending(Name::iteration(1)), Ending::answered(Termination::FinalAnswer, "X belongs to Z."));
+}
+
+#[test]
+fn a_tool_that_is_called_like_an_agent_is_left_out_with_the_reason() {
+    let tool = ("tool", "odd", r#"{"type": "text-completion", "name": "agent:odd", "description": "odd"}"#);
+    let accepted = Accepted { pattern: Dispatch::NAME.to_owned(), ..question("Who?") };
+    let fixture = Fixture::routed(settings(&[tool, ITEMS[0], ITEMS[1], ITEMS[2]]), accepted);
+    let orders = Dispatch.decide(&fixture.session, &turn(Name::iteration(1)));
+    let (_, prompt) = asked(&orders);
+    assert_eq!(prompt.offered[0].options, ["search", "agent:react"]);
+    assert_eq!(prompt.offered[0].excluded[0].name, "agent:odd");
+    assert!(prompt.offered[0].excluded[0].reason.contains("as those of agents do"));
+    assert_eq!(prompt.variables["tools"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_agents_pattern_is_chosen_out_of_the_set_that_was_offered() {
+    let mut desk = Desk::new();
+    desk.says(TO_AGENT);
+    let decisions = desk.sent_out().decisions;
+    let set = decisions.iter().find(|decision| decision.kind == DecisionKind::SubagentPattern).unwrap();
+    assert_eq!(set.options, ["plan-then-execute", "react"]);
+    assert_eq!(set.excluded[0].reason, "it would choose once more");
+}
+
+#[test]
+fn a_question_that_is_cut_is_noted() {
+    let mut desk = Desk::new();
+    let long = "é".repeat(9_000);
+    desk.says(&serde_json::json!({"choice": "agent:react", "arguments": {}, "question": long}).to_string());
+    assert_eq!(desk.sent_out().goals[0].goal.chars().count(), 8_000);
+    let replied = desk.0.session.replied(&Name::iteration(1)).unwrap();
+    assert_eq!(replied.mended, ["the question of 9000 characters was cut to 8000"]);
 }
 
 #[test]
