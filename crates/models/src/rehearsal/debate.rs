@@ -20,13 +20,13 @@ pub(super) fn moderate() -> Value {
 
 /// The reply to `debate-judge`. It agrees with nobody: there is nothing real to agree on.
 pub(super) fn judge(given: Given<'_>) -> String {
-    let cite = |said: Given<'_>| said.number("index").map(|index| (index, line(said.text("goal"), 100)));
+    let cite = |said: Given<'_>| said.number("index").map(|index| (index, line(said.text("who"), 100)));
     let said: Vec<_> = given.all("statements").filter_map(cite).collect();
     let heard: Vec<_> = said.iter().map(|(index, who)| format!("- {who} [finding {index}]")).collect();
     let sure = said.iter().map(|(index, _)| format!("- [finding {index}] confidence: low (scripted sample data)"));
     let sure: Vec<_> = sure.collect();
     let apart = "- What follows from it: each side draws its own conclusion.".to_owned();
-    let lost = given.all("missing").map(|lost| format!("- not heard: {}", line(lost.text("goal"), 100)));
+    let lost = given.all("missing").map(|lost| format!("- not heard: {}", line(lost.text("who"), 100)));
     let apart: Vec<_> = std::iter::once(apart).chain(lost).collect();
     let (heard, apart, sure) = (heard.join("\n"), apart.join("\n"), sure.join("\n"));
     format!(

@@ -14,7 +14,7 @@ mod tests;
 
 use crate::contract::{Ending, Order, Pattern, Turn, settled};
 use crate::describe::{Describer, Notice};
-use crate::fan_out::{missing, without_synthesis};
+use crate::fan_out::{missing, most_rounds, without_synthesis};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::synthesis::SynthesisName;
@@ -23,6 +23,9 @@ use read::{Moderation, Stances};
 use trellis_domain::decision::{DecidedBy, Decision};
 use trellis_domain::record::{Name, Reading, Replied};
 use trellis_domain::run::Termination;
+
+/// With fewer sides it is no debate.
+const FEWEST: u32 = 2;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Debate;
@@ -55,7 +58,7 @@ impl Pattern for Debate {
     }
 
     fn after_join(&self, session: &Session, round: u32) -> Name {
-        if round < rounds::most(session) { DebateTurn::Moderate(round).name() } else { Name::synthesis() }
+        if round < most_rounds(session) { DebateTurn::Moderate(round).name() } else { Name::synthesis() }
     }
 
     fn form(&self, prompt: &str) -> ReplyForm {
@@ -90,10 +93,17 @@ fn failed(error: &str) -> Order {
 
 /// Who argues for what; for and against if no model can say it.
 fn open(session: &Session, turn: &Turn) -> Order {
-    let limit = session.limits().max_depth;
-    if session.depth() >= limit {
-        let error = format!("a debate needs subagents, and their depth is limited to {limit}; raise max-depth");
-        return Order::End(Ending::failed(Termination::Limit, error));
+    let limits = session.limits();
+    let limited = |error: String| Order::End(Ending::failed(Termination::Limit, error));
+    if session.depth() >= limits.max_depth {
+        let limit = limits.max_depth;
+        return limited(format!("a debate needs subagents, and their depth is limited to {limit}; raise max-depth"));
+    }
+    if limits.max_siblings < FEWEST {
+        let limit = limits.max_siblings;
+        return limited(format!(
+            "a debate needs {FEWEST} subagents at once, and the limit is {limit}; raise max-siblings"
+        ));
     }
     match settled(session, &DebateTurn::Stances.name(), |problem| prompt::stances(session, problem)) {
         Err(order) => order,
@@ -126,7 +136,8 @@ fn judge(session: &Session) -> Order {
         Ok(replied) => replied,
     };
     let missing = missing(session);
-    let reason = if missing.is_empty() { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
+    let is_complete = missing.is_empty() && session.left_out().is_empty();
+    let reason = if is_complete { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
     match &replied.reading {
         Reading::Answered { text, .. } => Order::End(Ending { missing, ..Ending::answered(reason, text.text()) }),
         Reading::Unusable { reason } | Reading::Failed { reason } => Order::End(without_synthesis(session, reason)),

@@ -1,16 +1,14 @@
 //! The prompts of a debate and their variables.
 
-use super::read::VerdictRules;
-use super::rounds;
+use super::names::DebateTurn;
+use super::read::{Moderation, VerdictRules};
+use super::{FEWEST, rounds};
 use crate::contract::PromptOrder;
-use crate::fan_out::members;
+use crate::fan_out::{members, most_rounds, round_by_model, round_without_model};
 use crate::reader::Reader;
 use crate::session::Session;
 use crate::text::cut;
 use serde_json::{Map, Value, json};
-use trellis_domain::decision::DecisionKind;
-use trellis_domain::decision::option::{AGAIN, ANSWER};
-use trellis_domain::document::Document;
 use trellis_domain::fan_out::Member;
 
 pub(super) const STANCES: &str = "debate-stances";
@@ -18,14 +16,14 @@ pub(super) const MODERATE: &str = "debate-moderate";
 pub(super) const JUDGE: &str = "debate-judge";
 
 pub(super) fn stances(session: &Session, problem: Option<&str>) -> PromptOrder {
-    let most = session.limits().max_siblings.max(2);
+    let most = session.limits().max_siblings;
     let text = json!({ "type": "string" });
     let stance = object(json!({ "stance": text, "brief": text }));
     PromptOrder {
         id: STANCES,
         variables: variables(session, [("max_stances", json!(most)), ("problem", json!(problem))]),
         schema: Some(object(
-            json!({ "stances": { "type": "array", "items": stance, "minItems": 2, "maxItems": most } }),
+            json!({ "stances": { "type": "array", "items": stance, "minItems": FEWEST, "maxItems": most } }),
         )),
         reader: Reader::under(STANCES, most),
         offered: Vec::new(),
@@ -34,15 +32,15 @@ pub(super) fn stances(session: &Session, problem: Option<&str>) -> PromptOrder {
 }
 
 pub(super) fn moderate(session: &Session, round: u32, problem: Option<&str>) -> PromptOrder {
-    let options = vec![ANSWER.to_owned(), AGAIN.to_owned()];
-    let schema = object(json!({ "decision": { "type": "string", "enum": options }, "reason": { "type": "string" } }));
+    let choice = round_by_model(session);
+    let decision = json!({ "type": "string", "enum": choice.options });
+    let schema = object(json!({ "decision": decision, "reason": { "type": "string" } }));
     let own = [
         ("positions", positions(session)),
         ("round", json!(round)),
-        ("max_rounds", json!(rounds::most(session))),
+        ("max_rounds", json!(most_rounds(session))),
         ("problem", json!(problem)),
     ];
-    let choice = session.offered(DecisionKind::Round, options, session.config_source("agent-pattern"));
     PromptOrder {
         id: MODERATE,
         variables: variables(session, own),
@@ -56,14 +54,17 @@ pub(super) fn moderate(session: &Session, round: u32, problem: Option<&str>) -> 
 /// The judge sees everything that was said, round by round.
 pub(super) fn judge(session: &Session, problem: Option<&str>) -> PromptOrder {
     let shown = usize::try_from(session.limits().shown_observation_bytes).unwrap_or(usize::MAX);
-    let said: Vec<_> = members(session).filter_map(|member| Some((member, member.answer.as_ref()?))).collect();
-    let known = said.iter().map(|(member, _)| member.index).collect();
-    let statement = |(member, answer): (&Member, &Document)| json!({ "index": member.index, "goal": member.goal, "result": cut(answer.text(), shown) });
-    let missing = members(session).filter(|member| member.is_missing());
+    let heard = members(session).filter(|member| member.answer.is_some());
+    let known = heard.map(|member| member.index).collect();
+    let said = rounds::voices(session).filter_map(|(member, who)| {
+        let answer = member.answer.as_ref()?;
+        Some(json!({ "index": member.index, "who": who, "result": cut(answer.text(), shown) }))
+    });
     let reason = |member: &Member| member.error.clone().unwrap_or_else(|| member.reason.to_string());
-    let missing = missing.map(|member| json!({ "index": member.index, "goal": member.goal, "reason": reason(member) }));
+    let missing = rounds::voices(session).filter(|(member, _)| member.is_missing());
+    let missing = missing.map(|(member, who)| json!({ "index": member.index, "who": who, "reason": reason(member) }));
     let own = [
-        ("statements", said.into_iter().map(statement).collect()),
+        ("statements", said.collect()),
         ("missing", missing.collect()),
         ("framing", json!(session.routed().map_or("", |routed| &*routed.framing))),
         ("problem", json!(problem)),
@@ -73,17 +74,21 @@ pub(super) fn judge(session: &Session, problem: Option<&str>) -> PromptOrder {
         variables: variables(session, own),
         schema: None,
         reader: Reader::under(JUDGE, VerdictRules { known, strict: problem.is_none() }),
-        offered: Vec::new(),
+        offered: round_without_model(session, |round| is_judged(session, round)).into_iter().collect(),
         tools: None,
     }
 }
 
+/// Whether a model has said what follows that round.
+fn is_judged(session: &Session, round: u32) -> bool {
+    let replied = session.last_replied(&DebateTurn::Moderate(round).name());
+    replied.is_some_and(|replied| replied.reading.decision::<Moderation>().is_some())
+}
+
 /// What every voice said last.
 fn positions(session: &Session) -> Value {
-    let said = rounds::positions(session).into_iter().filter_map(|(member, stance)| {
-        Some(json!({ "index": member.index, "stance": stance.stance, "result": rounds::text(member)? }))
-    });
-    said.collect()
+    let said = rounds::last_said(session).into_iter();
+    said.map(|(index, stance, text)| json!({ "index": index, "stance": stance.stance, "result": text })).collect()
 }
 
 fn variables<const N: usize>(session: &Session, own: [(&str, Value); N]) -> Map<String, Value> {

@@ -1,10 +1,12 @@
 //! What the replies of a debate decide, and how they are read.
 
+use super::FEWEST;
 use crate::choice::{option_named, text};
 use crate::reader::ReadReply;
 use crate::synthesis;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use trellis_domain::counted;
 use trellis_domain::decision::Decision;
 use trellis_domain::decision::option::{AGAIN, ANSWER};
@@ -84,11 +86,12 @@ pub(super) fn stances(raw: &str, most: u32, offered: Vec<Decision>) -> ReadReply
         (!stance.stance.is_empty()).then_some(stance)
     };
     let mut stances: Vec<Stance> = listed.into_iter().flatten().filter_map(stance).collect();
-    stances.dedup_by(|a, b| a.stance.eq_ignore_ascii_case(&b.stance));
-    if stances.len() < 2 {
+    let mut met = HashSet::new();
+    stances.retain(|stance| met.insert(stance.stance.to_lowercase()));
+    if stances.len() < FEWEST as usize {
         return ReadReply::unusable(format!("a debate needs at least two stances; {STANCES_FORM}"), offered);
     }
-    let (count, most) = (stances.len(), (most.max(2)) as usize);
+    let (count, most) = (stances.len(), most.max(FEWEST) as usize);
     let mended = if count > most { vec![left_out_note(&counted(count, "stance"), most)] } else { Vec::new() };
     stances.truncate(most);
     let names: Vec<_> = stances.iter().map(|stance| stance.stance.as_str()).collect();

@@ -3,6 +3,7 @@
 use super::*;
 use crate::fixture::{Fixture, asked, question, settings, turn};
 use trellis_domain::Timestamp;
+use trellis_domain::decision::DecisionKind;
 use trellis_domain::fan_out::{FannedOut, JoinCause, Joined};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::record::{Accepted, Body, Record};
@@ -22,8 +23,12 @@ impl Hall {
     }
 
     fn limited(limits: SomeLimits) -> Self {
-        let accepted = Accepted { pattern: Debate::NAME.to_owned(), limits, ..question("Buy the hall?") };
-        Self(Fixture::routed(settings(&ITEMS), accepted), Vec::new())
+        Self::about("Buy the hall?", &ITEMS, limits)
+    }
+
+    fn about(about: &str, items: &[(&str, &str, &str)], limits: SomeLimits) -> Self {
+        let accepted = Accepted { pattern: Debate::NAME.to_owned(), limits, ..question(about) };
+        Self(Fixture::routed(settings(items), accepted), Vec::new())
     }
 
     fn orders(&self, turn_of: DebateTurn) -> Vec<Order> {
@@ -180,6 +185,101 @@ fn the_verdict_says_what_is_agreed_on_and_what_is_not() {
     let ending = plain.ending();
     assert_eq!((ending.reason, ending.answer.as_str()), (Termination::SubagentsPartial, "Rent."));
     assert_eq!(ending.missing, [1]);
+}
+
+#[test]
+fn a_long_question_is_told_to_each_side_once_and_to_the_judge_once() {
+    let long = format!("Buy the hall? {}", "It is old. ".repeat(100));
+    let mut hall = Hall::about(&long, &ITEMS, SomeLimits::default());
+    hall.says(DebateTurn::Stances, SIDES);
+    for turn_of in [DebateTurn::Stances, DebateTurn::Moderate(1)] {
+        for goal in hall.sent_out(turn_of).goals {
+            assert!(goal.goal.chars().count() < 240, "{}", goal.goal);
+            assert_eq!(format!("{} {}", goal.goal, goal.context).matches(&long).count(), 1);
+        }
+        hall.round(turn_of, &["a", ""]);
+    }
+    let orders = hall.orders(DebateTurn::Judge);
+    let (_, prompt) = asked(&orders);
+    assert_eq!(prompt.variables["statements"][1]["who"], "buy, round 2");
+    assert_eq!(prompt.variables["missing"][0]["who"], "rent, round 1");
+    assert_eq!(serde_json::json!(prompt.variables).to_string().matches("It is old. It is old.").count(), 50);
+}
+
+#[test]
+fn a_side_never_debates_unless_nothing_else_is_said() {
+    let patterns_of = |items: &[(&str, &str, &str)]| {
+        let mut hall = Hall::about("Buy the hall?", items, SomeLimits::default());
+        hall.says(DebateTurn::Stances, SIDES);
+        let goals = hall.sent_out(DebateTurn::Stances).goals;
+        goals.into_iter().map(|goal| goal.pattern).collect::<Vec<_>>()
+    };
+    let (plan, supervisor) = (("agent-pattern", "plan-then-execute", "{}"), ("agent-pattern", "supervisor", "{}"));
+    assert_eq!(patterns_of(&ITEMS[..1]), ["react", "react"], "it stands in for everything");
+    assert_eq!(patterns_of(&[ITEMS[0], plan, supervisor]), ["plan-then-execute", "plan-then-execute"]);
+    assert_eq!(patterns_of(&[ITEMS[0], supervisor]), ["supervisor", "supervisor"]);
+}
+
+#[test]
+fn one_side_at_a_time_is_no_debate() {
+    let hall = Hall::limited(SomeLimits { max_siblings: Some(1), ..SomeLimits::default() });
+    let orders = hall.orders(DebateTurn::Stances);
+    let [Order::End(ending)] = &orders[..] else { panic!("{orders:?}") };
+    assert_eq!(ending.reason, Termination::Limit);
+    assert!(ending.error.as_ref().unwrap().contains("raise max-siblings"), "{ending:?}");
+}
+
+#[test]
+fn a_side_that_the_limit_left_out_is_missing_in_the_answer() {
+    let mut hall = Hall::limited(SomeLimits { max_siblings: Some(2), ..SomeLimits::default() });
+    hall.says(DebateTurn::Stances, r#"["a", "b", "c"]"#).round(DebateTurn::Stances, &["a", "b"]);
+    hall.round(DebateTurn::Moderate(1), &["c", "d"]).says(DebateTurn::Judge, VERDICT);
+    assert_eq!(hall.ending().reason, Termination::SubagentsPartial);
+}
+
+#[test]
+fn who_decided_on_another_round_is_always_on_record() {
+    let round_of = |decisions: &[Decision]| {
+        let found = decisions.iter().find(|decision| decision.kind == DecisionKind::Round);
+        found.map(|decision| (decision.chosen[0].clone(), decision.decided_by))
+    };
+    let asked_of = |hall: &Hall| {
+        let orders = hall.orders(DebateTurn::Judge);
+        round_of(&asked(&orders).1.offered)
+    };
+    let mut hall = Hall::new();
+    hall.says(DebateTurn::Stances, SIDES).round(DebateTurn::Stances, &["a", "b"]);
+    let second = hall.sent_out(DebateTurn::Moderate(1));
+    assert_eq!(round_of(&second.decisions), Some(("again".to_owned(), DecidedBy::Rule)));
+    hall.round(DebateTurn::Moderate(1), &["c", "d"]);
+    hall.says(DebateTurn::Moderate(2), "hm").says(DebateTurn::Moderate(2), "hm");
+    assert_eq!(asked_of(&hall), Some(("answer".to_owned(), DecidedBy::Fallback)));
+    let mut enough = Hall::new();
+    enough.says(DebateTurn::Stances, SIDES).round(DebateTurn::Stances, &["a", "b"]);
+    enough.round(DebateTurn::Moderate(1), &["c", "d"]).says(DebateTurn::Moderate(2), r#"{"decision": "answer"}"#);
+    assert_eq!(asked_of(&enough), None, "the model's reply says it");
+    let mut short = Hall::limited(SomeLimits { max_rounds: Some(1), ..SomeLimits::default() });
+    short.says(DebateTurn::Stances, SIDES).round(DebateTurn::Stances, &["a", "b"]);
+    assert_eq!(asked_of(&short), Some(("answer".to_owned(), DecidedBy::Rule)));
+}
+
+#[test]
+fn the_moderator_is_shown_as_much_as_the_sides_are() {
+    let mut hall = Hall::new();
+    let long = "x".repeat(20_000);
+    hall.says(DebateTurn::Stances, SIDES).round(DebateTurn::Stances, &["a", "b"]);
+    hall.round(DebateTurn::Moderate(1), &[&long, "d"]);
+    let orders = hall.orders(DebateTurn::Moderate(2));
+    let shown = asked(&orders).1.variables["positions"][0]["result"].as_str().unwrap().to_owned();
+    assert!(shown.len() < 9_000 && shown.contains("[cut: "), "{}", shown.len());
+}
+
+#[test]
+fn a_stance_counts_once_however_it_is_written() {
+    let mut hall = Hall::new();
+    hall.says(DebateTurn::Stances, r#"["Über", "against", "über", "AGAINST"]"#);
+    let goals = hall.sent_out(DebateTurn::Stances).goals;
+    assert_eq!(goals.iter().map(|goal| goal.goal.as_str()).collect::<Vec<_>>().len(), 2, "{goals:?}");
 }
 
 #[test]
