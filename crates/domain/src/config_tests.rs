@@ -138,7 +138,10 @@ fn no_secret_is_left_in_a_redacted_snapshot_and_all_else_is_as_before() {
     let items = [
         item("mcp", r#"{"url": "https://me:SECRET@a.example/mcp?key=SECRET", "auth-token": "SECRET"}"#),
         item("tool", tool),
-        item("tool-service", r#"{"request-queue": "q", "response-queue": "r", "headers": {"Authorization": "SECRET"}}"#),
+        item(
+            "tool-service",
+            r#"{"request-queue": "q", "response-queue": "r", "headers": {"Authorization": "SECRET"}}"#,
+        ),
         item("mcp", "not JSON: SECRET"),
         item("agent-pattern", r#"{"description": "about a token"}"#),
     ];

@@ -13,6 +13,9 @@ use trellis_orchestrator::ports::{Config, ConfigError};
 /// Counts up with every change of a seed; without that, a change does not reach existing workspaces.
 pub(crate) const VERSION: u64 = 4;
 
+/// The kind of items that say how agents may work.
+const PATTERN: &str = "agent-pattern";
+
 /// Where the memory of what was seeded is kept.
 const MEMORY: (&str, &str) = ("trellis", "seeds");
 
@@ -82,6 +85,8 @@ pub(crate) struct SeedReport {
     pub(crate) updated: Vec<String>,
     /// Edited, deleted or made by a person, and therefore left alone.
     pub(crate) left_alone: Vec<String>,
+    /// New patterns for a workspace in which somebody deleted seeded ones: what agents may do there was chosen.
+    pub(crate) withheld: Vec<String>,
     /// The version of the configuration that seeding made, if it wrote anything.
     pub(crate) config_version: Option<u64>,
 }
@@ -117,11 +122,16 @@ async fn apply_version(
     }
     memory.version = version;
     let (mut report, mut due) = (SeedReport::default(), Vec::new());
+    let narrowed = is_narrowed(&memory, &present);
     for seed in seeds {
         let place = place(&seed);
         let wanted = Hash::of(&seed.value);
         let found = present.get(&place).map(Hash::of);
         match fate(memory.items.get(&place).copied(), found, wanted) {
+            Fate::Add if narrowed && seed.kind == PATTERN => {
+                report.withheld.push(place);
+                continue;
+            }
             Fate::Add => {
                 report.added.push(place.clone());
                 due.push(seed);
@@ -138,11 +148,21 @@ async fn apply_version(
         }
         memory.items.insert(place, wanted);
     }
+    if !report.withheld.is_empty() {
+        let (patterns, why) = (report.withheld.join(", "), "seeded patterns were deleted here");
+        tracing::info!(%workspace, patterns, why, "new patterns are not added; `config import` can");
+    }
     let (kind, key) = MEMORY;
     let value = serde_json::to_string(&memory).expect("numbers and texts are always JSON");
     due.push(StoredItem { kind: kind.to_owned(), key: key.to_owned(), value });
     report.config_version = Some(config.put(workspace, due, Caller::program()).await?);
     Ok(report)
+}
+
+/// Whether somebody deleted a pattern that was seeded.
+fn is_narrowed(memory: &Memory, present: &BTreeMap<String, String>) -> bool {
+    let mut patterns = memory.items.keys().filter(|place| place.split('/').next() == Some(PATTERN));
+    patterns.any(|place| !present.contains_key(place))
 }
 
 enum Fate {

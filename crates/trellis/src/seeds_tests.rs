@@ -15,7 +15,8 @@ fn seed(key: &str, value: &str) -> StoredItem {
 
 fn report(added: &[&str], updated: &[&str], left_alone: &[&str], config_version: Option<u64>) -> SeedReport {
     let places = |keys: &[&str]| keys.iter().map(|key| format!("note/{key}")).collect();
-    SeedReport { added: places(added), updated: places(updated), left_alone: places(left_alone), config_version }
+    let (added, updated, left_alone) = (places(added), places(updated), places(left_alone));
+    SeedReport { added, updated, left_alone, config_version, ..SeedReport::default() }
 }
 
 /// The values of the notes, and the version of the configuration.
@@ -108,7 +109,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (4, "84c23955dd6f3f2ecb1b43c0fc7d2788034f24556656e5c6dccba493d577fad4")
+        (4, "a3fe1a730cd10f90b0aeb62c44aa72ddac57a6f5b30b3576e6a4a533dbd8c565")
     );
 }
 
@@ -142,6 +143,25 @@ async fn a_newer_version_adds_and_updates_only_what_nobody_touched() {
     let newest = ["touched", "deleted", "changed"].map(|key| seed(key, "3")).to_vec();
     let done = apply_version(&config, &workspace, 3, newest).await.unwrap();
     assert_eq!(done, report(&[], &["changed"], &["touched", "deleted"], Some(5)), "what was left stays left");
+}
+
+#[tokio::test]
+async fn a_workspace_in_which_somebody_deleted_a_pattern_gets_no_new_ones() {
+    let (config, workspace) = empty();
+    let pattern = |key: &str| StoredItem { kind: PATTERN.to_owned(), key: key.to_owned(), value: "{}".to_owned() };
+    let old = vec![pattern("react"), pattern("supervisor"), seed("a", "1")];
+    apply_version(&config, &workspace, 1, old).await.unwrap();
+    config.delete(&workspace, PATTERN, "supervisor", Caller::program()).await.unwrap();
+    let new = || vec![pattern("react"), pattern("supervisor"), pattern("debate"), seed("a", "2"), seed("b", "2")];
+    for version in [2, 3] {
+        let done = apply_version(&config, &workspace, version, new()).await.unwrap();
+        assert_eq!(done.withheld, ["agent-pattern/debate"]);
+        assert_eq!(done.left_alone, ["agent-pattern/supervisor"]);
+    }
+    let (_, items) = config.all(&workspace).await.unwrap();
+    let patterns: Vec<_> = items.iter().filter(|item| item.kind == PATTERN).map(|item| item.key.as_str()).collect();
+    assert_eq!(patterns, ["react"]);
+    assert_eq!(notes(&config, &workspace).await.0, ["a=2", "b=2"]);
 }
 
 #[tokio::test]

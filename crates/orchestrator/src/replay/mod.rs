@@ -184,7 +184,8 @@ impl Run {
 
     /// The fan-out, and the end of every subagent that was there when its end was looked for.
     fn causes_of_join(&self, fan_out: &FannedOut, joined: &Joined) -> Vec<Cause> {
-        let unread = |session: &SessionId| joined.members.iter().any(|it| it.session == *session && it.was_unreadable());
+        let unread =
+            |session: &SessionId| joined.members.iter().any(|it| it.session == *session && it.was_unreadable());
         let sessions = fan_out.goals.iter().map(|goal| &goal.session);
         let ends = sessions.filter(|session| self.has_ended(session) && !unread(session));
         std::iter::once(Cause::from(Name::fan_out(fan_out.round))).chain(ends.map(end_of)).collect()

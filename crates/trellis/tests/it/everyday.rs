@@ -22,7 +22,10 @@ fn the_answer_is_on_stdout_and_the_steps_are_on_stderr() {
     for word in ["thought", "financial-data(", "regulatory-filings(", "news-search(", "result", "trellis verify"] {
         assert!(steps.contains(word), "{word} is missing in {steps}");
     }
-    assert!(ok(data.path(), &["verify", "last"]).starts_with("ok: run "));
+    let told = ok(data.path(), &["verify", "last"]);
+    assert!(told.starts_with("ok: run ") && told.contains("\nreplayed: "), "{told}");
+    let object = json(data.path(), &["verify", "last"]);
+    assert_eq!((&object["replayed"], &object["not_replayed"]), (&true.into(), &serde_json::json!([])));
 }
 
 #[test]

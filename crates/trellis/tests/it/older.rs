@@ -16,7 +16,8 @@ fn a_folder_of_an_earlier_program_is_as_good_as_a_new_one() {
     let data = folder.path().join("format-2");
     assert!(ok(&data, &["doctor"]).contains("8 runs, 102 records"));
     for session in ["s-react", "s-plan", "s-team", "s-large"] {
-        assert!(ok(&data, &["verify", session]).starts_with("ok: "), "{session}");
+        let told = ok(&data, &["verify", session]);
+        assert!(told.starts_with("ok: ") && told.contains("\nnot replayed: it has records of format 2"), "{told}");
         for (command, kept) in [("show", "show"), ("answer", "answer")] {
             let expected =
                 std::fs::read_to_string(place.join(format!("format-2-expected/{session}.{kept}.txt"))).unwrap();

@@ -92,6 +92,22 @@ fn whatever_a_person_looks_at_is_the_same_on_the_folder_and_at_its_server() {
     assert_eq!(here(&["runs"]).1.lines().count(), 3);
 }
 
+#[test]
+fn secrets_of_the_configuration_stay_with_the_server_and_verify_says_so() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path();
+    let item = "{\"url\": \"https://a.example/mcp\", \"auth-token\": \"k7Qz9XvW3mLp0R\"}";
+    ok(data, &["config", "put", "mcp", "far", item]);
+    let server = Served::start(data);
+    let asked = at(&server.url(), data, &["ask", "Why?", "--pattern", "react", "--session", "mine", "--quiet"]);
+    assert_eq!(asked.status.code(), Some(0), "{}", stderr(&asked));
+    let far = stdout(&at(&server.url(), data, &["verify", "mine"]));
+    assert!(far.starts_with("ok: ") && far.contains("\nreplayed: ") && far.contains("\nnote: configuration "), "{far}");
+    server.kill();
+    let here = ok(data, &["verify", "mine"]);
+    assert!(here.contains("\nreplayed: ") && !here.contains("note: "), "{here}");
+}
+
 /// What changes the configuration, in an order that makes every answer depend on those before.
 const CHANGES: &[&[&str]] = &[
     &["config", "put", "agent", "additional-context", "Be brief."],
