@@ -239,7 +239,7 @@ fn a_failed_run_gives_its_reason_also_when_quiet() {
     let data = TempDir::new().unwrap();
     ok(data.path(), &["ask", "One?"]);
     ok(data.path(), &["config", "delete", "prompt", "template.agent-react"]);
-    let output = run(data.path(), &["ask", "Two?", "--quiet"]);
+    let output = run(data.path(), &["ask", "Two?", "--pattern", "react", "--quiet"]);
     assert_eq!(output.status.code(), Some(10));
     assert!(
         stderr(&output).contains("there is no prompt `agent-react`; add the configuration item"),
