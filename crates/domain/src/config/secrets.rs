@@ -46,10 +46,12 @@ fn members(value: &mut Value) {
     match value {
         Value::Object(object) => {
             for (name, member) in object {
-                match member {
-                    _ if is_secret(name) => blank(member),
-                    Value::String(url) if name == "url" => *url = without_credentials(url),
-                    other => members(other),
+                if is_secret(name) {
+                    blank(member);
+                } else if let Some(url) = member.as_str().filter(|_| name == "url") {
+                    *member = without_credentials(url).into();
+                } else {
+                    members(member);
                 }
             }
         }
