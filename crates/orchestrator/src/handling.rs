@@ -93,15 +93,15 @@ impl Handling {
 
 /// What a record of a session follows from. What is not the pattern's own follows from everything.
 pub(crate) fn causes_of(session: &Session, name: &Name) -> Vec<Cause> {
-    let own = match name.core() {
-        Some(_) => session.tips().to_vec(),
-        None => {
-            let own = pattern(session.routed().map_or("", |routed| &routed.pattern)).causes(session, name);
-            let answer = session.park_about(name).map(|park| Name::park_decision(park.number));
-            own.into_iter().chain(answer.filter(|answer| session.has(answer))).collect()
-        }
-    };
+    let own = if name.core().is_some() { session.tips().to_vec() } else { own_causes(session, name) };
     own.into_iter().filter(|cause| cause != name).map(Cause::from).collect()
+}
+
+/// What the pattern says, and the answer of a person that it waited for.
+fn own_causes(session: &Session, name: &Name) -> Vec<Name> {
+    let own = pattern(session.routed().map_or("", |routed| &routed.pattern)).causes(session, name);
+    let answer = session.park_about(name).map(|park| Name::park_decision(park.number));
+    own.into_iter().chain(answer.filter(|answer| session.has(answer))).collect()
 }
 
 /// A record as the session sees it before the committer has numbered it.

@@ -150,7 +150,8 @@ pub fn same_records_same_quads(run: RunEvidence<'_>) -> Vec<String> {
 
 /// Every record can be derived again from those before it.
 pub fn follows(run: RunEvidence<'_>) -> Vec<String> {
-    replay(run.records, run.configurations)
+    let replayed = replay(run.records, run.configurations);
+    replayed.faults.into_iter().chain(replayed.gaps).collect()
 }
 
 /// Whether the run has ended.

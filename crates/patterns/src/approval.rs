@@ -20,7 +20,13 @@ pub fn guarded(session: &Session, turn: &Turn, orders: Vec<Order>) -> Vec<Order>
                     Err(instead) => return vec![instead],
                 }
             }
-            other => guarded.push(other),
+            Order::Perform(..)
+            | Order::Open(_)
+            | Order::Close
+            | Order::Become(_)
+            | Order::FanOut(_)
+            | Order::Park(_)
+            | Order::End(_) => guarded.push(order),
         }
     }
     guarded

@@ -1,6 +1,7 @@
 //! Runs of several agents over any journal: fan-out, fan-in, deadlines, nesting, rounds.
 
 use super::dying::Dying;
+use super::layer::Layered;
 use super::runs::{Bench, Store};
 use crate::ports::{RealWorld, Role, World, all_due_turns};
 use crate::promises::{self, RunEvidence};
@@ -129,7 +130,7 @@ async fn a_subagent_that_cannot_be_read_for_a_moment_is_gone_without(
     team: &[Value],
     end: usize,
 ) {
-    let bench = Bench::play((Arc::new(Dying::with_a_bad_moment(end, journal)), config)).await;
+    let bench = Bench::play((Arc::new(Layered(Dying::with_a_bad_moment(end, journal))), config)).await;
     let played = play(&bench, &json!({"team": [team]}), "supervisor", SomeLimits::default()).await;
     let members = played.joins().into_iter().flat_map(|joined| &joined.members);
     assert_eq!(members.filter(|member| member.was_unreadable()).count(), 1, "{:?}", played.joins());

@@ -208,19 +208,16 @@ impl Replayed {
         let chosen = settled.decision.chosen.first().map_or("", String::as_str);
         let mut expected = Settled { decision: decision(park, chosen, None), ..settled.clone() };
         expected.decision.rationale.clone_from(&settled.decision.rationale);
-        match &settled.by {
-            Some(by) => {
-                let may = |who: &Vec<String>| by.name.as_ref().is_some_and(|name| who.contains(name));
-                if park.who.as_ref().is_some_and(|who| !may(who)) {
-                    faults.push("whoever answered was not to".to_owned());
-                }
+        if let Some(by) = &settled.by {
+            let may = |who: &Vec<String>| by.name.as_ref().is_some_and(|name| who.contains(name));
+            if park.who.as_ref().is_some_and(|who| !may(who)) {
+                faults.push("whoever answered was not to".to_owned());
             }
-            None => {
-                expected.decision.decided_by = DecidedBy::Rule;
-                (expected.decision.rationale, expected.arguments) = (None, None);
-                if chosen != park.otherwise || header.time < park.expires {
-                    faults.push("nobody answered, and it is not what was said for that case".to_owned());
-                }
+        } else {
+            expected.decision.decided_by = DecidedBy::Rule;
+            (expected.decision.rationale, expected.arguments) = (None, None);
+            if chosen != park.otherwise || header.time < park.expires {
+                faults.push("nobody answered, and it is not what was said for that case".to_owned());
             }
         }
         faults.extend(differs(&expected, settled));

@@ -28,7 +28,7 @@ struct Finished {
 
 /// How far a run has come.
 enum Left {
-    Ended(RunSummary, Box<Ended>),
+    Ended(Box<RunSummary>, Box<Ended>),
     /// Only a person can say how it goes on.
     Waiting,
 }
@@ -117,7 +117,7 @@ async fn end_of(orchestrator: &Orchestrator, workspace: &Workspace, run: &RunId)
         let vanished = || JournalError::Damaged(format!("the run {run} has records and no summary"));
         if let (Body::Ended(ended), true) = (&record.body, record.header.session == *run) {
             let summary = journal.run(workspace, run).await?.ok_or_else(vanished)?;
-            return Ok(Left::Ended(summary, ended.clone()));
+            return Ok(Left::Ended(Box::new(summary), ended.clone()));
         }
         if record.body.as_parked().is_some()
             && journal.run(workspace, run).await?.ok_or_else(vanished)?.state == RunState::Waiting
