@@ -249,7 +249,12 @@ impl Run {
             (Termination::Timeout, _) => {
                 over.unwrap_or_else(|| Ending::failed(Termination::Error, "its time was not over"))
             }
-            (Termination::Error, _) if was_given_up(ended) => from_outside,
+            // A pattern may pass on what a subagent was given up with: then it is its own decision all the same.
+            (Termination::Error, decided)
+                if was_given_up(ended) && decided.as_ref().is_none_or(|decided| decided.error != ended.error) =>
+            {
+                from_outside
+            }
             (_, Some(decided)) => decided,
             // The process gave it up: the reason is all there is.
             (Termination::Error, None) => from_outside,

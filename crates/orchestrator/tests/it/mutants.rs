@@ -4,7 +4,7 @@
 //! everything that `verify` does with records. What survives is listed below with the reason why nothing inside the record
 //! could tell.
 
-use crate::memory;
+use crate::{memory, park};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -65,6 +65,8 @@ async fn genuine() -> Vec<(&'static str, Played)> {
         let bench = Bench::play(memory()).await;
         played.push((name, play(&bench, &scene, pattern, limits).await));
     }
+    played.push(("an approval with other arguments", park::approved().await));
+    played.push(("an approval that nobody gives", park::expired().await));
     played
 }
 
@@ -165,6 +167,10 @@ const GIVEN: &[(&str, &str, &str)] = &[
     ("observed", "calls", "what a tool asked its models comes from outside"),
     ("observed", "usage", "follows from the tool's calls, which come from outside"),
     ("fanned-out", "deadline", "within milliseconds, the moment of a decision is not known"),
+    ("parked", "expires", "within milliseconds, the moment of a decision is not known"),
+    ("settled", "arguments", "what a person answered comes from outside"),
+    ("settled", "decision.rationale", "what a person answered comes from outside"),
+    ("settled", "by.surface", "the way that an answer came in is not asked for again"),
     ("joined", "outage_ms", "for how long nobody served is the store's word"),
     ("ended", "outage_ms", "for how long nobody served is the store's word"),
 ];

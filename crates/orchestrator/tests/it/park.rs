@@ -13,6 +13,8 @@ use trellis_orchestrator::contract::teams::{Played, agent, question};
 use trellis_orchestrator::workers::{Stop, WorkerOptions};
 use trellis_orchestrator::{Answering, Cancelling, DecideError};
 
+const HOUR: u64 = 3_600_000;
+
 /// A bench whose only tool needs approval.
 async fn bench(timeout_ms: u64, approvers: &[&str]) -> Bench {
     let bench = Bench::play(memory()).await;
@@ -53,7 +55,27 @@ fn names(records: &[std::sync::Arc<Record>]) -> String {
     records.iter().map(|record| record.header.name.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-const HOUR: u64 = 3_600_000;
+/// A run whose call was approved by somebody who may, with other arguments.
+pub(crate) async fn approved() -> Played {
+    let bench = bench(HOUR, &["ada"]).await;
+    let run = bench.request(1, question(&agent("so"), "react"), SomeLimits::default()).await;
+    let serving = Serving::start(&bench, WorkerOptions::default());
+    until_waiting(&bench, &run, 1).await;
+    let edited = json!({"question": "something else"}).as_object().cloned();
+    let approval = Answering { arguments: edited, reason: Some("it is cheap".to_owned()), ..answering("approve") };
+    decide(&bench, &run, &approval).await.unwrap();
+    bench.follow(&run).await;
+    serving.stop(Stop::Drain).await;
+    Played::of(&bench, run).await
+}
+
+/// A run whose call nobody approved in time.
+pub(crate) async fn expired() -> Played {
+    let bench = bench(50, &[]).await;
+    let run = bench.request(1, question(&agent("so"), "react"), SomeLimits::default()).await;
+    bench.finish(std::slice::from_ref(&run), 1).await;
+    Played::of(&bench, run).await
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_needs_approval_waits_without_a_worker_and_goes_on_with_the_answer() {

@@ -3,6 +3,7 @@
 use super::beginning::person;
 use super::decision::{decision_nodes, place};
 use super::told::Told;
+use serde_json::Value;
 use trellis_domain::document::Document;
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Header, Name};
@@ -20,6 +21,7 @@ pub(crate) fn question(session: &Told, header: &Header, parked: &Parked) -> Act 
         .text(trellis::ACT, "question")
         .text(trellis::DEADLINE, parked.expires)
         .texts(trellis::TOOL, parked.tool.as_ref())
+        .texts(trellis::ARGUMENTS, parked.tool.as_ref().map(|_| Value::Object(parked.arguments.clone())))
         .derived_from(session.first_parents())
         .document(&id, "Question to a person", text.as_ref())
         .marks(header.attempt, header.late);

@@ -17,6 +17,7 @@ use trellis_domain::{RequestId, RunId};
 use trellis_models::Models;
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::ports::{Journal, RealWorld, RunFilter, World};
+use trellis_orchestrator::summary::end_of;
 use trellis_patterns::router::OperatorLimits;
 
 pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
@@ -90,6 +91,11 @@ async fn here(
             return Ok(Exit::Interrupted);
         }
     };
+    if end_of(&records, &run).is_none() {
+        serving.drain(interrupt).await?;
+        detached(global, &run, &format!("run {run} waits for an answer; `trellis resume` goes on with it"));
+        return Ok(Exit::Interrupted);
+    }
     let state = finish(global, &run, &records, "")?;
     serving.drain(interrupt).await?;
     let others = app.store.journal.open_runs().await?;

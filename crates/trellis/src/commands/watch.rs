@@ -30,6 +30,11 @@ pub(super) enum Source<'a> {
 }
 
 impl Source<'_> {
+    /// Nobody else can work on the run meanwhile.
+    fn holds_the_folder(&self) -> bool {
+        matches!(self, Self::Workers { .. })
+    }
+
     /// The next item; None if no more will come.
     async fn next(&mut self) -> Result<Option<Item>, Failure> {
         match self {
@@ -38,6 +43,10 @@ impl Source<'_> {
             Self::Records(records) => Ok(records.next().map(Item::Record)),
         }
     }
+}
+
+fn is_waiting(records: &[Arc<Record>]) -> bool {
+    summary_of(records).is_some_and(|summary| summary.state == RunState::Waiting)
 }
 
 /// What Ctrl-C does, in a few words.
@@ -66,7 +75,8 @@ pub(super) async fn run(desk: &Desk, global: &Global, wish: &str, strict: bool) 
     Ok(Exit::of(state, strict))
 }
 
-/// Shows the run as it happens, until its end. The records that were shown.
+/// Shows the run as it happens, until its end, or until it waits for somebody who could not answer because this process
+/// has the folder. The records that were shown.
 pub(super) async fn follow(
     mut source: Source<'_>,
     global: &Global,
@@ -82,8 +92,9 @@ pub(super) async fn follow(
         }
         if let Item::Record(record) = item {
             let over = record.header.session == *run && record.header.name == Name::end();
+            let asks = record.body.as_parked().is_some();
             records.push(record);
-            if over {
+            if over || (asks && source.holds_the_folder() && is_waiting(&records)) {
                 break;
             }
         }

@@ -1,6 +1,7 @@
 //! The real binary, as a person or a script uses it.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail loudly")]
 
+mod approval;
 mod bad_input;
 mod cancelled;
 mod configuration;
