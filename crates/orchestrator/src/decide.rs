@@ -3,10 +3,10 @@
 use crate::handling::Decided;
 use crate::park;
 use crate::ports::NewTurn;
-use trellis_domain::SessionId;
 use trellis_domain::fan_out::FannedOut;
 use trellis_domain::record::{Body, Cause, Core, Ended, Name, Routed};
 use trellis_domain::run::Termination;
+use trellis_domain::{SessionId, Timestamp};
 use trellis_patterns::{Effect, Ending, Order, Session, Turn, approval, fan_out, pattern, router};
 
 /// What a decision asks of the shell.
@@ -37,6 +37,8 @@ pub(crate) struct Closing {
     /// Other turns of the session that have lost their purpose.
     pub(crate) close: Vec<Name>,
     pub(crate) open: Vec<NewTurn>,
+    /// When it was decided, if that counts: deadlines run from there, whatever the clock does before the commit.
+    pub(crate) at: Option<Timestamp>,
 }
 
 /// The next step of a turn, given how the nearest ended session above it ended, if one has.
@@ -60,6 +62,7 @@ pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Nex
         // An answer that is recorded was paid for and seen: it counts.
         (Step::End(ending), _) => Step::End(ending),
         (_, Some(ending)) => Step::End(ending),
+        (Step::Close(closing), None) => Step::Close(Closing { at: Some(turn.now), ..closing }),
         (step, None) => step,
     })
 }

@@ -324,7 +324,7 @@ impl Orchestrator {
             return Ok(Taken::Open);
         }
         let pending = std::mem::take(&mut handling.pending);
-        let now = self.ports.world.now();
+        let now = closing.at.unwrap_or_else(|| self.ports.world.now());
         let decided = closing.records.into_iter().map(|decided| handling.decided(decided, now));
         let records = pending.iter().cloned().chain(decided).collect();
         let close = std::iter::once(handling.key.name.clone()).chain(closing.close).collect();

@@ -163,6 +163,7 @@ namespace! {
     properties {
         ACT = "act",
         AGREEMENT = "agreement",
+        ANSWERED_BY = "answeredBy",
         ARGUMENTS = "arguments",
         ATTEMPT = "attempt",
         CHOSEN = "chosen",

@@ -33,15 +33,17 @@ pub(crate) fn answer(session: &Told, header: &Header, settled: &Settled) -> Act 
     let id = iri::named(&session.id, &header.name);
     let by = settled.by.as_ref().and_then(|by| person(format!("{id}/by"), by));
     let decisions = place(&id, [&settled.decision]);
+    let asked = iri::named(&session.id, &Name::park(settled.number));
+    let question = Node::new(&asked).link(trellis::ANSWERED_BY, &id);
     let main = Node::new(&id)
         .types(&[prov::class::ENTITY, trellis::class::ACT, trellis::class::PARKED_ANSWER])
         .label("Answer of a person")
-        .text(trellis::ACT, "answer")
-        .derived_from([iri::named(&session.id, &Name::park(settled.number))])
+        .text(trellis::ACT, settled.decision.chosen.join(", "))
+        .derived_from([asked])
         .links(prov::WAS_ATTRIBUTED_TO, by.as_ref().map(Node::iri))
         .texts(trellis::SURFACE, settled.by.as_ref().map(|by| by.surface))
         .links(trellis::DECISION, decisions.iter().map(|placed| &placed.iri))
         .marks(header.attempt, header.late);
-    let nodes = [main].into_iter().chain(by).chain(decision_nodes(decisions)).collect();
+    let nodes = [main, question].into_iter().chain(by).chain(decision_nodes(decisions)).collect();
     Act { id, nodes }
 }

@@ -15,6 +15,7 @@ const CHOICES: &[(&str, &str, DecisionKind)] = &[
     (tg::class::PATTERN_DECISION, tg::PATTERN, DecisionKind::Pattern),
     (tg::class::PATTERN_DECISION, tg::TASK_TYPE, DecisionKind::TaskType),
     (tg::class::ANALYSIS, tg::ACTION, DecisionKind::Tool),
+    (trellis::class::PARKED_ANSWER, trellis::ACT, DecisionKind::Approval),
 ];
 
 pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {

@@ -16,6 +16,7 @@ const EDGES: &[&str] = &[
     tg::THOUGHT,
     tg::OBSERVATION,
     tg::PARENT_SESSION_ID,
+    trellis::ANSWERED_BY,
     trellis::BROUGHT_HISTORY,
     trellis::CITES,
     trellis::COMPLETION,

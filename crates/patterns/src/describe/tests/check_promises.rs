@@ -2,8 +2,8 @@
 
 use crate::projector::project;
 use crate::projector::tests::fixture::{
-    asked_run, cancelled_by_somebody, cancelled_plan, cancelled_supervisor, check_with, plan_run, react_run,
-    supervisor_run, texts,
+    asked_run, cancelled_by_somebody, cancelled_plan, cancelled_supervisor, check_with, parked_run, plan_run,
+    react_run, supervisor_run, texts,
 };
 use crate::projector::tests::random_run::{any_run, finished_run, has_ended};
 use expect_test::expect;
@@ -28,8 +28,16 @@ fn without_node(quads: &[Quad], node: &str) -> Vec<Quad> {
     quads.iter().filter(|quad| quad.s.text() != node).cloned().collect()
 }
 
-const RUNS: [fn() -> Vec<Record>; 7] =
-    [react_run, asked_run, plan_run, cancelled_plan, cancelled_by_somebody, supervisor_run, cancelled_supervisor];
+const RUNS: [fn() -> Vec<Record>; 8] = [
+    react_run,
+    parked_run,
+    asked_run,
+    plan_run,
+    cancelled_plan,
+    cancelled_by_somebody,
+    supervisor_run,
+    cancelled_supervisor,
+];
 
 /// These, and what the patterns themselves give as samples.
 fn runs() -> impl Iterator<Item = Vec<Record>> {
@@ -89,7 +97,7 @@ fn no_parent_can_be_exchanged_for_one_that_is_not_there() {
 #[test]
 fn no_choice_can_be_exchanged() {
     // Nothing came of the goals of the last run, so there is nothing that they could disagree with.
-    for records in RUNS[..4].iter().map(|run| run()) {
+    for records in RUNS[..5].iter().map(|run| run()) {
         let (quads, texts) = (project(&records), texts(&records));
         for at in places(&quads, trellis::CHOSEN) {
             let decision = &quads[at].s;

@@ -3,8 +3,8 @@
 use crate::plan::PlanNames;
 use crate::projector::project;
 use crate::projector::tests::fixture::{
-    Script, accepted, cancelled_plan, cancelled_supervisor, ending, plan_run, priced, react_run, step_answer,
-    supervisor_run, unreadable,
+    Script, accepted, cancelled_plan, cancelled_supervisor, ending, parked_run, plan_run, priced, react_run,
+    step_answer, supervisor_run, unreadable,
 };
 use crate::projector::tests::random_run::any_run;
 use expect_test::{Expect, expect};
@@ -50,7 +50,8 @@ fn rare_run() -> Vec<Record> {
 }
 
 fn runs() -> Vec<Vec<Record>> {
-    let ours = [react_run(), plan_run(), cancelled_plan(), supervisor_run(), cancelled_supervisor(), rare_run()];
+    let ours =
+        [react_run(), parked_run(), plan_run(), cancelled_plan(), supervisor_run(), cancelled_supervisor(), rare_run()];
     ours.into_iter().chain(crate::registry::samples()).collect()
 }
 
