@@ -52,7 +52,7 @@ pub enum ChoiceError {
     UnknownProvider(String),
     #[error("{provider} needs a key; set {variable}")]
     NoKey { provider: &'static str, variable: &'static str },
-    #[error("it is not said which model the server at OPENAI_BASE_URL has; set OPENAI_MODEL or --model openai/NAME")]
+    #[error("OPENAI_BASE_URL is set, but no model is named; set OPENAI_MODEL or --model openai/NAME")]
     NoModel,
     #[error("ANTHROPIC_MAX_TOKENS is {0:?}; write a number such as 8192")]
     NotANumber(String),

@@ -58,7 +58,7 @@ fn what_is_missing_is_said() {
         (
             vec![],
             vec![("OPENAI_BASE_URL", "http://gpu")],
-            "it is not said which model the server at OPENAI_BASE_URL has",
+            "OPENAI_BASE_URL is set, but no model is named",
         ),
         (vec![], vec![ANTHROPIC_KEY, ("ANTHROPIC_MAX_TOKENS", "many")], "ANTHROPIC_MAX_TOKENS is \"many\""),
     ] {

@@ -22,7 +22,7 @@ pub(crate) fn footer(summary: &RunSummary, ended: &Ended, now: Timestamp, marks:
         let missing: Vec<_> = ended.missing.iter().map(u32::to_string).collect();
         let what = if ended.reason == Termination::PlanPartial { "step" } else { "finding" };
         let plural = if missing.len() == 1 { "" } else { "s" };
-        lines.push(format!("{} {what}{plural} {}", "the answer does without".yellow(), missing.join(", ")));
+        lines.push(format!("{} {what}{plural} {}", "answered without".yellow(), missing.join(", ")));
     }
     lines
 }

@@ -138,7 +138,7 @@ fn a_plan_whose_step_fails_is_revised_and_answers_in_part() {
         "≡ plan     revised: 2 steps",
         "stated reason: Scripted decision: ",
         "step 4 Look up the changes  → tool     regulatory-filings(",
-        "the answer does without step 1",
+        "answered without step 1",
     ] {
         assert!(progress.contains(expected), "{expected} is missing in\n{progress}");
     }
@@ -184,7 +184,7 @@ fn a_silent_sibling_costs_a_partial_answer_and_not_the_run() {
         "! join     the deadline has come: 2 of 3 findings",
         "missing: #2 Look up Company X, timeout: ",
         "◆ review   answers now, 1 missing",
-        "the answer does without finding 2",
+        "answered without finding 2",
     ] {
         assert!(progress.contains(expected), "{expected} is missing in\n{progress}");
     }
