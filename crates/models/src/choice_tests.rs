@@ -55,11 +55,7 @@ fn what_is_missing_is_said() {
         (vec!["gpt-4"], vec![], "there is no provider `gpt-4`; write openai/NAME"),
         (vec!["openai/gpt-4"], vec![], "openai needs a key; set OPENAI_API_KEY"),
         (vec!["anthropic"], vec![OPENAI_KEY], "anthropic needs a key; set ANTHROPIC_API_KEY"),
-        (
-            vec![],
-            vec![("OPENAI_BASE_URL", "http://gpu")],
-            "OPENAI_BASE_URL is set, but no model is named",
-        ),
+        (vec![], vec![("OPENAI_BASE_URL", "http://gpu")], "OPENAI_BASE_URL is set, but no model is named"),
         (vec![], vec![ANTHROPIC_KEY, ("ANTHROPIC_MAX_TOKENS", "many")], "ANTHROPIC_MAX_TOKENS is \"many\""),
     ] {
         let error = chosen(&wishes, &variables).unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! Accepting a question: a commit that opens its first turn. Only then is the caller told.
 
-use crate::driver::Orchestrator;
+use crate::orchestrator::Orchestrator;
 use crate::ports::{Commit, ConfigError, JournalError, NewRecord, NewTurn, Outcome, RunFilter};
 use trellis_domain::config::Settings;
 use trellis_domain::document::Document;

@@ -4,11 +4,10 @@
 //! elsewhere looks when it renews its claim, and what it brings meanwhile is late.
 
 use crate::claims::Claims;
-use crate::driver::{Orchestrator, TurnError};
 use crate::handling::Handling;
+use crate::orchestrator::{Orchestrator, TurnError};
 use crate::ports::{Claiming, Commit, Outcome, SetAside, TurnKey};
 use std::time::Duration;
-use tokio::sync::watch;
 use trellis_domain::record::{Body, Name};
 use trellis_domain::run::{RunState, Termination};
 use trellis_domain::{Caller, RunId, Scope, SessionId, Workspace};
@@ -21,23 +20,6 @@ pub enum Cancelling {
     /// It had ended before, like this.
     AlreadyEnded(RunState),
     Unknown,
-}
-
-/// Ticks with every cancellation. Whose run it was is in the record.
-#[derive(Debug)]
-pub(crate) struct Cancels(watch::Sender<u64>);
-
-impl Default for Cancels {
-    fn default() -> Self {
-        Self(watch::Sender::new(0))
-    }
-}
-
-impl Cancels {
-    /// Whoever waits looks whether it was its run.
-    pub(crate) fn tick(&self) {
-        self.0.send_modify(|ticks| *ticks += 1);
-    }
 }
 
 /// To close a turn takes a moment.
@@ -147,7 +129,7 @@ impl Orchestrator {
 
     /// Waits until the run of a turn is cancelled.
     async fn cancelled(&self, turn: &TurnKey) -> Result<(), TurnError> {
-        let mut ticks = self.cancels.0.subscribe();
+        let mut ticks = self.cancels.listen();
         loop {
             let end = self.patiently(|journal| journal.end(&turn.scope.workspace, &turn.run)).await?;
             if end.is_some_and(|end| matches!(&end.body, Body::Ended(end) if end.reason == Termination::Cancelled)) {

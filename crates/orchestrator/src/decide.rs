@@ -1,45 +1,13 @@
 //! From a pattern's orders to what the shell does next.
 
-use crate::handling::Decided;
 use crate::park;
 use crate::ports::NewTurn;
+use crate::step::{Closing, Decided, Next, Step, everything};
+use trellis_domain::SessionId;
 use trellis_domain::fan_out::FannedOut;
 use trellis_domain::record::{Body, Cause, Core, Ended, Name, Routed};
 use trellis_domain::run::Termination;
-use trellis_domain::{SessionId, Timestamp};
-use trellis_patterns::{Effect, Ending, Order, Session, Turn, approval, fan_out, pattern, router};
-
-/// What a decision asks of the shell.
-#[derive(Debug)]
-pub(crate) enum Step {
-    Perform(Name, Effect),
-    /// Close the turn, with what goes into the same commit.
-    Close(Closing),
-    End(Ending),
-    /// The turn is not due yet; it stays open.
-    Wait,
-}
-
-/// What is due: known from the session alone, or only once its subagents have been looked at.
-#[derive(Debug)]
-pub(crate) enum Next {
-    Step(Step),
-    /// The fan-in of this round.
-    FanIn(u32),
-}
-
-/// What is decided together with the closing of a turn.
-#[derive(Debug, Default)]
-pub(crate) struct Closing {
-    pub(crate) records: Vec<Decided>,
-    /// Versions of other sessions that this was decided from.
-    pub(crate) seen_of_others: Vec<(SessionId, u64)>,
-    /// Other turns of the session that have lost their purpose.
-    pub(crate) close: Vec<Name>,
-    pub(crate) open: Vec<NewTurn>,
-    /// When it was decided, if that counts: deadlines run from there, whatever the clock does before the commit.
-    pub(crate) at: Option<Timestamp>,
-}
+use trellis_patterns::{Ending, Order, Session, Turn, approval, fan_out, pattern, router};
 
 /// The next step of a turn, given how the nearest ended session above it ended, if one has.
 pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Next {
@@ -131,11 +99,6 @@ fn broken(error: &str) -> Step {
 
 fn turn(session: &SessionId, name: Name) -> NewTurn {
     NewTurn { session: session.clone(), name, due: None }
-}
-
-/// What is decided from the whole session follows from all of it.
-pub(crate) fn everything(session: &Session) -> Vec<Cause> {
-    session.tips().iter().cloned().map(Cause::from).collect()
 }
 
 fn become_pattern(session: &Session, id: &SessionId, routed: Routed, closing: &mut Closing) {

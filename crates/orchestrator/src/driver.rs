@@ -1,26 +1,21 @@
 //! The handling of one turn: fold the records, decide, perform what is due, commit each outcome.
 
-use crate::cancel::Cancels;
-use crate::claims::{Claims, Lease};
-use crate::decide::{Closing, Next, Step, next};
+use crate::claims::Lease;
+use crate::decide::next;
 use crate::given_up::ID_TAKEN;
 use crate::handling::Handling;
-use crate::hub::Hub;
+use crate::messages::messages_of;
+use crate::orchestrator::{Orchestrator, TurnError};
 use crate::perform::{outcome_of_report, remaining, within};
 use crate::permits::{Caller, Permit, Room};
-use crate::ports::{
-    BoxFuture, Commit, Committed, Config, ConfigError, Disposition, Journal, JournalError, OpenTurn, Outcome, Prompter,
-    Queue, SessionLog, ToolRunner, TurnKey, World,
-};
-use crate::suspects::Suspects;
-use crate::unread::Unread;
+use crate::ports::{BoxFuture, Commit, Committed, Journal, JournalError, OpenTurn, Outcome, SessionLog, TurnKey};
+use crate::step::{Closing, Next, Step};
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::Settings;
 use trellis_domain::record::{Body, Ended, Name, Record};
 use trellis_domain::run::Termination;
 use trellis_domain::{Hash, RunId, Workspace};
-use trellis_patterns::router::OperatorLimits;
 use trellis_patterns::{Effect, Ending, Session, Turn};
 
 /// So many conflicts without anything new in the session are no accident.
@@ -29,66 +24,6 @@ const STUCK: u32 = 20;
 /// How long a store that cannot be reached is left alone, and how often a read is tried again.
 const UNREACHABLE: Duration = Duration::from_millis(500);
 const UNREACHABLE_TRIES: u32 = 60;
-
-/// What the loop is connected to.
-#[derive(Debug, Clone)]
-pub struct Ports {
-    pub journal: Arc<dyn Journal>,
-    pub queue: Arc<dyn Queue>,
-    pub config: Arc<dyn Config>,
-    pub prompter: Arc<dyn Prompter>,
-    pub tools: Arc<dyn ToolRunner>,
-    pub hub: Arc<Hub>,
-    pub world: Arc<dyn World>,
-}
-
-#[derive(Debug, Clone)]
-pub struct Options {
-    pub limits: OperatorLimits,
-    /// Runs without an end; more are refused.
-    pub max_open_runs: usize,
-    /// A turn that was in hand at so many crashes, more than any other, is set aside: it is what stops the process. So
-    /// is one whose records could not be read so often.
-    pub max_deliveries: u32,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { limits: OperatorLimits::default(), max_open_runs: 10_000, max_deliveries: 5 }
-    }
-}
-
-/// The loop. Holds no state of its own: any number of them may serve the same journal.
-#[derive(Debug, Clone)]
-pub struct Orchestrator {
-    pub ports: Ports,
-    pub options: Options,
-    /// The operator's limits, as sessions hold them.
-    pub(crate) limits: Arc<OperatorLimits>,
-    /// Shared by all workers of the process.
-    pub(crate) claims: Arc<Claims>,
-    pub(crate) cancels: Arc<Cancels>,
-    pub(crate) suspects: Arc<Suspects>,
-    pub(crate) unread: Arc<Unread>,
-}
-
-/// Why a turn could not be handled now. It stays open.
-#[derive(Debug, thiserror::Error)]
-pub enum TurnError {
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-}
-
-impl TurnError {
-    pub fn disposition(&self) -> Disposition {
-        match self {
-            Self::Journal(error) => error.disposition(),
-            Self::Config(error) => error.disposition(),
-        }
-    }
-}
 
 /// How far a turn came.
 #[derive(Debug)]
@@ -128,13 +63,6 @@ enum Taken {
 }
 
 impl Orchestrator {
-    pub fn new(ports: Ports, options: Options) -> Self {
-        let limits = Arc::new(options.limits.clone());
-        let claims = Arc::new(Claims::of(&ports.world.fresh_id()));
-        let (cancels, suspects, unread) = (Arc::default(), Arc::default(), Arc::default());
-        Self { ports, options, limits, claims, cancels, suspects, unread }
-    }
-
     /// Handles a turn until it closes, and waits where its calls have to wait. Whoever else handles it: claims are the
     /// workers' business, and the rules of commits hold without them.
     pub async fn handle(&self, turn: &OpenTurn) -> Result<(), TurnError> {
@@ -427,8 +355,7 @@ impl Orchestrator {
         if !committed.records.is_empty() {
             let root_end = |record: &Arc<Record>| record.header.session == *run && record.header.name == Name::end();
             let ended = committed.records.iter().any(root_end);
-            let messages: Vec<_> =
-                committed.records.iter().flat_map(|record| crate::perform::messages_of(record)).collect();
+            let messages: Vec<_> = committed.records.iter().flat_map(|record| messages_of(record)).collect();
             self.ports.hub.close_messages(workspace, run, &messages);
             self.ports.hub.committed(workspace, run, &committed.records, ended);
         }

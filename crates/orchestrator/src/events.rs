@@ -2,7 +2,7 @@
 //! live text between them.
 
 use crate::hub::{Item, TextKind};
-use crate::perform::{answer_id, thought_id};
+use crate::messages::{answer_id, thought_id};
 use serde_json::{Map, Value, json};
 use trellis_domain::RunId;
 use trellis_domain::decision::Decision;

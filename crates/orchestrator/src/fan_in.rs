@@ -1,10 +1,11 @@
 //! The aggregator: are all subagents of a fan-out there? Its only state is the records, so duplicates, reordering,
 //! restarts and a second aggregator change nothing.
 
-use crate::decide::{Closing, Step, TOO_LATE, ended_below, everything};
-use crate::driver::{Orchestrator, TurnError};
-use crate::handling::{Decided, Handling};
+use crate::decide::{TOO_LATE, ended_below};
+use crate::handling::Handling;
+use crate::orchestrator::{Orchestrator, TurnError};
 use crate::ports::{BoxFuture, JournalError, NewTurn, TurnKey};
+use crate::step::{Closing, Decided, Step, everything};
 use trellis_domain::fan_out::{FannedOut, Goal, JoinCause, Joined, Member, UNREADABLE};
 use trellis_domain::record::{Body, Cause, Core, Ended, Name};
 use trellis_domain::run::Termination;

@@ -3,9 +3,10 @@
 use crate::claims::Lease;
 use crate::permits::Permit;
 use crate::ports::{Commit, NewRecord, NewTurn, TurnKey};
+use crate::step::Decided;
 use std::sync::Arc;
 use trellis_domain::record::{Body, Cause, FORMAT, Header, Name, Record};
-use trellis_domain::{Hash, SessionId, Timestamp};
+use trellis_domain::{Hash, Timestamp};
 use trellis_patterns::{Session, pattern};
 
 #[derive(Debug)]
@@ -24,15 +25,6 @@ pub(crate) struct Handling {
     pub(crate) permit: Permit,
     /// Nothing is begun once it is over.
     pub(crate) lease: Arc<Lease>,
-}
-
-/// A record that was decided, not performed. It may belong to another session of the run.
-#[derive(Debug, Clone)]
-pub(crate) struct Decided {
-    pub(crate) session: SessionId,
-    pub(crate) name: Name,
-    pub(crate) causes: Vec<Cause>,
-    pub(crate) body: Body,
 }
 
 impl Handling {

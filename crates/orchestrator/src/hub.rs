@@ -3,7 +3,7 @@
 //! The hub keeps one text per open message and an offset per subscriber. Slow readers coalesce, writers
 //! never wait, and nothing is lost that the record of a completed message does not bring whole.
 
-use crate::perform::messages_of;
+use crate::messages::messages_of;
 use crate::ports::{Journal, JournalError};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};

@@ -64,16 +64,19 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test waits for what it tests"))]
 
 pub mod accept;
+mod answer;
 pub mod audit;
 mod cancel;
+mod cancels;
 pub mod checkpoint;
 mod claims;
 #[cfg(feature = "testing")]
 pub mod contract;
 mod decide;
 pub mod dialog;
-pub mod driver;
+mod driver;
 pub mod events;
+pub mod evidence;
 mod fan_in;
 mod given_up;
 mod handling;
@@ -81,6 +84,8 @@ pub mod hub;
 pub mod ledger;
 pub mod library;
 pub mod memory;
+mod messages;
+pub mod orchestrator;
 mod park;
 mod perform;
 pub mod permits;
@@ -88,15 +93,17 @@ pub mod ports;
 pub mod promises;
 pub mod queue;
 pub mod replay;
+mod step;
 pub mod summary;
 mod suspects;
+mod trials;
 mod unread;
 mod worker;
 pub mod workers;
 
 pub use accept::{AcceptError, Acceptance, Question};
+pub use answer::{Answered, Answering, DecideError};
 pub use cancel::Cancelling;
-pub use driver::{Options, Orchestrator, Ports};
 pub use hub::{Hub, Item, Subscription};
-pub use park::{Answered, Answering, DecideError};
+pub use orchestrator::{Options, Orchestrator, Ports, TurnError};
 pub use workers::Workers;

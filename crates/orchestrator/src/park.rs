@@ -1,66 +1,14 @@
 //! Questions to people: a session waits for an answer as a record, and no worker is held. The answer is a commit that opens
 //! the waiting turn again; so is the expiry, if nobody answers.
 
-use crate::decide::{Closing, Step, everything};
-use crate::driver::{Orchestrator, TurnError};
-use crate::handling::{Decided, Handling};
-use crate::ports::{JournalError, NewTurn, Outcome, TurnKey};
-use serde_json::{Map, Value};
+use crate::ports::NewTurn;
+use crate::step::{Closing, Decided, Step, everything};
+use trellis_domain::SessionId;
 use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Body, Name};
-use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{Caller, RunId, Scope, SessionId, Workspace};
 use trellis_patterns::{Session, Turn};
-
-/// Somebody's answer to a parked question.
-#[derive(Debug, Clone)]
-pub struct Answering {
-    /// The question, by session and number. None: the only one that is open.
-    pub question: Option<(SessionId, u32)>,
-    pub choice: String,
-    pub reason: Option<String>,
-    /// What a call is to be made with instead.
-    pub arguments: Option<Map<String, Value>>,
-    pub by: Caller,
-}
-
-/// The question that was answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
-    pub session: SessionId,
-    pub number: u32,
-}
-
-/// Why an answer does not count.
-#[derive(Debug, thiserror::Error)]
-pub enum DecideError {
-    #[error("there is no run `{0}`")]
-    Unknown(RunId),
-    #[error("the run has ended ({0}); there is nothing to decide")]
-    Ended(RunState),
-    #[error("the run waits for nobody; there is nothing to decide")]
-    NothingToDecide,
-    #[error("the run waits for several answers; say which question is meant: {}", .0.join(", "))]
-    Several(Vec<String>),
-    #[error("it is decided already: {chosen}")]
-    AlreadyDecided { chosen: String },
-    #[error("`{choice}` is not one of the options; choose one of {}", .options.join(", "))]
-    NotAnOption { choice: String, options: Vec<String> },
-    #[error("this is for {} to decide", .0.join(", "))]
-    NotAllowed(Vec<String>),
-    #[error("the question is not about a call, so there are no arguments to change")]
-    NoArguments,
-    #[error(transparent)]
-    Turn(#[from] TurnError),
-}
-
-impl From<JournalError> for DecideError {
-    fn from(error: JournalError) -> Self {
-        Self::Turn(error.into())
-    }
-}
 
 /// Closes the turn with the question, and opens its expiry.
 pub(crate) fn ask(session: &Session, id: &SessionId, parked: Parked, closing: &mut Closing) {
@@ -95,80 +43,4 @@ pub(crate) fn decision(park: &Parked, chosen: &str, reason: Option<&str>) -> Dec
         rationale: reason.and_then(Document::stored),
         ..park.offered.clone()
     }
-}
-
-impl Orchestrator {
-    /// Answers a question that a run waits for. The decision is durable when this returns.
-    pub async fn decide(
-        &self,
-        workspace: &Workspace,
-        run: &RunId,
-        answer: &Answering,
-    ) -> Result<Answered, DecideError> {
-        let summary = self.ports.journal.run(workspace, run).await?;
-        let Answered { session, number } = question(answer, run, summary)?;
-        loop {
-            let scope = Scope { workspace: workspace.clone(), ..Scope::default() };
-            let mut key =
-                TurnKey { scope, run: run.clone(), session: session.clone(), name: Name::park_expiry(number) };
-            let folded = self.load_without_settings(&key).await?.ok_or(DecideError::NothingToDecide)?;
-            let first = folded.record(&Name::session()).filter(|first| first.header.run == *run);
-            key.scope.flow = first.ok_or(DecideError::NothingToDecide)?.header.flow.clone();
-            let park = folded.park(number).ok_or(DecideError::NothingToDecide)?;
-            let settled = settled(&folded, park, answer)?;
-            let open = NewTurn { session: session.clone(), name: park.turn.clone(), due: None };
-            let handling = Handling::new(key, folded, 1);
-            let record = handling.own(Name::park_decision(number), Body::Settled(Box::new(settled)));
-            let record = handling.decided(record, self.ports.world.now());
-            let commit = handling.commit(vec![record], vec![Name::park_expiry(number)], vec![open]);
-            // A conflict means that something happened meanwhile: look again.
-            if let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? {
-                self.after_commit(workspace, run, &committed).await;
-                return Ok(Answered { session, number });
-            }
-        }
-    }
-}
-
-/// The question that is meant.
-fn question(answer: &Answering, run: &RunId, summary: Option<RunSummary>) -> Result<Answered, DecideError> {
-    let summary = summary.ok_or_else(|| DecideError::Unknown(run.clone()))?;
-    if summary.state.is_end() {
-        return Err(DecideError::Ended(summary.state));
-    }
-    let (session, number) = match (&answer.question, summary.parked.as_slice()) {
-        (Some(named), _) => named.clone(),
-        (None, [only]) => only.clone(),
-        (None, []) => return Err(DecideError::NothingToDecide),
-        (None, several) => {
-            let named = several.iter().map(|(session, number)| format!("{session}/{}", Name::park(*number)));
-            return Err(DecideError::Several(named.collect()));
-        }
-    };
-    Ok(Answered { session, number })
-}
-
-/// The record of an answer, if it counts.
-fn settled(session: &Session, park: &Parked, answer: &Answering) -> Result<Settled, DecideError> {
-    let number = park.number;
-    if let Some(ended) = session.ended() {
-        return Err(DecideError::Ended(ended.reason.run_state()));
-    }
-    if let Some(known) = session.settled(number) {
-        return Err(DecideError::AlreadyDecided { chosen: known.decision.chosen.join(", ") });
-    }
-    if let Some(who) = &park.who
-        && !answer.by.name.as_ref().is_some_and(|name| who.contains(name))
-    {
-        return Err(DecideError::NotAllowed(who.clone()));
-    }
-    if !park.offered.options.contains(&answer.choice) {
-        let (choice, options) = (answer.choice.clone(), park.offered.options.clone());
-        return Err(DecideError::NotAnOption { choice, options });
-    }
-    if answer.arguments.is_some() && park.tool.is_none() {
-        return Err(DecideError::NoArguments);
-    }
-    let decision = decision(park, &answer.choice, answer.reason.as_deref());
-    Ok(Settled { number, decision, arguments: answer.arguments.clone(), by: Some(answer.by.clone()) })
 }

@@ -1,8 +1,9 @@
 //! Effects: asking a model and calling a tool. Whatever happens becomes an outcome that is recorded.
 
-use crate::driver::Orchestrator;
 use crate::handling::Handling;
 use crate::hub::{TextKind, TextWriter};
+use crate::messages::{answer_id, thought_id};
+use crate::orchestrator::Orchestrator;
 use crate::permits::{Permit, Room};
 use crate::ports::{
     CallLabels, PromptCall, PromptError, PromptNeed, PromptReply, ReplySink, ToolCall, ToolError, World,
@@ -13,15 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
-use trellis_domain::record::{
-    Body, FailedAttempt, Header, Incomplete, Name, Observed, PromptUse, Reading, Record, Replied,
-};
+use trellis_domain::record::{Body, FailedAttempt, Incomplete, Name, Observed, PromptUse, Reading, Replied};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp};
-use trellis_patterns::react::IterationNames;
 use trellis_patterns::react::parser::{Channel, Fragment, ReplyParser};
 use trellis_patterns::{Effect, PromptOrder, Reader, ReplyForm, Session, form, read};
-use trellis_provenance::iri;
 
 impl Orchestrator {
     /// Where the call of an effect has to wait for its turn, if it may have to.
@@ -160,33 +157,6 @@ pub(crate) fn outcome_of_report(error: &str) -> Body {
         usage: Usage::default(),
         calls: Vec::new(),
     })
-}
-
-/// The live messages that a record brings whole.
-pub(crate) fn messages_of(record: &Record) -> Vec<Arc<str>> {
-    let Header { session, name, attempt, .. } = &record.header;
-    match &record.body {
-        Body::Replied(_) => vec![thought_id(session, name, *attempt).into(), answer_id(session, name, *attempt).into()],
-        Body::Accepted(_)
-        | Body::Routed(_)
-        | Body::Observed(_)
-        | Body::FannedOut(_)
-        | Body::Joined(_)
-        | Body::Parked(_)
-        | Body::Settled(_)
-        | Body::Ended(_) => Vec::new(),
-    }
-}
-
-/// The id of the thought that goes with the reply of that name.
-pub(crate) fn thought_id(session: &SessionId, name: &Name, attempt: u32) -> String {
-    iri::message_id(session, &format!("{name}/thought"), attempt)
-}
-
-/// The id of the answer that the reply of that name may hold: an iteration's is the session's conclusion.
-pub(crate) fn answer_id(session: &SessionId, name: &Name, attempt: u32) -> String {
-    let place = if name.as_iteration().is_some() { "final" } else { name.as_str() };
-    iri::message_id(session, place, attempt)
 }
 
 fn labels(handling: &Handling, name: &Name) -> CallLabels {

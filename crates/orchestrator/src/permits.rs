@@ -3,7 +3,6 @@
 //! A semaphore would serve callers in the order in which they come, so that whoever asks four hundred questions is
 //! served four hundred times before the next one is served once.
 
-use crate::ports::BoxFuture;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,20 +51,25 @@ impl Room {
     }
 
     /// Waits for a place. Who stops waiting loses nothing but its place in the line.
-    pub fn enter(self: &Arc<Self>, caller: Caller) -> BoxFuture<'static, Permit> {
-        let waits = {
+    pub fn enter(self: &Arc<Self>, caller: Caller) -> impl Future<Output = Permit> + Send + use<> {
+        let entering = {
             let mut state = self.state();
             if let Some(free) = state.free.checked_sub(1) {
                 state.free = free;
-                let permit = self.permit();
-                return Box::pin(std::future::ready(permit));
+                Ok(self.permit())
+            } else {
+                let (granted, waits) = oneshot::channel();
+                state.waiting.line(caller.workspace).line(caller.run).push_back(granted);
+                Err(waits)
             }
-            let (granted, waits) = oneshot::channel();
-            state.waiting.line(caller.workspace).line(caller.run).push_back(granted);
-            waits
         };
-        // The sender is in the room, and whoever holds a permit holds the room.
-        Box::pin(async move { waits.await.unwrap_or_default() })
+        async move {
+            match entering {
+                Ok(permit) => permit,
+                // The sender is in the room, and whoever holds a permit holds the room.
+                Err(waits) => waits.await.unwrap_or_default(),
+            }
+        }
     }
 
     fn permit(self: &Arc<Self>) -> Permit {

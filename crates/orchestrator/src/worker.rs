@@ -1,17 +1,26 @@
 //! The handling of one wake-up: survives what a turn does, and waits where its calls have to.
 
 use crate::claims::{Claims, Lease};
-use crate::driver::{Handled, Orchestrator, Ports, Ticket, TurnError, Waiting};
+use crate::driver::{Handled, Ticket, Waiting};
 use crate::given_up::{INTERNAL, SET_ASIDE};
+use crate::orchestrator::{Orchestrator, Ports, TurnError};
 use crate::permits::Permit;
 use crate::ports::{BoxFuture, Claim, Claiming, Delivery, Disposition, OpenTurn};
-use crate::workers::Stop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, watch};
+
+/// How the workers are asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// Finish what is in hand, take nothing new.
+    Drain,
+    /// Let go at once; turns in hand stay open and are not counted as failed.
+    Abandon,
+}
 
 /// Handles one delivery.
 pub(crate) struct Worker {

@@ -1,7 +1,8 @@
 //! Workers: take wake-ups and have turns handled.
 
-use crate::driver::{Orchestrator, TurnError};
+use crate::orchestrator::{Orchestrator, TurnError};
 use crate::ports::{Claim, Delivery, Disposition, OpenTurn, Role, TurnKey};
+pub use crate::worker::Stop;
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,15 +37,6 @@ pub struct Workers {
     pub(crate) options: WorkerOptions,
     /// Set once the store has failed: nothing new is taken.
     pub(crate) failure: watch::Sender<Option<String>>,
-}
-
-/// How the workers are asked to stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
-    /// Finish what is in hand, take nothing new.
-    Drain,
-    /// Let go at once; turns in hand stay open and are not counted as failed.
-    Abandon,
 }
 
 impl Workers {

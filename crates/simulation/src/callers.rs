@@ -9,7 +9,7 @@ use trellis_domain::message::AgentRequest;
 use trellis_domain::{Caller, RequestId, RunId, Scope, Workspace};
 use trellis_orchestrator::accept::{AcceptError, Acceptance, UnknownNames};
 use trellis_orchestrator::dialog::Dialog;
-use trellis_orchestrator::driver::TurnError;
+use trellis_orchestrator::orchestrator::TurnError;
 use trellis_orchestrator::ports::{Disposition, Journal};
 use trellis_orchestrator::{Answering, Item, Question};
 

@@ -4,23 +4,11 @@
 //! that ends in the middle of a batch is written anew without that batch, and the one that was found is kept until
 //! everything was compared with the log's head.
 
+use crate::engine_fault::Fault;
 use crate::engine_log::{self, Extent, Rest, sync_folder};
 use crate::folder::Left;
 use crate::tree_files;
 use std::path::{Path, PathBuf};
-
-/// Why the engine must not see its files.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    Io(std::io::Error),
-    Damaged(String),
-}
-
-impl From<std::io::Error> for Fault {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error)
-    }
-}
 
 /// How many tables the journal has, the engine's own among them. The first format did without the last two at first.
 const fn tables(format: u32) -> u32 {

@@ -1,6 +1,5 @@
 //! Erasing texts: they are gone from records, from what was stored apart and from the list of runs, and the log says so.
 
-use crate::evidence::erasures;
 use crate::journal::{EmbeddedJournal, off_the_runtime};
 use crate::keys;
 use crate::log::Kind;
@@ -9,8 +8,8 @@ use crate::tables::{Reader, Tables, blob_key, read_failed};
 use std::sync::Arc;
 use trellis_domain::record::{Lines, Record, UnreadableRecord};
 use trellis_domain::sealed;
-use trellis_domain::{Hash, RunId, SessionId, Timestamp, Workspace};
-use trellis_orchestrator::audit::Erasure;
+use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
+use trellis_orchestrator::evidence::Erasure;
 use trellis_orchestrator::ledger::summary_of;
 use trellis_orchestrator::ports::JournalError;
 
@@ -155,18 +154,4 @@ fn rows(tables: &Tables, wish: &Wish, number: u64) -> Result<Rows, JournalError>
 
 fn read_left(reader: &Reader<'_>, workspace: &Workspace, bytes: &[u8]) -> Result<Arc<Record>, JournalError> {
     reader.read_record(workspace, bytes)
-}
-
-/// Whether an erasure in the log says that this is what is left of a record.
-pub(crate) fn replaced(reader: &Reader<'_>, value: &[u8], hash: Hash) -> Result<bool, JournalError> {
-    let Ok(header) = Record::header_of(value) else { return Ok(false) };
-    let name = format!("{}/{}", header.session, header.name);
-    for (_, _, entry) in erasures(reader)? {
-        let told = serde_json::from_slice::<Erasure>(&entry).unwrap_or_default();
-        let same = told.workspace == header.workspace.as_str() && told.run == header.run.as_str();
-        if same && told.replaced.contains(&(name.clone(), hash)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -1,9 +1,10 @@
 //! The log as others see it: checkpoints, proofs, entries.
 
 use crate::check;
+use crate::erasures::erasures;
 use crate::journal::{EmbeddedJournal, off_the_runtime};
 use crate::key::Key;
-use crate::keys::{self, prefix};
+use crate::keys;
 use crate::log::{self, Kind};
 use crate::tables::{Reader, Tables, read_failed};
 use base64::Engine;
@@ -14,8 +15,8 @@ use trellis_domain::config::without_secrets;
 use trellis_domain::merkle::{self, Frontier};
 use trellis_domain::record::{Lines, Record};
 use trellis_domain::{Hash, RunId, Workspace};
-use trellis_orchestrator::audit::{Erasure, Evidence, ProvenErasure, ProvenRecord, RedactedConfiguration};
 use trellis_orchestrator::checkpoint::Checkpoint;
+use trellis_orchestrator::evidence::{Erasure, Evidence, ProvenErasure, ProvenRecord, RedactedConfiguration};
 use trellis_orchestrator::ledger::summary_of;
 use trellis_orchestrator::ports::{BoxFuture, JournalError, Log, LogEntry, LogError, Verdict};
 
@@ -115,12 +116,6 @@ fn proven(reader: &Reader<'_>, workspace: &Workspace, stored: &[u8], leaf: u64, 
     // Whether it can be read is for whoever checks it to find out.
     drop(Record::fetched(stored, &mut fetch));
     ProvenRecord { leaf, proof, proven: text(proven), texts: texts.map(text), large }
-}
-
-/// All erasures: number, key and text of their entries.
-pub(crate) fn erasures(reader: &Reader<'_>) -> Result<Vec<(u64, Vec<u8>, fjall::UserValue)>, JournalError> {
-    let rows = reader.index_prefix(&[prefix::ERASURE]).map(|row| row.into_inner().map_err(read_failed));
-    rows.map(|row| row.map(|(key, value)| (keys::number(&key).unwrap_or(0), key.to_vec(), value))).collect()
 }
 
 fn entries(tables: &Tables, from: u64, limit: usize) -> Result<Vec<LogEntry>, JournalError> {

@@ -22,7 +22,7 @@ impl Lists {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let tables = Tables::open(folder.path()).unwrap();
-        let served = crate::service::Served::read(&tables, Timestamp::from_micros(0), None).unwrap();
+        let served = crate::served::Served::read(&tables, Timestamp::from_micros(0), None).unwrap();
         Self { _folder: folder, tables, shared: Shared::new(BTreeMap::new(), 0, served) }
     }
 

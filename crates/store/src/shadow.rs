@@ -5,15 +5,13 @@
 //! it only makes, reads and deletes; with a link goes nothing but the link. The shadow goes with whoever reads.
 
 use crate::engine_log;
-use crate::folder::{Holder, OpenError, hold, unusable};
-use crate::store::Store;
+use crate::folder::OpenError;
 use crate::{head, key, upgrade};
 use std::fs::File;
 use std::io::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
-use trellis_orchestrator::ports::World;
 
 /// How shadows are called, so that those of processes that were killed are found.
 const NAME: &str = "trellis-reading-";
@@ -43,52 +41,8 @@ pub(crate) struct Shadow {
     _lock: Option<Arc<File>>,
 }
 
-impl Store {
-    /// Opens a folder for a command that changes nothing: if it cannot be written, everything is read all the same, and
-    /// nothing in it changes.
-    pub fn open_to_read(path: &Path, holder: &Holder, world: Arc<dyn World>) -> Result<Self, OpenError> {
-        if !path.join("format").exists() && !path.join("journal").exists() {
-            return Self::open(path, holder, world);
-        }
-        let mut lock = hold(path)?;
-        let reason = if let Some(error) = obstacle(path) {
-            error.to_string()
-        } else {
-            drop(lock.take());
-            match Self::open(path, holder, Arc::clone(&world)) {
-                Err(error) if error.is_unwritable() => {
-                    lock = hold(path)?;
-                    reason_of(error)
-                }
-                opened => return opened,
-            }
-        };
-        let lock = lock.map(Arc::new);
-        let mut tried = Vec::new();
-        for place in places() {
-            let shadow = match Shadow::make(path, &reason, &place, lock.clone()) {
-                Ok(shadow) => shadow,
-                Err(Trouble::Original(error)) => return Err(unusable(path, error)),
-                Err(Trouble::Shadow(error)) => {
-                    tried.push(format!("{} ({error})", place.display()));
-                    continue;
-                }
-            };
-            match Self::open_shadow(shadow, holder, Arc::clone(&world)) {
-                Err(error) if error.is_unwritable() => {
-                    tried.push(format!("{} ({})", place.display(), reason_of(error)));
-                }
-                opened => return opened,
-            }
-        }
-        // They are copied, and the newest is written anew.
-        let need_mb = (2 * logs_size(path) + ROOM) / MB;
-        Err(OpenError::NoRoom { path: path.into(), reason, tried, need_mb })
-    }
-}
-
 impl Shadow {
-    fn make(original: &Path, reason: &str, place: &Path, lock: Option<Arc<File>>) -> Result<Self, Trouble> {
+    pub(crate) fn make(original: &Path, reason: &str, place: &Path, lock: Option<Arc<File>>) -> Result<Self, Trouble> {
         remove_abandoned(place);
         let (place, claim) = claimed_folder(place).map_err(Trouble::Shadow)?;
         // Links must lead there from anywhere.
@@ -133,13 +87,13 @@ impl Shadow {
     }
 }
 
-fn reason_of(error: OpenError) -> String {
+pub(crate) fn reason_of(error: OpenError) -> String {
     if let OpenError::Unusable { reason, .. } = error { reason } else { error.to_string() }
 }
 
 /// Why the folder had better not be opened for writing: what is begun on a full disk is left half done. A disk tells how much
 /// room there is, but not how much of it is ours.
-fn obstacle(folder: &Path) -> Option<Error> {
+pub(crate) fn obstacle(folder: &Path) -> Option<Error> {
     // Of its own name, since others may look as well.
     let trial = folder.join(format!("trial-{}", std::process::id()));
     let tried = std::fs::write(&trial, vec![1; TRIAL]);
@@ -158,6 +112,11 @@ fn obstacle(folder: &Path) -> Option<Error> {
     None
 }
 
+/// How much room a shadow needs: the logs are copied, and the newest is written anew.
+pub(crate) fn need_mb(folder: &Path) -> u64 {
+    (2 * logs_size(folder) + ROOM) / MB
+}
+
 /// What the engine's logs take on disk, without what is only set aside for them.
 fn logs_size(folder: &Path) -> u64 {
     let taken = |path: &PathBuf| {
@@ -171,7 +130,7 @@ fn logs_size(folder: &Path) -> u64 {
 }
 
 /// Where a shadow may lie, the best place first.
-fn places() -> Vec<PathBuf> {
+pub(crate) fn places() -> Vec<PathBuf> {
     let temporary = std::env::temp_dir();
     let memory = PathBuf::from("/dev/shm");
     let mut places = vec![std::path::absolute(&temporary).unwrap_or(temporary)];
@@ -214,7 +173,7 @@ fn claimed_folder(place: &Path) -> std::io::Result<(TempDir, File)> {
 
 /// Which side could not be used.
 #[derive(Debug)]
-enum Trouble {
+pub(crate) enum Trouble {
     Original(Error),
     Shadow(Error),
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::{Holder, Store};
 use trellis_domain::Workspace;
 use trellis_domain::config::StoredItem;
 use trellis_orchestrator::ports::{Config, ConfigError, JournalError, RealWorld};

@@ -1,7 +1,7 @@
 //! What readers see of the journal without touching the disk: open turns and recent sessions.
 
 use crate::cache::Cache;
-use crate::service::Served;
+use crate::served::Served;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;

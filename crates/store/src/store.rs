@@ -3,7 +3,8 @@
 use crate::check::{self, Checked};
 use crate::committer::{Committer, Seeds};
 use crate::config::EmbeddedConfig;
-use crate::engine_files::{self, Fault, Found};
+use crate::engine_fault::Fault;
+use crate::engine_files::{self, Found};
 use crate::engine_log::sync_folder;
 use crate::evidence::EmbeddedLog;
 use crate::folder::{FORMAT, Folder, Holder, Left, OpenError};
@@ -16,7 +17,7 @@ use crate::library::EmbeddedLibrary;
 use crate::log;
 use crate::recovery::{self, AsideTurn};
 use crate::request::Request;
-use crate::service::Served;
+use crate::served::Served;
 use crate::shadow::Shadow;
 use crate::state::{Shared, Turn};
 use crate::tables::{Refusal, Tables, read_failed, unwritable};

@@ -4,7 +4,7 @@
 //! when it opens a tree, and takes sizes from what it has not checked: one flipped bit can ask for more memory than
 //! there is, and that ends the process. So they are looked at here, before the engine does.
 
-use crate::engine_files::Fault;
+use crate::engine_fault::Fault;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;

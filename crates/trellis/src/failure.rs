@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
-use trellis_orchestrator::driver::TurnError;
+use trellis_orchestrator::orchestrator::TurnError;
 use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LogError};
 use trellis_orchestrator::summary::PageError;
 use trellis_store::OpenError;

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trellis_domain::run::RunState;
-use trellis_orchestrator::driver::TurnError;
+use trellis_orchestrator::orchestrator::TurnError;
 use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LogError};
 use trellis_orchestrator::summary::PageError;
 use trellis_orchestrator::{AcceptError, DecideError};

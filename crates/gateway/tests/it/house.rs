@@ -14,9 +14,9 @@ use trellis_domain::{Caller, Workspace};
 use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring, router};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, Store};
-use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::memory::{EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryLibrary};
+use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Prompter, RealWorld};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 

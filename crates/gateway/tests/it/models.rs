@@ -3,8 +3,8 @@
 use crate::house::{House, Setup};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use trellis_orchestrator::driver::Options;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
+use trellis_orchestrator::orchestrator::Options;
 use trellis_orchestrator::ports::{BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink};
 
 const PROMPT: &str = "/api/v1/flow/default/service/prompt";

@@ -1,6 +1,6 @@
 //! Whether the erasures that the log tells of have taken place: a run is not replayed because of them.
 
-use super::{Erasure, ProvenRecord};
+use crate::evidence::{Erasure, ProvenRecord};
 use std::collections::HashSet;
 use trellis_domain::Hash;
 use trellis_domain::record::Lines;

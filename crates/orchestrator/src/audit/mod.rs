@@ -4,15 +4,14 @@
 //! over. Only the checkpoint's root is taken for given; a checkpoint kept from earlier says whether it is the right one.
 
 mod erased;
-mod evidence;
 mod plausible;
 mod reached;
 
-pub use evidence::{Erasure, Evidence, ProvenErasure, ProvenRecord, RedactedConfiguration};
 pub use plausible::implausible;
 pub use reached::unreached;
 
 use crate::checkpoint::Checkpoint;
+use crate::evidence::{Erasure, Evidence, ProvenRecord};
 use crate::replay::{Replay, replay};
 use std::collections::HashMap;
 use std::sync::Arc;

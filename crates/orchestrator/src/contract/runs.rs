@@ -2,11 +2,11 @@
 
 use super::scope;
 use crate::accept::{AcceptError, Question, UnknownNames};
-use crate::driver::{Options, Orchestrator, Ports};
 use crate::hub::{Hub, Item};
 use crate::ledger::summary_of;
 use crate::library::RunDocuments;
 use crate::memory::scripted::{ScriptedPrompter, ScriptedTools};
+use crate::orchestrator::{Options, Orchestrator, Ports};
 use crate::ports::{Config, Journal, OpenTurn, RealWorld, World, all_due_turns};
 use crate::queue::FairQueue;
 use crate::workers::{Stop, WorkerOptions, Workers};

@@ -6,7 +6,7 @@ mod answer;
 
 use self::answer::{Answer, Piece};
 use crate::hub::{Item, TextKind};
-use crate::perform::{answer_id, thought_id};
+use crate::messages::{answer_id, thought_id};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use trellis_domain::document::Document;

@@ -1,7 +1,7 @@
 //! A log without entries, for stores that prove nothing.
 
-use crate::audit::Evidence;
 use crate::checkpoint::{Checkpoint, Signature};
+use crate::evidence::Evidence;
 use crate::ports::{BoxFuture, JournalError, Log, LogEntry, LogError, Verdict};
 use trellis_domain::{Hash, RunId, Workspace};
 

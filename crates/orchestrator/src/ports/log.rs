@@ -1,8 +1,8 @@
 //! The append-only log that proves the records.
 
 use super::{BoxFuture, JournalError};
-use crate::audit::Evidence;
 use crate::checkpoint::NotACheckpoint;
+use crate::evidence::Evidence;
 use serde::{Deserialize, Serialize};
 use trellis_domain::{Hash, RunId, Workspace};
 

@@ -12,7 +12,7 @@ use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{Played, agent, question};
 use trellis_orchestrator::contract::{cancels, trouble};
-use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
+use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplySink};
 use trellis_orchestrator::workers::{Stop, WorkerOptions};
 

@@ -14,8 +14,8 @@ use trellis_domain::limits::SomeLimits;
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{Played, agent, question};
-use trellis_orchestrator::driver::{Orchestrator, Ports};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
+use trellis_orchestrator::orchestrator::{Orchestrator, Ports};
 use trellis_orchestrator::ports::{BoxFuture, Config, PromptCall, PromptError, PromptReply, Prompter, ReplySink};
 
 /// A model during whose reply to some prompt the configuration changes.

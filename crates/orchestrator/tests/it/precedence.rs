@@ -9,7 +9,7 @@ use trellis_domain::limits::{Limits, SomeLimits};
 use trellis_domain::{RunId, Timestamp};
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{Played, agent, question};
-use trellis_orchestrator::driver::{Options, Orchestrator};
+use trellis_orchestrator::orchestrator::{Options, Orchestrator};
 use trellis_orchestrator::ports::all_due_turns;
 use trellis_patterns::plan::PlanTurn;
 use trellis_patterns::router::OperatorLimits;

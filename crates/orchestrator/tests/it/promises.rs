@@ -18,9 +18,9 @@ use trellis_orchestrator::contract::runs::{Bench, Store};
 use trellis_orchestrator::contract::teams::{Played, agent, hurried, question, silent};
 use trellis_orchestrator::contract::{play, trouble};
 use trellis_orchestrator::dialog::Dialog;
-use trellis_orchestrator::driver::{Orchestrator, Ports};
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::memory::scripted::{ScriptedPrompter, ScriptedTools};
+use trellis_orchestrator::orchestrator::{Orchestrator, Ports};
 use trellis_orchestrator::ports::{
     BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplySink, all_due_turns,
 };

@@ -86,7 +86,7 @@ fn covered(reader: &Reader<'_>, number: u64, leaf: &Leaf) -> Result<(fjall::User
         return Ok((value, false));
     }
     // A record of an older format had its texts in it; an erasure that is itself in the log tells what is left of it.
-    if leaf.kind == Kind::Record && crate::erase::replaced(reader, &value, hash)? {
+    if leaf.kind == Kind::Record && crate::erasures::replaced(reader, &value, hash)? {
         return Ok((value, true));
     }
     Err(damaged("what it covers is not what was written"))

@@ -10,7 +10,7 @@ use crate::key::Key;
 use crate::keys::{self, prefix};
 use crate::log::{self, GROUP, Kind, Leaf};
 use crate::request::LibraryTable;
-use crate::service::first_sign;
+use crate::served::first_sign;
 use crate::tables::{Reader, TALLY, Tables, read_failed, unreadable};
 use crate::tally::Tally;
 use fjall::PersistMode;

@@ -61,7 +61,7 @@ pub(crate) use compare::Comparison;
 pub(crate) use size::Size;
 pub(crate) use worker::Job;
 
-use crate::engine_files::Fault;
+use crate::engine_fault::Fault;
 use additions::Additions;
 use reader::{Reader, TermKey};
 use recent_terms::RecentTerms;

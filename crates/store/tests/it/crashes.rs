@@ -12,8 +12,8 @@ use trellis_domain::run::RunState;
 use trellis_domain::{RunId, Timestamp, Workspace};
 use trellis_orchestrator::contract::journal::{begun, claim_on};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
-use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
+use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{
     BoxFuture, PromptCall, PromptError, PromptReply, Prompter, RealWorld, ReplySink, World, all_due_turns,
 };

@@ -15,8 +15,9 @@ use trellis_domain::merkle::{self, Frontier};
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Lines, Record};
 use trellis_domain::{Caller, Hash, RunId, Timestamp, Workspace};
-use trellis_orchestrator::audit::{Audit, Erasure, Evidence, ProvenErasure};
+use trellis_orchestrator::audit::Audit;
 use trellis_orchestrator::checkpoint::{Checkpoint, Signature};
+use trellis_orchestrator::evidence::{Erasure, Evidence, ProvenErasure};
 use trellis_orchestrator::ports::{Config, Journal, Log};
 use trellis_store::{Store, Wish};
 

@@ -12,7 +12,7 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{agent, question};
-use trellis_orchestrator::driver::{Options, Orchestrator, Ports};
+use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{BoxFuture, Journal, RealWorld, World, all_due_turns};
 use trellis_orchestrator::queue::FairQueue;
 use trellis_orchestrator::workers::{WorkerOptions, Workers};

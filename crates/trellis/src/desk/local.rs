@@ -8,7 +8,7 @@ use trellis_domain::RunId;
 use trellis_domain::config::StoredItem;
 use trellis_domain::record::Record;
 use trellis_models::{Models, Rehearsal};
-use trellis_orchestrator::audit::Evidence;
+use trellis_orchestrator::evidence::Evidence;
 use trellis_orchestrator::ports::{Config, Journal, Log, RunFilter};
 use trellis_orchestrator::summary::{Change, ListedPage, all_listed, page};
 use trellis_orchestrator::{Answering, Cancelling, DecideError};

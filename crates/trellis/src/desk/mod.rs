@@ -18,7 +18,7 @@ use std::sync::Arc;
 use trellis_domain::RunId;
 use trellis_domain::config::StoredItem;
 use trellis_domain::record::Record;
-use trellis_orchestrator::audit::Evidence;
+use trellis_orchestrator::evidence::Evidence;
 use trellis_orchestrator::ports::{Log, LogEntry, RunFilter, Verdict};
 use trellis_orchestrator::summary::{Change, ListedPage};
 use trellis_orchestrator::{Answering, Cancelling};

@@ -12,7 +12,7 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::{RequestId, RunId};
-use trellis_orchestrator::audit::Evidence;
+use trellis_orchestrator::evidence::Evidence;
 use trellis_orchestrator::ports::{LogEntry, RunFilter, Verdict};
 use trellis_orchestrator::summary::{Change, ListedPage};
 use trellis_orchestrator::{Answering, Cancelling};

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use std::sync::Arc;
-use trellis_orchestrator::audit::Evidence;
+use trellis_orchestrator::evidence::Evidence;
 
 /// Read a run's evidence
 ///

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use trellis_domain::limits::Limits;
 use trellis_gateway::{Access, Identity, Token};
-use trellis_orchestrator::driver::Options;
+use trellis_orchestrator::orchestrator::Options;
 
 fn waiting() -> Setup {
     Setup { at_work: false, ..Setup::default() }
