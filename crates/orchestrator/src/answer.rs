@@ -4,7 +4,8 @@ use crate::handling::Handling;
 use crate::orchestrator::{Orchestrator, TurnError};
 use crate::park::decision;
 use crate::ports::{JournalError, NewTurn, Outcome, TurnKey};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use trellis_domain::limits::SomeLimits;
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Body, Name};
 use trellis_domain::run::{RunState, RunSummary};
@@ -49,6 +50,8 @@ pub enum DecideError {
     NotAllowed(Vec<String>),
     #[error("the question is not about a call, so there are no arguments to change")]
     NoArguments,
+    #[error("reason and arguments have {bytes} bytes; at most {limit} are allowed")]
+    TooLong { bytes: usize, limit: u64 },
     #[error(transparent)]
     Turn(#[from] TurnError),
 }
@@ -69,6 +72,8 @@ impl Orchestrator {
     ) -> Result<Answered, DecideError> {
         let summary = self.ports.journal.run(workspace, run).await?;
         let Answered { session, number } = question(answer, run, summary)?;
+        self.check_size(answer)?;
+        let mut conflicts = 0;
         loop {
             let scope = Scope { workspace: workspace.clone(), ..Scope::default() };
             let mut key =
@@ -88,9 +93,24 @@ impl Orchestrator {
                 self.after_commit(workspace, run, &committed).await;
                 return Ok(Answered { session, number });
             }
+            conflicts += 1;
+            if conflicts > MOST_CONFLICTS {
+                return Err(DecideError::NothingToDecide);
+            }
         }
     }
+
+    /// The answer is recorded and may be shown to a model: it is no longer than a question may be.
+    fn check_size(&self, answer: &Answering) -> Result<(), DecideError> {
+        let arguments = answer.arguments.as_ref().map_or(0, |arguments| json!(arguments).to_string().len());
+        let bytes = answer.reason.as_ref().map_or(0, String::len) + arguments;
+        let limit = self.options.limits.refined(&SomeLimits::default()).max_question_bytes;
+        if bytes as u64 > limit { Err(DecideError::TooLong { bytes, limit }) } else { Ok(()) }
+    }
 }
+
+/// So many conflicts in a row mean that the question's turn is gone, and not that others are faster.
+const MOST_CONFLICTS: u32 = 20;
 
 /// The question that is meant.
 fn question(answer: &Answering, run: &RunId, summary: Option<RunSummary>) -> Result<Answered, DecideError> {

@@ -2,11 +2,15 @@
 
 use crate::contract::{Effect, Order, Turn};
 use crate::session::Session;
+use crate::text::cut;
 use serde_json::{Map, Value};
 use trellis_domain::config::ApprovalItem;
 use trellis_domain::decision::DecisionKind;
 use trellis_domain::park::{Parked, Settled, answer};
 use trellis_domain::record::Name;
+
+/// How many bytes of the arguments a question shows.
+const SHOWN: usize = 2_000;
 
 /// The orders of a turn, with a question in the place of the first call that needs an answer.
 pub fn guarded(session: &Session, turn: &Turn, orders: Vec<Order>) -> Vec<Order> {
@@ -69,7 +73,9 @@ fn question(
     arguments: Map<String, Value>,
 ) -> Parked {
     let wanted = turn.now.plus_ms(approval.timeout_ms);
-    let text = format!("May `{tool}` be called with {}?", Value::Object(arguments.clone()));
+    // The whole arguments are on record beside it.
+    let told = cut(&Value::Object(arguments.clone()).to_string(), SHOWN);
+    let text = format!("May `{tool}` be called with {told}?");
     let options = [answer::APPROVE, answer::DENY].map(str::to_owned).to_vec();
     Parked {
         number: u32::try_from(session.parks().count()).unwrap_or(u32::MAX).saturating_add(1),

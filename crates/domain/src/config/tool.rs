@@ -63,15 +63,22 @@ pub struct ApprovalItem {
 impl ApprovalItem {
     /// An hour.
     const TIMEOUT_MS: u64 = 3_600_000;
+    /// A week: a run that waits is an open run.
+    const MOST_MS: u64 = 7 * 24 * 3_600_000;
 
     fn read(members: &Members<'_>) -> Result<Option<Self>, Problem> {
+        const TIMEOUT: &str = "approval-timeout-ms";
         let wanted = members.map.get("requires-approval").and_then(Value::as_bool).unwrap_or(false);
         if members.map.get("requires-approval").is_some_and(|value| !value.is_boolean()) {
             let name = "requires-approval";
             return Err(members.problem(name, format!("`{name}` is no truth value"), "write true or false".to_owned()));
         }
         let approvers = members.texts(&["approvers"])?.filter(|names| !names.is_empty());
-        let timeout_ms = members.number("approval-timeout-ms")?.unwrap_or(Self::TIMEOUT_MS);
+        let timeout_ms = members.number(TIMEOUT)?.unwrap_or(Self::TIMEOUT_MS);
+        if timeout_ms > Self::MOST_MS {
+            let what = format!("{timeout_ms} ms is longer than anybody is waited for");
+            return Err(members.problem(TIMEOUT, what, format!("write at most {}, which is a week", Self::MOST_MS)));
+        }
         Ok(wanted.then_some(Self { approvers, timeout_ms }))
     }
 }

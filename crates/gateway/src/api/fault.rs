@@ -148,9 +148,10 @@ impl From<DecideError> for Fault {
                 Self::new(StatusCode::CONFLICT, "conflict", message)
             }
             DecideError::NotAllowed(_) => Self::new(StatusCode::FORBIDDEN, "forbidden", message),
-            DecideError::Several(_) | DecideError::NotAnOption { .. } | DecideError::NoArguments => {
-                Self::request(message)
-            }
+            DecideError::Several(_)
+            | DecideError::NotAnOption { .. }
+            | DecideError::NoArguments
+            | DecideError::TooLong { .. } => Self::request(message),
             DecideError::Turn(error) => error.into(),
         }
     }

@@ -15,6 +15,11 @@ use trellis_provenance::{Act, iri};
 pub(crate) fn question(session: &Told, header: &Header, parked: &Parked) -> Act {
     let id = iri::named(&session.id, &header.name);
     let text = Document::stored(parked.question.text());
+    // One behind the other: readers look at few of the nodes that derive from a session.
+    let parents = match parked.number.checked_sub(1).filter(|before| *before > 0) {
+        Some(before) => vec![iri::named(&session.id, &Name::park(before))],
+        None => session.first_parents(),
+    };
     let main = Node::new(&id)
         .types(&[prov::class::ENTITY, trellis::class::ACT, trellis::class::PARKED_QUESTION])
         .label("Question to a person")
@@ -22,7 +27,7 @@ pub(crate) fn question(session: &Told, header: &Header, parked: &Parked) -> Act 
         .text(trellis::DEADLINE, parked.expires)
         .texts(trellis::TOOL, parked.tool.as_ref())
         .texts(trellis::ARGUMENTS, parked.tool.as_ref().map(|_| Value::Object(parked.arguments.clone())))
-        .derived_from(session.first_parents())
+        .derived_from(parents)
         .document(&id, "Question to a person", text.as_ref())
         .marks(header.attempt, header.late);
     Act { id, nodes: vec![main] }

@@ -65,7 +65,8 @@ impl App {
                 | DecideError::Several(_)
                 | DecideError::AlreadyDecided { .. }
                 | DecideError::NotAnOption { .. }
-                | DecideError::NoArguments),
+                | DecideError::NoArguments
+                | DecideError::TooLong { .. }),
             ) => Err(Failure::usage(error.to_string())),
         }
     }

@@ -40,6 +40,7 @@ async fn a_run_waits_for_an_answer_and_goes_on_with_it() {
         (json!({"choice": "approve", "arguments": 1}), "must be an object"),
         (json!({"choice": "approve", "park": "park/1"}), "together"),
         (json!({"choice": "approve", "why": "so"}), "why"),
+        (json!({"choice": "approve", "reason": "x".repeat(2 << 20)}), "at most 1048576 are allowed"),
     ] {
         let reply = api.post(&path, "", &wrong).await;
         assert_eq!(reply.status, 400, "{}", reply.body);

@@ -5,7 +5,7 @@ use crate::plan::PlanDecision;
 use crate::plan::PlanNames;
 use crate::projector::tests::fixture::{
     Script, Team, asked_run, call, cancelled_by_somebody, cancelled_plan, cancelled_supervisor, check_with, ending,
-    plan_run, planned, react_run, reply, result, routing, supervisor_run, texts,
+    parked_run, plan_run, planned, react_run, reply, result, routing, supervisor_run, texts,
 };
 use crate::projector::tests::random_run::{any_run, finished_react_run, finished_run};
 use crate::projector::{events, project};
@@ -109,6 +109,18 @@ fn who_asked_changes_nothing_for_it() {
     assert!(project(&told).iter().any(|quad| quad.p.text() == prov::WAS_ATTRIBUTED_TO));
     assert_eq!((listing(&told), first(&told)), (listing(&react_run()), first(&react_run())));
     assert_eq!(listing(&cancelled_by_somebody()), listing(&cancelled_plan()), "nor does who cancelled");
+}
+
+#[test]
+fn questions_to_people_change_nothing_for_it() {
+    let without = parked_run().into_iter().filter(|record| record.body.as_parked().is_none());
+    let without: Vec<_> = without.filter(|record| record.body.as_settled().is_none()).collect();
+    assert_eq!(listing(&parked_run()), listing(&without));
+    let of_session = |quad: &Quad| {
+        quad.p.text() == prov::WAS_DERIVED_FROM && quad.o.text() == iri::session(&SessionId::new("9a3b2c").unwrap())
+    };
+    let more = |records: &[Record]| project(records).iter().filter(|quad| of_session(quad)).count();
+    assert_eq!(more(&parked_run()), more(&without) + 1, "however many there are");
 }
 
 #[test]
