@@ -90,6 +90,7 @@ mod park;
 mod perform;
 pub mod permits;
 pub mod ports;
+#[cfg(feature = "testing")]
 pub mod promises;
 pub mod queue;
 pub mod replay;
