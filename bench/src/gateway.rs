@@ -18,8 +18,9 @@ use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::Workspace;
+use trellis_domain::parts::Piece;
 use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring};
-use trellis_models::{ModelReply, ModelRequest, OnText, Provider, ProviderError, Rehearsal};
+use trellis_models::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Rehearsal};
 use trellis_orchestrator::ports::{BoxFuture, ConfigError};
 
 const SESSIONS: usize = 6000;
@@ -163,11 +164,11 @@ impl Provider for Ticking {
     fn complete<'a>(
         &'a self,
         _request: &'a ModelRequest,
-        on_text: &'a mut OnText<'_>,
+        on_piece: &'a mut OnPiece<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
         Box::pin(async move {
             let mut text = "Thought: it ticks\nFinal Answer: begin".to_owned();
-            let mut stopped = on_text(&text).is_break();
+            let mut stopped = on_piece(Piece::Text(&text)).is_break();
             for _ in 0..PIECES {
                 if stopped {
                     break;
@@ -175,7 +176,7 @@ impl Provider for Ticking {
                 tokio::time::sleep(PAUSE).await;
                 let piece = format!(" {}", micros());
                 text.push_str(&piece);
-                stopped = on_text(&piece).is_break();
+                stopped = on_piece(Piece::Text(&piece)).is_break();
             }
             Ok(ModelReply { text, model: "ticking".to_owned(), ..ModelReply::default() })
         })

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
+use trellis_domain::parts::Piece;
 use trellis_domain::record::{Body, Name, Observed};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, RequestId, RunId, Scope, SessionId, Timestamp, Workspace};
-use trellis_models::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
+use trellis_models::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::memory::scripted::SILENT;
@@ -38,7 +39,7 @@ impl Provider for Player {
     fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,
-        on_text: &'a mut OnText<'_>,
+        on_piece: &'a mut OnPiece<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
         Box::pin(async move {
             if request.prompt == "question" && !self.tool.is_zero() {
@@ -50,7 +51,7 @@ impl Provider for Player {
                 Err(reason) => return Err(ProviderError::Permanent { reason }),
             };
             // A caller that has heard enough changes nothing: the whole text is here already.
-            let _stopped = on_text(&text).is_break();
+            let _stopped = on_piece(Piece::Text(&text)).is_break();
             Ok(ModelReply {
                 text,
                 model: "player".to_owned(),

@@ -56,6 +56,20 @@ impl Hash {
     }
 }
 
+/// A hash over bytes that come one after the other.
+#[derive(Debug, Clone, Default)]
+pub struct Hashing(Sha256);
+
+impl Hashing {
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub fn finish(self) -> Hash {
+        Hash(self.0.finalize().into())
+    }
+}
+
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

@@ -26,6 +26,7 @@ mod message_tests;
 mod name;
 pub mod outage;
 pub mod park;
+pub mod parts;
 mod prompt_use;
 pub mod rdf;
 pub mod reading;

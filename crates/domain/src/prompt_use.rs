@@ -32,10 +32,16 @@ pub struct PromptUse {
     /// The bytes that were sent, without keys; only if the operator wants them kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Document>,
+    /// Hash of the bytes that came back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<Hash>,
+    /// The bytes that came back, without keys; only if the operator wants them kept, and they are not too long for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Document>,
 }
 
 words!(
-    /// How a model says which tool it wants. Whichever it is, the reply is kept in the text grammar.
+    /// How a model is asked to say which tool it wants.
     ReplyFormat {
         /// It calls a function of its provider.
         NativeTools = "native-tools",

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use trellis_domain::Hash;
 use trellis_domain::config::{PromptReply, ToolItem};
+use trellis_domain::parts::{ChatTurn, Piece, ReplyPart, StopReason};
 use trellis_orchestrator::permits::Room;
 use trellis_orchestrator::ports::{BoxFuture, CallLabels};
 
@@ -21,8 +22,10 @@ pub struct ModelRequest {
     pub variables: Map<String, Value>,
     /// A provider that can enforce a JSON schema while decoding should; the reply is validated in any case.
     pub expected: PromptReply,
+    /// What was said after that, if this goes on with a conversation.
+    pub turns: Vec<ChatTurn>,
     /// What the model may call, if it is to call something; only providers that take tools are given any.
-    pub tools: Option<Vec<Arc<ToolItem>>>,
+    pub tools: Option<Arc<[Arc<ToolItem>]>>,
     /// For the headers that attribute a call to its place in a run; none outside of any.
     pub labels: Option<CallLabels>,
     /// Where the provider tells what leaves this process, before it does: a call may end without a reply.
@@ -76,7 +79,14 @@ impl LastSent {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelReply {
+    /// What was said in words.
     pub text: String,
+    /// All that was said; empty if that is nothing but words.
+    pub parts: Vec<ReplyPart>,
+    /// Why the model stopped, if the provider tells.
+    pub stop: Option<StopReason>,
+    /// What came back, if it came from elsewhere.
+    pub response: Option<Response>,
     /// The model that answered, as the provider names it.
     pub model: String,
     pub in_token: Option<u64>,
@@ -87,6 +97,15 @@ pub struct ModelReply {
     pub cut_short: bool,
     /// What had to be put right before the reply could be read.
     pub mended: Vec<String>,
+}
+
+/// What came back from the provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// Of all bytes of the answer.
+    pub hash: Hash,
+    /// The answer without keys, if it is to be kept.
+    pub body: Option<String>,
 }
 
 /// What went to the provider.
@@ -117,8 +136,8 @@ pub enum ProviderError {
     ToolsRefused { reason: String },
 }
 
-/// Takes text while it is written. Break stops the call: what came so far is the reply.
-pub type OnText<'a> = dyn FnMut(&str) -> ControlFlow<()> + Send + 'a;
+/// Takes a reply while it is written. Break stops the call: what came so far is the reply.
+pub type OnPiece<'a> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + Send + 'a;
 
 /// A model behind some interface. It makes one attempt: repeating is the caller's business.
 pub trait Provider: Send + Sync + std::fmt::Debug {
@@ -143,6 +162,6 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
     fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,
-        on_text: &'a mut OnText<'_>,
+        on_piece: &'a mut OnPiece<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>>;
 }

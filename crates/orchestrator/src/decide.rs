@@ -75,12 +75,14 @@ pub(crate) fn ended_below(above: Termination) -> Ending {
 
 fn step_of(session: &Session, orders: Vec<Order>) -> Step {
     let mut closing = Closing::default();
-    let mut closes = false;
+    let (mut due, mut closes) = (Vec::new(), false);
     let Some(id) = session.id() else { return broken("the session has no records") };
     for order in orders {
         match order {
-            Order::Perform(name, effect) if !session.has(&name) => return Step::Perform(name, effect),
-            Order::Perform(..) => continue,
+            Order::Perform(name, effect) => {
+                due.extend((!session.has(&name)).then_some((name, effect)));
+                continue;
+            }
             Order::End(ending) => return Step::End(ending),
             Order::Close => {}
             Order::Open(name) => closing.open.push(turn(id, name)),
@@ -90,7 +92,11 @@ fn step_of(session: &Session, orders: Vec<Order>) -> Step {
         }
         closes = true;
     }
-    if closes { Step::Close(closing) } else { broken("the pattern ordered nothing") }
+    match (due.is_empty(), closes) {
+        (false, _) => Step::Perform(due),
+        (true, true) => Step::Close(closing),
+        (true, false) => broken("the pattern ordered nothing"),
+    }
 }
 
 fn broken(error: &str) -> Step {

@@ -92,6 +92,8 @@ fn replied(reading: Reading) -> Session {
     let replied = Replied {
         prompt: PromptUse::default(),
         raw: "42".into(),
+        parts: Vec::new(),
+        stop: None,
         thought: None,
         reading,
         decision: Vec::new(),

@@ -8,7 +8,8 @@ use trellis_patterns::{Effect, Ending, Session};
 /// What a decision asks of the shell.
 #[derive(Debug)]
 pub(crate) enum Step {
-    Perform(Name, Effect),
+    /// Side by side.
+    Perform(Vec<(Name, Effect)>),
     /// Close the turn, with what goes into the same commit.
     Close(Closing),
     End(Ending),

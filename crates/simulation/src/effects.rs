@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Scope;
 use trellis_orchestrator::contract::play;
-use trellis_orchestrator::memory::scripted::{ScriptedPrompter, ScriptedTools};
+use trellis_orchestrator::memory::scripted::{Scripted, ScriptedPrompter, ScriptedTools};
 use trellis_orchestrator::ports::{
     BoxFuture, CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplySink, ToolCall, ToolError,
     ToolOutput, ToolRunner,
@@ -30,24 +30,26 @@ fn scene(variables: &Map<String, Value>) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-fn reply(call: &PromptCall) -> Result<String, String> {
+fn reply(call: &PromptCall) -> Result<Scripted, String> {
     let scene = scene(&call.variables);
     if scene["panic"] == true {
         // Without the message that a panic prints: it is meant.
         std::panic::resume_unwind(Box::new("this model makes its caller panic"));
     }
     if scene["rubbish"] == true {
-        return Ok("{\"name\": \"search\", ```".to_owned());
+        return Ok(Scripted::Text("{\"name\": \"search\", ```".to_owned()));
     }
     // Whose answer it is can be told, also where two were asked the same.
     let by = call.labels.as_ref().map(|labels| labels.session.to_string()).unwrap_or_default();
-    let said = play::reply(call)?;
-    Ok(if said.contains("Final Answer: ") { format!("{said}, says {by}") } else { said })
+    Ok(match play::reply_or_call(call)? {
+        Scripted::Text(said) if said.contains("Final Answer: ") => Scripted::Text(format!("{said}, says {by}")),
+        said @ (Scripted::Text(_) | Scripted::Parts(_)) => said,
+    })
 }
 
 impl Effects {
     pub(crate) fn new(process: usize, gate: Arc<Gate>, weather: Arc<Weather>, witness: Arc<Witness>) -> Self {
-        let (prompter, tools) = (ScriptedPrompter::new(reply), ScriptedTools::new(play::result));
+        let (prompter, tools) = (ScriptedPrompter::saying(reply), ScriptedTools::new(play::result));
         Self { process, gate, weather, witness, prompter, tools }
     }
 

@@ -139,6 +139,7 @@ fn agent(chance: &mut Chance, mark: &str) -> Value {
         1 => json!({"silent": true}),
         2 => json!({"panic": true}),
         3 => json!({"rubbish": true}),
+        4 | 5 => json!({"tools": chance.between(2, 5), "at_once": chance.between(2, 3), "answer": mark}),
         _ => json!({"tools": chance.below(4), "answer": mark}),
     }
 }

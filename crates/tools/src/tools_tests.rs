@@ -125,6 +125,8 @@ impl Prompter for Fixed {
         let reply = |content| PromptReply {
             ms: 0,
             raw: "as written".to_owned(),
+            parts: Vec::new(),
+            stop: None,
             content,
             prompt: trellis_domain::record::PromptUse::default(),
             model: None,

@@ -45,8 +45,8 @@ impl Bench {
 
     /// A model and tools that play what the question says; see [`play`](super::play).
     pub async fn play(store: Store) -> Self {
-        Self::with_tools(store, ScriptedPrompter::new(super::play::reply), ScriptedTools::new(super::play::result))
-            .await
+        let prompter = ScriptedPrompter::saying(super::play::reply_or_call);
+        Self::with_tools(store, prompter, ScriptedTools::new(super::play::result)).await
     }
 
     pub async fn with_tools((journal, config): Store, prompter: ScriptedPrompter, tools: ScriptedTools) -> Self {

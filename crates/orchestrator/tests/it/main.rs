@@ -16,6 +16,7 @@ mod pinned;
 mod precedence;
 mod promises;
 mod replayed;
+mod several_calls;
 mod tool_sets;
 mod trouble;
 mod wrong_replies;

@@ -72,15 +72,15 @@ fn end(graph: &Graph<'_>, session: Subject<'_>) -> Option<Fault> {
     }
 }
 
-/// Only the last step may lack an observation: the run ended, or is, between the two.
+/// Only the last step may lack an observation, or its calls some of theirs: the run ended, or is, between the two.
 fn observations(graph: &Graph<'_>, session: Subject<'_>) -> Vec<Fault> {
     let Some(id) = iri::session_of(session.iri) else { return Vec::new() };
     let in_time = graph.within(id).filter(|node| node.links(trellis::LATE).next().is_none());
-    let mut analyses: Vec<_> = in_time.filter(|node| node.is(tg::class::ANALYSIS)).collect();
-    analyses.sort_by_key(|node| iri::iteration_of(node.iri));
-    analyses.pop();
+    let analyses: Vec<_> = in_time.filter(|node| node.is(tg::class::ANALYSIS)).collect();
+    let last = analyses.iter().map(|node| iri::iteration_of(node.iri)).max();
     let observed = |node: &Subject<'_>| graph.subject(&format!("{}/observation", node.iri)).is_some();
-    let missing = analyses.into_iter().filter(|node| !observed(node));
+    let earlier = analyses.into_iter().filter(|node| Some(iri::iteration_of(node.iri)) != last);
+    let missing = earlier.filter(|node| !observed(node));
     missing.map(|node| Fault::NoObservation { node: node.iri.to_owned() }).collect()
 }
 

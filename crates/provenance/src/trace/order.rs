@@ -35,7 +35,7 @@ pub(super) fn place(graph: &Graph<'_>, node: Subject<'_>) -> Place {
     } else if node.is(tg::class::FINDING) {
         (ACTS, round_of_finding(node), 1, result)
     } else if node.is(tg::class::OBSERVATION) {
-        (ACTS, iteration(node), 2, 0)
+        (ACTS, iteration(node), 2, call(node))
     } else if node.is(trellis::class::REVIEW) {
         (ACTS, iri::number_of(node.iri, "review").unwrap_or(0), 2, 0)
     } else if node.is(tg::class::PLAN) || node.is(trellis::class::PLAN_REVIEW) {
@@ -43,7 +43,7 @@ pub(super) fn place(graph: &Graph<'_>, node: Subject<'_>) -> Place {
     } else if node.is(tg::class::DECOMPOSITION) {
         (ACTS, round(node.iri), 0, 0)
     } else if iri::iteration_of(node.iri).is_some() {
-        (ACTS, iteration(node), 1, 0)
+        (ACTS, iteration(node), 1, call(node))
     } else {
         (LATE, 0, 0, 0)
     }
@@ -52,6 +52,12 @@ pub(super) fn place(graph: &Graph<'_>, node: Subject<'_>) -> Place {
 /// A plan step, whether it has a result or not.
 pub(super) fn is_step(node: Subject<'_>) -> bool {
     node.is(tg::class::STEP_RESULT) || node.is(trellis::class::UNFINISHED_STEP)
+}
+
+/// Which of the calls of an iteration a node belongs to; 0 for the first.
+fn call(node: Subject<'_>) -> u32 {
+    let mut path = iri::path_of(node.iri).unwrap_or_default().split('/').skip(1);
+    path.next().filter(|word| *word == "call").and(path.next()).and_then(|call| call.parse().ok()).unwrap_or(0)
 }
 
 /// The iteration's number; some foreign graphs have it in the IRI only.

@@ -19,16 +19,17 @@ impl Tree<'_> {
     /// below their join.
     pub(super) fn steps(&self, session: &SessionTrace, path: &str) -> Vec<Node> {
         let mut nodes: Vec<Node> = Vec::new();
-        let mut calls: Vec<(u32, usize)> = Vec::new();
+        let mut calls: Vec<(&str, usize)> = Vec::new();
         for step in &session.steps {
             match step {
                 Step::Routing(routing) => nodes.push(self.routing(routing)),
                 Step::Analysis(analysis) => {
-                    calls.push((analysis.n, nodes.len()));
+                    calls.push((&analysis.id, nodes.len()));
                     nodes.push(self.call(analysis));
                 }
                 Step::Observation(observation) => {
-                    let call = calls.iter().find(|(n, _)| *n == observation.n).map(|(_, place)| *place);
+                    let of = observation.id.strip_suffix("/observation");
+                    let call = calls.iter().find(|(id, _)| Some(*id) == of).map(|(_, place)| *place);
                     let place = call.unwrap_or_else(|| {
                         nodes.push(Node::new(format!("{} Observation", observation.n)));
                         nodes.len() - 1
