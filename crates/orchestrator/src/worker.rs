@@ -5,11 +5,10 @@ use crate::driver::{Handled, Ticket, Waiting};
 use crate::given_up::{INTERNAL, SET_ASIDE};
 use crate::orchestrator::{Orchestrator, Ports, TurnError};
 use crate::permits::Permit;
-use crate::ports::{BoxFuture, Claim, Claiming, Delivery, Disposition, OpenTurn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use crate::ports::{Claim, Claiming, Delivery, Disposition, OpenTurn};
+use futures_util::FutureExt as _;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -199,26 +198,12 @@ impl Worker {
 
     /// A panic ends one run, not the process.
     async fn handle_safely(&self, turn: &OpenTurn, ticket: Ticket) -> Result<Handled, TurnError> {
-        let reason = match CatchPanic(Box::pin(self.orchestrator.attend(turn, ticket))).await {
-            Some(Err(error)) if error.disposition() == Disposition::FailRun => error.to_string(),
-            Some(result) => return result,
-            None => INTERNAL.to_owned(),
+        let attended = AssertUnwindSafe(Box::pin(self.orchestrator.attend(turn, ticket))).catch_unwind();
+        let reason = match attended.await {
+            Ok(Err(error)) if error.disposition() == Disposition::FailRun => error.to_string(),
+            Ok(result) => return result,
+            Err(_panic) => INTERNAL.to_owned(),
         };
         Box::pin(self.orchestrator.fail(turn, &reason)).await.map(|()| Handled::Done)
-    }
-}
-
-/// The output of a future, or None if it panicked. What it held is dropped with it.
-struct CatchPanic<'a, T>(BoxFuture<'a, T>);
-
-impl<T> Future for CatchPanic<'_, T> {
-    type Output = Option<T>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        let future = &mut self.0;
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(polled) => polled.map(Some),
-            Err(_) => Poll::Ready(None),
-        }
     }
 }
