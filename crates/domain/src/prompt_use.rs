@@ -38,9 +38,9 @@ words!(
     /// How a model says which tool it wants. Whichever it is, the reply is kept in the text grammar.
     ReplyFormat {
         /// It calls a function of its provider.
-        NativeTools = "native-tools",
+        NativeTools,
         /// It writes the grammar itself.
-        Text = "text",
+        Text,
     }
 );
 
@@ -48,9 +48,9 @@ words!(
     /// Why a reply is not all that the model wanted to say. It may read well and still mean something else.
     Incomplete {
         /// The model stopped at its limit of tokens.
-        Tokens = "tokens",
+        Tokens,
         /// It was longer than a reply may be.
-        Bytes = "bytes",
+        Bytes,
     }
 );
 

@@ -4,13 +4,14 @@
 use crate::witness::Witness;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use strum::VariantArray as _;
 use trellis_domain::record::{Body, Cause, Core, FORMAT, Header, Name, Record};
 use trellis_domain::sealed::seal;
 use trellis_domain::{Hash, SessionId, Workspace};
 use trellis_orchestrator::ports::{Commit, Committed, Journal, NewRecord, Outcome};
 
 /// What is done wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString, strum::VariantArray)]
 pub enum Breakage {
     /// A commit is not held against the version that it was decided from.
     NoSeenCheck,
@@ -35,22 +36,7 @@ pub enum Breakage {
 }
 
 impl Breakage {
-    pub const ALL: [Self; 10] = [
-        Self::NoSeenCheck,
-        Self::TurnsOnlyInTheQueue,
-        Self::TwoKeysForTheEnd,
-        Self::JoinDecidedByTheChild,
-        Self::ActedOnBeforeItIsRecorded,
-        Self::DrawnIds,
-        Self::SiblingsKeyedByGoal,
-        Self::EndOfDialogByTheWorker,
-        Self::StaleHead,
-        Self::ClaimsNotRenewed,
-    ];
-
-    pub fn name(self) -> String {
-        format!("{self:?}")
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// A commit with a mistake in it.

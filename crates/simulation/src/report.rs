@@ -47,7 +47,7 @@ impl Report {
     }
 
     pub fn caught(&mut self, breakage: Breakage, seed: u64, promise: &'static str) {
-        self.caught.push((breakage.name(), seed, promise));
+        self.caught.push((breakage.to_string(), seed, promise));
     }
 }
 

@@ -74,8 +74,8 @@ fn is_of_kind(decision: &Decision, kind: DecisionKind) -> bool {
 }
 
 fn unknown_words(node: Subject<'_>) -> Vec<Fault> {
-    let unknown = |property: &str, is_known: &dyn Fn(&str) -> bool| -> Vec<Fault> {
-        let words = node.texts(property).filter(|word| !is_known(word));
+    let unknown = |property: &str, known: &[&str]| -> Vec<Fault> {
+        let words = node.texts(property).filter(|word| !known.contains(word));
         words
             .map(|word| Fault::UnknownWord {
                 node: node.iri.to_owned(),
@@ -85,12 +85,12 @@ fn unknown_words(node: Subject<'_>) -> Vec<Fault> {
             .collect()
     };
     [
-        unknown(trellis::DECISION_KIND, &|word| DecisionKind::from_word(word).is_some()),
-        unknown(trellis::DECIDED_BY, &|word| DecidedBy::from_word(word).is_some()),
-        unknown(trellis::ENFORCEMENT, &|word| Enforcement::from_word(word).is_some()),
-        unknown(trellis::JOIN_CAUSE, &|word| JoinCause::from_word(word).is_some()),
-        unknown(trellis::STATUS, &|word| Termination::from_word(word).is_some()),
-        unknown(tg::TERMINATION_REASON, &|word| Termination::from_word(word).is_some()),
+        unknown(trellis::DECISION_KIND, DecisionKind::WORDS),
+        unknown(trellis::DECIDED_BY, DecidedBy::WORDS),
+        unknown(trellis::ENFORCEMENT, Enforcement::WORDS),
+        unknown(trellis::JOIN_CAUSE, JoinCause::WORDS),
+        unknown(trellis::STATUS, Termination::WORDS),
+        unknown(tg::TERMINATION_REASON, Termination::WORDS),
     ]
     .concat()
 }

@@ -70,7 +70,7 @@ pub(super) fn act(graph: &Graph<'_>, node: Subject<'_>) -> PatternAct {
         facts: own.map(|(name, texts)| (name.to_owned(), texts)).collect(),
         decisions: decisions(graph, node),
         thoughts: thoughts(graph, node),
-        format: word(node, trellis::REPLY_FORMAT, ReplyFormat::from_word),
+        format: word(node, trellis::REPLY_FORMAT),
         mended: node.all_texts(trellis::MENDED),
         cost: cost(node),
         mark: mark(node),

@@ -64,7 +64,7 @@ pub struct Synthesis {
 pub(super) fn conclusion(graph: &Graph<'_>, node: Subject<'_>) -> Conclusion {
     Conclusion {
         id: node.iri.to_owned(),
-        reason: word(node, tg::TERMINATION_REASON, Termination::from_word),
+        reason: word(node, tg::TERMINATION_REASON),
         document: document(node),
         error: node.text(tg::TOOL_ERROR),
         criteria: node.text(trellis::TERMINATION_CRITERIA),
@@ -72,7 +72,7 @@ pub(super) fn conclusion(graph: &Graph<'_>, node: Subject<'_>) -> Conclusion {
         left_out: node.all_texts(trellis::LEFT_OUT),
         decisions: decisions(graph, node),
         thought: thought(graph, node),
-        format: word(node, trellis::REPLY_FORMAT, ReplyFormat::from_word),
+        format: word(node, trellis::REPLY_FORMAT),
         mended: node.all_texts(trellis::MENDED),
         cost: cost(node),
         mark: mark(node),
@@ -83,7 +83,7 @@ pub(super) fn synthesis(graph: &Graph<'_>, node: Subject<'_>) -> Synthesis {
     let missing = [trellis::MISSING_STEP, trellis::MISSING_FINDING].map(|property| all_links(node, property));
     Synthesis {
         id: node.iri.to_owned(),
-        reason: word(node, tg::TERMINATION_REASON, Termination::from_word),
+        reason: word(node, tg::TERMINATION_REASON),
         document: document(node),
         error: node.text(tg::TOOL_ERROR),
         criteria: node.text(trellis::TERMINATION_CRITERIA),

@@ -145,7 +145,7 @@ fn analysis(graph: &Graph<'_>, node: Subject<'_>) -> Analysis {
         candidates: node.all_texts(tg::TOOL_CANDIDATE),
         decisions: decisions(graph, node),
         thought: thought(graph, node),
-        format: word(node, trellis::REPLY_FORMAT, ReplyFormat::from_word),
+        format: word(node, trellis::REPLY_FORMAT),
         mended: node.all_texts(trellis::MENDED),
         cost: cost(node),
         mark: mark(node),

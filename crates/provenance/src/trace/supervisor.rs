@@ -110,7 +110,7 @@ fn fan_out(graph: &Graph<'_>, node: Subject<'_>) -> FanOut {
     };
     let join = node.links(trellis::JOIN).find_map(|iri| graph.subject(iri)).map(|join| Join {
         id: join.iri.to_owned(),
-        cause: word(join, trellis::JOIN_CAUSE, JoinCause::from_word),
+        cause: word(join, trellis::JOIN_CAUSE),
         outage_ms: join.number(trellis::OUTAGE_MS),
         findings: all_links(join, trellis::JOINED),
     });
@@ -134,7 +134,7 @@ pub(super) fn finding(node: Subject<'_>) -> Finding {
         goal: node.text(tg::SUBAGENT_GOAL).unwrap_or_default(),
         correlation: node.text(tg::CORRELATION_ID),
         subagent_end: parents.find(of_another).map(str::to_owned),
-        status: word(node, trellis::STATUS, Termination::from_word),
+        status: word(node, trellis::STATUS),
         document: document(node),
         error: node.text(tg::TOOL_ERROR),
         confidence: node.text(trellis::CONFIDENCE),

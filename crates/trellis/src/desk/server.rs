@@ -241,7 +241,7 @@ fn refusal(status: StatusCode, path: &str, body: &[u8]) -> Trouble {
                 status,
                 kind: text("type").unwrap_or_default(),
                 message: text("message").or_else(|| error.as_str().map(str::to_owned)).unwrap_or_default(),
-                state: text("state").as_deref().and_then(RunState::from_word),
+                state: text("state").and_then(|word| word.parse().ok()),
             })
         }
         // A proxy may speak for a server that is away.
