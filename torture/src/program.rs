@@ -1,6 +1,7 @@
 //! The real program: its commands, and a server of it.
 
 use anyhow::{Context, Result, bail, ensure};
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::fmt;
 use std::fs::File;
@@ -9,7 +10,7 @@ use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -140,7 +141,7 @@ impl Server {
                 if let Some(address) = address_in(&line) {
                     drop(tell.send(address));
                 }
-                lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+                lines.lock().push(line);
             }
         });
         let mut server = Self { process, address: String::new(), log, reader: Some(reader) };
@@ -162,7 +163,7 @@ impl Server {
 
     /// What it logged last.
     pub fn last_words(&self) -> String {
-        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = self.log.lock();
         log.iter().rev().take(5).rev().cloned().collect::<Vec<_>>().join("\n")
     }
 
@@ -200,7 +201,7 @@ impl Server {
     fn log(&mut self) -> Vec<String> {
         // Whatever it wrote before it ended is in the pipe.
         drop(self.reader.take().map(thread::JoinHandle::join));
-        std::mem::take(&mut self.log.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.log.lock())
     }
 
     /// Begins a request; the reply is for the caller to read, or not.

@@ -3,9 +3,10 @@
 //! A semaphore would serve callers in the order in which they come, so that whoever asks four hundred questions is
 //! served four hundred times before the next one is served once.
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 use trellis_domain::{RunId, Workspace};
 
@@ -39,13 +40,9 @@ impl Room {
         Arc::new(Self(Mutex::new(State { free: places, waiting: Rounds::default() })))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A place, if one is free now. Nobody who waits is overtaken: while somebody waits, none is free.
     pub fn try_enter(self: &Arc<Self>) -> Option<Permit> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.free = state.free.checked_sub(1)?;
         Some(self.permit())
     }
@@ -53,7 +50,7 @@ impl Room {
     /// Waits for a place. Who stops waiting loses nothing but its place in the line.
     pub fn enter(self: &Arc<Self>, caller: Caller) -> impl Future<Output = Permit> + Send + use<> {
         let entering = {
-            let mut state = self.state();
+            let mut state = self.0.lock();
             if let Some(free) = state.free.checked_sub(1) {
                 state.free = free;
                 Ok(self.permit())
@@ -87,7 +84,7 @@ impl Permit {
 impl Drop for Place {
     fn drop(&mut self) {
         let next = {
-            let mut state = self.0.state();
+            let mut state = self.0.0.lock();
             let next = std::iter::from_fn(|| state.waiting.next()).find(|next| !next.is_closed());
             state.free += usize::from(next.is_none());
             next

@@ -2,7 +2,8 @@
 
 use crate::processes::Processes;
 use crate::scenario::{Asked, Scenario};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
@@ -101,7 +102,7 @@ pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenar
     loop {
         tokio::time::sleep(Duration::from_secs(7)).await;
         for (asked, heard) in scenario.questions.iter().zip(&heard) {
-            let run = heard.lock().unwrap_or_else(PoisonError::into_inner).run.clone();
+            let run = heard.lock().run.clone();
             let Some(run) = run else { continue };
             let workspace = workspace(asked.workspace);
             let summary = processes.common.journal.run(&workspace, &run).await.ok().flatten();
@@ -125,7 +126,7 @@ pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenar
 /// One caller from its question to its answer.
 pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, heard: Arc<Mutex<Heard>>) {
     let note = |change: &mut dyn FnMut(&mut Heard)| {
-        change(&mut heard.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut heard.lock());
     };
     tokio::time::sleep(Duration::from_millis(asked.at_ms)).await;
     let question = question(number, &asked);

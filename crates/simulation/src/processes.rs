@@ -8,7 +8,8 @@ use crate::queue::{Broker, Connection};
 use crate::scenario::Process;
 use crate::weather::Weather;
 use crate::witness::Witness;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use trellis_orchestrator::contract::layer::Layered;
@@ -52,16 +53,16 @@ impl Processes {
     }
 
     fn set(&self, number: usize, process: Option<Alive>) {
-        self.alive.lock().unwrap_or_else(PoisonError::into_inner)[number] = process;
+        self.alive.lock()[number] = process;
     }
 
     pub(crate) fn get(&self, number: usize) -> Option<Alive> {
-        self.alive.lock().unwrap_or_else(PoisonError::into_inner).get(number).cloned().flatten()
+        self.alive.lock().get(number).cloned().flatten()
     }
 
     /// Any that is alive.
     pub(crate) fn any(&self) -> Option<Alive> {
-        let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        let alive = self.alive.lock();
         let living: Vec<_> = alive.iter().flatten().cloned().collect();
         (!living.is_empty()).then(|| self.common.weather.chance().pick(&living).clone())
     }

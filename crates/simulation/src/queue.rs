@@ -2,8 +2,9 @@
 
 use crate::gate::Gate;
 use crate::weather::Weather;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant};
 use trellis_orchestrator::memory::VirtualWorld;
@@ -39,12 +40,8 @@ impl Broker {
         Self { state: Mutex::default(), changed: Notify::new(), weather }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn put(&self, turn: &OpenTurn, count: u32, hidden_for: Duration) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.next += 1;
         let number = state.next;
         let message = Message { turn: turn.clone(), count, hidden_until: Instant::now() + hidden_for };
@@ -56,7 +53,7 @@ impl Broker {
     /// One of those that can be handed out, any of them; or when to look again.
     fn pick(&self, role: Role) -> Result<Delivery, Option<Instant>> {
         let now = Instant::now();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let mine = state.messages.iter().filter(|(_, message)| Role::of(&message.turn) == role);
         let (ready, hidden): (Vec<_>, Vec<_>) = mine.partition(|(_, message)| message.hidden_until <= now);
         let Some(number) = (!ready.is_empty()).then(|| *self.weather.chance().pick(&ready).0) else {
@@ -87,7 +84,7 @@ impl Broker {
 
     fn with(&self, receipt: &Receipt, change: impl FnOnce(&mut State, u64)) {
         if let Ok(number) = <[u8; 8]>::try_from(&*receipt.0) {
-            change(&mut self.state(), u64::from_be_bytes(number));
+            change(&mut self.state.lock(), u64::from_be_bytes(number));
         }
         self.changed.notify_waiters();
     }

@@ -7,9 +7,10 @@ use crate::queue::Broker;
 use crate::scenario::{CALM_MS, Event, Scenario, What};
 use crate::weather::Weather;
 use crate::witness::{Seen, Witness};
+use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use trellis_domain::config::{Settings, StoredItem};
@@ -134,7 +135,7 @@ async fn happen(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mu
             }
             What::Configure => configure(&processes.common.config, &workspace(0), number + 1).await,
             What::Cancel { question } => {
-                let run = heard[question].lock().unwrap_or_else(PoisonError::into_inner).run.clone();
+                let run = heard[question].lock().run.clone();
                 if let Some(run) = run {
                     let workspace = workspace(scenario.questions[question].workspace);
                     callers::cancel(&processes, &workspace, &run).await;
@@ -149,7 +150,7 @@ async fn happen(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mu
 async fn finished(scenario: Scenario, common: &Common, heard: Vec<Arc<Mutex<Heard>>>) -> Finished {
     let mut runs = Vec::new();
     for (question, heard) in heard.into_iter().enumerate() {
-        let heard = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
+        let heard = std::mem::take(&mut *heard.lock());
         let workspace = workspace(scenario.questions[question].workspace);
         let records = match &heard.run {
             Some(run) => common.journal.events(&workspace, run, 0, usize::MAX).await.unwrap_or_default(),

@@ -2,8 +2,8 @@
 
 use crate::chance::Chance;
 use crate::scenario::Faults;
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The faults of a scenario, until it is calm.
@@ -21,7 +21,7 @@ impl Weather {
     }
 
     pub(crate) fn chance(&self) -> MutexGuard<'_, Chance> {
-        self.chance.lock().unwrap_or_else(PoisonError::into_inner)
+        self.chance.lock()
     }
 
     pub(crate) fn calm_down(&self) {

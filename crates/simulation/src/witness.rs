@@ -1,7 +1,8 @@
 //! What really happened, in one order: what was recorded, what was called, what was promised to whom.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::{Hash, RunId, SessionId, Workspace};
@@ -79,7 +80,7 @@ pub(crate) fn place(record: &Record) -> Place {
 
 impl Witness {
     pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn committed(&self, records: &[Arc<Record>], passed: Duration) {

@@ -98,7 +98,7 @@ impl EmbeddedGraph {
     /// Projects a run anew, after something was taken out of its records: what it said before goes from the view, and
     /// from its files.
     pub fn renew(&self, workspace: &Workspace, run: &RunId) -> Result<(), GraphError> {
-        let _alone = self.absorbing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _alone = self.absorbing.lock();
         self.projections.forget(workspace, run);
         let view = self.view()?;
         let quads = self.said(workspace, run)?;
@@ -111,7 +111,7 @@ impl EmbeddedGraph {
 
     /// Absorbs one batch. How many runs; none if the view has caught up.
     fn absorb_next(&self) -> Result<usize, GraphError> {
-        let _alone = self.absorbing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _alone = self.absorbing.lock();
         let (runs, last) = self.finished_after(self.cursor()?, BATCH)?;
         if runs.is_empty() {
             return Ok(0);

@@ -4,7 +4,6 @@ use super::EmbeddedGraph;
 use super::absorbing::Runs;
 use crate::tables::{Refusal, catching_panics};
 use crate::view::{Comparison, View};
-use std::sync::PoisonError;
 use trellis_domain::counted;
 use trellis_orchestrator::ports::GraphError;
 
@@ -26,7 +25,7 @@ impl EmbeddedGraph {
     /// Reads every file and every row of the view and compares them with what the records give. A view that is not
     /// there yet is whole; one that is damaged is left as it is.
     pub fn check(&self) -> CheckedView {
-        let _alone = self.absorbing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.absorbing.lock();
         let mut checked = CheckedView::default();
         match catching_panics(|| self.look_at_view(&mut checked)) {
             Some(Ok(())) => {}

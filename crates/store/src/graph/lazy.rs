@@ -3,9 +3,10 @@
 use super::identity::identity_at;
 use crate::tables::{Refusal, Tables, catching_panics};
 use crate::view::{Cursor, View, ViewError};
+use parking_lot::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use trellis_orchestrator::ports::GraphError;
 
 #[derive(Debug)]
@@ -25,7 +26,7 @@ impl LazyView {
 
     /// The view of this journal. What was derived from another one, or from a part of it that is gone, is forgotten.
     pub(super) fn get(&self, journal: &Tables) -> Result<Arc<View>, GraphError> {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         if let Some(view) = &*opened {
             return Ok(Arc::clone(view));
         }

@@ -2,8 +2,9 @@
 //!
 //! Nobody holds more than half of the places, so that there is always one for somebody else.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 use trellis_domain::Workspace;
 
@@ -68,14 +69,10 @@ impl Places {
         Self(Arc::new(Shared { at_once: at_once.max(1), state: Mutex::default() }))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for a place. Whoever stops waiting by dropping the future gives up its turn.
     pub(crate) async fn take(&self, asker: Asker) -> Result<Place, Full> {
         let woken = {
-            let mut state = self.state();
+            let mut state = self.0.state.lock();
             if state.held.len() < self.0.at_once && state.may_hold(&asker, self.0.at_once) {
                 state.held.push(asker.clone());
                 drop(state);
@@ -98,7 +95,7 @@ impl Places {
     fn grant(&self) {
         loop {
             let next = {
-                let mut state = self.state();
+                let mut state = self.0.state.lock();
                 if state.held.len() >= self.0.at_once {
                     return;
                 }
@@ -137,7 +134,7 @@ impl State {
 impl Drop for Place {
     fn drop(&mut self) {
         {
-            let mut state = self.places.state();
+            let mut state = self.places.0.state.lock();
             let mine = state.held.iter().position(|held| *held == self.asker);
             if let Some(mine) = mine {
                 state.held.swap_remove(mine);
