@@ -19,8 +19,8 @@ pub(crate) struct Claims {
 impl Claims {
     /// For a process that is told from others by this id.
     pub(crate) fn of(process: &str) -> Self {
-        let hash = Hash::of(process).to_string();
-        let process = u64::from_str_radix(hash.get(..16).unwrap_or_default(), 16).unwrap_or_default();
+        let hash = Hash::of(process);
+        let process = hash.as_bytes().first_chunk().copied().map_or(0, u64::from_be_bytes);
         Self { process, next: AtomicU64::new(1), held: Mutex::default() }
     }
 
