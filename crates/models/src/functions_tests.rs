@@ -1,9 +1,10 @@
 use super::*;
 use crate::dialect::OpenAi;
-use crate::remote::{Brought, Dialect, Framing, Lines, Messages, Said, Understood};
+use crate::remote::{Brought, Dialect, Framing, LONGEST_LINE, Messages, Said, Understood};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use trellis_domain::config::ToolKind;
+use trellis_domain::event_stream::LineReader;
 use trellis_domain::reply::ReactReply;
 use trellis_patterns::react::parser;
 
@@ -285,7 +286,7 @@ fn ascii(json: &str) -> String {
 
 /// The text that a server's bytes are written as, through everything between the wire and the reply.
 fn written_from_wire(functions: &Functions, bytes: &[u8], cuts: &[usize]) -> String {
-    let (mut lines, mut messages) = (Lines::default(), Messages::new(Framing::Events));
+    let (mut lines, mut messages) = (LineReader::new(LONGEST_LINE), Messages::new(Framing::Events));
     let (dialect, mut understood) = (OpenAi::default(), Understood::default());
     let mut transcript = Transcript::new(functions);
     let mut text = String::new();

@@ -1,23 +1,24 @@
 //! An answer while it arrives: bytes become lines, and lines become messages.
 
 use super::endpoint::Endpoint;
-use super::lines::{Brought, Framing, LONGEST_LINE, LineError, Lines, Messages};
+use super::lines::{Brought, Framing, LONGEST_LINE, Messages};
 use crate::provider::ProviderError;
 use reqwest::Response;
 use std::time::Duration;
 use tokio::time::timeout;
+use trellis_domain::event_stream::{LineError, LineReader};
 
 /// An answer that arrives.
 pub(crate) struct Answer<'e> {
     endpoint: &'e Endpoint,
     response: Response,
-    lines: Lines,
+    lines: LineReader,
     ended: bool,
 }
 
 impl<'e> Answer<'e> {
     /// What has come so far is in the lines.
-    pub(super) fn new(endpoint: &'e Endpoint, response: Response, lines: Lines, ended: bool) -> Self {
+    pub(super) fn new(endpoint: &'e Endpoint, response: Response, lines: LineReader, ended: bool) -> Self {
         Self { endpoint, response, lines, ended }
     }
 

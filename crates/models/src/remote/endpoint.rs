@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::connection::{address, cause, client, is_about_tls, labels};
 use super::failure::{self, ErrorBody, Failure};
-use super::lines::Lines;
+use super::lines::LONGEST_LINE;
 use crate::provider::{ModelRequest, ProviderError};
 use crate::secret::Secret;
 use base64::Engine as _;
@@ -14,6 +14,7 @@ use reqwest::{Client, Response, Url};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
+use trellis_domain::event_stream::LineReader;
 use trellis_orchestrator::ports::World;
 
 /// Nothing that a person would write by chance.
@@ -145,7 +146,7 @@ impl Endpoint {
             if !response.status().is_success() {
                 return Err(self.refused(response).await);
             }
-            let mut lines = Lines::default();
+            let mut lines = LineReader::new(LONGEST_LINE);
             let begun = response.chunk().await.map_err(|error| self.lost(error))?;
             let ended = begun.is_none();
             lines.push(begun.as_deref().unwrap_or_default());

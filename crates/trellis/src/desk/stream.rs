@@ -69,7 +69,7 @@ impl<'a> Stream<'a> {
                 None => match self.connect().await {
                     Ok(response) => {
                         self.previews.begin_again();
-                        self.connection.insert(Connection { response, events: Events::default() })
+                        self.connection.insert(Connection { response, events: Events::new() })
                     }
                     Err(trouble) => {
                         self.wait(trouble).await?;
