@@ -9,7 +9,7 @@ use crate::orchestrator::{Orchestrator, TurnError};
 use crate::perform::{outcome_of_report, remaining, within};
 use crate::permits::{Caller, Permit, Room};
 use crate::ports::{BoxFuture, Commit, Committed, Journal, JournalError, OpenTurn, Outcome, SessionLog, TurnKey};
-use crate::step::{Closing, Next, Step};
+use crate::step::{Closing, Next, ShellStep};
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::Settings;
@@ -114,9 +114,9 @@ impl Orchestrator {
     pub(crate) async fn end_with(&self, handling: &mut Handling, ending: Ending) -> Result<(), TurnError> {
         loop {
             let step = if handling.session.ended().is_some() {
-                Step::Close(Closing::default())
+                ShellStep::Close(Closing::default())
             } else {
-                Step::End(ending.clone())
+                ShellStep::End(ending.clone())
             };
             if matches!(self.take(handling, step).await?, Taken::Closed)
                 || !self.ports.journal.is_open(&handling.key).await?
@@ -127,11 +127,11 @@ impl Orchestrator {
     }
 
     /// What follows from the records so far.
-    async fn next_step(&self, handling: &mut Handling) -> Result<Step, TurnError> {
+    async fn next_step(&self, handling: &mut Handling) -> Result<ShellStep, TurnError> {
         if handling.stuck > STUCK {
             // Nothing moves in this session, and still it conflicts: a name that it needs is taken by another one.
             let ending = Ending::failed(Termination::Error, ID_TAKEN);
-            return Box::pin(self.end_with(handling, ending)).await.map(|()| Step::Wait);
+            return Box::pin(self.end_with(handling, ending)).await.map(|()| ShellStep::Wait);
         }
         let turn = Turn { name: handling.key.name.clone(), now: self.ports.world.now() };
         let above = self.ended_above(&handling.key.scope.workspace, &handling.session).await?;
@@ -154,12 +154,12 @@ impl Orchestrator {
 
     /// Takes a step. Steps are boxed, because thousands of sessions wait in one, and the
     /// room of the largest would be taken up by all of them.
-    fn take<'a>(&'a self, handling: &'a mut Handling, step: Step) -> BoxFuture<'a, Result<Taken, TurnError>> {
+    fn take<'a>(&'a self, handling: &'a mut Handling, step: ShellStep) -> BoxFuture<'a, Result<Taken, TurnError>> {
         match step {
-            Step::Perform(name, effect) => Box::pin(self.act(handling, name, effect)),
-            Step::Close(closing) => Box::pin(self.close(handling, closing)),
-            Step::End(ending) => Box::pin(self.end(handling, ending)),
-            Step::Wait => Box::pin(std::future::ready(Ok(Taken::Closed))),
+            ShellStep::Perform(name, effect) => Box::pin(self.act(handling, name, effect)),
+            ShellStep::Close(closing) => Box::pin(self.close(handling, closing)),
+            ShellStep::End(ending) => Box::pin(self.end(handling, ending)),
+            ShellStep::Wait => Box::pin(std::future::ready(Ok(Taken::Closed))),
         }
     }
 

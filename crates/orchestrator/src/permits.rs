@@ -20,24 +20,24 @@ pub struct Caller {
 
 /// Room for so many calls. What is given back goes to the next one in turn.
 #[derive(Debug)]
-pub struct Room(Mutex<State>);
+pub struct Room(Mutex<RoomState>);
 
 #[derive(Debug)]
-struct State {
+struct RoomState {
     free: usize,
     waiting: Rounds<Workspace, Rounds<Option<RunId>, VecDeque<oneshot::Sender<Permit>>>>,
 }
 
 /// Room for one call. Copies stand for the same place; it is free again when the last of them is gone.
 #[derive(Debug, Clone, Default)]
-pub struct Permit(Option<Arc<Place>>);
+pub struct Permit(Option<Arc<TakenPlace>>);
 
 #[derive(Debug)]
-struct Place(Arc<Room>);
+struct TakenPlace(Arc<Room>);
 
 impl Room {
     pub fn new(places: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State { free: places, waiting: Rounds::default() })))
+        Arc::new(Self(Mutex::new(RoomState { free: places, waiting: Rounds::default() })))
     }
 
     /// A place, if one is free now. Nobody who waits is overtaken: while somebody waits, none is free.
@@ -70,7 +70,7 @@ impl Room {
     }
 
     fn permit(self: &Arc<Self>) -> Permit {
-        Permit(Some(Arc::new(Place(Arc::clone(self)))))
+        Permit(Some(Arc::new(TakenPlace(Arc::clone(self)))))
     }
 }
 
@@ -81,7 +81,7 @@ impl Permit {
     }
 }
 
-impl Drop for Place {
+impl Drop for TakenPlace {
     fn drop(&mut self) {
         let next = {
             let mut state = self.0.0.lock();
@@ -95,14 +95,14 @@ impl Drop for Place {
 }
 
 /// Something that is served one after the other.
-trait Line: Default {
+trait WaitingLine: Default {
     type Item;
 
     fn next(&mut self) -> Option<Self::Item>;
     fn is_empty(&self) -> bool;
 }
 
-impl<T> Line for VecDeque<T> {
+impl<T> WaitingLine for VecDeque<T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -128,7 +128,7 @@ impl<K, L> Default for Rounds<K, L> {
     }
 }
 
-impl<K: Clone + Eq + Hash, L: Line> Rounds<K, L> {
+impl<K: Clone + Eq + Hash, L: WaitingLine> Rounds<K, L> {
     /// The line of that name, which something is to be added to.
     fn line(&mut self, name: K) -> &mut L {
         if !self.lines.contains_key(&name) {
@@ -138,7 +138,7 @@ impl<K: Clone + Eq + Hash, L: Line> Rounds<K, L> {
     }
 }
 
-impl<K: Clone + Eq + Hash, L: Line> Line for Rounds<K, L> {
+impl<K: Clone + Eq + Hash, L: WaitingLine> WaitingLine for Rounds<K, L> {
     type Item = L::Item;
 
     fn next(&mut self) -> Option<L::Item> {

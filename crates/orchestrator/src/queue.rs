@@ -21,13 +21,13 @@ pub struct FairQueue {
 /// The wake-ups of one role.
 #[derive(Debug)]
 struct Lane {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Notify,
     world: Arc<dyn World>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     /// Workspaces with something to do, next one first.
     order: VecDeque<Workspace>,
     workspaces: HashMap<Workspace, WorkspaceQueue>,
@@ -110,7 +110,7 @@ impl WorkspaceQueue {
     }
 }
 
-impl State {
+impl QueueState {
     fn push(&mut self, entry: Entry, now: Timestamp) {
         match entry.turn.due {
             Some(due) if due > now => {

@@ -41,14 +41,14 @@ pub(crate) fn next_trial(suspects: &mut Vec<OpenTurn>, most: u32) -> Option<Tria
 /// The suspects of this process, shared by its workers.
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
-    state: Mutex<State>,
+    state: Mutex<SuspectsState>,
     settled: Notify,
     /// Something came of any turn.
     pub(crate) progress: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SuspectsState {
     held: HashSet<TurnKey>,
     on_trial: HashSet<TurnKey>,
 }

@@ -31,7 +31,7 @@ pub(crate) struct Worker {
 
 /// What becomes of a wake-up.
 #[derive(Debug)]
-enum Served {
+enum WakeUpOutcome {
     /// There is nothing more to do for it. If the turn is still open and nobody has it, the next sweep wakes it again.
     Acknowledge,
     Retry,
@@ -46,8 +46,8 @@ impl Worker {
     pub(crate) async fn serve(&self, delivery: Delivery, place: OwnedSemaphorePermit) {
         let queue = &self.orchestrator.ports.queue;
         let served = match self.serve_claimed(&delivery, place).await {
-            Served::Acknowledge => queue.acknowledge(&delivery).await,
-            Served::Retry => queue.give_back(delivery, RETRY).await,
+            WakeUpOutcome::Acknowledge => queue.acknowledge(&delivery).await,
+            WakeUpOutcome::Retry => queue.give_back(delivery, RETRY).await,
         };
         if let Err(error) = served {
             tracing::warn!(%error, "a wake-up could not be settled; it may come again");
@@ -55,12 +55,12 @@ impl Worker {
     }
 
     /// Claims the turn, handles it, and gives it back.
-    async fn serve_claimed(&self, delivery: &Delivery, place: OwnedSemaphorePermit) -> Served {
+    async fn serve_claimed(&self, delivery: &Delivery, place: OwnedSemaphorePermit) -> WakeUpOutcome {
         let (journal, turn) = (&self.orchestrator.ports.journal, &delivery.turn);
         let held = Claims::new_claim(&self.orchestrator.claims, &turn.key);
         let asked = self.orchestrator.ports.world.now();
         let served = match journal.claim(&held.claim, self.claim_life).await {
-            Ok(Claiming::Closed | Claiming::Held) => return Served::Acknowledge,
+            Ok(Claiming::Closed | Claiming::Held) => return WakeUpOutcome::Acknowledge,
             Ok(Claiming::Claimed { begun, expires }) => {
                 let lease = Arc::new(Lease::default());
                 if expires {
@@ -73,7 +73,7 @@ impl Worker {
                     Some(every) => Box::pin(self.while_renewing(delivery, &held.claim, &lease, every, work)).await,
                 };
                 match attended {
-                    Ok(()) => Served::Acknowledge,
+                    Ok(()) => WakeUpOutcome::Acknowledge,
                     // Boxed, because it is rare and thousands of turns would carry the memory for it.
                     Err(error) => Box::pin(self.give_up(turn, &error)).await,
                 }
@@ -152,10 +152,10 @@ impl Worker {
     }
 
     /// A turn could not be handled. It stays open, unless trying again makes no sense.
-    async fn give_up(&self, turn: &OpenTurn, error: &TurnError) -> Served {
+    async fn give_up(&self, turn: &OpenTurn, error: &TurnError) -> WakeUpOutcome {
         let settled = self.orchestrator.give_up_unreadable(turn, error).await;
         let error = match &settled {
-            Ok(true) => return Served::Acknowledge,
+            Ok(true) => return WakeUpOutcome::Acknowledge,
             Ok(false) => error,
             Err(error) => error,
         };
@@ -163,7 +163,7 @@ impl Worker {
         if error.disposition() == Disposition::Stop {
             self.failure.send_replace(Some(error.to_string()));
         }
-        Served::Retry
+        WakeUpOutcome::Retry
     }
 
     /// Ends the session of a turn that has stopped the process again and again.

@@ -16,7 +16,7 @@ use trellis_orchestrator::{Answering, Item, Question};
 
 /// What a caller has seen.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct Received {
     pub run: Option<RunId>,
     /// The request was refused, or belonged to another run when it came again.
     pub trouble: Vec<String>,
@@ -98,7 +98,7 @@ pub(crate) async fn cancel(processes: &Processes, workspace: &Workspace, run: &R
 }
 
 /// People who look now and then whether a run waits for them. They agree, disagree, or let it be.
-pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mutex<Heard>>>) {
+pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mutex<Received>>>) {
     loop {
         tokio::time::sleep(Duration::from_secs(7)).await;
         for (asked, heard) in scenario.questions.iter().zip(&heard) {
@@ -107,7 +107,7 @@ pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenar
             let workspace = workspace(asked.workspace);
             let summary = processes.common.journal.run(&workspace, &run).await.ok().flatten();
             for question in summary.into_iter().flat_map(|summary| summary.parked) {
-                let choice = *processes.common.weather.chance().pick(&["approve", "approve", "deny", ""]);
+                let choice = *processes.common.fault_source.chance().pick(&["approve", "approve", "deny", ""]);
                 let (choice, by) = (choice.to_owned(), Caller::program());
                 let answer = Answering { question: Some(question), choice, reason: None, arguments: None, by };
                 if let Some(process) = processes.any() {
@@ -116,7 +116,7 @@ pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenar
                     let decided = tokio::time::timeout(ANSWER, deciding).await;
                     let what =
                         if matches!(decided, Ok(Ok(_))) { "answers of people" } else { "answers that did not count" };
-                    processes.common.witness.count(what);
+                    processes.common.recorder.count(what);
                 }
             }
         }
@@ -124,8 +124,8 @@ pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenar
 }
 
 /// One caller from its question to its answer.
-pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, heard: Arc<Mutex<Heard>>) {
-    let note = |change: &mut dyn FnMut(&mut Heard)| {
+pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, heard: Arc<Mutex<Received>>) {
+    let note = |change: &mut dyn FnMut(&mut Received)| {
         change(&mut heard.lock());
     };
     tokio::time::sleep(Duration::from_millis(asked.at_ms)).await;
@@ -154,7 +154,7 @@ async fn follow(processes: &Processes, workspace: &Workspace, run: &RunId, strea
         let (mut after, mut told) = (0, 0);
         connections += 1;
         // The connection is lost now and then; the caller begins anew.
-        while connections > 5 || !processes.common.weather.chance().one_in(40) {
+        while connections > 5 || !processes.common.fault_source.chance().one_in(40) {
             let records = processes.common.journal.events(workspace, run, after, 64).await.unwrap_or_default();
             for record in &records {
                 after = record.header.seq;

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use trellis_simulation::report::{HEADING, Report};
-use trellis_simulation::{Breach, Breakage, Finished, Scenario, broken, play, shrink};
+use trellis_simulation::{Breach, Breakage, FinishedWorld, Scenario, broken, play, shrink};
 
 const USAGE: &str = "choose what to simulate: `--seeds 10000` plays so many, `--from 500` begins there, `--seed 7` plays one, \
                      `--scenario FILE` plays what was kept, `--breakage NAME` makes a mistake on purpose and stops at the \
@@ -44,7 +44,7 @@ fn wanted() -> Result<Wanted> {
 }
 
 /// A finished world, and what it breaks; told, if it is anything.
-fn examined(scenario: &Scenario, breakage: Option<Breakage>) -> (Finished, Vec<Breach>) {
+fn examined(scenario: &Scenario, breakage: Option<Breakage>) -> (FinishedWorld, Vec<Breach>) {
     let world = play(scenario, breakage);
     let breaches = broken(&world);
     for Breach { promise, what } in &breaches {

@@ -1,12 +1,12 @@
 //! Plays a scenario from its first question to its last end.
 
 use crate::breakage::Breakage;
-use crate::callers::{self, Heard, workspace};
+use crate::callers::{self, Received, workspace};
+use crate::fault_source::FaultSource;
 use crate::processes::{Common, Processes};
 use crate::queue::Broker;
-use crate::scenario::{CALM_MS, Event, Scenario, What};
-use crate::weather::Weather;
-use crate::witness::{Seen, Witness};
+use crate::recorder::{Recorder, Seen};
+use crate::scenario::{CALM_MS, Scenario, ScheduledEvent, What};
 use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use trellis_orchestrator::ports::{Config, Journal, all_due_turns};
 
 /// The world after everything has happened.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedWorld {
     pub scenario: Scenario,
     pub runs: Vec<FinishedRun>,
     pub seen: Seen,
@@ -36,12 +36,12 @@ pub struct Finished {
 pub struct FinishedRun {
     pub question: usize,
     pub workspace: Workspace,
-    pub heard: Heard,
+    pub heard: Received,
     pub records: Vec<Arc<Record>>,
     pub settings: BTreeMap<Hash, Arc<Settings>>,
 }
 
-impl Finished {
+impl FinishedWorld {
     /// The same for the same course of events.
     pub fn digest(&self) -> Hash {
         let recorded = self.seen.recorded.iter().map(|(place, recorded)| format!("{place:?} {recorded:?}\n"));
@@ -59,21 +59,21 @@ const PATIENCE_MS: u64 = 40_000;
 const AFTERWARDS: Duration = Duration::from_secs(400);
 
 /// Plays a scenario on one thread, in no time.
-pub fn play(scenario: &Scenario, breakage: Option<Breakage>) -> Finished {
+pub fn play(scenario: &Scenario, breakage: Option<Breakage>) -> FinishedWorld {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime without IO").block_on(played(scenario.clone(), breakage))
 }
 
-async fn played(scenario: Scenario, breakage: Option<Breakage>) -> Finished {
+async fn played(scenario: Scenario, breakage: Option<Breakage>) -> FinishedWorld {
     let world = Arc::new(VirtualWorld::new());
-    let weather = Arc::new(Weather::new(scenario.seed, scenario.faults.clone()));
+    let fault_source = Arc::new(FaultSource::new(scenario.seed, scenario.faults.clone()));
     let common = Common {
         journal: Arc::new(MemoryJournal::shared(Arc::clone(&world) as _)),
         config: Arc::new(MemoryConfig::new(Arc::clone(&world) as _)),
-        broker: Arc::new(Broker::new(Arc::clone(&weather))),
-        witness: Arc::new(Witness::default()),
+        broker: Arc::new(Broker::new(Arc::clone(&fault_source))),
+        recorder: Arc::new(Recorder::default()),
         world,
-        weather,
+        fault_source,
         breakage,
     };
     for number in [0, 1] {
@@ -84,7 +84,7 @@ async fn played(scenario: Scenario, breakage: Option<Breakage>) -> Finished {
     for (number, plan) in scenario.processes.iter().enumerate() {
         world_tasks.spawn(Arc::clone(&processes).live(number, plan.clone()));
     }
-    let heard: Vec<_> = scenario.questions.iter().map(|_| Arc::new(Mutex::new(Heard::default()))).collect();
+    let heard: Vec<_> = scenario.questions.iter().map(|_| Arc::new(Mutex::new(Received::default()))).collect();
     world_tasks.spawn(happen(Arc::clone(&processes), scenario.clone(), heard.clone()));
     world_tasks.spawn(callers::answer_questions(Arc::clone(&processes), scenario.clone(), heard.clone()));
     let mut callers = JoinSet::new();
@@ -113,25 +113,25 @@ async fn configure(config: &MemoryConfig, workspace: &Workspace, number: usize) 
     config.put(workspace, vec![item], Caller::program()).await.expect("a valid item");
 }
 
-async fn happen(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mutex<Heard>>>) {
+async fn happen(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mutex<Received>>>) {
     let began = tokio::time::Instant::now();
-    for (number, Event { at_ms, what }) in scenario.events.iter().enumerate() {
+    for (number, ScheduledEvent { at_ms, what }) in scenario.events.iter().enumerate() {
         tokio::time::sleep_until(began + Duration::from_millis(*at_ms)).await;
         match *what {
             What::Crash { process } => {
                 if let Some(process) = processes.get(process) {
-                    process.gate.kill();
+                    process.life.kill();
                 }
             }
             What::Pause { process, ms } => {
                 if let Some(process) = processes.get(process) {
-                    process.gate.pause(Duration::from_millis(ms));
-                    processes.common.witness.count("processes that stood still");
+                    process.life.pause(Duration::from_millis(ms));
+                    processes.common.recorder.count("processes that stood still");
                 }
             }
             What::Jump { ms } => {
                 processes.common.world.jump_ms(ms);
-                processes.common.witness.count("clocks put forward or back");
+                processes.common.recorder.count("clocks put forward or back");
             }
             What::Configure => configure(&processes.common.config, &workspace(0), number + 1).await,
             What::Cancel { question } => {
@@ -144,10 +144,10 @@ async fn happen(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mu
         }
     }
     tokio::time::sleep_until(began + Duration::from_millis(CALM_MS)).await;
-    processes.common.weather.calm_down();
+    processes.common.fault_source.calm_down();
 }
 
-async fn finished(scenario: Scenario, common: &Common, heard: Vec<Arc<Mutex<Heard>>>) -> Finished {
+async fn finished(scenario: Scenario, common: &Common, heard: Vec<Arc<Mutex<Received>>>) -> FinishedWorld {
     let mut runs = Vec::new();
     for (question, heard) in heard.into_iter().enumerate() {
         let heard = std::mem::take(&mut *heard.lock());
@@ -165,8 +165,8 @@ async fn finished(scenario: Scenario, common: &Common, heard: Vec<Arc<Mutex<Hear
         runs.push(FinishedRun { question, workspace, heard, records, settings });
     }
     let open_turns = open_turns(common, &runs).await;
-    let seen = std::mem::take(&mut *common.witness.seen());
-    Finished { scenario, runs, seen, open_turns, breakage: common.breakage }
+    let seen = std::mem::take(&mut *common.recorder.seen());
+    FinishedWorld { scenario, runs, seen, open_turns, breakage: common.breakage }
 }
 
 async fn open_turns(common: &Common, runs: &[FinishedRun]) -> Vec<String> {

@@ -80,7 +80,7 @@ fn read_all(tables: &Tables, workspace: &Workspace) -> Result<(u64, Vec<StoredIt
     Ok((read_version(&reader, workspace)?, items))
 }
 
-type Change = (String, String, Option<String>);
+type ItemChange = (String, String, Option<String>);
 
 impl EmbeddedConfig {
     pub(crate) fn new(journal: EmbeddedJournal, world: Arc<dyn World>) -> Self {
@@ -96,7 +96,7 @@ impl EmbeddedConfig {
     }
 
     /// In a task of its own: a caller that goes away must not leave a change half announced.
-    async fn change(&self, workspace: &Workspace, changes: Vec<Change>, by: Caller) -> Result<u64, ConfigError> {
+    async fn change(&self, workspace: &Workspace, changes: Vec<ItemChange>, by: Caller) -> Result<u64, ConfigError> {
         let (inner, workspace) = (Arc::clone(&self.inner), workspace.clone());
         let task = tokio::spawn(async move { inner.change(&workspace, changes, by).await });
         task.await.map_err(|error| JournalError::Write(error.to_string()))?
@@ -108,7 +108,7 @@ impl Inner {
         self.journal.tables.clone()
     }
 
-    async fn change(&self, workspace: &Workspace, changes: Vec<Change>, by: Caller) -> Result<u64, ConfigError> {
+    async fn change(&self, workspace: &Workspace, changes: Vec<ItemChange>, by: Caller) -> Result<u64, ConfigError> {
         let _one = self.writing.acquire().await.expect("the semaphore is never closed");
         let version = read_version(&self.journal.tables.read(), workspace)?;
         if changes.is_empty() {

@@ -34,7 +34,7 @@ pub(crate) struct Turn {
     pub(crate) in_hand: Option<u64>,
     /// It is suspected, and how it is tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) trial: Option<Trial>,
+    pub(crate) trial: Option<TrialStanding>,
     /// Found on disk: an earlier process may have begun it.
     #[serde(skip)]
     pub(crate) recovered: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Turn {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Trial {
+pub(crate) enum TrialStanding {
     /// Not begun before others were served.
     KeptBack,
     Alone,

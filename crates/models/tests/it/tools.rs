@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use trellis_domain::Hash;
-use trellis_domain::config::{Item, PromptReply, Settings, StoredItem, ToolItem, validate};
+use trellis_domain::config::{ConfigItem, PromptReply, Settings, StoredItem, ToolItem, validate};
 use trellis_domain::record::ReplyFormat;
 use trellis_models::{CallSettings, ModelRequest, Provider, TemplatePrompter};
 use trellis_orchestrator::ports::{PromptCall, PromptReply as Reply, Prompter, RealWorld, ReplySink};
@@ -19,7 +19,7 @@ fn tools() -> Vec<Arc<ToolItem>> {
     let tool = json!({"type": "prompt", "name": "web search", "description": "Searches.", "template": "search",
         "arguments": [question]});
     match validate("tool", "search", &tool.to_string()) {
-        Ok(Item::Tool(tool)) => vec![tool],
+        Ok(ConfigItem::Tool(tool)) => vec![tool],
         other => panic!("not a tool: {other:?}"),
     }
 }

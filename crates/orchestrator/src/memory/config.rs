@@ -10,19 +10,19 @@ use trellis_domain::{Caller, Configured, Hash, Workspace};
 
 #[derive(Debug)]
 pub struct MemoryConfig {
-    state: Mutex<State>,
+    state: Mutex<ConfigState>,
     changes: watch::Sender<u64>,
     world: Arc<dyn World>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    workspaces: BTreeMap<Workspace, Items>,
+struct ConfigState {
+    workspaces: BTreeMap<Workspace, WorkspaceItems>,
     snapshots: BTreeMap<(Workspace, Hash), Arc<Settings>>,
 }
 
 #[derive(Debug, Default)]
-struct Items {
+struct WorkspaceItems {
     version: u64,
     values: BTreeMap<(String, String), String>,
     history: BTreeMap<(String, String), Vec<HistoryEntry>>,

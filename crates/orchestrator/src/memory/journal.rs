@@ -15,42 +15,42 @@ use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
 
-type Place = (Workspace, SessionId);
+type SessionPlace = (Workspace, SessionId);
 
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
-    state: Mutex<State>,
+    state: Mutex<JournalState>,
     /// The clock that claims expire by. Without one they never do.
     clock: Option<Arc<dyn World>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    sessions: BTreeMap<Place, (SessionHead, Vec<Arc<Record>>)>,
-    runs: BTreeMap<Place, (RunSummary, Vec<Arc<Record>>)>,
+struct JournalState {
+    sessions: BTreeMap<SessionPlace, (SessionHead, Vec<Arc<Record>>)>,
+    runs: BTreeMap<SessionPlace, (RunSummary, Vec<Arc<Record>>)>,
     turns: BTreeMap<TurnKey, OpenTurn>,
-    claims: BTreeMap<TurnKey, Held>,
+    claims: BTreeMap<TurnKey, HeldTurn>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct HeldTurn {
     by: ClaimId,
     until: Option<Timestamp>,
 }
 
-impl Held {
+impl HeldTurn {
     fn is_over(self, now: Option<Timestamp>) -> bool {
         self.until.zip(now).is_some_and(|(until, now)| until <= now)
     }
 }
 
-struct Look<'a> {
-    state: &'a State,
+struct MemoryStored<'a> {
+    state: &'a JournalState,
     workspace: Workspace,
     run: RunId,
 }
 
-impl Stored for Look<'_> {
+impl Stored for MemoryStored<'_> {
     type Error = Infallible;
 
     fn session(&mut self, session: &SessionId) -> Result<SessionHead, Infallible> {
@@ -73,7 +73,7 @@ impl Stored for Look<'_> {
     }
 }
 
-impl State {
+impl JournalState {
     fn write(&mut self, workspace: &Workspace, prepared: Prepared) -> Committed {
         let run = (workspace.clone(), prepared.summary.run.clone());
         let records: Vec<_> = prepared.records.into_iter().map(|prepared| prepared.record).collect();
@@ -113,12 +113,12 @@ impl MemoryJournal {
     fn claim_now(&self, claim: &Claim, life: Duration) -> Claiming {
         let (now, until) = (self.now(), self.until(life));
         let mut state = self.state.lock();
-        let State { turns, claims, .. } = &mut *state;
+        let JournalState { turns, claims, .. } = &mut *state;
         let Some(open) = turns.get_mut(&claim.turn) else { return Claiming::Closed };
         if claims.get(&claim.turn).is_some_and(|held| held.by != claim.id && !held.is_over(now)) {
             return Claiming::Held;
         }
-        let before = claims.insert(claim.turn.clone(), Held { by: claim.id, until });
+        let before = claims.insert(claim.turn.clone(), HeldTurn { by: claim.id, until });
         open.begun += u32::from(before.is_none_or(|held| held.by != claim.id));
         Claiming::Claimed { begun: open.begun, expires: until.is_some() }
     }
@@ -144,7 +144,7 @@ impl MemoryJournal {
     fn commit_now(&self, commit: Commit) -> Outcome {
         let mut state = self.state.lock();
         let workspace = commit.scope.workspace.clone();
-        let mut look = Look { state: &state, workspace: workspace.clone(), run: commit.run.clone() };
+        let mut look = MemoryStored { state: &state, workspace: workspace.clone(), run: commit.run.clone() };
         let Ok(prepared) = prepare(commit, &mut look);
         match prepared {
             None => Outcome::Conflict,

@@ -1,7 +1,7 @@
 //! Choices, read back from the graph.
 
 use super::parts::{Cost, cost};
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::vocabulary::trellis;
 use serde::Serialize;
 use std::str::FromStr;
@@ -27,7 +27,7 @@ impl<T> Word<T> {
 
 /// One choice with the set it was made from. The graph keeps no order: lists are sorted by text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Decision {
+pub struct DecisionTrace {
     pub id: String,
     pub kind: Option<Word<DecisionKind>>,
     pub options: Vec<String>,
@@ -49,12 +49,12 @@ pub struct Decision {
 }
 
 /// The choices that belong to a node, by IRI.
-pub(crate) fn decisions(graph: &Graph<'_>, node: Subject<'_>) -> Vec<Decision> {
+pub(crate) fn decisions(graph: &QuadIndex<'_>, node: Subject<'_>) -> Vec<DecisionTrace> {
     node.links(trellis::DECISION).filter_map(|iri| graph.subject(iri)).map(decision).collect()
 }
 
-pub(crate) fn decision(node: Subject<'_>) -> Decision {
-    Decision {
+pub(crate) fn decision(node: Subject<'_>) -> DecisionTrace {
+    DecisionTrace {
         id: node.iri.to_owned(),
         kind: word(node, trellis::DECISION_KIND),
         options: node.all_texts(trellis::OPTION),

@@ -1,7 +1,7 @@
 //! The view, opened when somebody needs it: most commands do not.
 
 use super::identity::identity_at;
-use crate::tables::{Refusal, Tables, catching_panics};
+use crate::tables::{OpenRefused, Tables, catching_panics};
 use crate::view::{Cursor, View, ViewError};
 use parking_lot::Mutex;
 use std::io;
@@ -45,7 +45,7 @@ fn open(path: &Path) -> Result<View, ViewError> {
     let reason = match catching_panics(|| View::open(path).and_then(|view| view.cursor().map(|_| view))) {
         Some(Ok(view)) => return Ok(view),
         Some(Err(error)) => error.to_string(),
-        None => Refusal::Panicked.to_string(),
+        None => OpenRefused::Panicked.to_string(),
     };
     tracing::error!(reason, "the graph view cannot be opened; it is derived anew");
     remove(path)?;

@@ -74,11 +74,11 @@ impl Process {
     pub(super) fn under(self, leash: &Leash) -> Option<Pipes> {
         let mut held = leash.0.lock();
         match &*held {
-            Held::Nothing => {
-                *held = Held::Process(self.running);
+            HeldProcess::Nothing => {
+                *held = HeldProcess::Process(self.running);
                 Some(self.pipes)
             }
-            Held::Process(_) | Held::Cut => None,
+            HeldProcess::Process(_) | HeldProcess::Cut => None,
         }
     }
 }
@@ -96,10 +96,10 @@ impl Pipes {
 
 /// Holds a process while another thread uses its pipes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Leash(Arc<Mutex<Held>>);
+pub(super) struct Leash(Arc<Mutex<HeldProcess>>);
 
 #[derive(Debug, Default)]
-enum Held {
+enum HeldProcess {
     /// Not yet.
     #[default]
     Nothing,
@@ -113,17 +113,17 @@ impl Leash {
     pub(super) fn cut(&self) {
         let mut held = self.0.lock();
         match &mut *held {
-            Held::Process(running) => running.end(),
-            Held::Nothing | Held::Cut => *held = Held::Cut,
+            HeldProcess::Process(running) => running.end(),
+            HeldProcess::Nothing | HeldProcess::Cut => *held = HeldProcess::Cut,
         }
     }
 
     /// Lets go of a process that has ended, or is about to: how?
     pub(super) fn ended(&self) -> Option<ExitStatus> {
-        let held = std::mem::replace(&mut *self.0.lock(), Held::Cut);
+        let held = std::mem::replace(&mut *self.0.lock(), HeldProcess::Cut);
         match held {
-            Held::Process(mut running) => running.0.wait().ok(),
-            Held::Nothing | Held::Cut => None,
+            HeldProcess::Process(mut running) => running.0.wait().ok(),
+            HeldProcess::Nothing | HeldProcess::Cut => None,
         }
     }
 }

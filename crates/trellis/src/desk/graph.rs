@@ -1,7 +1,7 @@
 //! Questions to the graph of all runs, on the folder and at a server.
 
 use super::Desk;
-use super::server::{Refusal, Server, Trouble};
+use super::server::{Server, ServerRefusal, ServerTrouble};
 use crate::app::App;
 use crate::failure::{Exit, Failure};
 use reqwest::{Method, StatusCode};
@@ -63,7 +63,7 @@ impl App {
 /// An answer as servers write it.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "query-type", rename_all = "kebab-case")]
-enum Told {
+enum AnswerBody {
     Select {
         variables: Vec<String>,
         bindings: Vec<Row>,
@@ -85,11 +85,11 @@ enum Told {
 /// An answer, and how many runs it lacks.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Reply {
+struct GraphReply {
     #[serde(default)]
     missing_runs: usize,
     #[serde(flatten)]
-    told: Told,
+    told: AnswerBody,
 }
 
 #[derive(Debug, Deserialize)]
@@ -97,16 +97,16 @@ struct Row {
     values: Vec<Option<Term>>,
 }
 
-impl From<Told> for Answer {
-    fn from(told: Told) -> Self {
+impl From<AnswerBody> for Answer {
+    fn from(told: AnswerBody) -> Self {
         match told {
-            Told::Select { variables, bindings, truncated } => {
+            AnswerBody::Select { variables, bindings, truncated } => {
                 let rows = bindings.into_iter().map(|row| row.values).collect();
                 Self::Rows { variables, rows, truncated }
             }
-            Told::Ask { ask_result } => Self::Truth(ask_result),
-            Told::Construct { triples } => Self::Constructed(triples),
-            Told::Describe { triples } => Self::Described(triples),
+            AnswerBody::Ask { ask_result } => Self::Truth(ask_result),
+            AnswerBody::Construct { triples } => Self::Constructed(triples),
+            AnswerBody::Describe { triples } => Self::Described(triples),
         }
     }
 }
@@ -118,9 +118,9 @@ impl Server {
             body["timeout"] = json!(patience.as_secs());
         }
         let request = self.request(Method::POST, &["sparql"], &[]).body(body.to_string());
-        match self.json_within::<Reply>(request, patience.unwrap_or(LONGEST)).await {
-            Ok(Reply { missing_runs, told }) => Ok(Found { found: told.into(), missing_runs }),
-            Err(Trouble::Refused(Refusal { status: StatusCode::PAYLOAD_TOO_LARGE, message, .. })) => {
+        match self.json_within::<GraphReply>(request, patience.unwrap_or(LONGEST)).await {
+            Ok(GraphReply { missing_runs, told }) => Ok(Found { found: told.into(), missing_runs }),
+            Err(ServerTrouble::Refused(ServerRefusal { status: StatusCode::PAYLOAD_TOO_LARGE, message, .. })) => {
                 Err(Failure::new(Exit::Limit, message))
             }
             Err(trouble) => Err(self.failure(trouble)),

@@ -7,7 +7,7 @@ const LARGEST: usize = 64 << 20;
 
 /// One event.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct ServerEvent {
     pub(super) id: String,
     pub(super) kind: String,
     pub(super) data: String,
@@ -17,13 +17,13 @@ pub(super) struct Event {
 #[derive(Debug)]
 pub(super) struct Events {
     lines: LineReader,
-    event: Event,
+    event: ServerEvent,
     begun: bool,
 }
 
 impl Events {
     pub(super) fn new() -> Self {
-        Self { lines: LineReader::new(LARGEST), event: Event::default(), begun: false }
+        Self { lines: LineReader::new(LARGEST), event: ServerEvent::default(), begun: false }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
@@ -31,7 +31,7 @@ impl Events {
     }
 
     /// The next whole event. An event that a broken connection has cut off is none.
-    pub(super) fn next(&mut self) -> Result<Option<Event>, LineError> {
+    pub(super) fn next(&mut self) -> Result<Option<ServerEvent>, LineError> {
         while let Some(line) = self.lines.next().transpose()? {
             let begun = std::mem::replace(&mut self.begun, true);
             self.line(if begun { &line } else { line.trim_start_matches('\u{feff}') });
@@ -62,7 +62,7 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn read(pieces: &[&[u8]]) -> Vec<Event> {
+    fn read(pieces: &[&[u8]]) -> Vec<ServerEvent> {
         let (mut events, mut read) = (Events::new(), Vec::new());
         for piece in pieces {
             events.push(piece);
@@ -73,8 +73,8 @@ mod tests {
         read
     }
 
-    fn event(id: &str, kind: &str, data: &str) -> Event {
-        Event { id: id.to_owned(), kind: kind.to_owned(), data: data.to_owned() }
+    fn event(id: &str, kind: &str, data: &str) -> ServerEvent {
+        ServerEvent { id: id.to_owned(), kind: kind.to_owned(), data: data.to_owned() }
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod plans;
 mod steps;
 
 use super::{Marks, clean, excerpt, grouped, padded, seconds, tokens};
-use node::{Node, draw};
+use node::{TreeNode, draw};
 use owo_colors::OwoColorize;
 use std::collections::BTreeMap;
 use trellis_provenance::trace::{Cost, DocumentLink, Mark, SessionTrace, Totals, Trace};
@@ -50,8 +50,8 @@ impl Tree<'_> {
         self.trace.sessions.iter().flat_map(|session| &session.steps).any(|step| step.id() == above)
     }
 
-    fn root(&self, session: &SessionTrace) -> Node {
-        let mut node = Node::new(format!("{}  {}", "Question".bold(), self.cut(&session.question)));
+    fn root(&self, session: &SessionTrace) -> TreeNode {
+        let mut node = TreeNode::new(format!("{}  {}", "Question".bold(), self.cut(&session.question)));
         node.details.extend(self.document(session.history.as_ref()).map(|text| labelled("brought", &text)));
         node.children = self.steps(session, "");
         let ended = session.ended.as_deref().unwrap_or("not yet");

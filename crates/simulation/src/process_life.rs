@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 use tokio::time::{Duration, Instant};
 
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct ProcessLife {
     calls: AtomicU64,
     dies_at: Option<u64>,
     dead: AtomicBool,
@@ -14,7 +14,7 @@ pub(crate) struct Gate {
     stands_until: Mutex<Option<Instant>>,
 }
 
-impl Gate {
+impl ProcessLife {
     /// A new life, which ends at that call.
     pub(crate) fn new(dies_at: Option<u64>) -> Self {
         let (calls, dead, death) = (AtomicU64::new(0), AtomicBool::new(false), Notify::new());

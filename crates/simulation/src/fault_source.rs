@@ -8,13 +8,13 @@ use std::time::Duration;
 
 /// The faults of a scenario, until it is calm.
 #[derive(Debug)]
-pub(crate) struct Weather {
+pub(crate) struct FaultSource {
     chance: Mutex<Chance>,
     faults: Faults,
     calm: AtomicBool,
 }
 
-impl Weather {
+impl FaultSource {
     pub(crate) fn new(seed: u64, faults: Faults) -> Self {
         // Another course than the one that the scenario was made with.
         Self { chance: Mutex::new(Chance::new(!seed)), faults, calm: AtomicBool::new(false) }
