@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// No command may take longer, whatever was done to its folder.
-const PATIENCE: Duration = Duration::from_mins(3);
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// Where the programs under trial are.
 #[derive(Debug, Clone)]
@@ -99,10 +99,10 @@ pub(crate) fn finish(mut command: Command) -> Result<Ended> {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > COMMAND_TIMEOUT {
             child.kill()?;
             child.wait()?;
-            bail!("{command:?} did not end within {} s", PATIENCE.as_secs());
+            bail!("{command:?} did not end within {} s", COMMAND_TIMEOUT.as_secs());
         }
         thread::sleep(Duration::from_millis(2));
     };
@@ -145,7 +145,7 @@ impl Server {
             }
         });
         let mut server = Self { process, address: String::new(), log, reader: Some(reader) };
-        let Ok(address) = told.recv_timeout(PATIENCE) else {
+        let Ok(address) = told.recv_timeout(COMMAND_TIMEOUT) else {
             let code = server.wait()?.map_or_else(|| "a signal".to_owned(), |code| format!("exit {code}"));
             bail!("the server does not serve ({code}): {}", server.log().join("\n"))
         };
@@ -193,7 +193,7 @@ impl Server {
             if let Some(status) = self.process.try_wait()? {
                 return Ok(status.code());
             }
-            ensure!(begun.elapsed() < PATIENCE, "the server does not stop: {}", self.last_words());
+            ensure!(begun.elapsed() < COMMAND_TIMEOUT, "the server does not stop: {}", self.last_words());
             thread::sleep(Duration::from_millis(5));
         }
     }

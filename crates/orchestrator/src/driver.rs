@@ -38,7 +38,7 @@ pub(crate) enum Handled {
 pub(crate) struct Waiting {
     room: Arc<Room>,
     /// How long it makes sense to wait.
-    patience: Duration,
+    time_limit: Duration,
 }
 
 /// What a turn is handled with.
@@ -89,8 +89,8 @@ impl Orchestrator {
                 Taken::Open => {}
                 Taken::Closed | Taken::Lost => return Ok(Handled::Done),
                 Taken::Waits(room) => {
-                    let patience = remaining(&handling, self.ports.world.now(), u64::MAX);
-                    return Ok(Handled::Waits(Waiting { room, patience }));
+                    let time_limit = remaining(&handling, self.ports.world.now(), u64::MAX);
+                    return Ok(Handled::Waits(Waiting { room, time_limit }));
                 }
             }
         }
@@ -98,9 +98,9 @@ impl Orchestrator {
 
     /// Waits until it is a turn's turn, or until its run is cancelled or out of time: then it is to be looked at, too.
     pub(crate) async fn wait(&self, turn: &TurnKey, waiting: Waiting) -> Result<Permit, TurnError> {
-        let Waiting { room, patience } = waiting;
+        let Waiting { room, time_limit } = waiting;
         let caller = Caller { workspace: turn.scope.workspace.clone(), run: Some(turn.run.clone()) };
-        let entering = within(&*self.ports.world, patience, room.enter(caller));
+        let entering = within(&*self.ports.world, time_limit, room.enter(caller));
         Ok(self.unless_cancelled(turn, entering).await?.flatten().unwrap_or_default())
     }
 

@@ -98,11 +98,15 @@ pub(crate) async fn cancel(processes: &Processes, workspace: &Workspace, run: &R
 }
 
 /// People who look now and then whether a run waits for them. They agree, disagree, or let it be.
-pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mutex<Received>>>) {
+pub(crate) async fn answer_questions(
+    processes: Arc<Processes>,
+    scenario: Scenario,
+    received: Vec<Arc<Mutex<Received>>>,
+) {
     loop {
         tokio::time::sleep(Duration::from_secs(7)).await;
-        for (asked, heard) in scenario.questions.iter().zip(&heard) {
-            let run = heard.lock().run.clone();
+        for (asked, received) in scenario.questions.iter().zip(&received) {
+            let run = received.lock().run.clone();
             let Some(run) = run else { continue };
             let workspace = workspace(asked.workspace);
             let summary = processes.common.journal.run(&workspace, &run).await.ok().flatten();
@@ -124,26 +128,26 @@ pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenar
 }
 
 /// One caller from its question to its answer.
-pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, heard: Arc<Mutex<Received>>) {
+pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, received: Arc<Mutex<Received>>) {
     let note = |change: &mut dyn FnMut(&mut Received)| {
-        change(&mut heard.lock());
+        change(&mut received.lock());
     };
     tokio::time::sleep(Duration::from_millis(asked.at_ms)).await;
     let question = question(number, &asked);
     let run = match accepted(&processes, &question).await {
         Ok(acceptance) => acceptance.run,
-        Err(error) => return note(&mut |heard| heard.trouble.push(format!("refused: {error}"))),
+        Err(error) => return note(&mut |received| received.trouble.push(format!("refused: {error}"))),
     };
-    note(&mut |heard| heard.run = Some(run.clone()));
+    note(&mut |received| received.run = Some(run.clone()));
     if asked.again {
         tokio::time::sleep(AGAIN).await;
         match accepted(&processes, &question).await {
             Ok(Acceptance { run: same, attached: true }) if same == run => {}
-            other => note(&mut |heard| heard.trouble.push(format!("the same request came again: {other:?}"))),
+            other => note(&mut |received| received.trouble.push(format!("the same request came again: {other:?}"))),
         }
     }
     let ends = follow(&processes, &question.scope.workspace, &run, question.request.streaming).await;
-    note(&mut |heard| heard.ends.clone_from(&ends));
+    note(&mut |received| received.ends.clone_from(&ends));
 }
 
 /// Follows a run to its end, over as many connections as it takes, and once more afterwards.

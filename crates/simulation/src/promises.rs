@@ -79,16 +79,16 @@ pub fn paid_once(world: &FinishedWorld) -> Vec<String> {
 pub fn answered_once(world: &FinishedWorld) -> Vec<String> {
     let mut wrong = Vec::new();
     for run in &world.runs {
-        wrong.extend(run.heard.trouble.iter().map(|trouble| format!("question {}: {trouble}", run.question)));
-        let Some(id) = &run.heard.run else { continue };
+        wrong.extend(run.received.trouble.iter().map(|trouble| format!("question {}: {trouble}", run.question)));
+        let Some(id) = &run.received.run else { continue };
         if !of_a_run::has_ended(&run.records) {
             wrong.push(format!("question {} has no end", run.question));
         }
         // With this mistake, callers hear of the end from whoever tries to write it.
         let by_workers = world.seen.ends_tried.get(&(run.workspace.clone(), id.clone())).copied().unwrap_or(0);
         let mistaken = world.breakage == Some(Breakage::EndOfDialogByTheWorker) && by_workers > 1;
-        if mistaken || run.heard.ends.iter().any(|ends| *ends != 1) {
-            wrong.push(format!("question {}: the ends of the dialog: {:?}", run.question, run.heard.ends));
+        if mistaken || run.received.ends.iter().any(|ends| *ends != 1) {
+            wrong.push(format!("question {}: the ends of the dialog: {:?}", run.question, run.received.ends));
         }
     }
     wrong

@@ -36,7 +36,7 @@ pub struct FinishedWorld {
 pub struct FinishedRun {
     pub question: usize,
     pub workspace: Workspace,
-    pub heard: Received,
+    pub received: Received,
     pub records: Vec<Arc<Record>>,
     pub settings: BTreeMap<Hash, Arc<Settings>>,
 }
@@ -54,7 +54,7 @@ impl FinishedWorld {
 /// All runs have their hour, and this much more.
 const LIMIT: Duration = Duration::from_hours(2);
 /// How long people are waited for.
-const PATIENCE_MS: u64 = 40_000;
+const APPROVAL_TIMEOUT_MS: u64 = 40_000;
 /// What is left to do when the last run has ended: the deadline of a fan-out stays open until it is due.
 const AFTERWARDS: Duration = Duration::from_secs(400);
 
@@ -84,19 +84,19 @@ async fn played(scenario: Scenario, breakage: Option<Breakage>) -> FinishedWorld
     for (number, plan) in scenario.processes.iter().enumerate() {
         world_tasks.spawn(Arc::clone(&processes).live(number, plan.clone()));
     }
-    let heard: Vec<_> = scenario.questions.iter().map(|_| Arc::new(Mutex::new(Received::default()))).collect();
-    world_tasks.spawn(happen(Arc::clone(&processes), scenario.clone(), heard.clone()));
-    world_tasks.spawn(callers::answer_questions(Arc::clone(&processes), scenario.clone(), heard.clone()));
+    let received: Vec<_> = scenario.questions.iter().map(|_| Arc::new(Mutex::new(Received::default()))).collect();
+    world_tasks.spawn(happen(Arc::clone(&processes), scenario.clone(), received.clone()));
+    world_tasks.spawn(callers::answer_questions(Arc::clone(&processes), scenario.clone(), received.clone()));
     let mut callers = JoinSet::new();
     for (number, asked) in scenario.questions.iter().enumerate() {
-        callers.spawn(callers::ask(Arc::clone(&processes), number, asked.clone(), Arc::clone(&heard[number])));
+        callers.spawn(callers::ask(Arc::clone(&processes), number, asked.clone(), Arc::clone(&received[number])));
     }
     let all = async { while callers.join_next().await.is_some() {} };
     // Whoever is not answered by then never will be.
     drop(tokio::time::timeout(LIMIT, all).await);
     tokio::time::sleep(AFTERWARDS).await;
     world_tasks.shutdown().await;
-    finished(scenario, &processes.common, heard).await
+    finished(scenario, &processes.common, received).await
 }
 
 /// A tool, which some change of the configuration describes anew.
@@ -107,13 +107,13 @@ async fn configure(config: &MemoryConfig, workspace: &Workspace, number: usize) 
     if *workspace != Workspace::default() {
         // There, people are asked before anything is called.
         value["requires-approval"] = json!(true);
-        value["approval-timeout-ms"] = json!(PATIENCE_MS);
+        value["approval-timeout-ms"] = json!(APPROVAL_TIMEOUT_MS);
     }
     let item = StoredItem { kind: "tool".to_owned(), key: "search".to_owned(), value: value.to_string() };
     config.put(workspace, vec![item], Caller::program()).await.expect("a valid item");
 }
 
-async fn happen(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mutex<Received>>>) {
+async fn happen(processes: Arc<Processes>, scenario: Scenario, received: Vec<Arc<Mutex<Received>>>) {
     let began = tokio::time::Instant::now();
     for (number, ScheduledEvent { at_ms, what }) in scenario.events.iter().enumerate() {
         tokio::time::sleep_until(began + Duration::from_millis(*at_ms)).await;
@@ -135,7 +135,7 @@ async fn happen(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mu
             }
             What::Configure => configure(&processes.common.config, &workspace(0), number + 1).await,
             What::Cancel { question } => {
-                let run = heard[question].lock().run.clone();
+                let run = received[question].lock().run.clone();
                 if let Some(run) = run {
                     let workspace = workspace(scenario.questions[question].workspace);
                     callers::cancel(&processes, &workspace, &run).await;
@@ -147,12 +147,12 @@ async fn happen(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mu
     processes.common.fault_source.calm_down();
 }
 
-async fn finished(scenario: Scenario, common: &Common, heard: Vec<Arc<Mutex<Received>>>) -> FinishedWorld {
+async fn finished(scenario: Scenario, common: &Common, received: Vec<Arc<Mutex<Received>>>) -> FinishedWorld {
     let mut runs = Vec::new();
-    for (question, heard) in heard.into_iter().enumerate() {
-        let heard = std::mem::take(&mut *heard.lock());
+    for (question, received) in received.into_iter().enumerate() {
+        let received = std::mem::take(&mut *received.lock());
         let workspace = workspace(scenario.questions[question].workspace);
-        let records = match &heard.run {
+        let records = match &received.run {
             Some(run) => common.journal.events(&workspace, run, 0, usize::MAX).await.unwrap_or_default(),
             None => Vec::new(),
         };
@@ -162,7 +162,7 @@ async fn finished(scenario: Scenario, common: &Common, heard: Vec<Arc<Mutex<Rece
                 settings.insert(record.header.config, found);
             }
         }
-        runs.push(FinishedRun { question, workspace, heard, records, settings });
+        runs.push(FinishedRun { question, workspace, received, records, settings });
     }
     let open_turns = open_turns(common, &runs).await;
     let seen = std::mem::take(&mut *common.recorder.seen());
@@ -173,7 +173,7 @@ async fn open_turns(common: &Common, runs: &[FinishedRun]) -> Vec<String> {
     let named = |workspace: &Workspace, run: &RunId, name: String| format!("{workspace} {run} {name}");
     let mut open = Vec::new();
     for run in runs {
-        let Some(id) = &run.heard.run else { continue };
+        let Some(id) = &run.received.run else { continue };
         let turns = common.journal.turns_of(&run.workspace, id).await.unwrap_or_default();
         open.extend(
             turns.iter().map(|turn| named(&run.workspace, id, format!("{}/{}", turn.key.session, turn.key.name))),

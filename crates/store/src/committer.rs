@@ -245,10 +245,10 @@ impl Committer {
         // A caller that has gone away does not need its answer.
         match (answer, result) {
             (FlushedAnswer::Commit(reply, _) | FlushedAnswer::Conflict(reply), Err(error)) => {
-                drop(reply.send(Err(error.clone())))
+                drop(reply.send(Err(error.clone())));
             }
             (FlushedAnswer::Done(reply) | FlushedAnswer::Aside(reply, ..), Err(error)) => {
-                drop(reply.send(Err(error.clone())))
+                drop(reply.send(Err(error.clone())));
             }
             (FlushedAnswer::Erased(reply, _), Err(error)) => drop(reply.send(Err(error.clone()))),
             (FlushedAnswer::Erased(reply, number), Ok(())) => drop(reply.send(Ok(number))),

@@ -87,7 +87,7 @@ type Sessions = Cache<(Workspace, SessionId), Recent>;
 struct Recent {
     log: SessionLog,
     /// Its run has other sessions, too.
-    has_company: bool,
+    has_subagents: bool,
 }
 
 /// Adds a record to a cached session, or begins one. A session that is not cached stays on disk.
@@ -96,7 +96,7 @@ fn append(sessions: &mut Sessions, workspace: &Workspace, record: &Arc<Record>, 
     if header.session != header.run
         && let Some(root) = sessions.get(&(workspace.clone(), header.run.clone()))
     {
-        root.has_company = true;
+        root.has_subagents = true;
     }
     let place = (workspace.clone(), header.session.clone());
     let known = sessions.remove_with_weight(&place);
@@ -226,7 +226,7 @@ impl Shared {
     /// The records of a run after that sequence number, if all that it has are its root's and they are cached.
     pub(crate) fn events(&self, root: &(Workspace, SessionId), after: u64, limit: usize) -> Option<Vec<Arc<Record>>> {
         let mut sessions = self.sessions.lock();
-        let recent = sessions.get(root).filter(|recent| !recent.has_company)?;
+        let recent = sessions.get(root).filter(|recent| !recent.has_subagents)?;
         let later = recent.log.records.iter().filter(|record| record.header.seq > after);
         Some(later.take(limit).cloned().collect())
     }

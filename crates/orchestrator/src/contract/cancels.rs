@@ -105,7 +105,7 @@ async fn a_run_at_work_can_be_cancelled_after_any_record<F: Future<Output = Stor
     scene: &Value,
     pattern: &str,
 ) {
-    let (mut heard, mut cancelled) = (0, 0);
+    let (mut received, mut cancelled) = (0, 0);
     for records in 1.. {
         let bench = Bench::play(fresh().await).await;
         let run = bench.request(1, question(scene, pattern), SomeLimits::default()).await;
@@ -139,8 +139,8 @@ async fn a_run_at_work_can_be_cancelled_after_any_record<F: Future<Output = Stor
             Some(Cancelling::AlreadyEnded(_)) => Played::of(&bench, run).await.keeps_the_promises(),
             Some(Cancelling::Unknown) => panic!("the run is known"),
             None => {
-                heard += 1;
-                if heard == 2 {
+                received += 1;
+                if received == 2 {
                     break;
                 }
             }

@@ -106,13 +106,13 @@ mod tests {
 
     /// What is told of replies that arrive in these pieces; the last reply is the answer.
     fn told(replies: &[(&str, &[&str])], answer: &str) -> Vec<(String, String)> {
-        let (mut heard, mut taken) = (DialogAnswer::default(), HashSet::new());
+        let (mut received, mut taken) = (DialogAnswer::default(), HashSet::new());
         let mut pieces = Vec::new();
         for (reply, texts) in replies {
-            pieces.extend(texts.iter().flat_map(|text| heard.more(reply, text, &mut taken)));
+            pieces.extend(texts.iter().flat_map(|text| received.more(reply, text, &mut taken)));
         }
         let (last, _) = replies.last().unwrap();
-        pieces.extend(heard.whole(last, answer, &mut taken).0);
+        pieces.extend(received.whole(last, answer, &mut taken).0);
         pieces.into_iter().map(|piece| (piece.id, piece.text)).collect()
     }
 
@@ -137,11 +137,11 @@ mod tests {
     /// A reply that was cut short does not count, and the next one of the session has the same id.
     #[test]
     fn what_was_no_answer_is_told_apart_even_under_the_same_id() {
-        let (mut heard, mut taken) = (DialogAnswer::default(), HashSet::new());
-        let mut pieces = heard.more("a", "Half of th", &mut taken);
-        heard.break_off();
-        pieces.extend(["Sho", "rt."].iter().flat_map(|text| heard.more("a", text, &mut taken)));
-        pieces.extend(heard.whole("a", "Short.", &mut taken).0);
+        let (mut received, mut taken) = (DialogAnswer::default(), HashSet::new());
+        let mut pieces = received.more("a", "Half of th", &mut taken);
+        received.break_off();
+        pieces.extend(["Sho", "rt."].iter().flat_map(|text| received.more("a", text, &mut taken)));
+        pieces.extend(received.whole("a", "Short.", &mut taken).0);
         let told: Vec<_> = pieces.into_iter().map(|piece| (piece.id, piece.text)).collect();
         assert_eq!(told, of(&[("a", "Half of th"), ("a", BROKEN_OFF), ("a#2", "Sho"), ("a#2", "rt.")]));
     }

@@ -20,15 +20,15 @@ impl Desk {
         &self,
         query: &str,
         limit: usize,
-        patience: Option<Duration>,
+        time_limit: Option<Duration>,
     ) -> Result<Found<Answer>, Failure> {
         let answer = async {
             match self {
-                Self::Local(app) => app.sparql(query, limit, patience).await,
-                Self::Remote(server) => server.sparql(query, limit, patience).await,
+                Self::Local(app) => app.sparql(query, limit, time_limit).await,
+                Self::Remote(server) => server.sparql(query, limit, time_limit).await,
             }
         };
-        let longest = patience.unwrap_or(LONGEST);
+        let longest = time_limit.unwrap_or(LONGEST);
         timeout(longest, answer).await.unwrap_or_else(|_| Err(too_slow(longest, "--timeout")))
     }
 }
@@ -42,13 +42,13 @@ fn too_slow(time: Duration, raise: &str) -> Failure {
 }
 
 impl App {
-    async fn sparql(&self, query: &str, limit: usize, patience: Option<Duration>) -> Result<Found<Answer>, Failure> {
+    async fn sparql(&self, query: &str, limit: usize, time_limit: Option<Duration>) -> Result<Found<Answer>, Failure> {
         // Indexing what has finished is cheaper than projecting it for every query, but the query needs its time, too.
-        self.store.graph.catch_up_within(patience.unwrap_or(CATCHING_UP) / 2).await;
-        let limits = QueryLimits { max_rows: limit, time: patience.unwrap_or(Duration::MAX) };
+        self.store.graph.catch_up_within(time_limit.unwrap_or(CATCHING_UP) / 2).await;
+        let limits = QueryLimits { max_rows: limit, time: time_limit.unwrap_or(Duration::MAX) };
         let asking = Asking { workspace: self.workspace(), caller: None };
         self.store.graph.query(asking, query, limits).await.map_err(|error| match error {
-            GraphError::TimedOut(time) if Some(time) == patience => too_slow(time, "--timeout"),
+            GraphError::TimedOut(time) if Some(time) == time_limit => too_slow(time, "--timeout"),
             GraphError::TimedOut(time) => too_slow(time, "--query-limit time-s=SECONDS"),
             GraphError::Query(_)
             | GraphError::TooLarge(_)
@@ -112,13 +112,13 @@ impl From<AnswerBody> for Answer {
 }
 
 impl Server {
-    async fn sparql(&self, query: &str, limit: usize, patience: Option<Duration>) -> Result<Found<Answer>, Failure> {
+    async fn sparql(&self, query: &str, limit: usize, time_limit: Option<Duration>) -> Result<Found<Answer>, Failure> {
         let mut body = json!({"query": query, "limit": limit});
-        if let Some(patience) = patience {
-            body["timeout"] = json!(patience.as_secs());
+        if let Some(time_limit) = time_limit {
+            body["timeout"] = json!(time_limit.as_secs());
         }
         let request = self.request(Method::POST, &["sparql"], &[]).body(body.to_string());
-        match self.json_within::<GraphReply>(request, patience.unwrap_or(LONGEST)).await {
+        match self.json_within::<GraphReply>(request, time_limit.unwrap_or(LONGEST)).await {
             Ok(GraphReply { missing_runs, told }) => Ok(Found { found: told.into(), missing_runs }),
             Err(ServerTrouble::Refused(ServerRefusal { status: StatusCode::PAYLOAD_TOO_LARGE, message, .. })) => {
                 Err(Failure::new(Exit::Limit, message))

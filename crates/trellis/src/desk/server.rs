@@ -16,7 +16,7 @@ use trellis_store::Holder;
 const TOKEN: &str = "TRUSTGRAPH_TOKEN";
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a reply may take.
-const PATIENCE: Duration = Duration::from_mins(1);
+const REPLY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Why this server is asked, and so what to do if it cannot be.
 #[derive(Debug, Clone)]
@@ -121,9 +121,9 @@ impl Server {
     }
 
     /// Sends a request and waits for the beginning of a reply that is none of a refusal.
-    pub(super) async fn send(&self, request: RequestBuilder, patience: Duration) -> Result<Response, ServerTrouble> {
-        let silent = |_| ServerTrouble::Lost(format!("no reply for {} s", patience.as_secs()));
-        let response = timeout(patience, request.send()).await.map_err(silent)?.map_err(|error| lost(&error))?;
+    pub(super) async fn send(&self, request: RequestBuilder, time_limit: Duration) -> Result<Response, ServerTrouble> {
+        let silent = |_| ServerTrouble::Lost(format!("no reply for {} s", time_limit.as_secs()));
+        let response = timeout(time_limit, request.send()).await.map_err(silent)?.map_err(|error| lost(&error))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -133,24 +133,24 @@ impl Server {
             return Err(ServerTrouble::Foreign(format!("it has moved to {place}; use that address")));
         }
         let path = response.url().path().to_owned();
-        let body = timeout(patience, response.bytes()).await.map_err(silent)?.unwrap_or_default();
+        let body = timeout(time_limit, response.bytes()).await.map_err(silent)?.unwrap_or_default();
         Err(refusal(status, &path, &body))
     }
 
     /// The reply as JSON.
     pub(super) async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ServerTrouble> {
-        self.json_within(request, PATIENCE).await
+        self.json_within(request, REPLY_TIMEOUT).await
     }
 
     pub(super) async fn json_within<T: DeserializeOwned>(
         &self,
         request: RequestBuilder,
-        patience: Duration,
+        time_limit: Duration,
     ) -> Result<T, ServerTrouble> {
-        let response = self.send(request, patience).await?;
+        let response = self.send(request, time_limit).await?;
         let path = response.url().path().to_owned();
-        let silent = |_| ServerTrouble::Lost(format!("the reply stopped for {} s", patience.as_secs()));
-        let bytes = timeout(patience, response.bytes()).await.map_err(silent)?.map_err(|error| lost(&error))?;
+        let silent = |_| ServerTrouble::Lost(format!("the reply stopped for {} s", time_limit.as_secs()));
+        let bytes = timeout(time_limit, response.bytes()).await.map_err(silent)?.map_err(|error| lost(&error))?;
         serde_json::from_slice(&bytes).map_err(|error| {
             ServerTrouble::Foreign(format!("its reply to {path} cannot be read: {error}; is it a Trellis server?"))
         })

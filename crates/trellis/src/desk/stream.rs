@@ -128,23 +128,23 @@ impl<'a> Stream<'a> {
     }
 
     fn item(&mut self, event: &ServerEvent) -> Result<Option<Item>, Failure> {
-        let strange = |what: String| {
+        let unreadable = |what: String| {
             Failure::unexpected(format!("{}: {what}; is it a newer version than this program?", self.server.url()))
         };
         match event.kind.as_str() {
             "record" => {
                 let record: Arc<Record> = serde_json::from_str(&event.data)
-                    .map_err(|error| strange(format!("a record cannot be read: {error}")))?;
+                    .map_err(|error| unreadable(format!("a record cannot be read: {error}")))?;
                 let (came, expected) = (record.header.seq, self.last + 1);
                 if came != expected {
-                    return Err(strange(format!("record {came} came where {expected} was expected")));
+                    return Err(unreadable(format!("record {came} came where {expected} was expected")));
                 }
                 self.last = came;
                 Ok(Some(Item::Record(record)))
             }
             "chunk" => {
                 let chunk: Chunk = serde_json::from_str(&event.data)
-                    .map_err(|error| strange(format!("a piece of text cannot be read: {error}")))?;
+                    .map_err(|error| unreadable(format!("a piece of text cannot be read: {error}")))?;
                 Ok(self.previews.news(chunk))
             }
             // Whatever a later server tells besides.

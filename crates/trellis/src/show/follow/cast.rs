@@ -112,7 +112,7 @@ impl Cast {
     }
 
     /// Keeps what a reply took until the line that it led to.
-    pub(super) fn pay_later(&mut self, session: &SessionId, reply: Name, cost: String) {
+    pub(super) fn defer_cost(&mut self, session: &SessionId, reply: Name, cost: String) {
         self.unpaid.entry(session.clone()).or_default().push((reply, cost));
     }
 

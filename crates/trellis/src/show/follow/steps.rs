@@ -36,7 +36,7 @@ impl Follow {
                     self.call(who, tool, arguments, cost);
                 }
             }
-            Shown::Later => self.cast.pay_later(session, record.header.name.clone(), cost),
+            Shown::Later => self.cast.defer_cost(session, record.header.name.clone(), cost),
             Shown::Line(line) => return self.own_line(record, replied, &who, line, &parts, cost),
         }
         for part in parts {
