@@ -11,6 +11,7 @@ pub mod config;
 mod counted;
 pub mod decision;
 pub mod document;
+pub mod event_stream;
 pub mod fan_out;
 pub mod gateway;
 pub mod hash;

@@ -49,11 +49,11 @@ words!(
     /// Why a model stopped writing.
     StopReason {
         /// It had said what it wanted to say.
-        End = "end",
+        End,
         /// It wants to know what came of its calls.
-        Calls = "calls",
+        Calls,
         /// It came to its limit of tokens.
-        Length = "length",
+        Length,
     }
 );
 

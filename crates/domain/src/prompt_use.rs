@@ -44,9 +44,9 @@ words!(
     /// How a model is asked to say which tool it wants.
     ReplyFormat {
         /// It calls a function of its provider.
-        NativeTools = "native-tools",
+        NativeTools,
         /// It writes the grammar itself.
-        Text = "text",
+        Text,
     }
 );
 
@@ -54,9 +54,9 @@ words!(
     /// Why a reply is not all that the model wanted to say. It may read well and still mean something else.
     Incomplete {
         /// The model stopped at its limit of tokens.
-        Tokens = "tokens",
+        Tokens,
         /// It was longer than a reply may be.
-        Bytes = "bytes",
+        Bytes,
     }
 );
 

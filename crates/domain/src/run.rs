@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 words!(
     /// Where a run stands. The last five are ends.
     RunState {
-        Queued = "queued",
-        Running = "running",
-        Waiting = "waiting",
-        Answered = "answered",
-        AnsweredPartial = "answered-partial",
-        Limit = "limit",
-        Failed = "failed",
-        Cancelled = "cancelled",
+        Queued,
+        Running,
+        Waiting,
+        Answered,
+        AnsweredPartial,
+        Limit,
+        Failed,
+        Cancelled,
     }
 );
 
@@ -31,16 +31,16 @@ impl RunState {
 words!(
     /// Why a session ended.
     Termination {
-        FinalAnswer = "final-answer",
-        PlanComplete = "plan-complete",
-        PlanPartial = "plan-partial",
-        SubagentsComplete = "subagents-complete",
-        SubagentsPartial = "subagents-partial",
-        MaxIterations = "max-iterations",
-        Limit = "limit",
-        Timeout = "timeout",
-        Cancelled = "cancelled",
-        Error = "error",
+        FinalAnswer,
+        PlanComplete,
+        PlanPartial,
+        SubagentsComplete,
+        SubagentsPartial,
+        MaxIterations,
+        Limit,
+        Timeout,
+        Cancelled,
+        Error,
     }
 );
 

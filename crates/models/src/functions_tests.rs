@@ -1,10 +1,11 @@
 use super::*;
 use crate::dialect::OpenAi;
-use crate::remote::{Brought, Dialect, Framing, Lines, Messages, Said, Understood};
+use crate::remote::{Brought, Dialect, Framing, LONGEST_LINE, Messages, Said, Understood};
 use proptest::prelude::*;
 use serde_json::{Map, json};
 use std::sync::Arc;
 use trellis_domain::config::{ArgumentItem, ToolItem, ToolKind};
+use trellis_domain::event_stream::LineReader;
 
 pub(crate) fn offered(name: &str, arguments: &[(&str, &str)]) -> Arc<ToolItem> {
     let argument = |(name, kind): &(&str, &str)| ArgumentItem {
@@ -62,7 +63,7 @@ fn a_schema_is_kept_only_if_every_call_keeps_to_it() {
 
 /// The arguments of a call as they come from a server's bytes, through everything between the wire and the reply.
 fn from_wire(bytes: &[u8], cuts: &[usize]) -> String {
-    let (mut lines, mut messages) = (Lines::default(), Messages::new(Framing::Events));
+    let (mut lines, mut messages) = (LineReader::new(LONGEST_LINE), Messages::new(Framing::Events));
     let (dialect, mut understood) = (OpenAi::default(), Understood::default());
     let mut arguments = String::new();
     let mut rest = bytes;

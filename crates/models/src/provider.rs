@@ -1,8 +1,9 @@
 //! What a model provider is asked, and what it answers.
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Hash;
 use trellis_domain::config::{PromptReply, ToolItem};
@@ -51,29 +52,25 @@ pub struct RefusedForm {
 }
 
 impl LastSent {
-    fn forms(&self) -> MutexGuard<'_, SentForms> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub fn tell(&self, sent: Sent) {
-        self.forms().last = Some(Box::new(sent));
+        self.0.lock().last = Some(Box::new(sent));
     }
 
     /// What was told last was refused, and goes out again in another form.
     pub fn refused(&self, reason: String, ms: u64) {
-        let mut forms = self.forms();
+        let mut forms = self.0.lock();
         let sent = forms.last.take();
         forms.refused.push(RefusedForm { reason, ms, sent });
     }
 
     /// None if nothing has left this process since it was taken the last time.
     pub fn take(&self) -> Option<Sent> {
-        self.forms().last.take().map(|sent| *sent)
+        self.0.lock().last.take().map(|sent| *sent)
     }
 
     /// What was refused since they were taken the last time.
     pub fn take_refused(&self) -> Vec<RefusedForm> {
-        std::mem::take(&mut self.forms().refused)
+        std::mem::take(&mut self.0.lock().refused)
     }
 }
 

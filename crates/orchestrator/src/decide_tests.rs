@@ -133,7 +133,7 @@ fn ended_above(reason: Termination) -> Ended {
 #[track_caller]
 fn reason(next: Next) -> Termination {
     match next {
-        Next::Step(Step::End(ending)) => ending.reason,
+        Next::Step(ShellStep::End(ending)) => ending.reason,
         other @ (Next::Step(_) | Next::FanIn(_)) => panic!("no end: {other:?}"),
     }
 }
@@ -141,7 +141,7 @@ fn reason(next: Next) -> Termination {
 #[test]
 fn a_session_in_time_does_what_its_pattern_says() {
     let next = next(&subagent(), &turn(500), None);
-    assert!(matches!(next, Next::Step(Step::Perform(..))), "{next:?}");
+    assert!(matches!(next, Next::Step(ShellStep::Perform(..))), "{next:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::permits::{Caller, Permit, Room};
 use crate::ports::{
     BoxFuture, Commit, Committed, Journal, JournalError, NewRecord, OpenTurn, Outcome, SessionLog, TurnKey,
 };
-use crate::step::{Closing, Next, Step};
+use crate::step::{Closing, Next, ShellStep};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) enum Handled {
 pub(crate) struct Waiting {
     room: Arc<Room>,
     /// How long it makes sense to wait.
-    patience: Duration,
+    time_limit: Duration,
 }
 
 /// What a turn is handled with.
@@ -100,8 +100,8 @@ impl Orchestrator {
                 Taken::Open => {}
                 Taken::Closed | Taken::Lost => return Ok(Handled::Done),
                 Taken::Waits(room) => {
-                    let patience = remaining(&handling, self.ports.world.now(), u64::MAX);
-                    return Ok(Handled::Waits(Waiting { room, patience }));
+                    let time_limit = remaining(&handling, self.ports.world.now(), u64::MAX);
+                    return Ok(Handled::Waits(Waiting { room, time_limit }));
                 }
             }
         }
@@ -109,9 +109,9 @@ impl Orchestrator {
 
     /// Waits until it is a turn's turn, or until its run is cancelled or out of time: then it is to be looked at, too.
     pub(crate) async fn wait(&self, turn: &TurnKey, waiting: Waiting) -> Result<Permit, TurnError> {
-        let Waiting { room, patience } = waiting;
+        let Waiting { room, time_limit } = waiting;
         let caller = Caller { workspace: turn.scope.workspace.clone(), run: Some(turn.run.clone()) };
-        let entering = within(&*self.ports.world, patience, room.enter(caller));
+        let entering = within(&*self.ports.world, time_limit, room.enter(caller));
         Ok(self.unless_cancelled(turn, entering).await?.flatten().unwrap_or_default())
     }
 
@@ -125,9 +125,9 @@ impl Orchestrator {
     pub(crate) async fn end_with(&self, handling: &mut Handling, ending: Ending) -> Result<(), TurnError> {
         loop {
             let step = if handling.session.ended().is_some() {
-                Step::Close(Closing::default())
+                ShellStep::Close(Closing::default())
             } else {
-                Step::End(ending.clone())
+                ShellStep::End(ending.clone())
             };
             if matches!(self.take(handling, step).await?, Taken::Closed)
                 || !self.ports.journal.is_open(&handling.key).await?
@@ -138,11 +138,11 @@ impl Orchestrator {
     }
 
     /// What follows from the records so far.
-    async fn next_step(&self, handling: &mut Handling) -> Result<Step, TurnError> {
+    async fn next_step(&self, handling: &mut Handling) -> Result<ShellStep, TurnError> {
         if handling.stuck > STUCK {
             // Nothing moves in this session, and still it conflicts: a name that it needs is taken by another one.
             let ending = Ending::failed(Termination::Error, ID_TAKEN);
-            return Box::pin(self.end_with(handling, ending)).await.map(|()| Step::Wait);
+            return Box::pin(self.end_with(handling, ending)).await.map(|()| ShellStep::Wait);
         }
         let turn = Turn { name: handling.key.name.clone(), now: self.ports.world.now() };
         let above = self.ended_above(&handling.key.scope.workspace, &handling.session).await?;
@@ -165,12 +165,12 @@ impl Orchestrator {
 
     /// Takes a step. Steps are boxed, because thousands of sessions wait in one, and the
     /// room of the largest would be taken up by all of them.
-    fn take<'a>(&'a self, handling: &'a mut Handling, step: Step) -> BoxFuture<'a, Result<Taken, TurnError>> {
+    fn take<'a>(&'a self, handling: &'a mut Handling, step: ShellStep) -> BoxFuture<'a, Result<Taken, TurnError>> {
         match step {
-            Step::Perform(due) => Box::pin(self.act(handling, due)),
-            Step::Close(closing) => Box::pin(self.close(handling, closing)),
-            Step::End(ending) => Box::pin(self.end(handling, ending)),
-            Step::Wait => Box::pin(std::future::ready(Ok(Taken::Closed))),
+            ShellStep::Perform(due) => Box::pin(self.act(handling, due)),
+            ShellStep::Close(closing) => Box::pin(self.close(handling, closing)),
+            ShellStep::End(ending) => Box::pin(self.end(handling, ending)),
+            ShellStep::Wait => Box::pin(std::future::ready(Ok(Taken::Closed))),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use crate::processes::Processes;
 use crate::scenario::{Asked, Scenario};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
@@ -15,7 +16,7 @@ use trellis_orchestrator::{Answering, Item, Question};
 
 /// What a caller has seen.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct Received {
     pub run: Option<RunId>,
     /// The request was refused, or belonged to another run when it came again.
     pub trouble: Vec<String>,
@@ -97,16 +98,20 @@ pub(crate) async fn cancel(processes: &Processes, workspace: &Workspace, run: &R
 }
 
 /// People who look now and then whether a run waits for them. They agree, disagree, or let it be.
-pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mutex<Heard>>>) {
+pub(crate) async fn answer_questions(
+    processes: Arc<Processes>,
+    scenario: Scenario,
+    received: Vec<Arc<Mutex<Received>>>,
+) {
     loop {
         tokio::time::sleep(Duration::from_secs(7)).await;
-        for (asked, heard) in scenario.questions.iter().zip(&heard) {
-            let run = heard.lock().unwrap_or_else(PoisonError::into_inner).run.clone();
+        for (asked, received) in scenario.questions.iter().zip(&received) {
+            let run = received.lock().run.clone();
             let Some(run) = run else { continue };
             let workspace = workspace(asked.workspace);
             let summary = processes.common.journal.run(&workspace, &run).await.ok().flatten();
             for question in summary.into_iter().flat_map(|summary| summary.parked) {
-                let choice = *processes.common.weather.chance().pick(&["approve", "approve", "deny", ""]);
+                let choice = *processes.common.fault_source.chance().pick(&["approve", "approve", "deny", ""]);
                 let (choice, by) = (choice.to_owned(), Caller::program());
                 let answer = Answering { question: Some(question), choice, reason: None, arguments: None, by };
                 if let Some(process) = processes.any() {
@@ -115,7 +120,7 @@ pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenar
                     let decided = tokio::time::timeout(ANSWER, deciding).await;
                     let what =
                         if matches!(decided, Ok(Ok(_))) { "answers of people" } else { "answers that did not count" };
-                    processes.common.witness.count(what);
+                    processes.common.recorder.count(what);
                 }
             }
         }
@@ -123,26 +128,26 @@ pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenar
 }
 
 /// One caller from its question to its answer.
-pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, heard: Arc<Mutex<Heard>>) {
-    let note = |change: &mut dyn FnMut(&mut Heard)| {
-        change(&mut heard.lock().unwrap_or_else(PoisonError::into_inner));
+pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, received: Arc<Mutex<Received>>) {
+    let note = |change: &mut dyn FnMut(&mut Received)| {
+        change(&mut received.lock());
     };
     tokio::time::sleep(Duration::from_millis(asked.at_ms)).await;
     let question = question(number, &asked);
     let run = match accepted(&processes, &question).await {
         Ok(acceptance) => acceptance.run,
-        Err(error) => return note(&mut |heard| heard.trouble.push(format!("refused: {error}"))),
+        Err(error) => return note(&mut |received| received.trouble.push(format!("refused: {error}"))),
     };
-    note(&mut |heard| heard.run = Some(run.clone()));
+    note(&mut |received| received.run = Some(run.clone()));
     if asked.again {
         tokio::time::sleep(AGAIN).await;
         match accepted(&processes, &question).await {
             Ok(Acceptance { run: same, attached: true }) if same == run => {}
-            other => note(&mut |heard| heard.trouble.push(format!("the same request came again: {other:?}"))),
+            other => note(&mut |received| received.trouble.push(format!("the same request came again: {other:?}"))),
         }
     }
     let ends = follow(&processes, &question.scope.workspace, &run, question.request.streaming).await;
-    note(&mut |heard| heard.ends.clone_from(&ends));
+    note(&mut |received| received.ends.clone_from(&ends));
 }
 
 /// Follows a run to its end, over as many connections as it takes, and once more afterwards.
@@ -153,7 +158,7 @@ async fn follow(processes: &Processes, workspace: &Workspace, run: &RunId, strea
         let (mut after, mut told) = (0, 0);
         connections += 1;
         // The connection is lost now and then; the caller begins anew.
-        while connections > 5 || !processes.common.weather.chance().one_in(40) {
+        while connections > 5 || !processes.common.fault_source.chance().one_in(40) {
             let records = processes.common.journal.events(workspace, run, after, 64).await.unwrap_or_default();
             for record in &records {
                 after = record.header.seq;

@@ -1,8 +1,8 @@
 //! Models and tools that are slow, fail, say nothing, write rubbish or panic. What they are asked is witnessed.
 
-use crate::gate::Gate;
-use crate::weather::Weather;
-use crate::witness::Witness;
+use crate::fault_source::FaultSource;
+use crate::process_life::ProcessLife;
+use crate::recorder::Recorder;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use trellis_orchestrator::ports::{
 #[derive(Debug)]
 pub(crate) struct Effects {
     process: usize,
-    gate: Arc<Gate>,
-    weather: Arc<Weather>,
-    witness: Arc<Witness>,
+    life: Arc<ProcessLife>,
+    fault_source: Arc<FaultSource>,
+    recorder: Arc<Recorder>,
     prompter: ScriptedPrompter,
     tools: ScriptedTools,
 }
@@ -48,22 +48,27 @@ fn reply(call: &PromptCall) -> Result<Scripted, String> {
 }
 
 impl Effects {
-    pub(crate) fn new(process: usize, gate: Arc<Gate>, weather: Arc<Weather>, witness: Arc<Witness>) -> Self {
+    pub(crate) fn new(
+        process: usize,
+        life: Arc<ProcessLife>,
+        fault_source: Arc<FaultSource>,
+        recorder: Arc<Recorder>,
+    ) -> Self {
         let (prompter, tools) = (ScriptedPrompter::saying(reply), ScriptedTools::new(play::result));
-        Self { process, gate, weather, witness, prompter, tools }
+        Self { process, life, fault_source, recorder, prompter, tools }
     }
 
     fn note(&self, scope: &Scope, labels: Option<&CallLabels>, text: String) {
         if let Some(CallLabels { session, step, .. }) = labels {
-            self.witness.called(self.process, (scope.workspace.clone(), session.clone(), step.clone()), text);
+            self.recorder.called(self.process, (scope.workspace.clone(), session.clone(), step.clone()), text);
         }
     }
 
     async fn reply_in_time(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
         let patience = call.patience.unwrap_or(Duration::MAX);
         let reply = async {
-            tokio::time::sleep(self.weather.takes(|faults| faults.model_takes_ms)).await;
-            if self.weather.strikes(|faults| faults.model_fails) {
+            tokio::time::sleep(self.fault_source.takes(|faults| faults.model_takes_ms)).await;
+            if self.fault_source.strikes(|faults| faults.model_fails) {
                 return Err(PromptError::Provider { reason: "simulated".to_owned(), failures: Vec::new() });
             }
             self.prompter.ask(call, sink).await
@@ -80,10 +85,10 @@ impl Prompter for Effects {
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         Box::pin(async move {
-            self.gate.pass().await;
+            self.life.pass().await;
             self.note(&call.scope, call.labels.as_ref(), Value::Object(call.variables.clone()).to_string());
             let reply = self.reply_in_time(call, sink).await;
-            self.gate.pass().await;
+            self.life.pass().await;
             reply
         })
     }
@@ -104,11 +109,11 @@ impl Prompter for Effects {
 impl ToolRunner for Effects {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            self.gate.pass().await;
+            self.life.pass().await;
             self.note(&call.scope, call.labels.as_ref(), Value::Object(call.arguments.clone()).to_string());
-            tokio::time::sleep(self.weather.takes(|faults| faults.tool_takes_ms)).await;
+            tokio::time::sleep(self.fault_source.takes(|faults| faults.tool_takes_ms)).await;
             let output = self.tools.call(call).await;
-            self.gate.pass().await;
+            self.life.pass().await;
             output
         })
     }

@@ -8,10 +8,11 @@ use crate::calls::InFlight;
 use crate::error::{Refusal, Unserved};
 use crate::inside::{Gateway, Inside};
 use crate::outbox::Outbox;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use trellis_orchestrator::ports::{
@@ -198,7 +199,7 @@ async fn within_limit(inside: &Inside, order: Order, sink: &mut Live) -> Result<
     let reply = tokio::time::timeout(limit, call).await;
     let reply = reply
         .map_err(|_| Refusal::new(MODEL_ERROR, format!("the model did not answer within {} s", limit.as_secs())))?;
-    if sink.state().bytes > sink.longest {
+    if sink.state.lock().bytes > sink.longest {
         return Err(Refusal::new(MODEL_ERROR, format!("the reply was longer than {} bytes", sink.longest)));
     }
     reply.map_err(|error| Refusal::new(MODEL_ERROR, error.to_string()))
@@ -227,12 +228,8 @@ impl Live {
         Self { longest: inside.orchestrator().options.limits.usual.max_reply_bytes, ..Self::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, Text> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn take(&self) -> Result<String, Refusal> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.broken {
             return Err(Refusal::new(MODEL_ERROR, "the model broke off in the middle of its reply; ask again"));
         }
@@ -244,7 +241,7 @@ impl Live {
 
 impl ReplySink for Live {
     fn text(&mut self, text: &str) -> ControlFlow<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.bytes += text.len() as u64;
         if state.bytes > self.longest {
             return ControlFlow::Break(());
@@ -257,7 +254,7 @@ impl ReplySink for Live {
 
     fn restart(&mut self) {
         {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.unsent.clear();
             state.bytes = 0;
             state.broken = state.sent;

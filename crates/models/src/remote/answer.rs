@@ -1,18 +1,19 @@
 //! An answer while it arrives: bytes become lines, and lines become messages.
 
 use super::endpoint::Endpoint;
-use super::lines::{Brought, Framing, LONGEST_LINE, LineError, Lines, Messages};
+use super::lines::{Brought, Framing, LONGEST_LINE, Messages};
 use crate::provider::{self, ProviderError};
 use reqwest::Response;
 use std::time::Duration;
 use tokio::time::timeout;
+use trellis_domain::event_stream::{LineError, LineReader};
 use trellis_domain::hash::Hashing;
 
 /// An answer that arrives.
 pub(crate) struct Answer<'e> {
     endpoint: &'e Endpoint,
     response: Response,
-    lines: Lines,
+    lines: LineReader,
     ended: bool,
     /// All that came.
     hashing: Hashing,
@@ -27,7 +28,7 @@ impl<'e> Answer<'e> {
     /// Nothing has come if the answer is empty.
     pub(super) fn new(endpoint: &'e Endpoint, response: Response, begun: Option<&[u8]>) -> Self {
         let kept = endpoint.settings.keep_requests.then(Vec::new);
-        let (lines, hashing) = (Lines::default(), Hashing::default());
+        let (lines, hashing) = (LineReader::new(LONGEST_LINE), Hashing::default());
         let mut answer = Self { endpoint, response, lines, ended: begun.is_none(), hashing, kept };
         answer.push(begun.unwrap_or_default());
         answer

@@ -17,7 +17,7 @@ pub(crate) use endpoint::{Endpoint, EndpointConfig, Key};
 pub(crate) use failure::{Fault, Refusal};
 pub(crate) use lines::Framing;
 #[cfg(test)]
-pub(crate) use lines::{Brought, Lines, Messages};
+pub(crate) use lines::{Brought, LONGEST_LINE, Messages};
 
 use crate::functions::{can_be_enforced, were_kept};
 use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use trellis_domain::Hash;
-use trellis_domain::config::{Item, PromptReply, Settings, StoredItem, ToolItem, validate};
+use trellis_domain::config::{ConfigItem, PromptReply, Settings, StoredItem, ToolItem, validate};
 use trellis_domain::parts::{ChatTurn, Piece, ReplyPart, StopReason};
 use trellis_domain::record::ReplyFormat;
 use trellis_models::{CallSettings, ModelRequest, Provider, TemplatePrompter};
@@ -20,7 +20,7 @@ fn tools() -> Arc<[Arc<ToolItem>]> {
     let tool = json!({"type": "prompt", "name": "web search", "description": "Searches.", "template": "search",
         "arguments": [question]});
     match validate("tool", "search", &tool.to_string()) {
-        Ok(Item::Tool(tool)) => [tool].into(),
+        Ok(ConfigItem::Tool(tool)) => [tool].into(),
         other => panic!("not a tool: {other:?}"),
     }
 }

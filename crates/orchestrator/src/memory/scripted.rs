@@ -5,8 +5,8 @@ use crate::ports::{
     BoxFuture, CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink,
     ToolCall, ToolError, ToolOutput, ToolRunner,
 };
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use trellis_domain::Hash;
 use trellis_domain::parts::{CallPiece, ReplyPart};
@@ -40,17 +40,13 @@ impl From<String> for Scripted {
 pub struct Calls(Mutex<BTreeMap<String, u32>>);
 
 impl Calls {
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<String, u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn count(&self, step: String) {
-        *self.counts().entry(step).or_default() += 1;
+        *self.0.lock().entry(step).or_default() += 1;
     }
 
     /// How often each `session/step` was called.
     pub fn all(&self) -> BTreeMap<String, u32> {
-        self.counts().clone()
+        self.0.lock().clone()
     }
 }
 

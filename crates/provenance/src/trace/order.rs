@@ -2,12 +2,12 @@
 
 use super::act::is_act;
 use super::parts::number;
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::iri;
 use crate::vocabulary::{prov, tg, trellis};
 
 /// Phase; number of the iteration, plan or round; what came of it; number of the result.
-pub(super) type Place = (u8, u32, u8, u32);
+pub(super) type StepOrder = (u8, u32, u8, u32);
 
 const BEGINNING: u8 = 0;
 const ACTS: u8 = 1;
@@ -16,7 +16,7 @@ const LATE: u8 = 3;
 const END: u8 = 4;
 
 /// Where a step stands. Numbers decide, not names: `i10` comes after `i9`.
-pub(super) fn place(graph: &Graph<'_>, node: Subject<'_>) -> Place {
+pub(super) fn place(graph: &QuadIndex<'_>, node: Subject<'_>) -> StepOrder {
     let result = number(node).unwrap_or(0);
     if is_act(node) {
         // Behind what it is about: an iteration with its observation, or a round with its findings.

@@ -1,7 +1,7 @@
 //! Asking a question: hand it in, follow the run, show the answer.
 
 use super::read_input;
-use super::watch::{LEAVES, Source, detached, finish, follow, goes_on};
+use super::watch::{LEAVES, RunItems, detached, finish, follow, goes_on};
 use crate::app::{self, App, Purpose};
 use crate::cli::{Ask, Global};
 use crate::desk::{Desk, Server};
@@ -69,7 +69,7 @@ async fn here(
     tell_of_other_id(ask, &run);
     let mut serving = Serving::start(&orchestrator);
     let subscription = orchestrator.ports.hub.subscribe(app.workspace(), &run, 0);
-    let source = Source::Workers { subscription, journal: &*app.store.journal };
+    let source = RunItems::Workers { subscription, journal: &*app.store.journal };
     let screen = Follow::new(global, run.clone(), !ask.no_stream, "Ctrl-C stops, resume continues");
     let watched = tokio::select! {
         records = follow(source, global, screen, &run) => records.map(Some),
@@ -126,7 +126,7 @@ async fn there(
         }
     };
     tell_of_other_id(ask, &run);
-    let source = Source::Server(Box::new(server.follow(&run, global.quiet)));
+    let source = RunItems::Server(Box::new(server.follow(&run, global.quiet)));
     let screen = Follow::new(global, run.clone(), !ask.no_stream, LEAVES);
     let watched = tokio::select! {
         records = follow(source, global, screen, &run) => records.map(Some),

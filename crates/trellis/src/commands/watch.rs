@@ -18,7 +18,7 @@ use trellis_orchestrator::ports::{Journal, RealWorld, World};
 use trellis_orchestrator::summary::{end_of, outcome};
 
 /// Where the items of a run come from.
-pub(super) enum Source<'a> {
+pub(super) enum RunItems<'a> {
     /// Workers of this process.
     Workers {
         subscription: Subscription,
@@ -29,7 +29,7 @@ pub(super) enum Source<'a> {
     Records(std::vec::IntoIter<Arc<Record>>),
 }
 
-impl Source<'_> {
+impl RunItems<'_> {
     /// Nobody else can work on the run meanwhile.
     fn holds_the_folder(&self) -> bool {
         matches!(self, Self::Workers { .. })
@@ -56,8 +56,8 @@ pub(super) async fn run(desk: &Desk, global: &Global, wish: &str, strict: bool) 
     let run = desk.find_run(wish).await?;
     let mut interrupt = Interrupt::new()?;
     let source = match desk {
-        Desk::Remote(server) => Source::Server(Box::new(server.follow(&run, global.quiet))),
-        Desk::Local(_) => Source::Records(desk.records(&run).await?.into_iter()),
+        Desk::Remote(server) => RunItems::Server(Box::new(server.follow(&run, global.quiet))),
+        Desk::Local(_) => RunItems::Records(desk.records(&run).await?.into_iter()),
     };
     let screen = Follow::new(global, run.clone(), /* streaming */ true, LEAVES);
     let records = tokio::select! {
@@ -78,7 +78,7 @@ pub(super) async fn run(desk: &Desk, global: &Global, wish: &str, strict: bool) 
 /// Shows the run as it happens, until its end, or until it waits for somebody who could not answer because this process
 /// has the folder. The records that were shown.
 pub(super) async fn follow(
-    mut source: Source<'_>,
+    mut source: RunItems<'_>,
     global: &Global,
     mut screen: Follow,
     run: &RunId,

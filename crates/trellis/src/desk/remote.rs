@@ -1,6 +1,6 @@
 //! What commands need, asked of a server.
 
-use super::server::{Refusal, Server, Trouble};
+use super::server::{Server, ServerRefusal, ServerTrouble};
 use super::stream::Stream;
 use crate::failure::Failure;
 use reqwest::{Method, StatusCode};
@@ -157,10 +157,10 @@ impl Server {
         let request = self.request(Method::POST, &["runs", run.as_str(), "cancel"], &[]);
         match self.json::<Value>(request).await {
             Ok(_) => Ok(Cancelling::Cancelled),
-            Err(Trouble::Refused(Refusal { status: StatusCode::CONFLICT, state: Some(state), .. })) => {
+            Err(ServerTrouble::Refused(ServerRefusal { status: StatusCode::CONFLICT, state: Some(state), .. })) => {
                 Ok(Cancelling::AlreadyEnded(state))
             }
-            Err(Trouble::Refused(Refusal { status: StatusCode::NOT_FOUND, .. })) => Ok(Cancelling::Unknown),
+            Err(ServerTrouble::Refused(ServerRefusal { status: StatusCode::NOT_FOUND, .. })) => Ok(Cancelling::Unknown),
             Err(trouble) => Err(self.failure(trouble)),
         }
     }
@@ -205,7 +205,7 @@ impl Server {
     ) -> Result<Option<T>, Failure> {
         match self.json(request).await {
             Ok(found) => Ok(Some(found)),
-            Err(Trouble::Refused(Refusal { kind, .. })) if kind == "no-item" => Ok(None),
+            Err(ServerTrouble::Refused(ServerRefusal { kind, .. })) if kind == "no-item" => Ok(None),
             Err(trouble) => Err(self.failure(trouble)),
         }
     }

@@ -1,7 +1,7 @@
 //! Following a run at a server, over broken connections and restarts.
 
-use super::server::{Refusal, Server, Trouble, may_pass};
-use super::sse::{Event, Events};
+use super::server::{Server, ServerRefusal, ServerTrouble, may_pass};
+use super::sse::{Events, ServerEvent};
 use crate::failure::{Exit, Failure};
 use crate::show::{note, short};
 use reqwest::{Method, Response, StatusCode};
@@ -41,7 +41,7 @@ struct Connection {
 }
 
 impl Connection {
-    async fn next(&mut self) -> Result<Event, String> {
+    async fn next(&mut self) -> Result<ServerEvent, String> {
         loop {
             if let Some(event) = self.events.next().map_err(|error| error.to_string())? {
                 return Ok(event);
@@ -69,7 +69,7 @@ impl<'a> Stream<'a> {
                 None => match self.connect().await {
                     Ok(response) => {
                         self.previews.begin_again();
-                        self.connection.insert(Connection { response, events: Events::default() })
+                        self.connection.insert(Connection { response, events: Events::new() })
                     }
                     Err(trouble) => {
                         self.wait(trouble).await?;
@@ -86,13 +86,13 @@ impl<'a> Stream<'a> {
                 }
                 Err(why) => {
                     self.connection = None;
-                    self.wait(Trouble::Lost(why)).await?;
+                    self.wait(ServerTrouble::Lost(why)).await?;
                 }
             }
         }
     }
 
-    async fn connect(&self) -> Result<Response, Trouble> {
+    async fn connect(&self) -> Result<Response, ServerTrouble> {
         let path = ["runs", self.run.as_str(), "events"];
         let request = self.server.request(Method::GET, &path, &[("format", "records")]);
         let response = self.server.send(request.header("last-event-id", self.last.to_string()), SILENCE).await?;
@@ -100,15 +100,17 @@ impl<'a> Stream<'a> {
             return Ok(response);
         }
         let status = response.status();
-        Err(Trouble::Foreign(format!("it answers {status} where the events of run {} were expected", self.run)))
+        Err(ServerTrouble::Foreign(format!("it answers {status} where the events of run {} were expected", self.run)))
     }
 
     /// Waits before the next attempt, if there is to be one. The first time, the person is told.
-    async fn wait(&mut self, trouble: Trouble) -> Result<(), Failure> {
+    async fn wait(&mut self, trouble: ServerTrouble) -> Result<(), Failure> {
         let why = match trouble {
-            Trouble::Lost(why) => why,
-            Trouble::Refused(Refusal { status, message, .. }) if may_pass(status) => message,
-            trouble @ (Trouble::Refused(_) | Trouble::Foreign(_)) => return Err(self.server.failure(trouble)),
+            ServerTrouble::Lost(why) => why,
+            ServerTrouble::Refused(ServerRefusal { status, message, .. }) if may_pass(status) => message,
+            trouble @ (ServerTrouble::Refused(_) | ServerTrouble::Foreign(_)) => {
+                return Err(self.server.failure(trouble));
+            }
         };
         let url = self.server.url();
         if self.attempts >= ATTEMPTS {
@@ -125,24 +127,24 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    fn item(&mut self, event: &Event) -> Result<Option<Item>, Failure> {
-        let strange = |what: String| {
+    fn item(&mut self, event: &ServerEvent) -> Result<Option<Item>, Failure> {
+        let unreadable = |what: String| {
             Failure::unexpected(format!("{}: {what}; is it a newer version than this program?", self.server.url()))
         };
         match event.kind.as_str() {
             "record" => {
                 let record: Arc<Record> = serde_json::from_str(&event.data)
-                    .map_err(|error| strange(format!("a record cannot be read: {error}")))?;
+                    .map_err(|error| unreadable(format!("a record cannot be read: {error}")))?;
                 let (came, expected) = (record.header.seq, self.last + 1);
                 if came != expected {
-                    return Err(strange(format!("record {came} came where {expected} was expected")));
+                    return Err(unreadable(format!("record {came} came where {expected} was expected")));
                 }
                 self.last = came;
                 Ok(Some(Item::Record(record)))
             }
             "chunk" => {
                 let chunk: Chunk = serde_json::from_str(&event.data)
-                    .map_err(|error| strange(format!("a piece of text cannot be read: {error}")))?;
+                    .map_err(|error| unreadable(format!("a piece of text cannot be read: {error}")))?;
                 Ok(self.previews.news(chunk))
             }
             // Whatever a later server tells besides.

@@ -85,7 +85,8 @@ pub(crate) async fn list(
 
 fn filter(wanted: &Wanted) -> Result<RunFilter, Fault> {
     let state = |word: &String| {
-        RunState::from_word(word).ok_or_else(|| Fault::request(format!("`state` must be one of {}", RunState::words())))
+        let known = || Fault::request(format!("`state` must be one of {}", RunState::WORDS.join(", ")));
+        word.parse().map_err(|_| known())
     };
     let conversation = wanted.conversation.as_deref().map(ConversationId::new).transpose();
     Ok(RunFilter {

@@ -32,7 +32,7 @@ impl Follow {
         match shown {
             Shown::Plain => self.plain(record, replied, &who, &calls, cost),
             Shown::Call => self.calls(&who, &calls, cost),
-            Shown::Later => self.cast.pay_later(session, record.header.name.clone(), cost),
+            Shown::Later => self.cast.defer_cost(session, record.header.name.clone(), cost),
             Shown::Line(line) => return self.own_line(record, replied, &who, line, &parts, cost),
         }
         for part in parts {

@@ -2,26 +2,26 @@
 
 use crate::chance::Chance;
 use crate::scenario::Faults;
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The faults of a scenario, until it is calm.
 #[derive(Debug)]
-pub(crate) struct Weather {
+pub(crate) struct FaultSource {
     chance: Mutex<Chance>,
     faults: Faults,
     calm: AtomicBool,
 }
 
-impl Weather {
+impl FaultSource {
     pub(crate) fn new(seed: u64, faults: Faults) -> Self {
         // Another course than the one that the scenario was made with.
         Self { chance: Mutex::new(Chance::new(!seed)), faults, calm: AtomicBool::new(false) }
     }
 
     pub(crate) fn chance(&self) -> MutexGuard<'_, Chance> {
-        self.chance.lock().unwrap_or_else(PoisonError::into_inner)
+        self.chance.lock()
     }
 
     pub(crate) fn calm_down(&self) {
