@@ -63,6 +63,7 @@ mod tests {
         let rows = [["東京", "天気", "晴れ時々曇り"], ["a", "🚀 x", "short"]];
         let rows = rows.map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(aligned(&rows, None), ["東京  天気  晴れ時々曇り", "a     🚀 x  short"]);
-        assert_eq!(aligned(&rows, Some(19)), ["東京  天気  晴れ…", "a     🚀 x  short"]);
+        assert_eq!(aligned(&rows, Some(19)), ["東京  天気  晴れ時…", "a     🚀 x  short"]);
+        assert_eq!(aligned(&rows, Some(18)), ["東京  天気  晴れ…", "a     🚀 x  short"], "half a character is none");
     }
 }
