@@ -10,9 +10,13 @@ use crate::wiring::{Founder, Phase, Wiring};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinError;
-use trellis_domain::{Caller, Surface, Workspace};
-use trellis_orchestrator::ports::{Asking, Config, ConfigError, Graph, Journal, JournalError, Library, Log};
-use trellis_orchestrator::{AcceptError, Acceptance, Item, Orchestrator, Question, Subscription};
+use trellis_domain::limits::Limits;
+use trellis_domain::{Caller, RunId, Surface, Workspace};
+use trellis_orchestrator::ports::{Asking, Config, ConfigError, Graph, JournalError, Library, Log, Prompter, World};
+use trellis_orchestrator::{
+    AcceptError, Acceptance, Answered, Answering, Cancelling, DecideError, Item, Question, RunService, RunSubscription,
+    TurnError,
+};
 
 /// A server's connections to everything behind it.
 #[derive(Debug)]
@@ -30,11 +34,19 @@ pub struct Gateway {
 
 #[derive(Debug)]
 struct Behind {
-    orchestrator: Arc<Orchestrator>,
+    runs: RunService,
+    config: Arc<dyn Config>,
+    prompter: Arc<dyn Prompter>,
+    world: Arc<dyn World>,
+    limits: Limits,
     library: Arc<dyn Library>,
     graph: Arc<dyn Graph>,
     log: Arc<dyn Log>,
 }
+
+/// What came of something that is done in a task of its own: a caller who leaves in the middle must not leave half of
+/// it behind, nor keep followers from hearing of it. The outer error is a bug.
+pub(crate) type Uninterrupted<T, E> = Result<Result<T, E>, JoinError>;
 
 /// A caller in a workspace that it may see and change.
 #[derive(Debug, Clone)]
@@ -63,16 +75,26 @@ impl Inside {
         Caller::new(self.identity.name.clone(), surface)
     }
 
-    pub(crate) fn orchestrator(&self) -> &Arc<Orchestrator> {
-        &self.behind.orchestrator
+    /// For looking at runs and following them. What changes one is done by the methods here.
+    pub(crate) fn runs(&self) -> &RunService {
+        &self.behind.runs
     }
 
     pub(crate) fn config(&self) -> &dyn Config {
-        &*self.behind.orchestrator.ports.config
+        &*self.behind.config
     }
 
-    pub(crate) fn journal(&self) -> &dyn Journal {
-        &*self.behind.orchestrator.ports.journal
+    pub(crate) fn prompter(&self) -> &dyn Prompter {
+        &*self.behind.prompter
+    }
+
+    pub(crate) fn world(&self) -> &dyn World {
+        &*self.behind.world
+    }
+
+    /// The operator's, for what belongs to no run.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.behind.limits
     }
 
     pub(crate) fn library(&self) -> &dyn Library {
@@ -88,20 +110,32 @@ impl Inside {
         &*self.behind.log
     }
 
-    /// Accepts a question, in a task of its own: a caller who leaves in the middle must not leave half an acceptance
-    /// behind. The outer error is a fault of the program.
-    pub(crate) async fn accept(&self, question: Question) -> Result<Result<Acceptance, AcceptError>, JoinError> {
-        let orchestrator = Arc::clone(self.orchestrator());
-        tokio::spawn(async move { orchestrator.accept(question).await }).await
+    /// Accepts a question.
+    pub(crate) async fn accept(&self, question: Question) -> Uninterrupted<Acceptance, AcceptError> {
+        let runs = self.runs().clone();
+        tokio::spawn(async move { runs.accept(question).await }).await
+    }
+
+    /// Ends a run for the caller.
+    pub(crate) async fn cancel(&self, run: &RunId, surface: Surface) -> Uninterrupted<Cancelling, TurnError> {
+        let (here, run, by) = (self.clone(), run.clone(), self.caller(surface));
+        tokio::spawn(async move { here.runs().cancel(&here.workspace, &run, &by).await }).await
+    }
+
+    /// Answers a question that a run waits for.
+    pub(crate) async fn decide(&self, run: &RunId, answer: Answering) -> Uninterrupted<Answered, DecideError> {
+        let (here, run) = (self.clone(), run.clone());
+        tokio::spawn(async move { here.runs().decide(&here.workspace, &run, &answer).await }).await
     }
 }
 
 impl Gateway {
     pub fn new(wiring: Wiring) -> Self {
-        let Wiring { orchestrator, library, graph, log, access, founder, loopback_only, phase, calls } = wiring;
-        let behind = Arc::new(Behind { orchestrator, library, graph, log });
+        let Wiring { runs, config, prompter, world, limits, library, graph, log, .. } = wiring;
+        let Wiring { access, founder, loopback_only, phase, calls, .. } = wiring;
+        let behind = Behind { runs, config, prompter, world, limits: limits.usual, library, graph, log };
         Self {
-            behind,
+            behind: Arc::new(behind),
             access,
             founder,
             founding: Semaphore::new(1),
@@ -165,7 +199,7 @@ impl Gateway {
     /// Every workspace of a caller's, entered, sorted by name.
     pub(crate) async fn everywhere(&self, identity: &Identity) -> Result<Vec<Inside>, ConfigError> {
         let all = match &identity.reach {
-            Reach::All => self.behind.orchestrator.ports.config.workspaces().await?,
+            Reach::All => self.behind.config.workspaces().await?,
             Reach::Only { home, others } => {
                 let mut all = others.clone();
                 all.insert(home.clone());
@@ -185,14 +219,13 @@ impl Gateway {
 
     /// Whether the workspace exists: it has a configuration, be it only that of its making.
     async fn exists(&self, workspace: &Workspace) -> Result<bool, ConfigError> {
-        Ok(self.behind.orchestrator.ports.config.version(workspace).await? > 0)
+        Ok(self.behind.config.version(workspace).await? > 0)
     }
 
     /// How many runs of all workspaces have no end, if the store answers.
     pub(crate) async fn open_runs(&self) -> Result<usize, ConfigError> {
-        let ports = &self.behind.orchestrator.ports;
-        ports.config.workspaces().await?;
-        Ok(ports.journal.open_runs().await?)
+        self.behind.config.workspaces().await?;
+        Ok(self.behind.runs.count_open().await?)
     }
 
     pub(crate) fn access(&self) -> &Access {
@@ -232,20 +265,18 @@ impl Gateway {
     /// to its end.
     pub(crate) async fn follow<R: Future>(
         &self,
-        subscription: &mut Subscription,
+        subscription: &mut RunSubscription,
         make_room: impl Fn() -> R,
     ) -> Option<Result<(Item, R::Output), JournalError>> {
-        let journal = &*self.behind.orchestrator.ports.journal;
         loop {
             let room = make_room().await;
-            match subscription.look(journal).await {
+            match subscription.look().await {
                 Ok(None) => drop(room),
                 Ok(Some(item)) => return Some(Ok((item, room))),
                 Err(error) => return Some(Err(error)),
             }
             if self.is_closed() {
-                let (workspace, run) = subscription.place();
-                match journal.end(workspace, run).await {
+                match subscription.end().await {
                     Ok(None) => return None,
                     Ok(Some(_)) => {}
                     Err(error) => return Some(Err(error)),

@@ -15,7 +15,7 @@ use trellis_orchestrator::contract::layer::Layered;
 use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal, VirtualWorld};
 use trellis_orchestrator::ports::Role;
 use trellis_orchestrator::workers::{WorkerOptions, Workers};
-use trellis_orchestrator::{Hub, Options, Orchestrator, Ports};
+use trellis_orchestrator::{Hub, Options, Orchestrator, Ports, RunService};
 
 /// What all processes share.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(crate) struct Common {
 /// A process that is alive.
 #[derive(Debug, Clone)]
 pub(crate) struct Alive {
-    pub(crate) orchestrator: Arc<Orchestrator>,
+    pub(crate) runs: RunService,
     pub(crate) gate: Arc<Gate>,
 }
 
@@ -100,7 +100,7 @@ impl Processes {
         loop {
             let gate = Arc::new(Gate::new(deaths.next().copied()));
             let orchestrator = self.begin(number, &gate);
-            self.set(number, Some(Alive { orchestrator: Arc::clone(&orchestrator), gate: Arc::clone(&gate) }));
+            self.set(number, Some(Alive { runs: RunService::new(&orchestrator), gate: Arc::clone(&gate) }));
             let roles = [(plan.agent, Role::Agent), (plan.aggregator, Role::Aggregator)];
             let options = WorkerOptions {
                 concurrency: plan.concurrency,

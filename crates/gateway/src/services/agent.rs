@@ -9,11 +9,10 @@ use serde_json::{Map, Value, json};
 use trellis_domain::gateway::{self as dialect, Compact};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::{AgentRequest, AgentResponse, ErrorInfo, message_type};
-use trellis_domain::{RequestId, RunId, Workspace};
+use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::dialog::Dialog;
-use trellis_orchestrator::hub::Subscription;
-use trellis_orchestrator::{AcceptError, Item};
+use trellis_orchestrator::{AcceptError, Item, RunSubscription};
 
 /// The kind of all errors of an agent.
 const AGENT_ERROR: &str = "agent-error";
@@ -96,7 +95,7 @@ fn is_too_long(message: &AgentResponse) -> bool {
 struct Following {
     workspace: Workspace,
     run: RunId,
-    subscription: Subscription,
+    subscription: RunSubscription,
 }
 
 impl Following {
@@ -137,14 +136,13 @@ async fn begin(gateway: &Gateway, call: Call) -> Result<(Following, bool), Refus
     let Call { inside, request, .. } = call;
     let request = read(request)?;
     let streaming = request.streaming;
-    let ports = &inside.orchestrator().ports;
-    let request_id = RequestId::new(&ports.world.fresh_id()).map_err(|error| Refusal::gateway(error.to_string()))?;
+    let request_id = inside.runs().new_request_id().map_err(|error| Refusal::gateway(error.to_string()))?;
     let workspace = scope.workspace.clone();
     let question =
         Question { scope, request_id, request, limits: SomeLimits::default(), names: UnknownNames::FallBack, by };
     let accepted = inside.accept(question).await.map_err(|error| Refusal::gateway(error.to_string()))?;
     let run = accepted.map_err(refused)?.run;
-    let subscription = ports.hub.subscribe(&workspace, &run, 0);
+    let subscription = inside.runs().follow(&workspace, &run, 0);
     Ok((Following { workspace, run, subscription }, streaming))
 }
 

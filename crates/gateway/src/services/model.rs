@@ -183,7 +183,7 @@ fn models(call: &Call) -> Value {
         let owner = name.split_once('/').map_or("", |(provider, _)| provider).to_owned();
         json!({"id": name, "name": name, "owned_by": owner})
     };
-    let models: Vec<_> = call.inside.orchestrator().ports.prompter.models().into_iter().map(model).collect();
+    let models: Vec<_> = call.inside.prompter().models().into_iter().map(model).collect();
     json!({"response": "", "models": models, "end_of_stream": true})
 }
 
@@ -193,8 +193,8 @@ fn begin(gateway: &Gateway) -> Result<InFlight<'_>, Refusal> {
 
 /// A call that is nobody's turn has the operator's limit all the same.
 async fn within_limit(inside: &Inside, order: Order, sink: &mut Live) -> Result<PromptReply, Refusal> {
-    let limit = Duration::from_millis(inside.orchestrator().options.limits.usual.model_timeout_ms);
-    let call = order.perform(&*inside.orchestrator().ports.prompter, sink);
+    let limit = Duration::from_millis(inside.limits().model_timeout_ms);
+    let call = order.perform(inside.prompter(), sink);
     let reply = tokio::time::timeout(limit, call).await;
     let reply = reply
         .map_err(|_| Refusal::new(MODEL_ERROR, format!("the model did not answer within {} s", limit.as_secs())))?;
@@ -224,7 +224,7 @@ struct Text {
 
 impl Live {
     fn new(inside: &Inside) -> Self {
-        Self { longest: inside.orchestrator().options.limits.usual.max_reply_bytes, ..Self::default() }
+        Self { longest: inside.limits().max_reply_bytes, ..Self::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, Text> {

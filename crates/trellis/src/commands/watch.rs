@@ -12,18 +12,15 @@ use trellis_domain::RunId;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunState;
 use trellis_orchestrator::events::event;
-use trellis_orchestrator::hub::{Item, Subscription};
 use trellis_orchestrator::ledger::summary_of;
-use trellis_orchestrator::ports::{Journal, RealWorld, World};
+use trellis_orchestrator::ports::{RealWorld, World};
 use trellis_orchestrator::summary::{end_of, outcome};
+use trellis_orchestrator::{Item, RunSubscription};
 
 /// Where the items of a run come from.
 pub(super) enum Source<'a> {
     /// Workers of this process.
-    Workers {
-        subscription: Subscription,
-        journal: &'a dyn Journal,
-    },
+    Workers(RunSubscription),
     Server(Box<Stream<'a>>),
     /// Nobody is at work on it: there is what there is.
     Records(std::vec::IntoIter<Arc<Record>>),
@@ -32,13 +29,13 @@ pub(super) enum Source<'a> {
 impl Source<'_> {
     /// Nobody else can work on the run meanwhile.
     fn holds_the_folder(&self) -> bool {
-        matches!(self, Self::Workers { .. })
+        matches!(self, Self::Workers(_))
     }
 
     /// The next item; None if no more will come.
     async fn next(&mut self) -> Result<Option<Item>, Failure> {
         match self {
-            Self::Workers { subscription, journal } => Ok(Some(subscription.next(*journal).await?)),
+            Self::Workers(subscription) => Ok(Some(subscription.next().await?)),
             Self::Server(stream) => stream.next().await.map(Some),
             Self::Records(records) => Ok(records.next().map(Item::Record)),
         }

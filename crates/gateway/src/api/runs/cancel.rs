@@ -31,11 +31,7 @@ pub(crate) async fn cancel(
 ) -> Result<Json<CancelledRun>, Fault> {
     let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
     let run = find(&inside, &id).await?.run;
-    // In a task of its own: a caller who leaves in the middle must not keep followers from hearing of the end.
-    let by = inside.caller(Surface::Api);
-    let cancel = async move { inside.orchestrator().cancel(inside.workspace(), &run, &by).await };
-    let cancelling = tokio::spawn(cancel).await;
-    match cancelling.map_err(Fault::internal)?? {
+    match inside.cancel(&run, Surface::Api).await.map_err(Fault::internal)?? {
         Cancelling::Cancelled => Ok(Json(CancelledRun { run_id: id, state: RunState::Cancelled.to_string() })),
         Cancelling::AlreadyEnded(state) => Err(Fault::ended(state)),
         Cancelling::Unknown => Err(Fault::no_run(&id)),

@@ -62,7 +62,7 @@ pub(crate) async fn create(
             return Err(Fault::request(message));
         }
         Some(key) => key,
-        None => RequestId::new(&inside.orchestrator().ports.world.fresh_id()).map_err(Fault::internal)?,
+        None => inside.runs().new_request_id().map_err(Fault::internal)?,
     };
     let scope = Scope { workspace: inside.workspace().clone(), ..Scope::default() };
     let by = Some(inside.caller(Surface::Api));

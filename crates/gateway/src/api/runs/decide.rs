@@ -40,9 +40,7 @@ pub(crate) async fn decide(
     let run = find(&inside, &id).await?.run;
     let answer = answering(&object(&body)?, inside.caller(Surface::Api))?;
     let choice = answer.choice.clone();
-    // In a task of its own: a caller who leaves in the middle must not keep followers from hearing of it.
-    let decide = async move { inside.orchestrator().decide(inside.workspace(), &run, &answer).await };
-    let decided = tokio::spawn(decide).await.map_err(Fault::internal)??;
+    let decided = inside.decide(&run, answer).await.map_err(Fault::internal)??;
     let (session_id, park) = (decided.session.as_str().to_owned(), Name::park(decided.number).as_str().to_owned());
     Ok(Json(DecidedRun { run_id: id, session_id, park, choice }))
 }

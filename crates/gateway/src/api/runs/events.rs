@@ -23,8 +23,8 @@ use trellis_domain::RunId;
 use trellis_domain::record::Name;
 use trellis_domain::run::RunSummary;
 use trellis_orchestrator::events;
-use trellis_orchestrator::hub::{Item, Subscription};
 use trellis_orchestrator::ports::JournalError;
+use trellis_orchestrator::{Item, RunSubscription};
 use utoipa::{IntoParams, ToSchema};
 
 /// Silence that is broken by a comment, so that nobody takes the connection for dead.
@@ -102,7 +102,7 @@ pub(crate) async fn follow(
     if gateway.is_closed() {
         return Err(Fault::stopping());
     }
-    let subscription = inside.orchestrator().ports.hub.subscribe(inside.workspace(), &run.run, after);
+    let subscription = inside.runs().follow(inside.workspace(), &run.run, after);
     let following = Following { gateway, run: run.run, subscription, shape, over: false, held: None };
     let events = stream::unfold(following, |mut following| async move {
         let event = following.next().await?;
@@ -128,7 +128,7 @@ fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
 
 /// Whether the run has ended and everything up to its end was seen.
 async fn is_behind_end(inside: &Inside, run: &RunSummary, after: u64) -> Result<bool, JournalError> {
-    let end = inside.journal().end(inside.workspace(), &run.run).await?;
+    let end = inside.runs().end(inside.workspace(), &run.run).await?;
     Ok(end.is_some_and(|end| end.header.seq <= after))
 }
 
@@ -136,7 +136,7 @@ async fn is_behind_end(inside: &Inside, run: &RunSummary, after: u64) -> Result<
 struct Following {
     gateway: Arc<Gateway>,
     run: RunId,
-    subscription: Subscription,
+    subscription: RunSubscription,
     shape: Shape,
     /// The run's own end was told.
     over: bool,

@@ -11,8 +11,6 @@ use serde_json::Value;
 use std::sync::Arc;
 use trellis_domain::record::Record;
 use trellis_domain::run::RunSummary;
-use trellis_orchestrator::hub::size_of_texts;
-use trellis_orchestrator::summary;
 use trellis_patterns::project;
 use trellis_provenance::{Format, export};
 
@@ -35,8 +33,7 @@ pub(crate) async fn traced(
     headers: HeaderMap,
 ) -> Result<Json<Value>, Fault> {
     let (inside, run, records) = look(&gateway, &id, parameters, &headers).await?;
-    let now = inside.orchestrator().ports.world.now();
-    let traced = tokio::task::spawn_blocking(move || summary::traced(&run, &records, now)).await;
+    let traced = tokio::task::spawn_blocking(move || inside.runs().traced(&run, &records)).await;
     traced.map(Json).map_err(Fault::internal)
 }
 
@@ -77,23 +74,13 @@ async fn look(
 ) -> Result<(Inside, RunSummary, Vec<Arc<Record>>), Fault> {
     let inside = enter(gateway, headers, read(parameters)?.workspace.as_deref()).await?;
     let run = find(&inside, id).await?;
-    let (mut records, mut size): (Vec<Arc<Record>>, _) = (Vec::new(), 0);
-    loop {
-        let last = records.last().map_or(0, |record| record.header.seq);
-        let some = inside.journal().events(inside.workspace(), &run.run, last, STEP).await?;
-        if some.is_empty() {
-            return Ok((inside, run, records));
-        }
-        size += some.iter().map(|record| size_of_texts(record)).sum::<usize>();
-        if size > WHOLE {
-            return Err(Fault::too_large(format!("the texts of this run have more than {} MiB", WHOLE >> 20)));
-        }
-        records.extend(some);
-    }
+    let records = inside.runs().records_within(inside.workspace(), &run.run, WHOLE).await?;
+    let too_large = || Fault::too_large(format!("the texts of this run have more than {} MiB", WHOLE >> 20));
+    let records = records.ok_or_else(too_large)?;
+    Ok((inside, run, records))
 }
 
-/// How many records are read at a time, and how many bytes of texts fit into one reply.
-const STEP: usize = 64;
+/// How many bytes of texts fit into one reply.
 const WHOLE: usize = 16 << 20;
 
 const SYNTAXES: [(&str, Format); 3] =

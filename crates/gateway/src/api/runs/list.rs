@@ -7,12 +7,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
-use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{ConversationId, Workspace};
-use trellis_orchestrator::ports::{Journal, RunFilter, RunPage, UnreadableRun};
-use trellis_orchestrator::summary;
+use trellis_domain::ConversationId;
+use trellis_domain::run::RunState;
+use trellis_orchestrator::ports::RunFilter;
+use trellis_orchestrator::summary::ListedPage;
 use utoipa::IntoParams;
 
 const USUAL: usize = 20;
@@ -67,20 +67,17 @@ pub(crate) async fn list(
     State(gateway): State<Arc<Gateway>>,
     parameters: Parameters<Wanted>,
     headers: HeaderMap,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Json<ListedPage>, Fault> {
     let wanted = read(parameters)?.without_empty();
     let inside = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
-    let workspace = inside.workspace();
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
-    let filter = RunFilter { in_hand: inside.journal().in_hand(workspace).await?, ..filter(&wanted)? };
-    let journal = inside.journal();
+    let (runs, workspace, filter) = (inside.runs(), inside.workspace(), filter(&wanted)?);
     let page = match (&wanted.prefix, &wanted.cursor) {
         (Some(_), Some(_)) => return Err(Fault::request("give `prefix` or `cursor`, not both")),
-        (Some(prefix), None) => beginning(journal, workspace, prefix, &filter, limit).await?,
-        (None, cursor) => summary::page(journal, workspace, &filter, cursor.as_deref(), limit).await?,
+        (Some(prefix), None) => runs.list_with_prefix(workspace, prefix, filter, limit).await?,
+        (None, cursor) => runs.list(workspace, filter, cursor.as_deref(), limit).await?,
     };
-    let now = inside.orchestrator().ports.world.now();
-    Ok(Json(json!(summary::all_listed(journal, page, now).await)))
+    Ok(Json(page))
 }
 
 fn filter(wanted: &Wanted) -> Result<RunFilter, Fault> {
@@ -97,34 +94,6 @@ fn filter(wanted: &Wanted) -> Result<RunFilter, Fault> {
     })
 }
 
-/// How many runs whose ids begin alike are looked at.
-const LOOKED_AT: usize = 10_000;
-
-async fn beginning(
-    journal: &dyn Journal,
-    workspace: &Workspace,
-    prefix: &str,
-    filter: &RunFilter,
-    limit: usize,
-) -> Result<RunPage, Fault> {
-    let (mut runs, mut unreadable): (Vec<RunSummary>, Vec<UnreadableRun>) = Default::default();
-    // Ids know nothing of filters, so many of them are looked at until enough fit.
-    for run in journal.with_prefix(workspace, prefix, LOOKED_AT).await? {
-        let run = match journal.run(workspace, &run).await {
-            Ok(found) => found.filter(|run| filter.matches(run)),
-            Err(error) => {
-                unreadable.push(UnreadableRun { run, reason: error.to_string() });
-                continue;
-            }
-        };
-        runs.extend(run.map(|run| RunSummary { state: filter.state_of(&run), ..run }));
-        if runs.len() == limit {
-            break;
-        }
-    }
-    Ok(RunPage { runs, next: None, unreadable })
-}
-
 /// Look at one run
 #[utoipa::path(
     get, path = "/api/v1/runs/{id}", tag = "runs", operation_id = "getRun",
@@ -139,6 +108,5 @@ pub(crate) async fn one(
 ) -> Result<Json<Value>, Fault> {
     let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
     let run = find(&inside, &id).await?;
-    let ports = &inside.orchestrator().ports;
-    Ok(Json(summary::whole(&*ports.journal, &run, ports.world.now()).await?))
+    Ok(Json(inside.runs().whole(&run).await?))
 }

@@ -17,7 +17,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use std::sync::Arc;
 use trellis_domain::RunId;
-use trellis_domain::run::{RunState, RunSummary};
+use trellis_domain::run::RunSummary;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -52,11 +52,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 /// The run that a path names.
 async fn find(inside: &Inside, id: &str) -> Result<RunSummary, Fault> {
     let run = RunId::new(id).map_err(|_| Fault::no_run(id))?;
-    let mut found = inside.journal().run(inside.workspace(), &run).await?.ok_or_else(|| Fault::no_run(id))?;
-    if found.state == RunState::Queued && inside.journal().in_hand(inside.workspace()).await?.contains(&run) {
-        found.state = RunState::Running;
-    }
-    Ok(found)
+    inside.runs().find(inside.workspace(), &run).await?.ok_or_else(|| Fault::no_run(id))
 }
 
 /// A whole number in a parameter or header.

@@ -168,7 +168,7 @@ impl Desk<'_> {
     }
 
     fn now(&self) -> trellis_domain::Timestamp {
-        self.call.inside.orchestrator().ports.world.now()
+        self.call.inside.world().now()
     }
 }
 
