@@ -94,6 +94,7 @@ pub mod ports;
 pub mod promises;
 pub mod queue;
 pub mod replay;
+pub mod schema;
 pub mod service;
 mod step;
 pub mod summary;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::orchestrator::TurnError;
 use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LogError};
-use trellis_orchestrator::summary::PageError;
+use trellis_orchestrator::service::PageError;
 use trellis_orchestrator::{AcceptError, DecideError};
 use utoipa::openapi::RefOr;
 use utoipa::{IntoResponses, ToSchema};

@@ -10,6 +10,7 @@ use axum::http::header;
 use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use std::sync::Arc;
+use trellis_orchestrator::events::RunEvent;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
@@ -35,7 +36,7 @@ use utoipa_axum::router::OpenApiRouter;
         crate::rest::workspace_service, crate::rest::flow_service, crate::socket::upgrade, crate::documents::stream,
         crate::rest::auth, crate::health::live, crate::health::ready, crate::health::metrics, ontology,
     ),
-    components(schemas(api::Fault)),
+    components(schemas(api::Fault, RunEvent)),
     security((), ("bearer" = [])),
     modifiers(&Bearer),
 )]

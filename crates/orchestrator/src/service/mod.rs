@@ -5,8 +5,9 @@
 
 mod pages;
 mod subscription;
+mod view;
 
-pub use pages::RecordPage;
+pub use pages::{PageError, RecordPage};
 pub use subscription::RunSubscription;
 
 use crate::accept::{AcceptError, Acceptance, Question};
@@ -15,14 +16,12 @@ use crate::cancel::Cancelling;
 use crate::hub::Hub;
 use crate::orchestrator::{Orchestrator, TurnError};
 use crate::ports::{Journal, JournalError, World, all_due_turns};
-use crate::summary;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use trellis_domain::ids::InvalidId;
 use trellis_domain::record::Record;
 use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{Caller, RequestId, RunId, Timestamp, Workspace};
+use trellis_domain::{Caller, RequestId, RunId, Workspace};
 
 /// The runs of a store. A cheap handle: clones share everything.
 #[derive(Debug, Clone)]
@@ -47,10 +46,6 @@ impl RunService {
     /// An id for a request that brings none of its own.
     pub fn new_request_id(&self) -> Result<RequestId, InvalidId> {
         RequestId::new(&self.world.fresh_id())
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        self.world.now()
     }
 
     /// Accepts a question, or attaches to the run that answers the same request already.
@@ -90,16 +85,6 @@ impl RunService {
         Ok(Some(found))
     }
 
-    /// A run with its whole question and how it ended, as far as it has.
-    pub async fn whole(&self, run: &RunSummary) -> Result<Value, JournalError> {
-        summary::whole(&*self.journal, run, self.now()).await
-    }
-
-    /// Every step of a run, read from its records.
-    pub fn traced(&self, run: &RunSummary, records: &[Arc<Record>]) -> Value {
-        summary::traced(run, records, self.now())
-    }
-
     /// The record of a run's end, if it has ended.
     pub async fn end(&self, workspace: &Workspace, run: &RunId) -> Result<Option<Arc<Record>>, JournalError> {
         self.journal.end(workspace, run).await
@@ -113,7 +98,7 @@ impl RunService {
     /// Runs of all workspaces that have something left to do, now or later. A run that has ended may have left a turn
     /// behind, which whoever takes it closes: there is nothing to finish in it.
     pub async fn unfinished(&self) -> Result<BTreeSet<(Workspace, RunId)>, JournalError> {
-        let turns = all_due_turns(&*self.journal, self.now().plus_ms(u64::MAX / 2000)).await?;
+        let turns = all_due_turns(&*self.journal, self.world.now().plus_ms(u64::MAX / 2000)).await?;
         let mut open: BTreeSet<_> = turns.into_iter().map(|turn| (turn.key.scope.workspace, turn.key.run)).collect();
         for (workspace, run) in open.clone() {
             // One that cannot be read counts: whoever goes on with it is told why.

@@ -3,19 +3,34 @@
 use super::RunService;
 use crate::hub::size_of_texts;
 use crate::ports::{JournalError, RunFilter, RunPage, UnreadableRun};
-use crate::summary::{self, ListedPage, PageError};
+use crate::schema::RunRecord;
+use crate::summary::ListedRuns;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use trellis_domain::record::Record;
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, Workspace};
+use utoipa::ToSchema;
 
-/// Records of a run in order, and where to go on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// Records of a run, in order.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Records)]
 pub struct RecordPage {
+    #[schema(value_type = Vec<RunRecord>)]
     pub records: Vec<Arc<Record>>,
-    /// None if these are the newest for now.
+    /// Ask for more with `after` this; null if these are the newest for now
+    #[schema(required)]
     pub next: Option<u64>,
+}
+
+/// Why there is no page of runs.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// A cursor that leads nowhere must not look like the first page.
+    #[error("`{0}` is no cursor; use the `next` of an earlier list")]
+    NoCursor(String),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
 }
 
 /// How many runs whose ids begin alike are looked at.
@@ -33,10 +48,18 @@ impl RunService {
         filter: RunFilter,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListedPage, PageError> {
+    ) -> Result<ListedRuns, PageError> {
         let filter = self.with_state(workspace, filter).await?;
-        let page = summary::page(&*self.journal, workspace, &filter, cursor, limit).await?;
-        Ok(summary::all_listed(&*self.journal, page, self.now()).await)
+        if let Some(cursor) = cursor {
+            let no_cursor = || PageError::NoCursor(cursor.to_owned());
+            let run = RunId::new(cursor).map_err(|_| no_cursor())?;
+            self.journal.run(workspace, &run).await?.ok_or_else(no_cursor)?;
+        }
+        let mut page = self.journal.runs(workspace, &filter, cursor, limit).await?;
+        for run in &mut page.runs {
+            run.state = filter.state_of(run);
+        }
+        Ok(self.listed(page).await)
     }
 
     /// The first runs whose ids begin so, sorted by id.
@@ -46,7 +69,7 @@ impl RunService {
         prefix: &str,
         filter: RunFilter,
         limit: usize,
-    ) -> Result<ListedPage, JournalError> {
+    ) -> Result<ListedRuns, JournalError> {
         let filter = self.with_state(workspace, filter).await?;
         let (mut runs, mut unreadable): (Vec<RunSummary>, Vec<UnreadableRun>) = Default::default();
         // Ids know nothing of filters, so many of them are looked at until enough fit.
@@ -63,8 +86,7 @@ impl RunService {
                 break;
             }
         }
-        let page = RunPage { runs, next: None, unreadable };
-        Ok(summary::all_listed(&*self.journal, page, self.now()).await)
+        Ok(self.listed(RunPage { runs, next: None, unreadable }).await)
     }
 
     /// The first ids of runs that begin so, sorted.

@@ -8,6 +8,7 @@ use crate::limits;
 use crate::named::Limit;
 use crate::serving::{Interrupt, Serving};
 use crate::show::{Marks, footer, note, print_coloured, short};
+use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
 use tokio::task::JoinSet;
@@ -15,7 +16,6 @@ use trellis_domain::record::{Body, Ended};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::ports::JournalError;
-use trellis_orchestrator::summary::put_missing;
 use trellis_orchestrator::{Item, RunService};
 
 /// A run that has gone as far as it can, or why that cannot be read.
@@ -111,8 +111,23 @@ async fn end_of(runs: &RunService, workspace: &Workspace, run: &RunId) -> Result
     }
 }
 
+/// A run that was finished, for programs.
+#[derive(Debug, Serialize)]
+struct FinishedRun {
+    run_id: RunId,
+    state: RunState,
+    error: Option<String>,
+    ms: u64,
+    in_token: Option<u64>,
+    out_token: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<u32>,
+}
+
 /// Tells of a finished run, and gives what a program is told at the end.
-fn told(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> serde_json::Value {
+fn told(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> FinishedRun {
     let now = app.world.now();
     if global.output == Output::Text {
         let id = short(&summary.run);
@@ -128,10 +143,14 @@ fn told(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> serd
         // Whoever reads the list may have gone away; the runs go on all the same.
         drop(lines.iter().try_for_each(|line| print_coloured(line)));
     }
-    let mut object = json!({
-        "run_id": summary.run.as_str(), "state": summary.state, "error": ended.error, "ms": summary.ms(now),
-        "in_token": summary.usage.in_token, "out_token": summary.usage.out_token,
-    });
-    put_missing(&mut object, Some(ended));
-    object
+    FinishedRun {
+        run_id: summary.run.clone(),
+        state: summary.state,
+        error: ended.error.clone(),
+        ms: summary.ms(now),
+        in_token: summary.usage.in_token,
+        out_token: summary.usage.out_token,
+        left_out: ended.left_out.clone(),
+        missing: ended.missing.clone(),
+    }
 }

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use trellis_domain::RunId;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunState;
-use trellis_orchestrator::events::event;
+use trellis_orchestrator::events::RunEvent;
 use trellis_orchestrator::ledger::summary_of;
 use trellis_orchestrator::ports::{RealWorld, World};
-use trellis_orchestrator::summary::{end_of, outcome};
+use trellis_orchestrator::summary::{RunOutcome, end_of};
 use trellis_orchestrator::{Item, RunSubscription};
 
 /// Where the items of a run come from.
@@ -83,7 +83,7 @@ pub(super) async fn follow(
     let mut records = Vec::new();
     while let Some(item) = source.next().await? {
         if global.output == Output::Ndjson {
-            print_json(&event(run, &item).to_string())?;
+            print_json(&RunEvent::of(run, &item).to_json())?;
         } else {
             screen.show(&item)?;
         }
@@ -107,7 +107,7 @@ pub(super) fn finish(global: &Global, run: &RunId, records: &[Arc<Record>], flag
     };
     let now = RealWorld.now();
     match (global.output, global.quiet, &ended.error) {
-        (Output::Json, _, _) => print_json(&outcome(&summary, Some(ended), now).to_string())?,
+        (Output::Json, _, _) => print_json(&json!(RunOutcome::new(&summary, Some(ended), now)).to_string())?,
         (Output::Text, false, _) => {
             note("");
             for line in footer(&summary, ended, now, Marks::of(global.ascii)) {

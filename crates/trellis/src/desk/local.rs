@@ -9,7 +9,7 @@ use trellis_domain::config::StoredItem;
 use trellis_domain::record::Record;
 use trellis_orchestrator::evidence::Evidence;
 use trellis_orchestrator::ports::{Config, Log, RunFilter};
-use trellis_orchestrator::summary::{Change, ListedPage};
+use trellis_orchestrator::summary::{Change, ListedRuns};
 use trellis_orchestrator::{Answering, Cancelling, DecideError};
 
 impl App {
@@ -18,8 +18,8 @@ impl App {
         filter: &RunFilter,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListedPage, Failure> {
-        let (runs, mut all, mut cursor) = (self.runs(), ListedPage::default(), cursor.map(str::to_owned));
+    ) -> Result<ListedRuns, Failure> {
+        let (runs, mut all, mut cursor) = (self.runs(), ListedRuns::default(), cursor.map(str::to_owned));
         loop {
             let limit = limit - all.runs.len();
             cursor = all.add(runs.list(self.workspace(), filter.clone(), cursor.as_deref(), limit).await?);

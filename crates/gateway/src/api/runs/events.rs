@@ -22,7 +22,7 @@ use std::time::Duration;
 use trellis_domain::RunId;
 use trellis_domain::record::Name;
 use trellis_domain::run::RunSummary;
-use trellis_orchestrator::events;
+use trellis_orchestrator::events::RunEvent;
 use trellis_orchestrator::ports::JournalError;
 use trellis_orchestrator::{Item, RunSubscription};
 use utoipa::{IntoParams, ToSchema};
@@ -170,7 +170,7 @@ impl Following {
     /// An event, and about how many bytes it has.
     fn event(&mut self, item: &Item) -> (Event, usize) {
         let Item::Record(record) = item else {
-            let data = events::event(&self.run, item).to_string();
+            let data = RunEvent::of(&self.run, item).to_json();
             let size = data.len();
             return (Event::default().event("chunk").data(data), size);
         };
@@ -178,13 +178,10 @@ impl Following {
         self.over = header.session == self.run && header.name == Name::end();
         let (kind, data) = match self.shape {
             Shape::Events => {
-                let event = events::event(&self.run, item);
-                (event["type"].as_str().unwrap_or_default().to_owned(), event.to_string())
+                let event = RunEvent::of(&self.run, item);
+                (event.kind(), event.to_json())
             }
-            Shape::Records => {
-                let data = serde_json::to_string(record).expect("records are always JSON");
-                ("record".to_owned(), data)
-            }
+            Shape::Records => ("record", serde_json::to_string(record).expect("records are always JSON")),
         };
         let size = data.len();
         (Event::default().id(header.seq.to_string()).event(kind).data(data), size)

@@ -1,16 +1,15 @@
 //! `GET /api/v1/runs/{id}/trace` and `…/graph`: a run as steps, and as RDF.
 
-use super::shapes::RunTrace;
 use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
 use crate::inside::{Gateway, Inside};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
 use std::sync::Arc;
 use trellis_domain::record::Record;
 use trellis_domain::run::RunSummary;
+use trellis_orchestrator::summary::RunTrace;
 use trellis_patterns::project;
 use trellis_provenance::{Format, export};
 
@@ -31,7 +30,7 @@ pub(crate) async fn traced(
     Id(id): Id,
     parameters: Parameters<Place>,
     headers: HeaderMap,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Json<RunTrace>, Fault> {
     let (inside, run, records) = look(&gateway, &id, parameters, &headers).await?;
     let traced = tokio::task::spawn_blocking(move || inside.runs().traced(&run, &records)).await;
     traced.map(Json).map_err(Fault::internal)

@@ -1,18 +1,17 @@
 //! `GET /api/v1/runs` and `GET /api/v1/runs/{id}`: runs and how they ended.
 
-use super::shapes::{Runs, State as StateShape, WholeRun};
 use super::{Fault, Id, Parameters, Place, Usual, enter, find, limit, read};
 use crate::inside::Gateway;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use serde::Deserialize;
-use serde_json::Value;
 use std::sync::Arc;
 use trellis_domain::ConversationId;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::ports::RunFilter;
-use trellis_orchestrator::summary::ListedPage;
+use trellis_orchestrator::schema;
+use trellis_orchestrator::summary::{ListedRuns, WholeRun};
 use utoipa::IntoParams;
 
 const USUAL: usize = 20;
@@ -26,7 +25,7 @@ pub(crate) struct Wanted {
     /// The workspace; the caller's own if none is named
     workspace: Option<String>,
     /// Only runs in this state
-    #[param(value_type = Option<StateShape>, inline)]
+    #[param(value_type = Option<schema::State>, inline)]
     state: Option<String>,
     /// Only runs of this pattern
     pattern: Option<String>,
@@ -61,13 +60,13 @@ impl Wanted {
 #[utoipa::path(
     get, path = "/api/v1/runs", tag = "runs", operation_id = "listRuns",
     params(Wanted),
-    responses((status = 200, description = "A page of runs", body = Runs), Usual),
+    responses((status = 200, description = "A page of runs", body = ListedRuns), Usual),
 )]
 pub(crate) async fn list(
     State(gateway): State<Arc<Gateway>>,
     parameters: Parameters<Wanted>,
     headers: HeaderMap,
-) -> Result<Json<ListedPage>, Fault> {
+) -> Result<Json<ListedRuns>, Fault> {
     let wanted = read(parameters)?.without_empty();
     let inside = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
@@ -105,7 +104,7 @@ pub(crate) async fn one(
     Id(id): Id,
     parameters: Parameters<Place>,
     headers: HeaderMap,
-) -> Result<Json<Value>, Fault> {
+) -> Result<Json<WholeRun>, Fault> {
     let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
     let run = find(&inside, &id).await?;
     Ok(Json(inside.runs().whole(&run).await?))

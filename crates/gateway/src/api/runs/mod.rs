@@ -1,5 +1,5 @@
-//! `/api/v1/runs`: runs, their events, their records and their graph. Each reply's shape is in [`shapes`]; tests hold
-//! the replies against it.
+//! `/api/v1/runs`: runs, their events, their records and their graph. Tests hold the replies against the shapes that the
+//! API's document tells.
 
 mod cancel;
 mod create;

@@ -1,6 +1,5 @@
 //! `GET /api/v1/runs/{id}/records`: the journal's own records.
 
-use super::shapes::Records;
 use super::{Fault, Id, Parameters, Usual, enter, find, limit, number, read};
 use crate::inside::Gateway;
 use axum::Json;
@@ -35,7 +34,7 @@ pub(crate) struct Wanted {
 #[utoipa::path(
     get, path = "/api/v1/runs/{id}/records", tag = "runs", operation_id = "getRecords",
     params(("id" = String, Path, description = "The whole id of a run"), Wanted),
-    responses((status = 200, description = "Records in order", body = Records), Usual),
+    responses((status = 200, description = "Records in order", body = RecordPage), Usual),
 )]
 pub(crate) async fn records(
     State(gateway): State<Arc<Gateway>>,
