@@ -210,9 +210,9 @@ impl Gateway {
     }
 
     /// The log over all workspaces, for whoever sees them all.
-    pub(crate) fn log(&self, identity: &Identity) -> Option<&dyn Log> {
+    pub(crate) fn log(&self, identity: &Identity) -> Option<Arc<dyn Log>> {
         match identity.reach {
-            Reach::All => Some(&*self.behind.log),
+            Reach::All => Some(Arc::clone(&self.behind.log)),
             Reach::Only { .. } => None,
         }
     }

@@ -2,13 +2,11 @@
 //!
 //! Stock clients use the service `config`, which tells no versions and no history.
 
-use super::{Fault, Parameters, Place, Usual, enter, object, read};
+use super::{Entered, Fault, JsonObject, Place, Usual};
 use crate::inside::Gateway;
 use crate::members::Members;
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::{FromRequestParts, Path, State};
-use axum::http::HeaderMap;
+use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde::Serialize;
 use std::sync::Arc;
@@ -76,12 +74,7 @@ pub(crate) struct History {
     params(Place),
     responses((status = 200, description = "All items, sorted", body = Items), Usual),
 )]
-pub(crate) async fn all(
-    State(gateway): State<Arc<Gateway>>,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Json<Items>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+pub(crate) async fn all(Entered { inside, .. }: Entered) -> Result<Json<Items>, Fault> {
     let (version, items) = inside.config().all(inside.workspace()).await?;
     let item = |StoredItem { kind, key, value }| Item { kind, key, value };
     Ok(Json(Items { version, items: items.into_iter().map(item).collect() }))
@@ -102,13 +95,9 @@ pub(crate) async fn all(
     ),
 )]
 pub(crate) async fn write(
-    State(gateway): State<Arc<Gateway>>,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-    body: Bytes,
+    Entered { inside, .. }: Entered,
+    JsonObject(body): JsonObject,
 ) -> Result<Json<Changed>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let body = object(&body)?;
     let items = Members::new(&body).items("items")?;
     if items.is_empty() {
         return Err(Fault::request("there is nothing to write; `items` must be a list of items"));
@@ -142,13 +131,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
         Usual,
     ),
 )]
-async fn delete(
-    State(gateway): State<Arc<Gateway>>,
-    Named(kind, key): Named,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Json<Changed>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+async fn delete(Named(kind, key): Named, Entered { inside, .. }: Entered) -> Result<Json<Changed>, Fault> {
     let deleted = inside.config().delete(inside.workspace(), &kind, &key, inside.caller(Surface::Api)).await?;
     deleted.map(|version| Json(Changed { version })).ok_or_else(|| Fault::no_item(&kind, &key))
 }
@@ -161,13 +144,7 @@ async fn delete(
     ),
     responses((status = 200, description = "Its changes", body = History), Usual),
 )]
-async fn history(
-    State(gateway): State<Arc<Gateway>>,
-    Named(kind, key): Named,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Json<History>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+async fn history(Named(kind, key): Named, Entered { inside, .. }: Entered) -> Result<Json<History>, Fault> {
     let changes = inside.config().history(inside.workspace(), &kind, &key).await?;
     if changes.is_empty() {
         return Err(Fault::no_item(&kind, &key));

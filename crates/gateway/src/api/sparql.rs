@@ -1,14 +1,12 @@
 //! `POST /api/v1/sparql`: queries over the graph of a workspace, with limits that the caller sets.
 
-use super::{Fault, Parameters, Place, Usual, enter, object, read};
+use super::{Entered, Fault, JsonObject, Place, Usual};
 use crate::inside::Gateway;
 use crate::members::Members;
 use crate::peer::{Peer, while_there};
 use crate::services::held::Written;
 use crate::services::sparql::whole;
-use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,13 +59,10 @@ pub(crate) struct Asked {
 )]
 pub(crate) async fn query(
     State(gateway): State<Arc<Gateway>>,
-    parameters: Parameters<Place>,
+    Entered { inside, .. }: Entered,
     peer: Option<Extension<Peer>>,
-    headers: HeaderMap,
-    body: Bytes,
+    JsonObject(body): JsonObject,
 ) -> Result<Json<Written>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let body = object(&body)?;
     let members = Members::new(&body);
     let usual = QueryLimits::default();
     let rows = bounded(members, "limit", 0, MOST_ROWS)?;

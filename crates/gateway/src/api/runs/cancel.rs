@@ -1,12 +1,8 @@
 //! `POST /api/v1/runs/{id}/cancel`: ending a run.
 
 use super::shapes::CancelledRun;
-use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
-use crate::inside::Gateway;
+use super::{Fault, FoundRun, Place, Usual};
 use axum::Json;
-use axum::extract::State;
-use axum::http::HeaderMap;
-use std::sync::Arc;
 use trellis_domain::Surface;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::Cancelling;
@@ -23,17 +19,13 @@ use trellis_orchestrator::Cancelling;
         Usual,
     ),
 )]
-pub(crate) async fn cancel(
-    State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Json<CancelledRun>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let run = find(&inside, &id).await?.run;
-    match inside.cancel(&run, Surface::Api).await.map_err(Fault::internal)?? {
-        Cancelling::Cancelled => Ok(Json(CancelledRun { run_id: id, state: RunState::Cancelled.to_string() })),
+pub(crate) async fn cancel(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<CancelledRun>, Fault> {
+    let id = run.run.as_str();
+    match inside.cancel(&run.run, Surface::Api).await.map_err(Fault::internal)?? {
+        Cancelling::Cancelled => {
+            Ok(Json(CancelledRun { run_id: id.to_owned(), state: RunState::Cancelled.to_string() }))
+        }
         Cancelling::AlreadyEnded(state) => Err(Fault::ended(state)),
-        Cancelling::Unknown => Err(Fault::no_run(&id)),
+        Cancelling::Unknown => Err(Fault::no_run(id)),
     }
 }

@@ -1,11 +1,10 @@
 //! `POST /api/v1/runs`: asking a question.
 
 use super::shapes::{Begun, Links, NewRun};
-use super::{Fault, Parameters, Place, Usual, enter, object, read};
+use super::{Entered, Fault, JsonObject, Place, Usual};
 use crate::inside::Gateway;
 use crate::members::Members;
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -45,17 +44,15 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 )]
 pub(crate) async fn create(
     State(gateway): State<Arc<Gateway>>,
-    parameters: Parameters<Place>,
+    Entered { inside, parameters: place }: Entered,
     headers: HeaderMap,
-    body: Bytes,
+    JsonObject(body): JsonObject,
 ) -> Result<Response, Fault> {
-    let place = read(parameters)?;
-    let inside = enter(&gateway, &headers, place.workspace.as_deref()).await?;
     if !gateway.takes_questions() {
         return Err(Fault::stopping());
     }
     let key = idempotency_key(&headers)?;
-    let (request, limits) = read_question(&object(&body)?)?;
+    let (request, limits) = read_question(&body)?;
     let request_id = match key {
         Some(_) if !request.session_id.is_empty() => {
             let message = "a session id makes a request repeatable by itself; leave out it or the Idempotency-Key";

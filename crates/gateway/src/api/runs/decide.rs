@@ -2,16 +2,10 @@
 
 use super::create::refuse_unknown;
 use super::shapes::DecidedRun;
-use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
-use crate::api::object;
-use crate::inside::Gateway;
+use super::{Fault, FoundRun, JsonObject, Place, Usual};
 use crate::members::Members;
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use serde_json::{Map, Value};
-use std::sync::Arc;
 use trellis_domain::record::{Core, Name};
 use trellis_domain::{Caller, SessionId, Surface};
 use trellis_orchestrator::Answering;
@@ -30,19 +24,14 @@ use trellis_orchestrator::Answering;
     ),
 )]
 pub(crate) async fn decide(
-    State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-    body: Bytes,
+    FoundRun { inside, run, .. }: FoundRun,
+    JsonObject(body): JsonObject,
 ) -> Result<Json<DecidedRun>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let run = find(&inside, &id).await?.run;
-    let answer = answering(&object(&body)?, inside.caller(Surface::Api))?;
+    let answer = answering(&body, inside.caller(Surface::Api))?;
     let choice = answer.choice.clone();
-    let decided = inside.decide(&run, answer).await.map_err(Fault::internal)??;
+    let decided = inside.decide(&run.run, answer).await.map_err(Fault::internal)??;
     let (session_id, park) = (decided.session.as_str().to_owned(), Name::park(decided.number).as_str().to_owned());
-    Ok(Json(DecidedRun { run_id: id, session_id, park, choice }))
+    Ok(Json(DecidedRun { run_id: run.run.as_str().to_owned(), session_id, park, choice }))
 }
 
 fn answering(body: &Map<String, Value>, by: Caller) -> Result<Answering, Fault> {

@@ -6,7 +6,7 @@
 //! to the connection or to the server. A reader that is slow gets more text at once; nobody waits for it.
 
 use super::shapes::EventFrame;
-use super::{Fault, Id, Parameters, Usual, enter, find, number, read};
+use super::{Fault, FoundRun, Placed, Usual, number};
 use crate::bounds;
 use crate::inside::{Gateway, Inside};
 use crate::unread::Held;
@@ -46,6 +46,12 @@ pub(crate) struct Wanted {
     format: Option<String>,
 }
 
+impl Placed for Wanted {
+    fn workspace(&self) -> Option<&str> {
+        self.workspace.as_deref()
+    }
+}
+
 /// How durable events are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -81,17 +87,13 @@ enum Shape {
 )]
 pub(crate) async fn follow(
     State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Wanted>,
+    FoundRun { inside, run, parameters: wanted }: FoundRun<Wanted>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
-    let wanted = read(parameters)?;
-    let inside = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
     let shape = shape(wanted.format.as_deref())?;
     let asked = wanted.after.map(|after| number("after", &after)).transpose()?;
     // A browser that comes back asks for the same address again, and says in the header where it was.
     let after = last_event(&headers)?.or(asked).unwrap_or(0);
-    let run = find(&inside, &id).await?;
     if after > run.seq {
         let message = format!("event {after} lies ahead: the newest event of this run is {}", run.seq);
         return Err(Fault::request(message));

@@ -1,9 +1,8 @@
 //! `GET /api/v1/runs/{id}/trace` and `…/graph`: a run as steps, and as RDF.
 
-use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
-use crate::inside::{Gateway, Inside};
+use super::{Fault, FoundRun, Place, Usual};
+use crate::inside::Inside;
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
@@ -25,13 +24,8 @@ use trellis_provenance::{Format, export};
         Usual,
     ),
 )]
-pub(crate) async fn traced(
-    State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Json<RunTrace>, Fault> {
-    let (inside, run, records) = look(&gateway, &id, parameters, &headers).await?;
+pub(crate) async fn traced(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<RunTrace>, Fault> {
+    let records = records(&inside, &run).await?;
     let traced = tokio::task::spawn_blocking(move || inside.runs().traced(&run, &records)).await;
     traced.map(Json).map_err(Fault::internal)
 }
@@ -51,32 +45,18 @@ pub(crate) async fn traced(
         Usual,
     ),
 )]
-pub(crate) async fn graph(
-    State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Response, Fault> {
-    let (_, _, records) = look(&gateway, &id, parameters, &headers).await?;
+pub(crate) async fn graph(FoundRun { inside, run, .. }: FoundRun, headers: HeaderMap) -> Result<Response, Fault> {
+    let records = records(&inside, &run).await?;
     let (kind, format) = syntax(&headers)?;
     let written = tokio::task::spawn_blocking(move || export(&project(&records), format)).await;
     let text = written.map_err(Fault::internal)?.map_err(Fault::internal)?;
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-/// The run that a path names, with all its records.
-async fn look(
-    gateway: &Gateway,
-    id: &str,
-    parameters: Parameters<Place>,
-    headers: &HeaderMap,
-) -> Result<(Inside, RunSummary, Vec<Arc<Record>>), Fault> {
-    let inside = enter(gateway, headers, read(parameters)?.workspace.as_deref()).await?;
-    let run = find(&inside, id).await?;
+/// All records of a run.
+async fn records(inside: &Inside, run: &RunSummary) -> Result<Vec<Arc<Record>>, Fault> {
     let records = inside.runs().records_within(inside.workspace(), &run.run, WHOLE).await?;
-    let too_large = || Fault::too_large(format!("the texts of this run have more than {} MiB", WHOLE >> 20));
-    let records = records.ok_or_else(too_large)?;
-    Ok((inside, run, records))
+    records.ok_or_else(|| Fault::too_large(format!("the texts of this run have more than {} MiB", WHOLE >> 20)))
 }
 
 /// How many bytes of texts fit into one reply.

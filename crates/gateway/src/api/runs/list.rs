@@ -1,12 +1,8 @@
 //! `GET /api/v1/runs` and `GET /api/v1/runs/{id}`: runs and how they ended.
 
-use super::{Fault, Id, Parameters, Place, Usual, enter, find, limit, read};
-use crate::inside::Gateway;
+use super::{Entered, Fault, FoundRun, Place, Placed, Usual, limit};
 use axum::Json;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use serde::Deserialize;
-use std::sync::Arc;
 use trellis_domain::ConversationId;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::ports::RunFilter;
@@ -54,6 +50,12 @@ impl Wanted {
     }
 }
 
+impl Placed for Wanted {
+    fn workspace(&self) -> Option<&str> {
+        self.workspace.as_deref()
+    }
+}
+
 /// List runs, newest first
 ///
 /// What is rare is looked for in portions: a page may have fewer runs than `limit` and yet a `next`.
@@ -62,13 +64,8 @@ impl Wanted {
     params(Wanted),
     responses((status = 200, description = "A page of runs", body = ListedRuns), Usual),
 )]
-pub(crate) async fn list(
-    State(gateway): State<Arc<Gateway>>,
-    parameters: Parameters<Wanted>,
-    headers: HeaderMap,
-) -> Result<Json<ListedRuns>, Fault> {
-    let wanted = read(parameters)?.without_empty();
-    let inside = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
+pub(crate) async fn list(Entered { inside, parameters: wanted }: Entered<Wanted>) -> Result<Json<ListedRuns>, Fault> {
+    let wanted = wanted.without_empty();
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
     let (runs, workspace, filter) = (inside.runs(), inside.workspace(), filter(&wanted)?);
     let page = match (&wanted.prefix, &wanted.cursor) {
@@ -99,13 +96,6 @@ fn filter(wanted: &Wanted) -> Result<RunFilter, Fault> {
     params(("id" = String, Path, description = "The whole id of a run"), Place),
     responses((status = 200, description = "The run, with its answer if it has one", body = WholeRun), Usual),
 )]
-pub(crate) async fn one(
-    State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Json<WholeRun>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let run = find(&inside, &id).await?;
+pub(crate) async fn one(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<WholeRun>, Fault> {
     Ok(Json(inside.runs().whole(&run).await?))
 }

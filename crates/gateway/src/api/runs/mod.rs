@@ -11,13 +11,9 @@ mod list;
 mod records;
 mod shapes;
 
-use super::{Fault, Parameters, Place, Usual, enter, object, read};
-use crate::inside::{Gateway, Inside};
-use axum::extract::{FromRequestParts, Path};
-use axum::http::request::Parts;
+use super::{Entered, Fault, FoundRun, JsonObject, Place, Placed, Usual};
+use crate::inside::Gateway;
 use std::sync::Arc;
-use trellis_domain::RunId;
-use trellis_domain::run::RunSummary;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -35,24 +31,6 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(export::graph))
         .routes(routes!(cancel::cancel))
         .routes(routes!(decide::decide))
-}
-
-/// The id in a path. What cannot be read as one is no run.
-struct Id(String);
-
-impl<S: Send + Sync> FromRequestParts<S> for Id {
-    type Rejection = Fault;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
-        let id = Path::from_request_parts(parts, state).await;
-        id.map(|Path(id)| Self(id)).map_err(|_| Fault::no_run(parts.uri.path()))
-    }
-}
-
-/// The run that a path names.
-async fn find(inside: &Inside, id: &str) -> Result<RunSummary, Fault> {
-    let run = RunId::new(id).map_err(|_| Fault::no_run(id))?;
-    inside.runs().find(inside.workspace(), &run).await?.ok_or_else(|| Fault::no_run(id))
 }
 
 /// A whole number in a parameter or header.

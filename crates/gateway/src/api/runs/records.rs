@@ -1,12 +1,8 @@
 //! `GET /api/v1/runs/{id}/records`: the journal's own records.
 
-use super::{Fault, Id, Parameters, Usual, enter, find, limit, number, read};
-use crate::inside::Gateway;
+use super::{Fault, FoundRun, Placed, Usual, limit, number};
 use axum::Json;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use serde::Deserialize;
-use std::sync::Arc;
 use trellis_orchestrator::service::RecordPage;
 use utoipa::IntoParams;
 
@@ -28,6 +24,12 @@ pub(crate) struct Wanted {
     limit: Option<String>,
 }
 
+impl Placed for Wanted {
+    fn workspace(&self) -> Option<&str> {
+        self.workspace.as_deref()
+    }
+}
+
 /// Read a run's records
 ///
 /// All of them, also those that arrived after the end, exactly as they are stored.
@@ -37,15 +39,9 @@ pub(crate) struct Wanted {
     responses((status = 200, description = "Records in order", body = RecordPage), Usual),
 )]
 pub(crate) async fn records(
-    State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Wanted>,
-    headers: HeaderMap,
+    FoundRun { inside, run, parameters: wanted }: FoundRun<Wanted>,
 ) -> Result<Json<RecordPage>, Fault> {
-    let wanted = read(parameters)?;
-    let inside = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
     let after = wanted.after.map(|after| number("after", &after)).transpose()?.unwrap_or(0);
-    let run = find(&inside, &id).await?;
     Ok(Json(inside.runs().records(inside.workspace(), &run.run, after, limit).await?))
 }
