@@ -3,7 +3,7 @@
 //! What a gateway is connected to is private to this module. A route gets at it by an [`Inside`], and there is no other
 //! way to one than [`Gateway::enter`]: a route that forgets to ask has nothing to answer from.
 
-use crate::access::{Access, Identity, Outside, Reach};
+use crate::access::{Access, EnterError, Identity, Reach};
 use crate::calls::Calls;
 use crate::capacity::Capacity;
 use crate::wiring::{Founder, Phase, Wiring};
@@ -149,11 +149,11 @@ impl Gateway {
     /// Lets a caller into the workspace of that name, or into its own if there is no name.
     ///
     /// A workspace that the operator gave to a caller exists as soon as the caller uses it.
-    pub(crate) async fn enter(&self, identity: &Identity, name: &str) -> Result<Inside, Outside> {
+    pub(crate) async fn enter(&self, identity: &Identity, name: &str) -> Result<Inside, EnterError> {
         let workspace = Self::named(identity, name)?;
         if !self.exists(&workspace).await? {
             match identity.reach {
-                Reach::All => return Err(Outside::NoWorkspace),
+                Reach::All => return Err(EnterError::NoWorkspace),
                 Reach::Only { .. } => drop(self.found(identity, &workspace).await?),
             }
         }
@@ -161,17 +161,17 @@ impl Gateway {
     }
 
     /// The workspace of that name, if it is the caller's.
-    fn named(identity: &Identity, name: &str) -> Result<Workspace, Outside> {
+    fn named(identity: &Identity, name: &str) -> Result<Workspace, EnterError> {
         // An invalid name matches no workspace. A caller that does not see all is not told which of the others exist.
         let nothing = match identity.reach {
-            Reach::All => Outside::NoWorkspace,
-            Reach::Only { .. } => Outside::Denied,
+            Reach::All => EnterError::NoWorkspace,
+            Reach::Only { .. } => EnterError::Denied,
         };
         let workspace = match name {
             "" => identity.reach.home(),
             name => Workspace::new(name).map_err(|_| nothing)?,
         };
-        if identity.reach.includes(&workspace) { Ok(workspace) } else { Err(Outside::Denied) }
+        if identity.reach.includes(&workspace) { Ok(workspace) } else { Err(EnterError::Denied) }
     }
 
     fn inside(&self, identity: &Identity, workspace: Workspace) -> Inside {
@@ -179,7 +179,7 @@ impl Gateway {
     }
 
     /// Makes the workspace of that name, and enters it. None if it exists already.
-    pub(crate) async fn create(&self, identity: &Identity, name: &str) -> Result<Option<Inside>, Outside> {
+    pub(crate) async fn create(&self, identity: &Identity, name: &str) -> Result<Option<Inside>, EnterError> {
         let workspace = Self::named(identity, name)?;
         let made = self.found(identity, &workspace).await?;
         Ok(made.then(|| self.inside(identity, workspace)))

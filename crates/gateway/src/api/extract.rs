@@ -1,14 +1,13 @@
 //! What handlers are given: parameters that were read, a workspace that was entered, a run that was found. What cannot be
 //! given is refused here, as the API words it.
 
-use super::Fault;
+use super::ApiError;
 use crate::bearer::identify;
-use crate::denied::Denied;
+use crate::error::{Code, ServiceError};
 use crate::inside::{Gateway, Inside};
-use crate::json::{self, Unreadable};
+use crate::json::{self, JsonError};
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -24,11 +23,11 @@ use utoipa::IntoParams;
 pub(crate) struct Parameters<P>(pub(crate) P);
 
 impl<P: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<P> {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let read = Query::from_request_parts(parts, state).await;
-        read.map(|Query(parameters)| Self(parameters)).map_err(|error| Fault::request(error.body_text()))
+        read.map(|Query(parameters)| Self(parameters)).map_err(|error| ApiError::request(error.body_text()))
     }
 }
 
@@ -60,9 +59,9 @@ pub(crate) struct Entered<P = Place> {
 }
 
 impl<P: Placed> FromRequestParts<Arc<Gateway>> for Entered<P> {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, ApiError> {
         let Parameters(parameters): Parameters<P> = Parameters::from_request_parts(parts, gateway).await?;
         let identity = identify(gateway, &parts.headers)?;
         let inside = gateway.enter(&identity, parameters.workspace().unwrap_or_default()).await?;
@@ -79,16 +78,16 @@ pub(crate) struct FoundRun<P = Place> {
 }
 
 impl<P: Placed> FromRequestParts<Arc<Gateway>> for FoundRun<P> {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, ApiError> {
         // What cannot be read as an id is no run.
         let id = Path::<String>::from_request_parts(parts, gateway).await;
-        let Path(id) = id.map_err(|_| Fault::no_run(parts.uri.path()))?;
+        let Path(id) = id.map_err(|_| ApiError::no_run(parts.uri.path()))?;
         let Entered { inside, parameters } = Entered::from_request_parts(parts, gateway).await?;
-        let run = RunId::new(&id).map_err(|_| Fault::no_run(&id))?;
+        let run = RunId::new(&id).map_err(|_| ApiError::no_run(&id))?;
         let found = inside.runs().find(inside.workspace(), &run).await?;
-        Ok(Self { run: found.ok_or_else(|| Fault::no_run(&id))?, inside, parameters })
+        Ok(Self { run: found.ok_or_else(|| ApiError::no_run(&id))?, inside, parameters })
     }
 }
 
@@ -97,11 +96,11 @@ impl<P: Placed> FromRequestParts<Arc<Gateway>> for FoundRun<P> {
 pub(crate) struct OperatorLog(pub(crate) Arc<dyn Log>);
 
 impl FromRequestParts<Arc<Gateway>> for OperatorLog {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, ApiError> {
         let identity = identify(gateway, &parts.headers)?;
-        gateway.log(&identity).map(Self).ok_or_else(Fault::not_the_operator)
+        gateway.log(&identity).map(Self).ok_or_else(ApiError::not_the_operator)
     }
 }
 
@@ -110,18 +109,17 @@ impl FromRequestParts<Arc<Gateway>> for OperatorLog {
 pub(crate) struct JsonObject(pub(crate) Map<String, Value>);
 
 impl<S: Send + Sync> FromRequest<S> for JsonObject {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Fault> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let body = Bytes::from_request(request, state).await;
-        let body = body.map_err(|error| Fault::request(error.body_text()))?;
+        let body = body.map_err(|error| ApiError::request(error.body_text()))?;
         match json::read(&body) {
             Ok(Value::Object(members)) => Ok(Self(members)),
-            Ok(_) => Err(Fault::request("the body must be a JSON object")),
-            Err(Unreadable::Json(error)) => Err(Fault::request(format!("the body is not JSON: {error}"))),
-            Err(crowded @ Unreadable::Crowded) => {
-                let reason = format!("the body is too large: {crowded}");
-                Err(Denied::new(StatusCode::PAYLOAD_TOO_LARGE, reason).into())
+            Ok(_) => Err(ApiError::request("the body must be a JSON object")),
+            Err(JsonError::Syntax(error)) => Err(ApiError::request(format!("the body is not JSON: {error}"))),
+            Err(error @ JsonError::TooManyValues) => {
+                Err(ServiceError::new(Code::TooLarge, format!("the body is too large: {error}")).into())
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `/api/v1/log`: the log that proves all records. It covers every workspace, so it is the operator's.
 
 use super::runs::{limit, number};
-use super::{Fault, JsonObject, OperatorLog, Parameters, Usual};
+use super::{ApiError, JsonObject, OperatorLog, Parameters, Usual};
 use crate::inside::Gateway;
 use crate::members::Members;
 use axum::Json;
@@ -39,7 +39,7 @@ pub(crate) struct Head {
     get, path = "/api/v1/log", tag = "log", operation_id = "getCheckpoint",
     responses((status = 200, description = "The log as it is now", body = Head), Usual),
 )]
-pub(crate) async fn head(OperatorLog(log): OperatorLog) -> Result<Json<Head>, Fault> {
+pub(crate) async fn head(OperatorLog(log): OperatorLog) -> Result<Json<Head>, ApiError> {
     Ok(Json(Head { checkpoint: log.checkpoint().await?, key: log.public_key() }))
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Page {
 pub(crate) async fn entries(
     OperatorLog(log): OperatorLog,
     Parameters(wanted): Parameters<Wanted>,
-) -> Result<Json<Page>, Fault> {
+) -> Result<Json<Page>, ApiError> {
     let from = wanted.from.map(|from| number("from", &from)).transpose()?.unwrap_or(0);
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
     Ok(Json(Page { entries: log.entries(from, limit).await? }))
@@ -98,7 +98,7 @@ pub(crate) struct Kept {
 pub(crate) async fn verify(
     OperatorLog(log): OperatorLog,
     JsonObject(body): JsonObject,
-) -> Result<Json<Verdict>, Fault> {
+) -> Result<Json<Verdict>, ApiError> {
     let checkpoint = Members::new(&body).required("checkpoint")?;
     Ok(Json(log.against(checkpoint).await?))
 }

@@ -1,19 +1,19 @@
 //! Our own API, for programs that know nothing of TrustGraph.
 //!
 //! The paths here do not decide and do not store: they hand in questions, follow what the loop records and write it
-//! down in the shape that was asked for. Errors are written as a [`Fault`].
+//! down in the shape that was asked for. Errors are written as a [`ApiError`].
 
 pub(crate) mod configuration;
+mod error;
 mod extract;
-mod fault;
 pub(crate) mod log;
 pub(crate) mod runs;
 pub(crate) mod sparql;
 
+pub(crate) use error::{ApiError, Usual};
 pub(crate) use extract::{Entered, FoundRun, JsonObject, OperatorLog, Parameters, Place, Placed};
-pub(crate) use fault::{Fault, Usual};
 
-use crate::denied::Denied;
+use crate::error::ServiceError;
 use crate::inside::Gateway;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
@@ -23,9 +23,9 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
     runs::router().merge(configuration::router()).merge(sparql::router()).merge(log::router())
 }
 
-/// A refusal in the shape that the path has.
-pub(crate) fn denied_at(path: &str, denied: Denied) -> Response {
+/// An error in the shape that the path has.
+pub(crate) fn error_at(path: &str, error: ServiceError) -> Response {
     let below = |root: &&str| path.strip_prefix(*root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let ours = [runs::ROOT, configuration::ROOT, sparql::ROOT, log::ROOT];
-    if ours.iter().any(below) { Fault::from(denied).into_response() } else { denied.into_response() }
+    if ours.iter().any(below) { ApiError::from(error).into_response() } else { error.into_response() }
 }

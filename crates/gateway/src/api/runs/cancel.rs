@@ -1,7 +1,7 @@
 //! `POST /api/v1/runs/{id}/cancel`: ending a run.
 
 use super::shapes::CancelledRun;
-use super::{Fault, FoundRun, Place, Usual};
+use super::{ApiError, FoundRun, Place, Usual};
 use axum::Json;
 use trellis_domain::Surface;
 use trellis_domain::run::RunState;
@@ -15,17 +15,17 @@ use trellis_orchestrator::Cancelling;
     params(("id" = String, Path, description = "The whole id of a run"), Place),
     responses(
         (status = 200, description = "Cancelled; this is stored", body = CancelledRun),
-        (status = 409, description = "The run had ended already; the error has its state", body = Fault),
+        (status = 409, description = "The run had ended already; the error has its state", body = ApiError),
         Usual,
     ),
 )]
-pub(crate) async fn cancel(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<CancelledRun>, Fault> {
+pub(crate) async fn cancel(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<CancelledRun>, ApiError> {
     let id = run.run.as_str();
-    match inside.cancel(&run.run, Surface::Api).await.map_err(Fault::internal)?? {
+    match inside.cancel(&run.run, Surface::Api).await?? {
         Cancelling::Cancelled => {
             Ok(Json(CancelledRun { run_id: id.to_owned(), state: RunState::Cancelled.to_string() }))
         }
-        Cancelling::AlreadyEnded(state) => Err(Fault::ended(state)),
-        Cancelling::Unknown => Err(Fault::no_run(id)),
+        Cancelling::AlreadyEnded(state) => Err(ApiError::ended(state)),
+        Cancelling::Unknown => Err(ApiError::no_run(id)),
     }
 }

@@ -6,7 +6,7 @@
 //! to the connection or to the server. A reader that is slow gets more text at once; nobody waits for it.
 
 use super::shapes::EventFrame;
-use super::{Fault, FoundRun, Placed, Usual, number};
+use super::{ApiError, FoundRun, Placed, Usual, number};
 use crate::bounds;
 use crate::inside::{Gateway, Inside};
 use crate::unread::Held;
@@ -89,20 +89,20 @@ pub(crate) async fn follow(
     State(gateway): State<Arc<Gateway>>,
     FoundRun { inside, run, parameters: wanted }: FoundRun<Wanted>,
     headers: HeaderMap,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     let shape = shape(wanted.format.as_deref())?;
     let asked = wanted.after.map(|after| number("after", &after)).transpose()?;
     // A browser that comes back asks for the same address again, and says in the header where it was.
     let after = last_event(&headers)?.or(asked).unwrap_or(0);
     if after > run.seq {
         let message = format!("event {after} lies ahead: the newest event of this run is {}", run.seq);
-        return Err(Fault::request(message));
+        return Err(ApiError::request(message));
     }
     if is_behind_end(&inside, &run, after).await? {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     if gateway.is_closed() {
-        return Err(Fault::stopping());
+        return Err(ApiError::stopping());
     }
     let subscription = inside.runs().follow(inside.workspace(), &run.run, after);
     let following = Following { gateway, run: run.run, subscription, shape, over: false, held: None };
@@ -115,15 +115,15 @@ pub(crate) async fn follow(
     Ok((unbuffered, Sse::new(events).keep_alive(KeepAlive::new().interval(QUIET))).into_response())
 }
 
-fn shape(word: Option<&str>) -> Result<Shape, Fault> {
+fn shape(word: Option<&str>) -> Result<Shape, ApiError> {
     match word {
         None | Some("events") => Ok(Shape::Events),
         Some("records") => Ok(Shape::Records),
-        Some(other) => Err(Fault::request(format!("`format` must be events or records, found {other:?}"))),
+        Some(other) => Err(ApiError::request(format!("`format` must be events or records, found {other:?}"))),
     }
 }
 
-fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
+fn last_event(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     let Some(last) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
     number("Last-Event-ID", &String::from_utf8_lossy(last.as_bytes())).map(Some)
 }

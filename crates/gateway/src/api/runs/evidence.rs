@@ -1,6 +1,6 @@
 //! `GET /api/v1/runs/{id}/evidence`: what others need to check a run without trusting this server.
 
-use super::{Fault, FoundRun, Place, Usual};
+use super::{ApiError, FoundRun, Place, Usual};
 use axum::Json;
 use trellis_orchestrator::evidence::Evidence;
 
@@ -13,7 +13,7 @@ use trellis_orchestrator::evidence::Evidence;
     params(("id" = String, Path, description = "The whole id of a run"), Place),
     responses((status = 200, description = "Records and proofs", body = Object), Usual),
 )]
-pub(crate) async fn evidence(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<Evidence>, Fault> {
+pub(crate) async fn evidence(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<Evidence>, ApiError> {
     let evidence = inside.log().evidence(inside.workspace(), &run.run).await?;
-    evidence.map(Json).ok_or_else(|| Fault::no_run(run.run.as_str()))
+    evidence.map(Json).ok_or_else(|| ApiError::no_run(run.run.as_str()))
 }

@@ -1,6 +1,6 @@
 //! `GET /api/v1/runs/{id}/trace` and `…/graph`: a run as steps, and as RDF.
 
-use super::{Fault, FoundRun, Place, Usual};
+use super::{ApiError, FoundRun, Place, Usual};
 use crate::inside::Inside;
 use axum::Json;
 use axum::http::{HeaderMap, header};
@@ -20,14 +20,14 @@ use trellis_provenance::{Format, export};
     params(("id" = String, Path, description = "The whole id of a run"), Place),
     responses(
         (status = 200, description = "The trace", body = RunTrace),
-        (status = 413, description = "The run is too large for one reply; read its records", body = Fault),
+        (status = 413, description = "The run is too large for one reply; read its records", body = ApiError),
         Usual,
     ),
 )]
-pub(crate) async fn traced(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<RunTrace>, Fault> {
+pub(crate) async fn traced(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<RunTrace>, ApiError> {
     let records = records(&inside, &run).await?;
     let traced = tokio::task::spawn_blocking(move || inside.runs().traced(&run, &records)).await;
-    traced.map(Json).map_err(Fault::internal)
+    traced.map(Json).map_err(ApiError::internal)
 }
 
 /// Read a run as PROV-O
@@ -40,23 +40,23 @@ pub(crate) async fn traced(FoundRun { inside, run, .. }: FoundRun) -> Result<Jso
         (status = 200, description = "The graph", content(
             (String = "text/turtle"), (Object = "application/ld+json"), (String = "application/n-quads"),
         )),
-        (status = 406, description = "None of these syntaxes is wanted", body = Fault),
-        (status = 413, description = "The run is too large for one reply; read its records", body = Fault),
+        (status = 406, description = "None of these syntaxes is wanted", body = ApiError),
+        (status = 413, description = "The run is too large for one reply; read its records", body = ApiError),
         Usual,
     ),
 )]
-pub(crate) async fn graph(FoundRun { inside, run, .. }: FoundRun, headers: HeaderMap) -> Result<Response, Fault> {
+pub(crate) async fn graph(FoundRun { inside, run, .. }: FoundRun, headers: HeaderMap) -> Result<Response, ApiError> {
     let records = records(&inside, &run).await?;
     let (kind, format) = syntax(&headers)?;
     let written = tokio::task::spawn_blocking(move || export(&project(&records), format)).await;
-    let text = written.map_err(Fault::internal)?.map_err(Fault::internal)?;
+    let text = written.map_err(ApiError::internal)?.map_err(ApiError::internal)?;
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
 /// All records of a run.
-async fn records(inside: &Inside, run: &RunSummary) -> Result<Vec<Arc<Record>>, Fault> {
+async fn records(inside: &Inside, run: &RunSummary) -> Result<Vec<Arc<Record>>, ApiError> {
     let records = inside.runs().records_within(inside.workspace(), &run.run, WHOLE).await?;
-    records.ok_or_else(|| Fault::too_large(format!("the texts of this run have more than {} MiB", WHOLE >> 20)))
+    records.ok_or_else(|| ApiError::too_large(format!("the texts of this run have more than {} MiB", WHOLE >> 20)))
 }
 
 /// How many bytes of texts fit into one reply.
@@ -66,7 +66,7 @@ const SYNTAXES: [(&str, Format); 3] =
     [("text/turtle", Format::Turtle), ("application/ld+json", Format::JsonLd), ("application/n-quads", Format::NQuads)];
 
 /// The syntax that the caller likes best. Whoever likes all the same gets Turtle.
-fn syntax(headers: &HeaderMap) -> Result<(&'static str, Format), Fault> {
+fn syntax(headers: &HeaderMap) -> Result<(&'static str, Format), ApiError> {
     let mut accepted: Vec<&str> = Vec::new();
     for value in headers.get_all(header::ACCEPT) {
         accepted.extend(value.to_str().unwrap_or_default().split(','));
@@ -78,7 +78,7 @@ fn syntax(headers: &HeaderMap) -> Result<(&'static str, Format), Fault> {
     // The first of equals.
     let best = liked.rev().max_by(|(a, ..), (b, ..)| a.total_cmp(b)).filter(|(quality, ..)| *quality > 0.0);
     let known = SYNTAXES.map(|(kind, _)| kind).join(", ");
-    let unknown = || Fault::not_acceptable(format!("the graph can be had as {known}"));
+    let unknown = || ApiError::not_acceptable(format!("the graph can be had as {known}"));
     best.map(|(_, kind, format)| (kind, format)).ok_or_else(unknown)
 }
 

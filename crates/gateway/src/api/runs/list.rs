@@ -1,6 +1,6 @@
 //! `GET /api/v1/runs` and `GET /api/v1/runs/{id}`: runs and how they ended.
 
-use super::{Entered, Fault, FoundRun, Place, Placed, Usual, limit};
+use super::{ApiError, Entered, FoundRun, Place, Placed, Usual, limit};
 use axum::Json;
 use serde::Deserialize;
 use trellis_domain::ConversationId;
@@ -64,27 +64,30 @@ impl Placed for Wanted {
     params(Wanted),
     responses((status = 200, description = "A page of runs", body = ListedRuns), Usual),
 )]
-pub(crate) async fn list(Entered { inside, parameters: wanted }: Entered<Wanted>) -> Result<Json<ListedRuns>, Fault> {
+pub(crate) async fn list(
+    Entered { inside, parameters: wanted }: Entered<Wanted>,
+) -> Result<Json<ListedRuns>, ApiError> {
     let wanted = wanted.without_empty();
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
     let (runs, workspace, filter) = (inside.runs(), inside.workspace(), filter(&wanted)?);
     let page = match (&wanted.prefix, &wanted.cursor) {
-        (Some(_), Some(_)) => return Err(Fault::request("give `prefix` or `cursor`, not both")),
+        (Some(_), Some(_)) => return Err(ApiError::request("give `prefix` or `cursor`, not both")),
         (Some(prefix), None) => runs.list_with_prefix(workspace, prefix, filter, limit).await?,
         (None, cursor) => runs.list(workspace, filter, cursor.as_deref(), limit).await?,
     };
     Ok(Json(page))
 }
 
-fn filter(wanted: &Wanted) -> Result<RunFilter, Fault> {
+fn filter(wanted: &Wanted) -> Result<RunFilter, ApiError> {
     let state = |word: &String| {
-        RunState::from_word(word).ok_or_else(|| Fault::request(format!("`state` must be one of {}", RunState::words())))
+        RunState::from_word(word)
+            .ok_or_else(|| ApiError::request(format!("`state` must be one of {}", RunState::words())))
     };
     let conversation = wanted.conversation.as_deref().map(ConversationId::new).transpose();
     Ok(RunFilter {
         state: wanted.state.as_ref().map(state).transpose()?,
         pattern: wanted.pattern.clone(),
-        conversation: conversation.map_err(|error| Fault::request(error.to_string()))?,
+        conversation: conversation.map_err(|error| ApiError::request(error.to_string()))?,
         search: wanted.search.clone(),
         ..RunFilter::default()
     })
@@ -96,6 +99,6 @@ fn filter(wanted: &Wanted) -> Result<RunFilter, Fault> {
     params(("id" = String, Path, description = "The whole id of a run"), Place),
     responses((status = 200, description = "The run, with its answer if it has one", body = WholeRun), Usual),
 )]
-pub(crate) async fn one(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<WholeRun>, Fault> {
+pub(crate) async fn one(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<WholeRun>, ApiError> {
     Ok(Json(inside.runs().whole(&run).await?))
 }

@@ -11,7 +11,7 @@ mod list;
 mod records;
 mod shapes;
 
-use super::{Entered, Fault, FoundRun, JsonObject, Place, Placed, Usual};
+use super::{ApiError, Entered, FoundRun, JsonObject, Place, Placed, Usual};
 use crate::inside::Gateway;
 use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
@@ -34,21 +34,22 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
 }
 
 /// A whole number in a parameter or header.
-pub(crate) fn number(name: &str, text: &str) -> Result<u64, Fault> {
+pub(crate) fn number(name: &str, text: &str) -> Result<u64, ApiError> {
     // Not more than what other languages read as a whole number.
     const MOST: u64 = i64::MAX as u64;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|number| digits && *number <= MOST);
-    number
-        .ok_or_else(|| Fault::request(format!("`{name}` must be a whole number that is not negative, found {text:?}")))
+    number.ok_or_else(|| {
+        ApiError::request(format!("`{name}` must be a whole number that is not negative, found {text:?}"))
+    })
 }
 
 /// How many of something are wanted: at least one, and not more than can be held at once.
-pub(crate) fn limit(text: Option<&str>, usual: usize, most: usize) -> Result<usize, Fault> {
+pub(crate) fn limit(text: Option<&str>, usual: usize, most: usize) -> Result<usize, ApiError> {
     let Some(text) = text else { return Ok(usual) };
     let wanted = usize::try_from(number("limit", text)?).unwrap_or(usize::MAX);
     if (1..=most).contains(&wanted) {
         return Ok(wanted);
     }
-    Err(Fault::request(format!("`limit` must be from 1 to {most}, found {wanted}")))
+    Err(ApiError::request(format!("`limit` must be from 1 to {most}, found {wanted}")))
 }

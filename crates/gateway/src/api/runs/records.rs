@@ -1,6 +1,6 @@
 //! `GET /api/v1/runs/{id}/records`: the journal's own records.
 
-use super::{Fault, FoundRun, Placed, Usual, limit, number};
+use super::{ApiError, FoundRun, Placed, Usual, limit, number};
 use axum::Json;
 use serde::Deserialize;
 use trellis_orchestrator::service::RecordPage;
@@ -40,7 +40,7 @@ impl Placed for Wanted {
 )]
 pub(crate) async fn records(
     FoundRun { inside, run, parameters: wanted }: FoundRun<Wanted>,
-) -> Result<Json<RecordPage>, Fault> {
+) -> Result<Json<RecordPage>, ApiError> {
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
     let after = wanted.after.map(|after| number("after", &after)).transpose()?.unwrap_or(0);
     Ok(Json(inside.runs().records(inside.workspace(), &run.run, after, limit).await?))
