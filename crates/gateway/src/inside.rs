@@ -131,17 +131,24 @@ impl Inside {
 
 impl Gateway {
     pub fn new(wiring: Wiring) -> Self {
-        let Wiring { runs, config, prompter, world, limits, library, graph, log, .. } = wiring;
-        let Wiring { access, founder, loopback_only, phase, calls, .. } = wiring;
-        let behind = Behind { runs, config, prompter, world, limits: limits.usual, library, graph, log };
+        let behind = Behind {
+            runs: wiring.runs,
+            config: wiring.config,
+            prompter: wiring.prompter,
+            world: wiring.world,
+            limits: wiring.limits.usual,
+            library: wiring.library,
+            graph: wiring.graph,
+            log: wiring.log,
+        };
         Self {
             behind: Arc::new(behind),
-            access,
-            founder,
+            access: wiring.access,
+            founder: wiring.founder,
             founding: Semaphore::new(1),
-            loopback_only,
-            phase,
-            calls,
+            loopback_only: wiring.loopback_only,
+            phase: wiring.phase,
+            calls: wiring.calls,
             capacity: Capacity::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! Our own API, for programs that know nothing of TrustGraph.
 //!
 //! The paths here do not decide and do not store: they hand in questions, follow what the loop records and write it
-//! down in the shape that was asked for. Errors are written as a [`ApiError`].
+//! down in the shape that was asked for. Errors are written as an [`ApiError`].
 
 pub(crate) mod configuration;
 mod error;

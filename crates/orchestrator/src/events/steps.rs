@@ -129,7 +129,7 @@ impl StepCompleted {
             model: replied.model.clone(),
             attempt: *attempt,
             option_sets: OptionSet::all(&replied.decision),
-            format: replied.prompt.format.clone(),
+            format: replied.prompt.format,
         }))
     }
 

@@ -64,8 +64,8 @@ enum Shape {
 ///
 /// Server-sent events. A durable event has its number as `id`, its type as `event` and one JSON object as `data`; types
 /// are `run.started`, `step.completed`, `fanout.started`, `agent.started`, `agent.completed`, `fanout.joined`,
-/// `run.completed` and `run.failed`. Between them come events of type `chunk` without id: text while it is written,
-/// under the `message_id` of its message.
+/// `decision.requested`, `decision.made`, `run.completed` and `run.failed`. Between them come events of type `chunk`
+/// without id: text while it is written, under the `message_id` of its message. `RunEvent` tells the members of each.
 ///
 /// Chunks are previews. Each connection gets every open message from its start, so drop all previews when you connect
 /// again; a `step.completed` brings its thought and answer whole and replaces all previews of its `session_id`.
