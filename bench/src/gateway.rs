@@ -43,15 +43,15 @@ pub(crate) async fn sockets() -> Result<()> {
         next.store(0, Ordering::Relaxed);
         let callers: Vec<_> = (0..AT_ONCE)
             .map(|_| {
-                let (orchestrator, next) = (Arc::clone(&engine.orchestrator), Arc::clone(&next));
+                let (runs, next) = (engine.runs.clone(), Arc::clone(&next));
                 tokio::spawn(async move {
                     loop {
                         let n = next.fetch_add(1, Ordering::Relaxed);
                         if n >= sessions {
                             return anyhow::Ok(());
                         }
-                        let run = ask(&orchestrator, n + offset).await?;
-                        follow(&orchestrator, &run).await?;
+                        let run = ask(&runs, n + offset).await?;
+                        follow(&runs, &run).await?;
                     }
                 })
             })
@@ -128,8 +128,13 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
     let server = Server::bind("127.0.0.1:0").await?;
     let address = server.address().to_string();
     let (close, phase) = watch::channel(Phase::Serving);
+    let ports = engine.orchestrator.ports.clone();
     let gateway = Gateway::new(Wiring {
-        orchestrator: Arc::clone(&engine.orchestrator),
+        runs: engine.runs.clone(),
+        config: ports.config,
+        prompter: ports.prompter,
+        world: ports.world,
+        limits: engine.orchestrator.options.limits.clone(),
         library: Arc::clone(&engine.store.library) as _,
         graph: Arc::clone(&engine.store.graph) as _,
         log: Arc::clone(&engine.store.log) as _,

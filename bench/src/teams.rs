@@ -87,7 +87,7 @@ async fn ask(engine: &Engine, n: usize, scene: &Value, pattern: &str, limits: So
         names: UnknownNames::Refuse,
         by: None,
     };
-    Ok(engine.orchestrator.accept(question).await?.run)
+    Ok(engine.runs.accept(question).await?.run)
 }
 
 /// Eight independent steps with a tool of 50 ms each, all at once and one by one.
@@ -107,7 +107,7 @@ pub(crate) async fn plan() -> Result<()> {
             let limits = SomeLimits { steps_at_once: Some(at_once), ..SomeLimits::default() };
             let n = n + usize::try_from(at_once)? * 100;
             let run = ask(&engine, n, &scene, "plan-then-execute", limits).await?;
-            follow(&engine.orchestrator, &run).await?;
+            follow(&engine.runs, &run).await?;
             rounds.push(started.elapsed());
         }
         rounds.remove(0);
@@ -146,7 +146,7 @@ pub(crate) async fn supervisor() -> Result<()> {
                         return anyhow::Ok(());
                     }
                     let run = ask(&engine, n, &scene, "supervisor", SomeLimits::default()).await?;
-                    follow(&engine.orchestrator, &run).await?;
+                    follow(&engine.runs, &run).await?;
                 }
             })
         })
@@ -173,7 +173,7 @@ pub(crate) async fn siblings() -> Result<()> {
     let agents: Vec<_> = (0..SIBLINGS).map(|n| json!({"answer": format!("{n}")})).collect();
     let started = Instant::now();
     let run = ask(&engine, 0, &json!({"team": [agents]}), "supervisor", SomeLimits::default()).await?;
-    follow(&engine.orchestrator, &run).await?;
+    follow(&engine.runs, &run).await?;
     let took = started.elapsed();
     stop.send_replace(Some(Stop::Drain));
     serving.await?;

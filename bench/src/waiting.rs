@@ -38,7 +38,7 @@ pub(crate) async fn run() -> Result<()> {
     let engine = Engine::new(Arc::clone(&model) as _, seeds()?).await?;
     let (stop, serving) = engine.serve(SESSIONS);
     for n in 0..SESSIONS {
-        ask(&engine.orchestrator, n).await?;
+        ask(&engine.runs, n).await?;
     }
     while model.asked.load(Ordering::Relaxed) < SESSIONS {
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -105,6 +105,11 @@ impl RunSummary {
     /// Longest question text kept in a summary, in characters.
     pub const QUESTION_CHARS: usize = 300;
 
+    /// Whether the question may be longer than what is kept of it here.
+    pub fn may_be_cut(&self) -> bool {
+        self.question.chars().count() >= Self::QUESTION_CHARS
+    }
+
     /// Run time so far, or in all.
     pub fn ms(&self, now: Timestamp) -> u64 {
         self.ended.unwrap_or(now).ms_since(self.started)

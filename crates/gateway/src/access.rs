@@ -75,14 +75,14 @@ impl Reach {
 
 /// Why a caller is not in a workspace.
 #[derive(Debug)]
-pub(crate) enum Outside {
+pub(crate) enum EnterError {
     /// It is not the caller's, whether or not it exists.
     Denied,
     NoWorkspace,
     Failed(ConfigError),
 }
 
-impl From<ConfigError> for Outside {
+impl From<ConfigError> for EnterError {
     fn from(error: ConfigError) -> Self {
         Self::Failed(error)
     }

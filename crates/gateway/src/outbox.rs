@@ -1,7 +1,7 @@
 //! Where the replies of one request on a socket go.
 
 use crate::bounds;
-use crate::error::{Gone, Refusal};
+use crate::error::{Gone, ServiceError};
 use crate::unread::{Held, Unread};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -125,13 +125,13 @@ impl Outbox {
     }
 
     /// The last reply, which tells of a failure: in itself, and in the envelope for those who look only there.
-    pub(crate) async fn failed(&self, reply: &impl Serialize, refusal: &Refusal) -> Result<(), Gone> {
-        self.send(Some(reply), Some(refusal.object()), true).await
+    pub(crate) async fn failed(&self, reply: &impl Serialize, error: &ServiceError) -> Result<(), Gone> {
+        self.send(Some(reply), Some(error.object()), true).await
     }
 
     /// The request was refused. In the envelope, where every kind of call of the stock client looks.
-    pub(crate) async fn refuse(&self, refusal: &Refusal) -> Result<(), Gone> {
-        self.send(None::<&Value>, Some(refusal.object()), true).await
+    pub(crate) async fn refuse(&self, error: &ServiceError) -> Result<(), Gone> {
+        self.send(None::<&Value>, Some(error.object()), true).await
     }
 
     /// Written into a place that is kept, because growing to the size of each frame costs as much as writing it.
@@ -147,7 +147,7 @@ impl Outbox {
         let mut text = self.written(&envelope);
         let too_large = text.len() > bounds::FRAME;
         if too_large {
-            let error = Refusal::gateway(TOO_LARGE).object();
+            let error = ServiceError::gateway(TOO_LARGE).object();
             let envelope =
                 Envelope { id: self.id.as_ref(), response: None::<&Value>, error: Some(error), complete: true };
             text = self.written(&envelope);

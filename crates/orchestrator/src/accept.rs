@@ -70,11 +70,8 @@ pub enum AcceptError {
 }
 
 impl Orchestrator {
-    /// Accepts a question, or attaches to the run that answers the same request already.
-    ///
-    /// A session id that the caller chose may serve for several questions: each gets a session beside it. A request
-    /// id names one request only.
-    pub async fn accept(&self, question: Question) -> Result<Acceptance, AcceptError> {
+    /// See [`RunService::accept`](crate::RunService::accept).
+    pub(crate) async fn accept(&self, question: Question) -> Result<Acceptance, AcceptError> {
         let mut accepted = self.read_request(&question)?;
         let given = (!question.request.session_id.is_empty()).then(|| SessionId::new(&question.request.session_id));
         let (mut session, chosen) = match given {

@@ -5,6 +5,7 @@
 
 use crate::messages::messages_of;
 use crate::ports::{Journal, JournalError};
+use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,9 +14,11 @@ use tokio::sync::Notify;
 use trellis_domain::parts::ReplyPart;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::{RunId, SessionId, Workspace};
+use utoipa::ToSchema;
 
 /// What a piece of live text belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum TextKind {
     Thought,
     Answer,

@@ -70,7 +70,7 @@ fn is_passing(error: &AcceptError) -> bool {
 async fn accepted(processes: &Processes, question: &Question) -> Result<Acceptance, AcceptError> {
     loop {
         if let Some(process) = processes.any() {
-            let accepting = process.orchestrator.accept(question.clone());
+            let accepting = process.runs.accept(question.clone());
             match tokio::time::timeout(ANSWER, accepting).await {
                 Ok(Err(error)) if is_passing(&error) => {}
                 Ok(result) => return result,
@@ -86,7 +86,7 @@ pub(crate) async fn cancel(processes: &Processes, workspace: &Workspace, run: &R
     loop {
         if let Some(process) = processes.any() {
             let by = Caller::program();
-            let cancelling = process.orchestrator.cancel(workspace, run, &by);
+            let cancelling = process.runs.cancel(workspace, run, &by);
             match tokio::time::timeout(ANSWER, cancelling).await {
                 Ok(Err(TurnError::Journal(error))) if error.disposition() == Disposition::Retry => {}
                 Ok(_) => return,
@@ -116,7 +116,7 @@ pub(crate) async fn answer_questions(
                 let answer = Answering { question: Some(question), choice, reason: None, arguments: None, by };
                 if let Some(process) = processes.any() {
                     // Whatever becomes of it: somebody else may be faster, or the process may die.
-                    let deciding = process.orchestrator.decide(&workspace, &run, &answer);
+                    let deciding = process.runs.decide(&workspace, &run, &answer);
                     let decided = tokio::time::timeout(ANSWER, deciding).await;
                     let what =
                         if matches!(decided, Ok(Ok(_))) { "answers of people" } else { "answers that did not count" };

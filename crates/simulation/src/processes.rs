@@ -16,7 +16,7 @@ use trellis_orchestrator::contract::layer::Layered;
 use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal, VirtualWorld};
 use trellis_orchestrator::ports::Role;
 use trellis_orchestrator::workers::{WorkerOptions, Workers};
-use trellis_orchestrator::{Hub, Options, Orchestrator, Ports};
+use trellis_orchestrator::{Hub, Options, Orchestrator, Ports, RunService};
 
 /// What all processes share.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Common {
 /// A process that is alive.
 #[derive(Debug, Clone)]
 pub(crate) struct Alive {
-    pub(crate) orchestrator: Arc<Orchestrator>,
+    pub(crate) runs: RunService,
     pub(crate) life: Arc<ProcessLife>,
 }
 
@@ -101,7 +101,7 @@ impl Processes {
         loop {
             let life = Arc::new(ProcessLife::new(deaths.next().copied()));
             let orchestrator = self.begin(number, &life);
-            self.set(number, Some(Alive { orchestrator: Arc::clone(&orchestrator), life: Arc::clone(&life) }));
+            self.set(number, Some(Alive { runs: RunService::new(&orchestrator), life: Arc::clone(&life) }));
             let roles = [(plan.agent, Role::Agent), (plan.aggregator, Role::Aggregator)];
             let options = WorkerOptions {
                 concurrency: plan.concurrency,

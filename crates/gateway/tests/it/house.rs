@@ -76,8 +76,13 @@ impl House {
         let ports = Ports { prompter: setup.model, ..bench.orchestrator.ports.clone() };
         let bench = Bench { orchestrator: Arc::new(Orchestrator::new(ports, setup.options)), ..bench };
         let (close, phase) = watch::channel(Phase::Serving);
+        let ports = bench.orchestrator.ports.clone();
         let gateway = Arc::new(Gateway::new(Wiring {
-            orchestrator: Arc::clone(&bench.orchestrator),
+            runs: bench.runs(),
+            config: ports.config,
+            prompter: ports.prompter,
+            world: ports.world,
+            limits: bench.orchestrator.options.limits.clone(),
             graph: setup.graph.unwrap_or_else(|| Arc::new(MemoryGraph::new(Arc::clone(&journal)))),
             log: Arc::new(EmptyLog),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),

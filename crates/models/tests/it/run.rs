@@ -14,6 +14,7 @@ use trellis_domain::parts::ReplyPart;
 use trellis_domain::record::{Body, Name, Reading, Record, ReplyFormat};
 use trellis_domain::{Caller, RequestId, Scope, Workspace};
 use trellis_models::{CallSettings, Provider, TemplatePrompter};
+use trellis_orchestrator::RunService;
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::hub::{Hub, Item};
 use trellis_orchestrator::memory::scripted::ScriptedTools;
@@ -108,6 +109,7 @@ async fn run_with(model: Arc<dyn Provider>, pattern: &str) -> Vec<Arc<Record>> {
         world,
     };
     let orchestrator = Arc::new(Orchestrator::new(ports, Options::default()));
+    let runs = RunService::new(&orchestrator);
     let request = AgentRequest {
         question: "Why is moss green?".to_owned(),
         pattern: pattern.to_owned(),
@@ -122,15 +124,14 @@ async fn run_with(model: Arc<dyn Provider>, pattern: &str) -> Vec<Arc<Record>> {
         names: UnknownNames::Refuse,
         by: None,
     };
-    let run = orchestrator.accept(question).await.unwrap().run;
+    let run = runs.accept(question).await.unwrap().run;
     let (stop, stopped) = watch::channel(None);
-    let workers = Workers::new(Arc::clone(&orchestrator), WorkerOptions::default());
+    let workers = Workers::new(orchestrator, WorkerOptions::default());
     let serving = tokio::spawn(async move { workers.run(stopped).await });
-    let ports = &orchestrator.ports;
-    let mut subscription = ports.hub.subscribe(&Workspace::default(), &run, 0);
+    let mut subscription = runs.follow(&Workspace::default(), &run, 0);
     let mut records = Vec::new();
     loop {
-        let Item::Record(record) = subscription.next(&*ports.journal).await.unwrap() else { continue };
+        let Item::Record(record) = subscription.next().await.unwrap() else { continue };
         let last = record.header.name == Name::end() && record.header.session == run;
         records.push(record);
         if last {

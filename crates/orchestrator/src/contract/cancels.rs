@@ -36,7 +36,7 @@ fn canceller() -> Caller {
 }
 
 async fn cancel(bench: &Bench, run: &RunId) -> Cancelling {
-    bench.orchestrator.cancel(&Workspace::default(), run, &canceller()).await.expect("the store works")
+    bench.runs().cancel(&Workspace::default(), run, &canceller()).await.expect("the store works")
 }
 
 /// Workers in the background.
@@ -109,12 +109,11 @@ async fn a_run_at_work_can_be_cancelled_after_any_record<F: Future<Output = Stor
     for records in 1.. {
         let bench = Bench::play(fresh().await).await;
         let run = bench.request(1, question(scene, pattern), SomeLimits::default()).await;
-        let ports = &bench.orchestrator.ports;
-        let mut subscription = ports.hub.subscribe(&Workspace::default(), &run, 0);
+        let mut subscription = bench.runs().follow(&Workspace::default(), &run, 0);
         let mut serving = None;
         let (mut seen, mut became) = (0, None);
         loop {
-            let Item::Record(record) = subscription.next(&*ports.journal).await.expect("the store works") else {
+            let Item::Record(record) = subscription.next().await.expect("the store works") else {
                 continue;
             };
             seen += 1;
@@ -176,7 +175,7 @@ async fn a_run_is_cancelled_once_and_only_if_it_has_not_ended(store: StorePorts)
     assert_eq!(cancel(&bench, &nobody).await, Cancelling::Unknown);
     let run = bench.request(1, question(&json!({"team": [[silent()]]}), "supervisor"), SomeLimits::default()).await;
     let other = Workspace::new("other").expect("a valid name");
-    let elsewhere = bench.orchestrator.cancel(&other, &run, &canceller()).await.expect("the store works");
+    let elsewhere = bench.runs().cancel(&other, &run, &canceller()).await.expect("the store works");
     assert_eq!(elsewhere, Cancelling::Unknown, "workspaces are apart");
     assert_eq!(cancel(&bench, &run).await, Cancelling::Cancelled);
     assert_eq!(cancel(&bench, &run).await, Cancelling::AlreadyEnded(RunState::Cancelled));

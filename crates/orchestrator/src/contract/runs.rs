@@ -9,6 +9,7 @@ use crate::memory::scripted::{ScriptedPrompter, ScriptedTools};
 use crate::orchestrator::{Options, Orchestrator, Ports};
 use crate::ports::{Config, Journal, OpenTurn, RealWorld, World, all_due_turns};
 use crate::queue::FairQueue;
+use crate::service::RunService;
 use crate::workers::{Stop, WorkerOptions, Workers};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -68,6 +69,11 @@ impl Bench {
         Self { orchestrator, prompter, tools }
     }
 
+    /// The runs, as those see them who ask for them.
+    pub fn runs(&self) -> RunService {
+        RunService::new(&self.orchestrator)
+    }
+
     pub async fn ask(&self, n: usize, limits: SomeLimits) -> RunId {
         let request = AgentRequest { question: format!("question {n}"), streaming: true, ..AgentRequest::default() };
         self.request(n, request, limits).await
@@ -86,14 +92,13 @@ impl Bench {
             names: UnknownNames::Refuse,
             by: None,
         };
-        Ok(self.orchestrator.accept(question).await?.run)
+        Ok(self.runs().accept(question).await?.run)
     }
 
     /// Waits for the end of a run. False if the store fails before.
     pub async fn try_follow(&self, run: &RunId) -> bool {
-        let ports = &self.orchestrator.ports;
-        let mut subscription = ports.hub.subscribe(&Workspace::default(), run, 0);
-        while let Ok(item) = subscription.next(&*ports.journal).await {
+        let mut subscription = self.runs().follow(&Workspace::default(), run, 0);
+        while let Ok(item) = subscription.next().await {
             if let Item::Record(record) = item
                 && record.header.name == Name::end()
                 && record.header.session == *run
@@ -106,11 +111,10 @@ impl Bench {
 
     /// Follows a run to its end.
     pub async fn follow(&self, run: &RunId) -> Vec<Item> {
-        let ports = &self.orchestrator.ports;
-        let mut subscription = ports.hub.subscribe(&Workspace::default(), run, 0);
+        let mut subscription = self.runs().follow(&Workspace::default(), run, 0);
         let mut items = Vec::new();
         loop {
-            let item = subscription.next(&*ports.journal).await.expect("the store works");
+            let item = subscription.next().await.expect("the store works");
             items.push(item.clone());
             if let Item::Record(record) = item
                 && record.header.name == Name::end()
@@ -272,13 +276,13 @@ async fn the_same_request_attaches_and_another_gets_its_own_session(store: Store
         names: UnknownNames::Refuse,
         by: Some(alice.clone()),
     };
-    let first = bench.orchestrator.accept(question("a?")).await.expect("a good question");
+    let first = bench.runs().accept(question("a?")).await.expect("a good question");
     let somebody_else = Question { by: Some(Caller::new(None, Surface::CommandLine)), ..question("a?") };
-    let again = bench.orchestrator.accept(somebody_else).await.expect("a good question");
+    let again = bench.runs().accept(somebody_else).await.expect("a good question");
     let accepted = bench.records(&first.run).await.into_iter().find_map(|record| record.body.as_accepted().cloned());
     assert_eq!(accepted.and_then(|accepted| accepted.by), Some(alice.clone()), "whoever asked first");
-    let other = bench.orchestrator.accept(question("b?")).await.expect("a good question");
-    let other_again = bench.orchestrator.accept(question("b?")).await.expect("a good question");
+    let other = bench.runs().accept(question("b?")).await.expect("a good question");
+    let other_again = bench.runs().accept(question("b?")).await.expect("a good question");
     assert_eq!((first.run.as_str(), first.attached), ("mine", false));
     assert_eq!((again.run.as_str(), again.attached), ("mine", true));
     assert_ne!(other.run, first.run);

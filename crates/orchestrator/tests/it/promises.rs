@@ -186,12 +186,11 @@ fn told_answer(messages: &[AgentResponse]) -> String {
 async fn live_for(store: StorePorts, scene: &Value, pattern: &str, records: usize) -> bool {
     let bench = Bench::play(store).await;
     let run = bench.request(1, question(scene, pattern), SomeLimits::default()).await;
-    let ports = &bench.orchestrator.ports;
-    let mut subscription = ports.hub.subscribe(&Workspace::default(), &run, 0);
+    let mut subscription = bench.runs().follow(&Workspace::default(), &run, 0);
     let serving = Serving::start(&bench, WorkerOptions::default());
     let mut seen = 0;
     while seen < records {
-        if let Item::Record(record) = subscription.next(&*ports.journal).await.unwrap() {
+        if let Item::Record(record) = subscription.next().await.unwrap() {
             seen += 1;
             if record.header.session == run && record.header.name == Name::end() {
                 serving.stop(Stop::Abandon).await;

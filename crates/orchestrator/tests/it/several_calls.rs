@@ -119,7 +119,7 @@ async fn every_call_that_needs_approval_is_asked_for_before_any_is_made() {
         assert!(bench.tools.calls.all().is_empty(), "nothing is called before all is decided");
         let (choice, by) = (choice.to_owned(), by.clone());
         let answer = Answering { question: None, choice, reason: None, arguments: None, by };
-        bench.orchestrator.decide(&Workspace::default(), &run, &answer).await.unwrap();
+        bench.runs().decide(&Workspace::default(), &run, &answer).await.unwrap();
     }
     bench.follow(&run).await;
     serving.stop(Stop::Drain).await;

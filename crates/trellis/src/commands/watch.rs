@@ -11,19 +11,16 @@ use std::sync::Arc;
 use trellis_domain::RunId;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunState;
-use trellis_orchestrator::events::event;
-use trellis_orchestrator::hub::{Item, Subscription};
+use trellis_orchestrator::events::RunEvent;
 use trellis_orchestrator::ledger::summary_of;
-use trellis_orchestrator::ports::{Journal, RealWorld, World};
-use trellis_orchestrator::summary::{end_of, outcome};
+use trellis_orchestrator::ports::{RealWorld, World};
+use trellis_orchestrator::summary::{RunOutcome, end_of};
+use trellis_orchestrator::{Item, RunSubscription};
 
 /// Where the items of a run come from.
 pub(super) enum RunItems<'a> {
     /// Workers of this process.
-    Workers {
-        subscription: Subscription,
-        journal: &'a dyn Journal,
-    },
+    Workers(RunSubscription),
     Server(Box<Stream<'a>>),
     /// Nobody is at work on it: there is what there is.
     Records(std::vec::IntoIter<Arc<Record>>),
@@ -32,13 +29,13 @@ pub(super) enum RunItems<'a> {
 impl RunItems<'_> {
     /// Nobody else can work on the run meanwhile.
     fn holds_the_folder(&self) -> bool {
-        matches!(self, Self::Workers { .. })
+        matches!(self, Self::Workers(_))
     }
 
     /// The next item; None if no more will come.
     async fn next(&mut self) -> Result<Option<Item>, Failure> {
         match self {
-            Self::Workers { subscription, journal } => Ok(Some(subscription.next(*journal).await?)),
+            Self::Workers(subscription) => Ok(Some(subscription.next().await?)),
             Self::Server(stream) => stream.next().await.map(Some),
             Self::Records(records) => Ok(records.next().map(Item::Record)),
         }
@@ -86,7 +83,7 @@ pub(super) async fn follow(
     let mut records = Vec::new();
     while let Some(item) = source.next().await? {
         if global.output == Output::Ndjson {
-            print_json(&event(run, &item).to_string())?;
+            print_json(&RunEvent::of(run, &item).to_json())?;
         } else {
             screen.show(&item)?;
         }
@@ -110,7 +107,7 @@ pub(super) fn finish(global: &Global, run: &RunId, records: &[Arc<Record>], flag
     };
     let now = RealWorld.now();
     match (global.output, global.quiet, &ended.error) {
-        (Output::Json, _, _) => print_json(&outcome(&summary, Some(ended), now).to_string())?,
+        (Output::Json, _, _) => print_json(&json!(RunOutcome::new(&summary, Some(ended), now)).to_string())?,
         (Output::Text, false, _) => {
             note("");
             for line in footer(&summary, ended, now, Marks::of(global.ascii)) {

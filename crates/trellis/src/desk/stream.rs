@@ -5,14 +5,14 @@ use super::sse::{Events, ServerEvent};
 use crate::failure::{Exit, Failure};
 use crate::show::{note, short};
 use reqwest::{Method, Response, StatusCode};
-use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
+use trellis_domain::RunId;
 use trellis_domain::record::Record;
-use trellis_domain::{RunId, SessionId};
-use trellis_orchestrator::hub::{Item, TextKind};
+use trellis_orchestrator::Item;
+use trellis_orchestrator::events::Chunk;
 
 /// A server that is well breaks its silence every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -153,23 +153,6 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Live text, as servers tell it.
-#[derive(Debug, Deserialize)]
-struct Chunk {
-    session_id: SessionId,
-    message_id: Arc<str>,
-    #[serde(rename = "chunk_type")]
-    kind: ChunkKind,
-    content: String,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ChunkKind {
-    Thought,
-    Answer,
-}
-
 /// Live text that came. Every connection tells each open message from its start: what is known is not told again.
 #[derive(Debug, Default)]
 struct Previews(HashMap<Arc<str>, Preview>);
@@ -190,7 +173,7 @@ impl Previews {
 
     /// What of a piece is new.
     fn news(&mut self, chunk: Chunk) -> Option<Item> {
-        let Chunk { session_id, message_id, kind, content } = chunk;
+        let Chunk { session_id, message_id, chunk_type, content } = chunk;
         let preview = self.0.entry(Arc::clone(&message_id)).or_default();
         let known = &preview.text[preview.told..];
         let new = match (content.strip_prefix(known), known.strip_prefix(content.as_str())) {
@@ -203,23 +186,21 @@ impl Previews {
         };
         preview.text.push_str(&new);
         preview.told = preview.text.floor_char_boundary(preview.told + content.len());
-        let kind = match kind {
-            ChunkKind::Thought => TextKind::Thought,
-            ChunkKind::Answer => TextKind::Answer,
-        };
         let news = !new.is_empty() && !preview.stale;
-        news.then_some(Item::Text { session: session_id, message_id, kind, text: new })
+        news.then_some(Item::Text { session: session_id, message_id, kind: chunk_type, text: new })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trellis_domain::SessionId;
+    use trellis_orchestrator::hub::TextKind;
 
     fn news(previews: &mut Previews, message: &str, content: &str) -> Option<String> {
         let session_id = SessionId::new("s").unwrap();
-        let chunk =
-            Chunk { session_id, message_id: message.into(), kind: ChunkKind::Answer, content: content.to_owned() };
+        let (message_id, content) = (message.into(), content.to_owned());
+        let chunk = Chunk { session_id, message_id, chunk_type: TextKind::Answer, content };
         match previews.news(chunk) {
             Some(Item::Text { text, .. }) => Some(text),
             Some(Item::Record(_)) | None => None,
