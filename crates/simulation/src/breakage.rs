@@ -1,4 +1,4 @@
-//! Deliberate mistakes in the layer between the orchestrator and its journal, one for each rule that holds a promise. A
+//! Deliberate mistakes in the layer between the orchestrator and its ports, one for each rule that holds a promise. A
 //! simulation that does not notice them proves nothing.
 
 use crate::witness::Witness;
@@ -32,10 +32,12 @@ pub enum Breakage {
     StaleHead,
     /// Claims run out while their turns are handled.
     ClaimsNotRenewed,
+    /// Text from another process is placed behind what has arrived, not behind what was written.
+    TextPlacedAsItArrives,
 }
 
 impl Breakage {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::NoSeenCheck,
         Self::TurnsOnlyInTheQueue,
         Self::TwoKeysForTheEnd,
@@ -46,6 +48,7 @@ impl Breakage {
         Self::EndOfDialogByTheWorker,
         Self::StaleHead,
         Self::ClaimsNotRenewed,
+        Self::TextPlacedAsItArrives,
     ];
 
     pub fn name(self) -> String {
@@ -86,7 +89,8 @@ pub(crate) async fn mistaken(
         | Breakage::ActedOnBeforeItIsRecorded
         | Breakage::EndOfDialogByTheWorker
         | Breakage::StaleHead
-        | Breakage::ClaimsNotRenewed => {}
+        | Breakage::ClaimsNotRenewed
+        | Breakage::TextPlacedAsItArrives => {}
     }
     commit
 }

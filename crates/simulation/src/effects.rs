@@ -4,6 +4,7 @@ use crate::gate::Gate;
 use crate::weather::Weather;
 use crate::witness::Witness;
 use serde_json::{Map, Value};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Scope;
@@ -45,9 +46,28 @@ fn reply(call: &PromptCall) -> Result<String, String> {
     Ok(if said.contains("Final Answer: ") { format!("{said}, says {by}") } else { said })
 }
 
+/// One of so many parts of the time that a model takes is spent writing.
+const WRITING: u32 = 2;
+
+/// A reply in pieces.
+#[derive(Debug, Default)]
+struct Written(Vec<String>);
+
+impl ReplySink for Written {
+    fn text(&mut self, text: &str) -> ControlFlow<()> {
+        self.0.push(text.to_owned());
+        ControlFlow::Continue(())
+    }
+
+    fn restart(&mut self) {
+        self.0.clear();
+    }
+}
+
 impl Effects {
     pub(crate) fn new(process: usize, gate: Arc<Gate>, weather: Arc<Weather>, witness: Arc<Witness>) -> Self {
-        let (prompter, tools) = (ScriptedPrompter::new(reply), ScriptedTools::new(play::result));
+        let (mut prompter, tools) = (ScriptedPrompter::new(reply), ScriptedTools::new(play::result));
+        prompter.piece = 9;
         Self { process, gate, weather, witness, prompter, tools }
     }
 
@@ -60,11 +80,23 @@ impl Effects {
     async fn reply_in_time(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
         let patience = call.patience.unwrap_or(Duration::MAX);
         let reply = async {
-            tokio::time::sleep(self.weather.takes(|faults| faults.model_takes_ms)).await;
+            let takes = self.weather.takes(|faults| faults.model_takes_ms);
+            let writing = takes / WRITING;
+            tokio::time::sleep(takes.saturating_sub(writing)).await;
             if self.weather.strikes(|faults| faults.model_fails) {
                 return Err(PromptError::Provider { reason: "simulated".to_owned(), failures: Vec::new() });
             }
-            self.prompter.ask(call, sink).await
+            let mut written = Written::default();
+            let reply = self.prompter.ask(call, &mut written).await?;
+            let between = writing / u32::try_from(written.0.len().max(1)).unwrap_or(1);
+            for piece in written.0 {
+                tokio::time::sleep(between).await;
+                self.gate.stand().await;
+                if sink.text(&piece).is_break() {
+                    break;
+                }
+            }
+            Ok(reply)
         };
         let late = |_| Err(PromptError::took_too_long(patience, Vec::new()));
         tokio::time::timeout(patience, reply).await.unwrap_or_else(late)

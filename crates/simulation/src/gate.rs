@@ -43,6 +43,11 @@ impl Gate {
         if self.dies_at == Some(self.calls.fetch_add(1, Ordering::SeqCst)) {
             self.kill();
         }
+        self.stand().await;
+    }
+
+    /// Where the process waits for something that is no call: it does nothing while it stands still, or any more.
+    pub(crate) async fn stand(&self) {
         let until = *self.stands_until.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(until) = until.filter(|until| *until > Instant::now()) {
             tokio::time::sleep_until(until).await;

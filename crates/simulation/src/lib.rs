@@ -16,6 +16,7 @@ mod breakage;
 mod callers;
 mod chance;
 mod effects;
+mod followers;
 mod gate;
 mod journal;
 mod processes;
@@ -25,6 +26,7 @@ pub mod report;
 pub mod scenario;
 mod shrink;
 mod simulation;
+mod stream;
 mod weather;
 mod witness;
 

@@ -6,6 +6,7 @@ use crate::gate::Gate;
 use crate::journal::Passage;
 use crate::queue::{Broker, Connection};
 use crate::scenario::Process;
+use crate::stream::{Line, Wire};
 use crate::weather::Weather;
 use crate::witness::Witness;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,7 @@ pub(crate) struct Common {
     pub(crate) journal: Arc<MemoryJournal>,
     pub(crate) config: Arc<MemoryConfig>,
     pub(crate) broker: Arc<Broker>,
+    pub(crate) wire: Arc<Wire>,
     pub(crate) weather: Arc<Weather>,
     pub(crate) witness: Arc<Witness>,
     pub(crate) breakage: Option<Breakage>,
@@ -67,7 +69,8 @@ impl Processes {
     }
 
     fn begin(&self, number: usize, gate: &Arc<Gate>) -> Arc<Orchestrator> {
-        let Common { world, journal, config, broker, weather, witness, breakage } = &self.common;
+        let Common { world, journal, config, broker, wire, weather, witness, breakage } = &self.common;
+        let line = Line { wire: Arc::clone(wire), gate: Arc::clone(gate) };
         let effects = Arc::new(Effects::new(number, Arc::clone(gate), Arc::clone(weather), Arc::clone(witness)));
         let passage = Passage {
             process: number,
@@ -88,7 +91,7 @@ impl Processes {
             config: Arc::clone(config) as _,
             prompter: Arc::clone(&effects) as _,
             tools: effects,
-            hub: Arc::new(Hub::default()),
+            hub: Arc::new(Hub::shared(Arc::new(line), Arc::clone(world) as _)),
             world: Arc::clone(world) as _,
         };
         Arc::new(Orchestrator::new(ports, Options::default()))

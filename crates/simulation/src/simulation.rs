@@ -5,6 +5,7 @@ use crate::callers::{self, Heard, workspace};
 use crate::processes::{Common, Processes};
 use crate::queue::Broker;
 use crate::scenario::{CALM_MS, Event, Scenario, What};
+use crate::stream::Wire;
 use crate::weather::Weather;
 use crate::witness::{Seen, Witness};
 use serde_json::json;
@@ -66,11 +67,13 @@ pub fn play(scenario: &Scenario, breakage: Option<Breakage>) -> Finished {
 async fn played(scenario: Scenario, breakage: Option<Breakage>) -> Finished {
     let world = Arc::new(VirtualWorld::new());
     let weather = Arc::new(Weather::new(scenario.seed, scenario.faults.clone()));
+    let witness = Arc::new(Witness::default());
     let common = Common {
         journal: Arc::new(MemoryJournal::shared(Arc::clone(&world) as _)),
         config: Arc::new(MemoryConfig::new(Arc::clone(&world) as _)),
         broker: Arc::new(Broker::new(Arc::clone(&weather))),
-        witness: Arc::new(Witness::default()),
+        wire: Arc::new(Wire::new(Arc::clone(&weather), Arc::clone(&witness), breakage)),
+        witness,
         world,
         weather,
         breakage,

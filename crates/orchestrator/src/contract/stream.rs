@@ -68,8 +68,10 @@ async fn what_one_tells_all_others_hear_as_it_was_told([one, two]: [Arc<dyn Stre
     one.publish(committed("one", 1));
     let (mut first, mut second, mut third) = (one.listen(), two.listen(), two.listen());
     let (of_one, of_two) = (all_kinds("one"), all_kinds("two"));
-    of_one.iter().cloned().for_each(|message| one.publish(message));
-    of_two.iter().cloned().for_each(|message| two.publish(message));
+    for (told_by_one, told_by_two) in of_one.iter().cloned().zip(of_two.iter().cloned()) {
+        one.publish(told_by_one);
+        two.publish(told_by_two);
+    }
     let mut missing = of_one.clone();
     for message in heard(&mut *second, "one", of_one.len()).await {
         missing.retain(|told| *told != message);
@@ -96,7 +98,9 @@ async fn nobody_waits_for_a_slow_listener_and_it_is_told_what_it_missed([one, tw
     const MANY: u64 = 50_000;
     let (mut slow, mut other) = (two.listen(), two.listen());
     // This is no async function: it cannot wait.
-    (1..=MANY).for_each(|seq| one.publish(committed("one", seq)));
+    for seq in 1..=MANY {
+        one.publish(committed("one", seq));
+    }
     let (mut count, mut missed) = (0, false);
     while let Ok(heard) = tokio::time::timeout(Duration::from_millis(300), slow.next()).await {
         match heard {

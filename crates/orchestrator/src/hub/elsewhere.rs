@@ -79,7 +79,9 @@ impl Hub {
     pub(crate) fn hear_abandoned(&self, workspace: &Workspace, from: &Arc<str>, run: &RunId, ids: &[Arc<str>]) {
         self.with_followed(workspace, run, |stream| {
             let mut texts = lock(&stream.texts);
-            ids.iter().for_each(|id| texts.close_heard(id, from));
+            for id in ids {
+                texts.close_heard(id, from);
+            }
         });
     }
 
@@ -109,7 +111,13 @@ impl Hub {
 
     /// Messages were lost: whoever follows a run looks at the journal.
     pub(crate) fn missed(&self) {
-        lock(&self.runs).values().for_each(|stream| stream.tell(|news| news.missed += 1));
+        let runs = lock(&self.runs);
+        let mut streams: Vec<_> = runs.iter().filter(|(_, stream)| stream.is_read()).collect();
+        // In the same order always: what happens in a simulated world can happen again.
+        streams.sort_by_key(|(place, _)| *place);
+        for (_, stream) in streams {
+            stream.tell(|news| news.missed += 1);
+        }
     }
 
     pub(crate) fn forget_followers_elsewhere(&self) {

@@ -120,7 +120,9 @@ impl Hub {
         let stream = lock(&self.runs).get(&(workspace.clone(), run.clone())).cloned();
         if let Some(stream) = stream {
             let mut texts = lock(&stream.texts);
-            ids.iter().for_each(|id| texts.close(id));
+            for id in ids {
+                texts.close(id);
+            }
         }
     }
 

@@ -4,11 +4,10 @@ use super::{Place, lock};
 use crate::ports::{Stream, StreamMessage, StreamNotice, TextChunk, World};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use trellis_domain::{Timestamp, Workspace};
 
 /// Whoever follows a run looks at the journal so often, whatever it hears, and says that it follows.
-pub(super) const POLL: Duration = Duration::from_secs(3);
+const POLL_MS: u64 = 3_000;
 /// So long it is believed that somebody follows: a few of those messages may be lost.
 const FOLLOWED_MS: u64 = 10_000;
 /// The most bytes of text in one message. Brokers have limits.
@@ -62,6 +61,6 @@ impl Peers {
     }
 
     pub(super) fn next_poll(&self) -> Timestamp {
-        self.world.now().plus_ms(u64::try_from(POLL.as_millis()).unwrap_or(u64::MAX))
+        self.world.now().plus_ms(POLL_MS)
     }
 }

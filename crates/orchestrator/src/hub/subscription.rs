@@ -1,6 +1,5 @@
 //! One reader of a run: its records in order and without a gap, and the text between them.
 
-use super::peers::POLL;
 use super::texts::OpenMessage;
 use super::{Hub, Item, News, Place, RunStream, lock, size_of_texts};
 use crate::messages::messages_of;
@@ -69,7 +68,9 @@ impl Subscription {
     /// Waits until there may be more than there was at the last look.
     pub async fn changed(&mut self) {
         let Some((peers, poll_at)) = self.hub.peers.clone().zip(self.poll_at) else { return self.told().await };
-        let wait = Duration::from_millis(poll_at.ms_since(peers.world.now())).min(POLL);
+        // A clock that is put back must not put it off.
+        let poll_at = *self.poll_at.insert(poll_at.min(peers.next_poll()));
+        let wait = Duration::from_millis(poll_at.ms_since(peers.world.now()));
         if !wait.is_zero() {
             tokio::select! {
                 biased;

@@ -51,7 +51,9 @@ impl TextWriter {
     pub fn abandon(&self, ids: &[&Arc<str>]) {
         {
             let mut texts = lock(&self.stream.texts);
-            ids.iter().for_each(|id| texts.close(id));
+            for id in ids {
+                texts.close(id);
+            }
         }
         if let Some((peers, (workspace, run))) = self.wanted_by_others() {
             let message_ids = ids.iter().map(|id| Arc::clone(id)).collect();

@@ -19,8 +19,8 @@ use trellis_orchestrator::memory::scripted::{ScriptedPrompter, ScriptedTools};
 use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal, MemoryStream, VirtualWorld};
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{
-    BoxFuture, Config, Heard, PromptCall, PromptError, PromptReply, Prompter, ReplySink, Stream, StreamListener,
-    StreamMessage, World,
+    BoxFuture, Heard, PromptCall, PromptError, PromptReply, Prompter, ReplySink, Stream, StreamListener, StreamMessage,
+    World,
 };
 use trellis_orchestrator::queue::FairQueue;
 use trellis_orchestrator::workers::{WorkerOptions, Workers};
