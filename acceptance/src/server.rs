@@ -1,8 +1,9 @@
 //! The real program, started with an empty data folder.
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
@@ -101,7 +102,7 @@ fn listen(output: impl AsyncRead + Send + Unpin + 'static, log: Log, found: watc
             if let Some(url) = address_in(&line) {
                 found.send_if_modified(|known| known.replace(url).is_none());
             }
-            log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            log.lock().push(line);
         }
     });
 }
@@ -114,5 +115,5 @@ fn address_in(line: &str) -> Option<String> {
 }
 
 fn text(log: &Log) -> String {
-    log.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
+    log.lock().join("\n")
 }

@@ -18,8 +18,9 @@ use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::Workspace;
+use trellis_domain::parts::Piece;
 use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring};
-use trellis_models::{ModelReply, ModelRequest, OnText, Provider, ProviderError, Rehearsal};
+use trellis_models::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Rehearsal};
 use trellis_orchestrator::ports::{BoxFuture, ConfigError};
 
 const SESSIONS: usize = 6000;
@@ -42,15 +43,15 @@ pub(crate) async fn sockets() -> Result<()> {
         next.store(0, Ordering::Relaxed);
         let callers: Vec<_> = (0..AT_ONCE)
             .map(|_| {
-                let (orchestrator, next) = (Arc::clone(&engine.orchestrator), Arc::clone(&next));
+                let (runs, next) = (engine.runs.clone(), Arc::clone(&next));
                 tokio::spawn(async move {
                     loop {
                         let n = next.fetch_add(1, Ordering::Relaxed);
                         if n >= sessions {
                             return anyhow::Ok(());
                         }
-                        let run = ask(&orchestrator, n + offset).await?;
-                        follow(&orchestrator, &run).await?;
+                        let run = ask(&runs, n + offset).await?;
+                        follow(&runs, &run).await?;
                     }
                 })
             })
@@ -127,8 +128,13 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
     let server = Server::bind("127.0.0.1:0").await?;
     let address = server.address().to_string();
     let (close, phase) = watch::channel(Phase::Serving);
+    let ports = engine.orchestrator.ports.clone();
     let gateway = Gateway::new(Wiring {
-        orchestrator: Arc::clone(&engine.orchestrator),
+        runs: engine.runs.clone(),
+        config: ports.config,
+        prompter: ports.prompter,
+        world: ports.world,
+        limits: engine.orchestrator.options.limits.clone(),
         library: Arc::clone(&engine.store.library) as _,
         graph: Arc::clone(&engine.store.graph) as _,
         log: Arc::clone(&engine.store.log) as _,
@@ -163,11 +169,11 @@ impl Provider for Ticking {
     fn complete<'a>(
         &'a self,
         _request: &'a ModelRequest,
-        on_text: &'a mut OnText<'_>,
+        on_piece: &'a mut OnPiece<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
         Box::pin(async move {
             let mut text = "Thought: it ticks\nFinal Answer: begin".to_owned();
-            let mut stopped = on_text(&text).is_break();
+            let mut stopped = on_piece(Piece::Text(&text)).is_break();
             for _ in 0..PIECES {
                 if stopped {
                     break;
@@ -175,7 +181,7 @@ impl Provider for Ticking {
                 tokio::time::sleep(PAUSE).await;
                 let piece = format!(" {}", micros());
                 text.push_str(&piece);
-                stopped = on_text(&piece).is_break();
+                stopped = on_piece(Piece::Text(&piece)).is_break();
             }
             Ok(ModelReply { text, model: "ticking".to_owned(), ..ModelReply::default() })
         })

@@ -14,6 +14,7 @@ use trellis_domain::message::AgentRequest;
 use trellis_domain::record::Name;
 use trellis_domain::{Caller, RequestId, RunId, Scope, Surface, Workspace};
 use trellis_models::{Provider, TemplatePrompter};
+use trellis_orchestrator::RunService;
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::hub::{Hub, Item};
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
@@ -33,6 +34,7 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
 pub(crate) struct Engine {
     pub(crate) store: Store,
     pub(crate) orchestrator: Arc<Orchestrator>,
+    pub(crate) runs: RunService,
     /// Removed with the engine.
     folder: Option<TempDir>,
 }
@@ -64,7 +66,8 @@ impl Engine {
         let mut options = Options { max_open_runs: 20_000, ..Options::default() };
         options.limits.usual.max_siblings = 1_000;
         options.limits.maximum.max_siblings = Some(1_000);
-        Ok(Self { store, orchestrator: Arc::new(Orchestrator::new(ports, options)), folder: None })
+        let orchestrator = Arc::new(Orchestrator::new(ports, options));
+        Ok(Self { store, runs: RunService::new(&orchestrator), orchestrator, folder: None })
     }
 
     /// Starts the workers; the sender stops them.
@@ -91,7 +94,7 @@ impl Engine {
     }
 }
 
-pub(crate) async fn ask(orchestrator: &Orchestrator, n: usize) -> Result<RunId> {
+pub(crate) async fn ask(runs: &RunService, n: usize) -> Result<RunId> {
     let question = Question {
         scope: Scope::default(),
         request_id: RequestId::new(&format!("bench-{n}"))?,
@@ -105,15 +108,14 @@ pub(crate) async fn ask(orchestrator: &Orchestrator, n: usize) -> Result<RunId> 
         names: UnknownNames::Refuse,
         by: None,
     };
-    Ok(orchestrator.accept(question).await?.run)
+    Ok(runs.accept(question).await?.run)
 }
 
 /// Reads a run's stream to its end, as a caller does.
-pub(crate) async fn follow(orchestrator: &Orchestrator, run: &RunId) -> Result<()> {
-    let ports = &orchestrator.ports;
-    let mut subscription = ports.hub.subscribe(&Workspace::default(), run, 0);
+pub(crate) async fn follow(runs: &RunService, run: &RunId) -> Result<()> {
+    let mut subscription = runs.follow(&Workspace::default(), run, 0);
     loop {
-        if let Item::Record(record) = subscription.next(&*ports.journal).await?
+        if let Item::Record(record) = subscription.next().await?
             && record.header.name == Name::end()
             && record.header.session == *run
         {

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
+use trellis_domain::parts::Piece;
 use trellis_domain::record::{Body, Name, Observed};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, RequestId, RunId, Scope, SessionId, Timestamp, Workspace};
-use trellis_models::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
+use trellis_models::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::memory::scripted::SILENT;
@@ -38,7 +39,7 @@ impl Provider for Player {
     fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,
-        on_text: &'a mut OnText<'_>,
+        on_piece: &'a mut OnPiece<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
         Box::pin(async move {
             if request.prompt == "question" && !self.tool.is_zero() {
@@ -50,7 +51,7 @@ impl Provider for Player {
                 Err(reason) => return Err(ProviderError::Permanent { reason }),
             };
             // A caller that has heard enough changes nothing: the whole text is here already.
-            let _stopped = on_text(&text).is_break();
+            let _stopped = on_piece(Piece::Text(&text)).is_break();
             Ok(ModelReply {
                 text,
                 model: "player".to_owned(),
@@ -86,7 +87,7 @@ async fn ask(engine: &Engine, n: usize, scene: &Value, pattern: &str, limits: So
         names: UnknownNames::Refuse,
         by: None,
     };
-    Ok(engine.orchestrator.accept(question).await?.run)
+    Ok(engine.runs.accept(question).await?.run)
 }
 
 /// Eight independent steps with a tool of 50 ms each, all at once and one by one.
@@ -106,7 +107,7 @@ pub(crate) async fn plan() -> Result<()> {
             let limits = SomeLimits { steps_at_once: Some(at_once), ..SomeLimits::default() };
             let n = n + usize::try_from(at_once)? * 100;
             let run = ask(&engine, n, &scene, "plan-then-execute", limits).await?;
-            follow(&engine.orchestrator, &run).await?;
+            follow(&engine.runs, &run).await?;
             rounds.push(started.elapsed());
         }
         rounds.remove(0);
@@ -145,7 +146,7 @@ pub(crate) async fn supervisor() -> Result<()> {
                         return anyhow::Ok(());
                     }
                     let run = ask(&engine, n, &scene, "supervisor", SomeLimits::default()).await?;
-                    follow(&engine.orchestrator, &run).await?;
+                    follow(&engine.runs, &run).await?;
                 }
             })
         })
@@ -172,7 +173,7 @@ pub(crate) async fn siblings() -> Result<()> {
     let agents: Vec<_> = (0..SIBLINGS).map(|n| json!({"answer": format!("{n}")})).collect();
     let started = Instant::now();
     let run = ask(&engine, 0, &json!({"team": [agents]}), "supervisor", SomeLimits::default()).await?;
-    follow(&engine.orchestrator, &run).await?;
+    follow(&engine.runs, &run).await?;
     let took = started.elapsed();
     stop.send_replace(Some(Stop::Drain));
     serving.await?;

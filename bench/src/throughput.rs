@@ -23,15 +23,15 @@ pub(crate) async fn sessions() -> Result<()> {
     let (started, before) = (Instant::now(), cpu());
     let callers: Vec<_> = (0..AT_ONCE)
         .map(|_| {
-            let (orchestrator, next) = (Arc::clone(&engine.orchestrator), Arc::clone(&next));
+            let (runs, next) = (engine.runs.clone(), Arc::clone(&next));
             tokio::spawn(async move {
                 loop {
                     let n = next.fetch_add(1, Ordering::Relaxed);
                     if n >= SESSIONS {
                         return anyhow::Ok(());
                     }
-                    let run = ask(&orchestrator, n).await?;
-                    follow(&orchestrator, &run).await?;
+                    let run = ask(&runs, n).await?;
+                    follow(&runs, &run).await?;
                 }
             })
         })
@@ -102,8 +102,8 @@ pub(crate) async fn engine() -> Result<()> {
 async fn sample() -> Result<Arc<Vec<Arc<Record>>>> {
     let engine = Engine::new(Arc::new(Rehearsal::instant()), seeds()?).await?;
     let (stop, serving) = engine.serve(8);
-    let run = ask(&engine.orchestrator, 0).await?;
-    follow(&engine.orchestrator, &run).await?;
+    let run = ask(&engine.runs, 0).await?;
+    follow(&engine.runs, &run).await?;
     stop.send_replace(Some(Stop::Drain));
     serving.await?;
     Ok(Arc::new(engine.store.journal.events(&Workspace::default(), &run, 0, 100).await?))

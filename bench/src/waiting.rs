@@ -6,7 +6,7 @@ use anyhow::Result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use trellis_models::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
+use trellis_models::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};
 use trellis_orchestrator::ports::BoxFuture;
 use trellis_orchestrator::workers::Stop;
 
@@ -26,7 +26,7 @@ impl Provider for Slow {
     fn complete<'a>(
         &'a self,
         _: &'a ModelRequest,
-        _: &'a mut OnText<'_>,
+        _: &'a mut OnPiece<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         Box::pin(std::future::pending())
@@ -38,7 +38,7 @@ pub(crate) async fn run() -> Result<()> {
     let engine = Engine::new(Arc::clone(&model) as _, seeds()?).await?;
     let (stop, serving) = engine.serve(SESSIONS);
     for n in 0..SESSIONS {
-        ask(&engine.orchestrator, n).await?;
+        ask(&engine.runs, n).await?;
     }
     while model.asked.load(Ordering::Relaxed) < SESSIONS {
         tokio::time::sleep(Duration::from_millis(20)).await;

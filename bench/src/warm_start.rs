@@ -27,7 +27,7 @@ async fn fill(folder: &Path) -> Result<()> {
     let engine = Engine::at(folder, Arc::new(Rehearsal::instant()))?;
     let (stop, serving) = engine.serve(1024);
     for n in 0..HISTORY {
-        setup::ask(&engine.orchestrator, n).await?;
+        setup::ask(&engine.runs, n).await?;
     }
     while engine.store.journal.open_runs().await? > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;

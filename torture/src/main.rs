@@ -5,10 +5,10 @@
 mod report;
 
 use anyhow::{Context, Result, bail, ensure};
+use parking_lot::Mutex;
 use report::Report;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -116,7 +116,7 @@ fn faults(
             // Half of them come in pairs.
             let (specimen, count) = (&specimens[number % 2], 1 + number / 2 % 2);
             let trial = damage::trial(programs, specimen, count, options.seed << 32 | number as u64)?;
-            let mut report = report.lock().expect("a trial does not panic");
+            let mut report = report.lock();
             report.fault(specimen.how, trial);
             if report.faults().is_multiple_of(50) {
                 println!("{} faults", report.faults());

@@ -1,6 +1,7 @@
 //! The real program: its commands, and a server of it.
 
 use anyhow::{Context, Result, bail, ensure};
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::fmt;
 use std::fs::File;
@@ -9,12 +10,12 @@ use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// No command may take longer, whatever was done to its folder.
-const PATIENCE: Duration = Duration::from_mins(3);
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// Where the programs under trial are.
 #[derive(Debug, Clone)]
@@ -98,10 +99,10 @@ pub(crate) fn finish(mut command: Command) -> Result<Ended> {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > COMMAND_TIMEOUT {
             child.kill()?;
             child.wait()?;
-            bail!("{command:?} did not end within {} s", PATIENCE.as_secs());
+            bail!("{command:?} did not end within {} s", COMMAND_TIMEOUT.as_secs());
         }
         thread::sleep(Duration::from_millis(2));
     };
@@ -140,11 +141,11 @@ impl Server {
                 if let Some(address) = address_in(&line) {
                     drop(tell.send(address));
                 }
-                lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+                lines.lock().push(line);
             }
         });
         let mut server = Self { process, address: String::new(), log, reader: Some(reader) };
-        let Ok(address) = told.recv_timeout(PATIENCE) else {
+        let Ok(address) = told.recv_timeout(COMMAND_TIMEOUT) else {
             let code = server.wait()?.map_or_else(|| "a signal".to_owned(), |code| format!("exit {code}"));
             bail!("the server does not serve ({code}): {}", server.log().join("\n"))
         };
@@ -162,7 +163,7 @@ impl Server {
 
     /// What it logged last.
     pub fn last_words(&self) -> String {
-        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = self.log.lock();
         log.iter().rev().take(5).rev().cloned().collect::<Vec<_>>().join("\n")
     }
 
@@ -192,7 +193,7 @@ impl Server {
             if let Some(status) = self.process.try_wait()? {
                 return Ok(status.code());
             }
-            ensure!(begun.elapsed() < PATIENCE, "the server does not stop: {}", self.last_words());
+            ensure!(begun.elapsed() < COMMAND_TIMEOUT, "the server does not stop: {}", self.last_words());
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -200,7 +201,7 @@ impl Server {
     fn log(&mut self) -> Vec<String> {
         // Whatever it wrote before it ended is in the pipe.
         drop(self.reader.take().map(thread::JoinHandle::join));
-        std::mem::take(&mut self.log.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.log.lock())
     }
 
     /// Begins a request; the reply is for the caller to read, or not.

@@ -6,6 +6,7 @@ use crate::fan_out::{FannedOut, Joined, Parent};
 use crate::limits::{Limits, PinnedLimits, SomeLimits};
 use crate::message::AgentStep;
 use crate::park::{Parked, Settled};
+use crate::parts::{Reply, ReplyPart, StopReason};
 use crate::prompt_use::{FailedAttempt, Incomplete, ModelCall, PromptUse};
 use crate::reading::{Citation, Reading, is_left_out};
 use crate::run::Termination;
@@ -186,7 +187,12 @@ pub struct Routed {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replied {
     pub prompt: PromptUse,
+    /// As the model wrote it, if it is nothing but text. Otherwise it is empty, and the parts have it all.
     pub raw: Payload,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<ReplyPart>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<StopReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought: Option<Document>,
     pub reading: Reading,
@@ -217,6 +223,13 @@ pub struct Replied {
 }
 
 impl Replied {
+    /// What the model said.
+    pub fn reply(&self) -> Reply {
+        let text = || vec![ReplyPart::Text { text: self.raw.clone() }];
+        let parts = if self.parts.is_empty() { text() } else { self.parts.clone() };
+        Reply { parts, format: self.prompt.format }
+    }
+
     /// The notes on what a limit cut off.
     pub fn left_out(&self) -> impl Iterator<Item = &str> {
         self.mended.iter().map(String::as_str).filter(|note| is_left_out(note))

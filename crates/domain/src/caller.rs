@@ -1,6 +1,7 @@
 //! Who asked for something, as far as that is known.
 
 use crate::Timestamp;
+use crate::decision::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -13,42 +14,21 @@ pub struct Caller {
     pub surface: Surface,
 }
 
-/// The ways in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Surface {
-    /// Our own paths over HTTP.
-    Api,
-    /// A WebSocket, as stock clients of TrustGraph open it.
-    TrustgraphSocket,
-    /// The same services over HTTP.
-    TrustgraphRest,
-    /// A command that has the data folder itself.
-    CommandLine,
-    /// Nobody: the program does it by itself.
-    Program,
-}
-
-impl Surface {
-    pub const ALL: [Self; 5] =
-        [Self::Api, Self::TrustgraphSocket, Self::TrustgraphRest, Self::CommandLine, Self::Program];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Api => "api",
-            Self::TrustgraphSocket => "trustgraph-socket",
-            Self::TrustgraphRest => "trustgraph-rest",
-            Self::CommandLine => "command-line",
-            Self::Program => "program",
-        }
+words!(
+    /// The ways in.
+    Surface {
+        /// Our own paths over HTTP.
+        Api,
+        /// A WebSocket, as stock clients of TrustGraph open it.
+        TrustgraphSocket,
+        /// The same services over HTTP.
+        TrustgraphRest,
+        /// A command that has the data folder itself.
+        CommandLine,
+        /// Nobody: the program does it by itself.
+        Program,
     }
-}
-
-impl fmt::Display for Surface {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+);
 
 impl Caller {
     pub fn new(name: Option<String>, surface: Surface) -> Self {

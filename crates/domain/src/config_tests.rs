@@ -55,13 +55,13 @@ fn each_kind_names_the_field_and_the_mend() {
 #[test]
 fn framing_and_states_are_read_under_both_names() {
     let framing = |value: &str| match validate("agent-task-type", "t", value) {
-        Ok(Item::TaskType(task_type)) => task_type.framing,
+        Ok(ConfigItem::TaskType(task_type)) => task_type.framing,
         other => panic!("{other:?}"),
     };
     assert_eq!(framing(r#"{"framing_prompt": "a"}"#), "a");
     assert_eq!(framing(r#"{"framing": "b"}"#), "b");
     let states = |value: &str| match validate("tool", "t", value) {
-        Ok(Item::Tool(tool)) => tool.applicable_states.clone(),
+        Ok(ConfigItem::Tool(tool)) => tool.applicable_states.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(states(r#"{"type":"text-completion","available_in_states":["a"]}"#), Some(vec!["a".into()]));

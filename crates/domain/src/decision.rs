@@ -65,36 +65,25 @@ pub struct Excluded {
     pub reason: String,
 }
 
+/// An enumeration whose values are words in kebab case: the same in records, in the graph and for people.
 macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$meaning:meta])* $variant:ident = $word:literal),* $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$meaning:meta])* $variant:ident),* $(,)? }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::VariantNames)]
+        #[serde(rename_all = "kebab-case")]
+        #[strum(serialize_all = "kebab-case", const_into_str)]
         pub enum $name {
-            $($(#[$meaning])* #[serde(rename = $word)] $variant),*
+            $($(#[$meaning])* $variant),*
         }
 
         impl $name {
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+            /// All of them, in the order in which they are defined.
+            pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+            pub const WORDS: &'static [&'static str] = <Self as strum::VariantNames>::VARIANTS;
 
             pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word),*
-                }
-            }
-
-            /// All of them, for whoever has to choose one.
-            pub fn words() -> String {
-                Self::ALL.iter().map(|value| value.as_str()).collect::<Vec<_>>().join(", ")
-            }
-
-            pub fn from_word(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|value| value.as_str() == word)
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
+                self.into_str()
             }
         }
     };
@@ -104,35 +93,35 @@ pub(crate) use words;
 words!(
     /// What is being chosen.
     DecisionKind {
-        TaskType = "task-type",
-        Pattern = "pattern",
-        Tool = "tool",
-        Goals = "goals",
-        SubagentPattern = "subagent-pattern",
-        SubagentGroup = "subagent-group",
-        Replan = "replan",
-        Round = "round",
-        Approval = "approval",
+        TaskType,
+        Pattern,
+        Tool,
+        Goals,
+        SubagentPattern,
+        SubagentGroup,
+        Replan,
+        Round,
+        Approval,
     }
 );
 
 words!(
     /// Who chose. Honest: `OnlyOption` means that no model was asked.
     DecidedBy {
-        Model = "model",
-        OnlyOption = "only-option",
-        Fallback = "fallback",
-        Caller = "caller",
-        Supervisor = "supervisor",
-        Rule = "rule",
+        Model,
+        OnlyOption,
+        Fallback,
+        Caller,
+        Supervisor,
+        Rule,
     }
 );
 
 words!(
     /// Whether the set was enforced while the model wrote, or checked afterwards.
     Enforcement {
-        Decoding = "decoding",
-        Validated = "validated",
-        None = "none",
+        Decoding,
+        Validated,
+        None,
     }
 );

@@ -67,8 +67,8 @@ pub struct Parent {
 words!(
     /// Why a fan-in went on.
     JoinCause {
-        AllEnded = "all-ended",
-        Deadline = "deadline",
+        AllEnded,
+        Deadline,
     }
 );
 

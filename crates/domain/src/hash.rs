@@ -56,9 +56,25 @@ impl Hash {
     }
 }
 
+/// A hash over bytes that come one after the other.
+#[derive(Debug, Clone, Default)]
+pub struct Hashing(Sha256);
+
+impl Hashing {
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub fn finish(self) -> Hash {
+        Hash(self.0.finalize().into())
+    }
+}
+
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        let mut digits = [0; 64];
+        hex::encode_to_slice(self.0, &mut digits).map_err(|_| fmt::Error)?;
+        f.write_str(str::from_utf8(&digits).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -70,9 +86,7 @@ impl fmt::Debug for Hash {
 
 impl From<Hash> for String {
     fn from(hash: Hash) -> Self {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-        hash.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+        hash.to_string()
     }
 }
 
@@ -80,14 +94,8 @@ impl std::str::FromStr for Hash {
     type Err = NotAHash;
 
     fn from_str(text: &str) -> Result<Self, NotAHash> {
-        let wrong = || NotAHash(text.to_owned());
-        if text.len() != 64 || !text.is_ascii() {
-            return Err(wrong());
-        }
         let mut bytes = [0; 32];
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| wrong())?;
-        }
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| NotAHash(text.to_owned()))?;
         Ok(Self(bytes))
     }
 }

@@ -32,15 +32,21 @@ pub struct PromptUse {
     /// The bytes that were sent, without keys; only if the operator wants them kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Document>,
+    /// Hash of the bytes that came back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<Hash>,
+    /// The bytes that came back, without keys; only if the operator wants them kept, and they are not too long for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Document>,
 }
 
 words!(
-    /// How a model says which tool it wants. Whichever it is, the reply is kept in the text grammar.
+    /// How a model is asked to say which tool it wants.
     ReplyFormat {
         /// It calls a function of its provider.
-        NativeTools = "native-tools",
+        NativeTools,
         /// It writes the grammar itself.
-        Text = "text",
+        Text,
     }
 );
 
@@ -48,9 +54,9 @@ words!(
     /// Why a reply is not all that the model wanted to say. It may read well and still mean something else.
     Incomplete {
         /// The model stopped at its limit of tokens.
-        Tokens = "tokens",
+        Tokens,
         /// It was longer than a reply may be.
-        Bytes = "bytes",
+        Bytes,
     }
 );
 

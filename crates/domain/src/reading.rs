@@ -9,10 +9,13 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Reading {
-    /// It calls a tool.
+    /// It calls a tool, or several at once.
     Acted {
         tool: String,
         arguments: Map<String, Value>,
+        /// What it calls besides.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also: Vec<ToolUse>,
         /// What the pattern remembers of it besides; null if nothing.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         value: Value,
@@ -31,9 +34,16 @@ pub enum Reading {
     Failed { reason: String },
 }
 
+/// A tool that a reply calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolUse {
+    pub tool: String,
+    pub arguments: Map<String, Value>,
+}
+
 impl Reading {
     pub fn acted(tool: impl Into<String>, arguments: Map<String, Value>) -> Self {
-        Self::Acted { tool: tool.into(), arguments, value: Value::Null }
+        Self::Acted { tool: tool.into(), arguments, also: Vec::new(), value: Value::Null }
     }
 
     pub fn answered(text: impl Into<Payload>) -> Self {
@@ -53,7 +63,13 @@ impl Reading {
         }
     }
 
-    /// The tool that it calls, with its arguments.
+    /// The tools that it calls, with their arguments, in their order.
+    pub fn calls(&self) -> impl Iterator<Item = (&str, &Map<String, Value>)> {
+        let also = if let Self::Acted { also, .. } = self { also.as_slice() } else { &[] };
+        self.call().into_iter().chain(also.iter().map(|ToolUse { tool, arguments }| (tool.as_str(), arguments)))
+    }
+
+    /// The tool that it calls first, with its arguments.
     pub fn call(&self) -> Option<(&str, &Map<String, Value>)> {
         if let Self::Acted { tool, arguments, .. } = self { Some((tool, arguments)) } else { None }
     }

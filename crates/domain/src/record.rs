@@ -156,10 +156,10 @@ fn older_body(format: u16, bytes: &[u8], fetch: &mut Fetch<'_>) -> Result<Body, 
 
 fn read_header(bytes: &[u8]) -> Result<Header, UnreadableRecord> {
     #[derive(Deserialize)]
-    struct Format {
+    struct FormatOnly {
         format: u16,
     }
-    let Format { format } = serde_json::from_slice(bytes)?;
+    let FormatOnly { format } = serde_json::from_slice(bytes)?;
     if format > FORMAT {
         return Err(UnreadableRecord::NewerFormat { found: format });
     }

@@ -1,5 +1,6 @@
 //! What a model's reply says, once read.
 
+use crate::reading::ToolUse;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -18,6 +19,9 @@ pub enum ReactReply {
         thought: String,
         tool: String,
         arguments: Map<String, Value>,
+        /// What is called besides, at the same time.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also: Vec<ToolUse>,
     },
     Answer {
         thought: String,

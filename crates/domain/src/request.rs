@@ -80,7 +80,7 @@ pub fn fingerprint(request: &AgentRequest) -> Hash {
 const TAG: &str = "trellis-request-1";
 
 fn canonical(request: &AgentRequest) -> Vec<u8> {
-    let mut form = Form(TAG.as_bytes().to_vec());
+    let mut form = CanonicalForm(TAG.as_bytes().to_vec());
     form.text(&request.question);
     form.text(&request.state);
     match &request.group {
@@ -90,7 +90,7 @@ fn canonical(request: &AgentRequest) -> Vec<u8> {
             form.list(group, |form, name| form.text(name));
         }
     }
-    form.list(&request.history, Form::step);
+    form.list(&request.history, CanonicalForm::step);
     form.text(&request.collection);
     form.byte(u8::from(request.streaming));
     form.text(&request.session_id);
@@ -105,9 +105,9 @@ fn canonical(request: &AgentRequest) -> Vec<u8> {
     form.0
 }
 
-struct Form(Vec<u8>);
+struct CanonicalForm(Vec<u8>);
 
-impl Form {
+impl CanonicalForm {
     fn byte(&mut self, byte: u8) {
         self.0.push(byte);
     }

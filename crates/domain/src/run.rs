@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 words!(
     /// Where a run stands. The last five are ends.
     RunState {
-        Queued = "queued",
-        Running = "running",
-        Waiting = "waiting",
-        Answered = "answered",
-        AnsweredPartial = "answered-partial",
-        Limit = "limit",
-        Failed = "failed",
-        Cancelled = "cancelled",
+        Queued,
+        Running,
+        Waiting,
+        Answered,
+        AnsweredPartial,
+        Limit,
+        Failed,
+        Cancelled,
     }
 );
 
@@ -31,16 +31,16 @@ impl RunState {
 words!(
     /// Why a session ended.
     Termination {
-        FinalAnswer = "final-answer",
-        PlanComplete = "plan-complete",
-        PlanPartial = "plan-partial",
-        SubagentsComplete = "subagents-complete",
-        SubagentsPartial = "subagents-partial",
-        MaxIterations = "max-iterations",
-        Limit = "limit",
-        Timeout = "timeout",
-        Cancelled = "cancelled",
-        Error = "error",
+        FinalAnswer,
+        PlanComplete,
+        PlanPartial,
+        SubagentsComplete,
+        SubagentsPartial,
+        MaxIterations,
+        Limit,
+        Timeout,
+        Cancelled,
+        Error,
     }
 );
 
@@ -104,6 +104,11 @@ pub struct RunSummary {
 impl RunSummary {
     /// Longest question text kept in a summary, in characters.
     pub const QUESTION_CHARS: usize = 300;
+
+    /// Whether the question may be longer than what is kept of it here.
+    pub fn may_be_cut(&self) -> bool {
+        self.question.chars().count() >= Self::QUESTION_CHARS
+    }
 
     /// Run time so far, or in all.
     pub fn ms(&self, now: Timestamp) -> u64 {

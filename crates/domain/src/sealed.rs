@@ -81,7 +81,7 @@ fn shape(within: &str, object: &Map<String, Value>, key: &str, value: &Value) ->
         | "idempotency_key" | "history" | "earlier" | "arguments" | "mended" | "signals" | "left_out" => true,
         "reason" => matches!(within, "reading" | "failures"),
         "chosen" | "options" => object.get("kind").is_some_and(|kind| kind == "goals"),
-        "request" | "sent" => return value.is_string().then_some(Shape::Hash),
+        "request" | "sent" | "received" => return value.is_string().then_some(Shape::Hash),
         _ => false,
     };
     match value {
@@ -220,7 +220,7 @@ fn original(shape: Shape, hash: Hash, text: Option<&Value>, fetch: &mut Fetch<'_
     match text.ok_or(UnreadableRecord::Texts("there are fewer texts than hashes"))? {
         Value::Array(pair) => {
             let [Value::String(salt), stored] = pair.as_slice() else { return Err(wrong()) };
-            let salt = unhex(salt).ok_or_else(wrong)?;
+            let salt = hex::decode(salt).map_err(|_| wrong())?;
             let text = if let Some(text) = stored.as_str() { text.into() } else { fetch(hash)? };
             if commitment(&salt, &text) != hash {
                 return Err(UnreadableRecord::Texts("a text is not what its hash says"));
@@ -234,11 +234,6 @@ fn original(shape: Shape, hash: Hash, text: Option<&Value>, fetch: &mut Fetch<'_
 
 fn wrong() -> UnreadableRecord {
     UnreadableRecord::Texts("its texts are not written as texts are")
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
-    (0..text.len()).step_by(2).map(digits).collect()
 }
 
 /// The line of texts without those that are to go, and the hashes of those. `number` names the entry in the log that

@@ -27,15 +27,15 @@ pub(crate) fn upgrade(format: u16, body: &mut Value) {
 /// Whether a stored body has a reading in words that there were not in its format.
 pub(crate) fn has_later_words(format: u16, body: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Body {
-        reading: Kind,
+    struct OldBody {
+        reading: OldKind,
     }
     #[derive(Deserialize)]
-    struct Kind {
+    struct OldKind {
         kind: String,
     }
     let later = |kind: &str| ["acted", "answered", "decided", "unusable"].contains(&kind);
-    format < NEUTRAL_READINGS && serde_json::from_slice::<Body>(body).is_ok_and(|body| later(&body.reading.kind))
+    format < NEUTRAL_READINGS && serde_json::from_slice::<OldBody>(body).is_ok_and(|body| later(&body.reading.kind))
 }
 
 /// The reading in neutral words, and what had to be put right in the reply.

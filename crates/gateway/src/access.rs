@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use subtle::ConstantTimeEq as _;
 use trellis_domain::Workspace;
 use trellis_orchestrator::ports::ConfigError;
 
@@ -26,9 +27,7 @@ impl Token {
 
     /// Takes the same time wherever the first difference lies.
     fn is(&self, given: &str) -> bool {
-        let (mine, given) = (self.0.as_bytes(), given.as_bytes());
-        let differing = mine.iter().zip(given).fold(0, |all, (a, b)| all | (a ^ b));
-        mine.len() == given.len() && differing == 0
+        self.0.as_bytes().ct_eq(given.as_bytes()).into()
     }
 }
 
@@ -76,14 +75,14 @@ impl Reach {
 
 /// Why a caller is not in a workspace.
 #[derive(Debug)]
-pub(crate) enum Outside {
+pub(crate) enum EnterError {
     /// It is not the caller's, whether or not it exists.
     Denied,
     NoWorkspace,
     Failed(ConfigError),
 }
 
-impl From<ConfigError> for Outside {
+impl From<ConfigError> for EnterError {
     fn from(error: ConfigError) -> Self {
         Self::Failed(error)
     }

@@ -1,14 +1,14 @@
 //! Who is asking, by the bearer token of a request.
 
 use crate::access::Identity;
-use crate::denied::Denied;
+use crate::error::{Code, ServiceError};
 use crate::inside::Gateway;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 
 /// Who is asking, by the bearer token.
-pub(crate) fn identify(gateway: &Gateway, headers: &HeaderMap) -> Result<Identity, Denied> {
+pub(crate) fn identify(gateway: &Gateway, headers: &HeaderMap) -> Result<Identity, ServiceError> {
     let known = gateway.access().identify(token(headers));
-    known.ok_or_else(|| Denied::new(StatusCode::UNAUTHORIZED, "auth failure"))
+    known.ok_or_else(|| ServiceError::new(Code::AuthRequired, "auth failure"))
 }
 
 /// The bearer token of a request; empty if it has none.

@@ -1,13 +1,13 @@
 //! `GET /api/v1/document-stream`: the bytes of a document as they are.
 
 use crate::bearer::identify;
-use crate::denied::{Denied, Refused};
+use crate::error::{Code, ErrorBody, ServiceError};
 use crate::inside::{Gateway, Inside};
 use crate::unread::Unread;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use futures_util::{Stream, stream};
 use serde::Deserialize;
@@ -40,24 +40,24 @@ pub(crate) struct Wish {
     ),
     responses(
         (status = 200, description = "The content, with the document's kind as its type"),
-        (status = 400, description = "No document is named", body = Refused),
-        (status = 401, description = "No token, or one that nobody knows", body = Refused),
-        (status = 403, description = "From a page of another site, or the workspace is not the token's", body = Refused),
-        (status = 429, description = "Too many wrong tokens came from this address", body = Refused),
-        (status = 404, description = "No such document or workspace", body = Refused),
-        (status = 503, description = "The store fails", body = Refused),
+        (status = 400, description = "No document is named", body = ErrorBody),
+        (status = 401, description = "No token, or one that nobody knows", body = ErrorBody),
+        (status = 403, description = "From a page of another site, or the workspace is not the token's", body = ErrorBody),
+        (status = 429, description = "Too many wrong tokens came from this address", body = ErrorBody),
+        (status = 404, description = "No such document or workspace", body = ErrorBody),
+        (status = 503, description = "The store fails", body = ErrorBody),
     ),
 )]
 pub(crate) async fn stream(
     State(gateway): State<Arc<Gateway>>,
     headers: HeaderMap,
     wish: Result<Query<Wish>, QueryRejection>,
-) -> Result<Response, Denied> {
+) -> Result<Response, ServiceError> {
     let identity = identify(&gateway, &headers)?;
-    let Query(wish) = wish.map_err(|error| Denied::new(StatusCode::BAD_REQUEST, error.body_text()))?;
+    let Query(wish) = wish.map_err(|error| ServiceError::request(error.body_text()))?;
     let inside = gateway.enter(&identity, &wish.workspace).await?;
     if wish.document_id.is_empty() {
-        return Err(Denied::new(StatusCode::BAD_REQUEST, "the parameter `document-id` is missing"));
+        return Err(ServiceError::request("the parameter `document-id` is missing"));
     }
     let found = inside.library().find(inside.workspace(), &wish.document_id).await.map_err(failed)?;
     let document = found.ok_or_else(|| failed(LibraryError::NotFound(wish.document_id)))?;
@@ -65,10 +65,9 @@ pub(crate) async fn stream(
     Ok(response(gateway, inside, document, chunk))
 }
 
-fn failed(error: LibraryError) -> Denied {
+fn failed(error: LibraryError) -> ServiceError {
     let is_missing = matches!(error, LibraryError::NotFound(_));
-    let status = if is_missing { StatusCode::NOT_FOUND } else { StatusCode::SERVICE_UNAVAILABLE };
-    Denied::new(status, error.to_string())
+    ServiceError::new(if is_missing { Code::NotFound } else { Code::Gateway }, error.to_string())
 }
 
 /// The content of a document, each piece read when there is room for it, which it takes until it is sent.

@@ -6,10 +6,11 @@
 
 use crate::bounds;
 use crate::room::{Place, Room};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -49,23 +50,19 @@ impl<S> Counted<S> {
 pub(crate) struct Tally(Arc<Mutex<Count>>);
 
 impl Tally {
-    fn count(&self) -> MutexGuard<'_, Count> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// It is known who is there: larger messages are taken from now on.
     pub(crate) fn introduced(&self) {
-        self.count().stranger = None;
+        self.0.lock().stranger = None;
     }
 
     /// It is not known any more who is there.
     pub(crate) fn estranged(&self) {
-        self.count().stranger = Some(bounds::STRANGER);
+        self.0.lock().stranger = Some(bounds::STRANGER);
     }
 
     /// What the oldest whole message takes that was not asked for yet.
     pub(crate) fn place(&self) -> Place {
-        self.count().whole.pop_front().unwrap_or_default()
+        self.0.lock().whole.pop_front().unwrap_or_default()
     }
 }
 
@@ -227,7 +224,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if let Poll::Ready(Ok(())) = read
-            && let Err(breach) = self.tally.count().read(&buf.filled()[before..])
+            && let Err(breach) = self.tally.0.lock().read(&buf.filled()[before..])
         {
             buf.set_filled(before);
             return Poll::Ready(Err(io::Error::other(breach)));
@@ -239,7 +236,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.tally.count().wrote(&written);
+        self.tally.0.lock().wrote(&written);
         written
     }
 

@@ -1,10 +1,11 @@
 //! Who is connected: how many there are, and of how many it is not known who they are.
 
 use crate::bounds;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 
 /// All connections of a server.
@@ -31,14 +32,10 @@ struct Visit {
 }
 
 impl Guests {
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Somebody new. When there are too many, the stranger that has been here longest has to leave: whoever has something
     /// to say has said it by then. None if there are too many whom we know.
     pub(crate) fn welcome(&self) -> Option<Guest> {
-        let mut book = self.book();
+        let mut book = self.0.lock();
         if book.strangers.len() >= bounds::STRANGERS || book.connections >= bounds::CONNECTIONS {
             if let Some((_, leave)) = book.strangers.pop_first() {
                 leave.notify_one();
@@ -60,7 +57,7 @@ impl Guests {
 impl Guest {
     /// It is known who this is.
     pub(crate) fn introduced(&self) {
-        self.0.guests.book().strangers.remove(&self.0.arrival);
+        self.0.guests.0.lock().strangers.remove(&self.0.arrival);
     }
 
     /// Waits until somebody else needs the place.
@@ -86,7 +83,7 @@ impl Client {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        let mut book = self.guests.book();
+        let mut book = self.guests.0.lock();
         book.connections -= 1;
         book.strangers.remove(&self.arrival);
     }
@@ -110,7 +107,7 @@ mod tests {
             assert!(guest.has_to_leave().now_or_never().is_none());
         }
         drop((strangers, newest));
-        let book = guests.book();
+        let book = guests.0.lock();
         assert_eq!((book.connections, book.strangers.len()), (1, 0));
     }
 

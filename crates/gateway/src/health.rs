@@ -1,8 +1,8 @@
 //! Whether the server lives, and whether it takes questions.
 
-use crate::access::{Outside, Reach};
+use crate::access::{EnterError, Reach};
 use crate::bearer::identify;
-use crate::denied::{Denied, Refused};
+use crate::error::{ErrorBody, ServiceError};
 use crate::inside::Gateway;
 use axum::Json;
 use axum::extract::State;
@@ -15,8 +15,8 @@ use std::sync::Arc;
     get, path = "/healthz", tag = "health", operation_id = "live",
     responses(
         (status = 200, description = "It does", body = Object),
-        (status = 403, description = "From a page of another site", body = Refused),
-        (status = 429, description = "Too many wrong tokens came from this address", body = Refused),
+        (status = 403, description = "From a page of another site", body = ErrorBody),
+        (status = 429, description = "Too many wrong tokens came from this address", body = ErrorBody),
     ),
 )]
 pub(crate) async fn live() -> Json<Value> {
@@ -30,8 +30,8 @@ pub(crate) async fn live() -> Json<Value> {
     get, path = "/readyz", tag = "health", operation_id = "ready",
     responses(
         (status = 200, description = "They are", body = Object),
-        (status = 403, description = "From a page of another site", body = Refused),
-        (status = 429, description = "Too many wrong tokens came from this address", body = Refused),
+        (status = 403, description = "From a page of another site", body = ErrorBody),
+        (status = 429, description = "Too many wrong tokens came from this address", body = ErrorBody),
         (status = 503, description = "The server is stopping, or its store fails", body = Object),
     ),
 )]
@@ -53,25 +53,24 @@ pub(crate) async fn ready(State(gateway): State<Arc<Gateway>>, headers: HeaderMa
     get, path = "/api/metrics", tag = "health", operation_id = "metrics",
     responses(
         (status = 200, description = "Counts", body = String, content_type = "text/plain"),
-        (status = 401, description = "No token, or one that nobody knows", body = Refused),
-        (status = 403, description = "From a page of another site, or the token is not the operator's", body = Refused),
-        (status = 429, description = "Too many wrong tokens came from this address", body = Refused),
-        (status = 503, description = "The store fails", body = Refused),
+        (status = 401, description = "No token, or one that nobody knows", body = ErrorBody),
+        (status = 403, description = "From a page of another site, or the token is not the operator's", body = ErrorBody),
+        (status = 429, description = "Too many wrong tokens came from this address", body = ErrorBody),
+        (status = 503, description = "The store fails", body = ErrorBody),
     ),
 )]
-pub(crate) async fn metrics(State(gateway): State<Arc<Gateway>>, headers: HeaderMap) -> Result<String, Denied> {
+pub(crate) async fn metrics(State(gateway): State<Arc<Gateway>>, headers: HeaderMap) -> Result<String, ServiceError> {
     operator(&gateway, &headers)?;
-    let open = gateway.open_runs().await;
-    let open = open.map_err(|error| Denied::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
+    let open = gateway.open_runs().await?;
     Ok(format!(
         "# HELP trellis_open_runs Runs without an end.\n# TYPE trellis_open_runs gauge\ntrellis_open_runs {open}\n"
     ))
 }
 
 /// Refuses whoever does not see all workspaces.
-fn operator(gateway: &Gateway, headers: &HeaderMap) -> Result<(), Denied> {
+fn operator(gateway: &Gateway, headers: &HeaderMap) -> Result<(), ServiceError> {
     match identify(gateway, headers)?.reach {
         Reach::All => Ok(()),
-        Reach::Only { .. } => Err(Outside::Denied.into()),
+        Reach::Only { .. } => Err(EnterError::Denied.into()),
     }
 }

@@ -3,16 +3,20 @@
 //! What a gateway is connected to is private to this module. A route gets at it by an [`Inside`], and there is no other
 //! way to one than [`Gateway::enter`]: a route that forgets to ask has nothing to answer from.
 
-use crate::access::{Access, Identity, Outside, Reach};
+use crate::access::{Access, EnterError, Identity, Reach};
 use crate::calls::Calls;
 use crate::capacity::Capacity;
 use crate::wiring::{Founder, Phase, Wiring};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinError;
-use trellis_domain::{Caller, Surface, Workspace};
-use trellis_orchestrator::ports::{Asking, Config, ConfigError, Graph, Journal, JournalError, Library, Log};
-use trellis_orchestrator::{AcceptError, Acceptance, Item, Orchestrator, Question, Subscription};
+use trellis_domain::limits::Limits;
+use trellis_domain::{Caller, RunId, Surface, Workspace};
+use trellis_orchestrator::ports::{Asking, Config, ConfigError, Graph, JournalError, Library, Log, Prompter, World};
+use trellis_orchestrator::{
+    AcceptError, Acceptance, Answered, Answering, Cancelling, DecideError, Item, Question, RunService, RunSubscription,
+    TurnError,
+};
 
 /// A server's connections to everything behind it.
 #[derive(Debug)]
@@ -30,11 +34,19 @@ pub struct Gateway {
 
 #[derive(Debug)]
 struct Behind {
-    orchestrator: Arc<Orchestrator>,
+    runs: RunService,
+    config: Arc<dyn Config>,
+    prompter: Arc<dyn Prompter>,
+    world: Arc<dyn World>,
+    limits: Limits,
     library: Arc<dyn Library>,
     graph: Arc<dyn Graph>,
     log: Arc<dyn Log>,
 }
+
+/// What came of something that is done in a task of its own: a caller who leaves in the middle must not leave half of
+/// it behind, nor keep followers from hearing of it. The outer error is a bug.
+pub(crate) type Uninterrupted<T, E> = Result<Result<T, E>, JoinError>;
 
 /// A caller in a workspace that it may see and change.
 #[derive(Debug, Clone)]
@@ -63,16 +75,26 @@ impl Inside {
         Caller::new(self.identity.name.clone(), surface)
     }
 
-    pub(crate) fn orchestrator(&self) -> &Arc<Orchestrator> {
-        &self.behind.orchestrator
+    /// For looking at runs and following them. What changes one is done by the methods here.
+    pub(crate) fn runs(&self) -> &RunService {
+        &self.behind.runs
     }
 
     pub(crate) fn config(&self) -> &dyn Config {
-        &*self.behind.orchestrator.ports.config
+        &*self.behind.config
     }
 
-    pub(crate) fn journal(&self) -> &dyn Journal {
-        &*self.behind.orchestrator.ports.journal
+    pub(crate) fn prompter(&self) -> &dyn Prompter {
+        &*self.behind.prompter
+    }
+
+    pub(crate) fn world(&self) -> &dyn World {
+        &*self.behind.world
+    }
+
+    /// The operator's, for what belongs to no run.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.behind.limits
     }
 
     pub(crate) fn library(&self) -> &dyn Library {
@@ -88,26 +110,45 @@ impl Inside {
         &*self.behind.log
     }
 
-    /// Accepts a question, in a task of its own: a caller who leaves in the middle must not leave half an acceptance
-    /// behind. The outer error is a fault of the program.
-    pub(crate) async fn accept(&self, question: Question) -> Result<Result<Acceptance, AcceptError>, JoinError> {
-        let orchestrator = Arc::clone(self.orchestrator());
-        tokio::spawn(async move { orchestrator.accept(question).await }).await
+    /// Accepts a question.
+    pub(crate) async fn accept(&self, question: Question) -> Uninterrupted<Acceptance, AcceptError> {
+        let runs = self.runs().clone();
+        tokio::spawn(async move { runs.accept(question).await }).await
+    }
+
+    /// Ends a run for the caller.
+    pub(crate) async fn cancel(&self, run: &RunId, surface: Surface) -> Uninterrupted<Cancelling, TurnError> {
+        let (here, run, by) = (self.clone(), run.clone(), self.caller(surface));
+        tokio::spawn(async move { here.runs().cancel(&here.workspace, &run, &by).await }).await
+    }
+
+    /// Answers a question that a run waits for.
+    pub(crate) async fn decide(&self, run: &RunId, answer: Answering) -> Uninterrupted<Answered, DecideError> {
+        let (here, run) = (self.clone(), run.clone());
+        tokio::spawn(async move { here.runs().decide(&here.workspace, &run, &answer).await }).await
     }
 }
 
 impl Gateway {
     pub fn new(wiring: Wiring) -> Self {
-        let Wiring { orchestrator, library, graph, log, access, founder, loopback_only, phase, calls } = wiring;
-        let behind = Arc::new(Behind { orchestrator, library, graph, log });
+        let behind = Behind {
+            runs: wiring.runs,
+            config: wiring.config,
+            prompter: wiring.prompter,
+            world: wiring.world,
+            limits: wiring.limits.usual,
+            library: wiring.library,
+            graph: wiring.graph,
+            log: wiring.log,
+        };
         Self {
-            behind,
-            access,
-            founder,
+            behind: Arc::new(behind),
+            access: wiring.access,
+            founder: wiring.founder,
             founding: Semaphore::new(1),
-            loopback_only,
-            phase,
-            calls,
+            loopback_only: wiring.loopback_only,
+            phase: wiring.phase,
+            calls: wiring.calls,
             capacity: Capacity::new(),
         }
     }
@@ -115,11 +156,11 @@ impl Gateway {
     /// Lets a caller into the workspace of that name, or into its own if there is no name.
     ///
     /// A workspace that the operator gave to a caller exists as soon as the caller uses it.
-    pub(crate) async fn enter(&self, identity: &Identity, name: &str) -> Result<Inside, Outside> {
+    pub(crate) async fn enter(&self, identity: &Identity, name: &str) -> Result<Inside, EnterError> {
         let workspace = Self::named(identity, name)?;
         if !self.exists(&workspace).await? {
             match identity.reach {
-                Reach::All => return Err(Outside::NoWorkspace),
+                Reach::All => return Err(EnterError::NoWorkspace),
                 Reach::Only { .. } => drop(self.found(identity, &workspace).await?),
             }
         }
@@ -127,17 +168,17 @@ impl Gateway {
     }
 
     /// The workspace of that name, if it is the caller's.
-    fn named(identity: &Identity, name: &str) -> Result<Workspace, Outside> {
+    fn named(identity: &Identity, name: &str) -> Result<Workspace, EnterError> {
         // An invalid name matches no workspace. A caller that does not see all is not told which of the others exist.
         let nothing = match identity.reach {
-            Reach::All => Outside::NoWorkspace,
-            Reach::Only { .. } => Outside::Denied,
+            Reach::All => EnterError::NoWorkspace,
+            Reach::Only { .. } => EnterError::Denied,
         };
         let workspace = match name {
             "" => identity.reach.home(),
             name => Workspace::new(name).map_err(|_| nothing)?,
         };
-        if identity.reach.includes(&workspace) { Ok(workspace) } else { Err(Outside::Denied) }
+        if identity.reach.includes(&workspace) { Ok(workspace) } else { Err(EnterError::Denied) }
     }
 
     fn inside(&self, identity: &Identity, workspace: Workspace) -> Inside {
@@ -145,7 +186,7 @@ impl Gateway {
     }
 
     /// Makes the workspace of that name, and enters it. None if it exists already.
-    pub(crate) async fn create(&self, identity: &Identity, name: &str) -> Result<Option<Inside>, Outside> {
+    pub(crate) async fn create(&self, identity: &Identity, name: &str) -> Result<Option<Inside>, EnterError> {
         let workspace = Self::named(identity, name)?;
         let made = self.found(identity, &workspace).await?;
         Ok(made.then(|| self.inside(identity, workspace)))
@@ -165,7 +206,7 @@ impl Gateway {
     /// Every workspace of a caller's, entered, sorted by name.
     pub(crate) async fn everywhere(&self, identity: &Identity) -> Result<Vec<Inside>, ConfigError> {
         let all = match &identity.reach {
-            Reach::All => self.behind.orchestrator.ports.config.workspaces().await?,
+            Reach::All => self.behind.config.workspaces().await?,
             Reach::Only { home, others } => {
                 let mut all = others.clone();
                 all.insert(home.clone());
@@ -176,23 +217,22 @@ impl Gateway {
     }
 
     /// The log over all workspaces, for whoever sees them all.
-    pub(crate) fn log(&self, identity: &Identity) -> Option<&dyn Log> {
+    pub(crate) fn log(&self, identity: &Identity) -> Option<Arc<dyn Log>> {
         match identity.reach {
-            Reach::All => Some(&*self.behind.log),
+            Reach::All => Some(Arc::clone(&self.behind.log)),
             Reach::Only { .. } => None,
         }
     }
 
     /// Whether the workspace exists: it has a configuration, be it only that of its making.
     async fn exists(&self, workspace: &Workspace) -> Result<bool, ConfigError> {
-        Ok(self.behind.orchestrator.ports.config.version(workspace).await? > 0)
+        Ok(self.behind.config.version(workspace).await? > 0)
     }
 
     /// How many runs of all workspaces have no end, if the store answers.
     pub(crate) async fn open_runs(&self) -> Result<usize, ConfigError> {
-        let ports = &self.behind.orchestrator.ports;
-        ports.config.workspaces().await?;
-        Ok(ports.journal.open_runs().await?)
+        self.behind.config.workspaces().await?;
+        Ok(self.behind.runs.count_open().await?)
     }
 
     pub(crate) fn access(&self) -> &Access {
@@ -232,20 +272,18 @@ impl Gateway {
     /// to its end.
     pub(crate) async fn follow<R: Future>(
         &self,
-        subscription: &mut Subscription,
+        subscription: &mut RunSubscription,
         make_room: impl Fn() -> R,
     ) -> Option<Result<(Item, R::Output), JournalError>> {
-        let journal = &*self.behind.orchestrator.ports.journal;
         loop {
             let room = make_room().await;
-            match subscription.look(journal).await {
+            match subscription.look().await {
                 Ok(None) => drop(room),
                 Ok(Some(item)) => return Some(Ok((item, room))),
                 Err(error) => return Some(Err(error)),
             }
             if self.is_closed() {
-                let (workspace, run) = subscription.place();
-                match journal.end(workspace, run).await {
+                match subscription.end().await {
                     Ok(None) => return None,
                     Ok(Some(_)) => {}
                     Err(error) => return Some(Err(error)),

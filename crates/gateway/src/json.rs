@@ -5,20 +5,20 @@ use serde_json::Value;
 
 /// Why something is not read as JSON.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unreadable {
+pub(crate) enum JsonError {
     #[error("it has more than {} values", bounds::VALUES)]
-    Crowded,
+    TooManyValues,
     #[error(transparent)]
-    Json(#[from] serde_json::Error),
+    Syntax(#[from] serde_json::Error),
 }
 
 /// Reads JSON that does not become many times larger in memory than it is as a text.
-pub(crate) fn read(bytes: &[u8]) -> Result<Value, Unreadable> {
-    if is_crowded(bytes) { Err(Unreadable::Crowded) } else { Ok(serde_json::from_slice(bytes)?) }
+pub(crate) fn read(bytes: &[u8]) -> Result<Value, JsonError> {
+    if has_too_many_values(bytes) { Err(JsonError::TooManyValues) } else { Ok(serde_json::from_slice(bytes)?) }
 }
 
 /// Values are behind commas, colons and brackets. In texts these mean nothing.
-fn is_crowded(bytes: &[u8]) -> bool {
+fn has_too_many_values(bytes: &[u8]) -> bool {
     if bytes.len() <= bounds::VALUES {
         return false;
     }
@@ -47,11 +47,11 @@ mod tests {
     #[test]
     fn many_values_are_refused_and_long_texts_are_not() {
         let many = format!("[{}0]", "0,".repeat(bounds::VALUES + 1));
-        assert!(matches!(read(many.as_bytes()), Err(Unreadable::Crowded)));
+        assert!(matches!(read(many.as_bytes()), Err(JsonError::TooManyValues)));
         let some = format!("[{}0]", "0,".repeat(bounds::VALUES - 1));
         assert!(read(some.as_bytes()).is_ok());
         let long = serde_json::json!({"text": "\\\",[{:".repeat(bounds::VALUES)});
         assert_eq!(read(long.to_string().as_bytes()).unwrap(), long);
-        assert!(matches!(read(b"{"), Err(Unreadable::Json(_))));
+        assert!(matches!(read(b"{"), Err(JsonError::Syntax(_))));
     }
 }

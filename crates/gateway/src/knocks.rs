@@ -2,9 +2,9 @@
 
 use crate::access::{Access, Identity};
 use crate::bounds;
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -46,7 +46,7 @@ impl Knocks {
             return identity.map_or(Knock::Unknown, Knock::Known);
         }
         let address = peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |peer| neighbourhood(peer.ip()));
-        let mut doors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut doors = self.0.lock();
         if doors.len() >= ADDRESSES && !doors.contains_key(&address) {
             doors.retain(|_, door| door.wrong > 0 && now.duration_since(door.since) < WINDOW);
             if doors.len() >= ADDRESSES {

@@ -12,7 +12,6 @@ mod bounds;
 mod call;
 mod calls;
 mod capacity;
-mod denied;
 mod docs;
 mod documents;
 mod error;

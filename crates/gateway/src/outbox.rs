@@ -1,11 +1,12 @@
 //! Where the replies of one request on a socket go.
 
 use crate::bounds;
-use crate::error::{Gone, Refusal};
+use crate::error::{Gone, ServiceError};
 use crate::unread::{Held, Unread};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// The way to a socket's writer.
@@ -36,7 +37,7 @@ pub(crate) struct Floor<'o> {
 
 impl Drop for Floor<'_> {
     fn drop(&mut self) {
-        drop(self.outbox.set_aside().take());
+        drop(self.outbox.set_aside.lock().take());
     }
 }
 
@@ -100,16 +101,12 @@ impl Outbox {
         Self { id, to, scratch: Mutex::default(), set_aside: Mutex::default() }
     }
 
-    fn set_aside(&self) -> MutexGuard<'_, Option<Held>> {
-        self.set_aside.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until a reply can be made and held: first until the peer has read enough of the others.
     pub(crate) async fn floor(&self) -> Floor<'_> {
         // The semaphore is never closed.
         let one = Arc::clone(&self.to.floor).acquire_owned().await.ok();
         let held = self.to.unread.take(bounds::FRAME).await;
-        *self.set_aside() = Some(held);
+        *self.set_aside.lock() = Some(held);
         Floor { outbox: self, _one: one }
     }
 
@@ -128,18 +125,18 @@ impl Outbox {
     }
 
     /// The last reply, which tells of a failure: in itself, and in the envelope for those who look only there.
-    pub(crate) async fn failed(&self, reply: &impl Serialize, refusal: &Refusal) -> Result<(), Gone> {
-        self.send(Some(reply), Some(refusal.object()), true).await
+    pub(crate) async fn failed(&self, reply: &impl Serialize, error: &ServiceError) -> Result<(), Gone> {
+        self.send(Some(reply), Some(error.object()), true).await
     }
 
     /// The request was refused. In the envelope, where every kind of call of the stock client looks.
-    pub(crate) async fn refuse(&self, refusal: &Refusal) -> Result<(), Gone> {
-        self.send(None::<&Value>, Some(refusal.object()), true).await
+    pub(crate) async fn refuse(&self, error: &ServiceError) -> Result<(), Gone> {
+        self.send(None::<&Value>, Some(error.object()), true).await
     }
 
     /// Written into a place that is kept, because growing to the size of each frame costs as much as writing it.
     fn written(&self, envelope: &Envelope<'_, impl Serialize>) -> String {
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scratch = self.scratch.lock();
         scratch.clear();
         serde_json::to_writer(&mut *scratch, envelope).expect("replies are always JSON");
         std::str::from_utf8(&scratch).expect("JSON is text").to_owned()
@@ -150,12 +147,12 @@ impl Outbox {
         let mut text = self.written(&envelope);
         let too_large = text.len() > bounds::FRAME;
         if too_large {
-            let error = Refusal::gateway(TOO_LARGE).object();
+            let error = ServiceError::gateway(TOO_LARGE).object();
             let envelope =
                 Envelope { id: self.id.as_ref(), response: None::<&Value>, error: Some(error), complete: true };
             text = self.written(&envelope);
         }
-        let set_aside = self.set_aside().take();
+        let set_aside = self.set_aside.lock().take();
         self.to.send(text, set_aside).await?;
         // Nothing may follow the last reply.
         if too_large { Err(Gone) } else { Ok(()) }

@@ -6,16 +6,15 @@
 use crate::access::Identity;
 use crate::bearer::identify;
 use crate::call::Call;
-use crate::denied::{Denied, Refused};
-use crate::error::Refusal;
+use crate::error::{Code, ErrorBody, ServiceError};
 use crate::inside::{Gateway, Inside};
-use crate::json::{self, Unreadable};
+use crate::json::{self, JsonError};
 use crate::peer::{Peer, while_there};
 use crate::responses::by_status;
 use crate::services::Service;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::{Map, Value, json};
@@ -26,11 +25,11 @@ use utoipa::IntoResponses;
 use utoipa::openapi::RefOr;
 
 /// What is wrong with a request as such.
-pub(crate) struct Refusals;
+pub(crate) struct UsualErrors;
 
-impl IntoResponses for Refusals {
+impl IntoResponses for UsualErrors {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        by_status::<Refused>(&[
+        by_status::<ErrorBody>(&[
             ("400", "The body is no JSON object, or a name is none"),
             ("401", "No token, or one that nobody knows"),
             ("403", "From a page of another site, or the workspace is not the token's"),
@@ -53,7 +52,7 @@ impl IntoResponses for Refusals {
     request_body(content = Object, content_type = "application/json"),
     responses(
         (status = 200, description = "The reply, or an object with the `error` that the service had", body = Object),
-        Refusals,
+        UsualErrors,
     ),
 )]
 pub(crate) async fn workspace_service(
@@ -61,7 +60,7 @@ pub(crate) async fn workspace_service(
     Path(kind): Path<String>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Response, Denied> {
+) -> Result<Response, ServiceError> {
     let identity = identify(&gateway, &headers)?;
     let request = read_object(&body)?;
     let service = Service::of_workspace(&kind).ok_or_else(unknown_kind)?;
@@ -82,7 +81,7 @@ pub(crate) async fn workspace_service(
     request_body(content = Object, content_type = "application/json"),
     responses(
         (status = 200, description = "The reply, or an object with the `error` that the service had", body = Object),
-        Refusals,
+        UsualErrors,
     ),
 )]
 pub(crate) async fn flow_service(
@@ -91,31 +90,29 @@ pub(crate) async fn flow_service(
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Response, Denied> {
+) -> Result<Response, ServiceError> {
     let identity = identify(&gateway, &headers)?;
     let request = read_object(&body)?;
     let service = Service::of_flow(&kind).ok_or_else(unknown_kind)?;
     let inside = inside_of(&gateway, &identity, &request).await?;
-    let flow = Flow::new(&flow).map_err(|error| Denied::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+    let flow = Flow::new(&flow).map_err(|error| ServiceError::request(error.to_string()))?;
     let call = Call { inside, surface: Surface::TrustgraphRest, flow: Some(flow), request };
     let answered = answer(&gateway, service, call);
     // What reads the graph is of no use without its reader. All else may have effects, and goes on.
     let peer = peer.as_deref().filter(|_| matches!(service, Service::Sparql | Service::Triples));
-    let left = || Json(json!({"error": Refusal::gateway("the caller has left").object()})).into_response();
+    let left = || Json(json!({"error": ServiceError::gateway("the caller has left").object()})).into_response();
     Ok(while_there(peer, answered).await.unwrap_or_else(left))
 }
 
 async fn answer(gateway: &Arc<Gateway>, service: Service, call: Call) -> Response {
     let streamed = service.streamed(gateway, &call).await;
     if let Some(response) = streamed.transpose() {
-        return response.unwrap_or_else(|refusal| Json(json!({"error": refusal.object()})).into_response());
+        return response.unwrap_or_else(|error| Json(json!({"error": error.object()})).into_response());
     }
     match service.answer(gateway, call).await {
         Ok(reply) => Json(reply).into_response(),
-        Err(refusal) if refusal.is_about_operation() => {
-            Denied::new(StatusCode::BAD_REQUEST, refusal.message).into_response()
-        }
-        Err(refusal) => Json(json!({"error": refusal.object()})).into_response(),
+        Err(error) if error.code == Code::Operation => error.into_response(),
+        Err(error) => Json(json!({"error": error.object()})).into_response(),
     }
 }
 
@@ -125,39 +122,43 @@ async fn answer(gateway: &Arc<Gateway>, service: Service, call: Call) -> Respons
 #[utoipa::path(
     post, path = "/api/v1/auth/{what}", tag = "compatible", operation_id = "logIn",
     params(("what" = String, Path, description = "Such as `bootstrap-status` or `login`")),
-    responses((status = 200, description = "Whether there is something to bootstrap", body = Object), Refusals),
+    responses((status = 200, description = "Whether there is something to bootstrap", body = Object), UsualErrors),
 )]
-pub(crate) async fn auth(Path(what): Path<String>) -> Result<Response, Denied> {
+pub(crate) async fn auth(Path(what): Path<String>) -> Result<Response, ServiceError> {
     match what.as_str() {
         "bootstrap-status" => Ok(Json(json!({"bootstrap_available": false})).into_response()),
         "login" | "bootstrap" | "change-password" => {
-            Err(Denied::new(StatusCode::UNAUTHORIZED, "auth failure: this server knows tokens only, not passwords"))
+            Err(ServiceError::new(Code::AuthRequired, "auth failure: this server knows tokens only, not passwords"))
         }
         _ => Err(unknown_kind()),
     }
 }
 
 /// The body as an object.
-fn read_object(body: &[u8]) -> Result<Map<String, Value>, Denied> {
+fn read_object(body: &[u8]) -> Result<Map<String, Value>, ServiceError> {
     match json::read(body) {
         Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "body must be an object")),
-        Err(Unreadable::Json(_)) => Err(Denied::new(StatusCode::BAD_REQUEST, "invalid json")),
-        Err(crowded @ Unreadable::Crowded) => {
-            Err(Denied::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is too large: {crowded}")))
+        Ok(_) => Err(ServiceError::request("body must be an object")),
+        Err(JsonError::Syntax(_)) => Err(ServiceError::request("invalid json")),
+        Err(error @ JsonError::TooManyValues) => {
+            Err(ServiceError::new(Code::TooLarge, format!("the body is too large: {error}")))
         }
     }
 }
 
 /// Into the workspace that a body names, or into the caller's own.
-async fn inside_of(gateway: &Gateway, identity: &Identity, request: &Map<String, Value>) -> Result<Inside, Denied> {
+async fn inside_of(
+    gateway: &Gateway,
+    identity: &Identity,
+    request: &Map<String, Value>,
+) -> Result<Inside, ServiceError> {
     match request.get("workspace") {
         None | Some(Value::Null) => Ok(gateway.enter(identity, "").await?),
         Some(Value::String(name)) => Ok(gateway.enter(identity, name).await?),
-        Some(_) => Err(Denied::new(StatusCode::BAD_REQUEST, "workspace must be a text")),
+        Some(_) => Err(ServiceError::request("workspace must be a text")),
     }
 }
 
-fn unknown_kind() -> Denied {
-    Denied::new(StatusCode::NOT_FOUND, "unknown kind")
+fn unknown_kind() -> ServiceError {
+    ServiceError::new(Code::UnknownService, "unknown kind")
 }

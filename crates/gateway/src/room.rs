@@ -1,9 +1,8 @@
 //! How much of what callers send is held at a time, by all of them together.
 
 use crate::bounds;
-use crate::denied::Denied;
+use crate::error::{Code, ServiceError};
 use axum::body::{Body, Bytes};
-use axum::http::StatusCode;
 use futures_util::StreamExt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +63,7 @@ impl Room {
     }
 
     /// The whole body, and its place.
-    pub(crate) async fn receive(&self, body: Body, announced: Option<u64>) -> Result<(Bytes, Place), Denied> {
+    pub(crate) async fn receive(&self, body: Body, announced: Option<u64>) -> Result<(Bytes, Place), ServiceError> {
         if announced.is_some_and(|bytes| bytes > bounds::BODY as u64) {
             return Err(too_large());
         }
@@ -74,17 +73,17 @@ impl Room {
                 Ok(Some(Ok(chunk))) => chunk,
                 Ok(None) => return Ok((whole.into(), place)),
                 Ok(Some(Err(error))) => {
-                    return Err(Denied::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}")));
+                    return Err(ServiceError::request(format!("the body cannot be read: {error}")));
                 }
                 Err(_) => {
                     let stalled = format!("nothing of the body came for {} s", STALLED.as_secs());
-                    return Err(Denied::new(StatusCode::REQUEST_TIMEOUT, stalled));
+                    return Err(ServiceError::new(Code::TimedOut, stalled));
                 }
             };
             if whole.len() + chunk.len() > bounds::BODY {
                 return Err(too_large());
             }
-            let full = |_| Denied::for_now(StatusCode::SERVICE_UNAVAILABLE, Full::MESSAGE, 1);
+            let full = |_| ServiceError::gateway(Full::MESSAGE).retry_after(1);
             self.extend(&mut place, chunk.len()).map_err(full)?;
             // Growing to twice the size would set aside far more than was taken.
             if whole.capacity() - whole.len() < chunk.len() {
@@ -95,10 +94,10 @@ impl Room {
     }
 }
 
-fn too_large() -> Denied {
+fn too_large() -> ServiceError {
     let most = bounds::BODY >> 20;
     let reason = format!("the body is larger than {most} MiB; upload large documents in pieces");
-    Denied::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
+    ServiceError::new(Code::TooLarge, reason)
 }
 
 #[cfg(test)]

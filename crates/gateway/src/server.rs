@@ -1,11 +1,11 @@
 //! The listening socket, the routes and who may use them.
 
-use crate::api::denied_at;
+use crate::api::error_at;
 use crate::bearer;
 use crate::bounds;
-use crate::denied::Denied;
 use crate::docs;
 use crate::documents;
+use crate::error::{Code, ServiceError};
 use crate::guests::Client;
 use crate::health;
 use crate::inside::Gateway;
@@ -17,7 +17,7 @@ use crate::socket;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{Redirect, Response};
 use axum::routing::{get, post};
@@ -50,10 +50,10 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         // Until there is a page, whoever comes by browser is shown what there is.
         .route("/", get(async || Redirect::temporary("/api/docs")))
         .merge(docs::routes())
-        .fallback(async |uri: Uri| denied_at(uri.path(), Denied::new(StatusCode::NOT_FOUND, NOTHING_HERE)))
+        .fallback(async |uri: Uri| error_at(uri.path(), ServiceError::new(Code::NotFound, NOTHING_HERE)))
         .method_not_allowed_fallback(async |method: Method, uri: Uri| {
             let reason = format!("{method} is not possible here; /api/docs says what is");
-            denied_at(uri.path(), Denied::new(StatusCode::METHOD_NOT_ALLOWED, reason))
+            error_at(uri.path(), ServiceError::new(Code::MethodNotAllowed, reason))
         })
         .layer(middleware::from_fn_with_state(Arc::clone(&gateway), held_replies))
         .layer(middleware::from_fn_with_state(Arc::clone(&gateway), whole_bodies))
@@ -70,7 +70,7 @@ async fn same_site(State(gateway): State<Arc<Gateway>>, request: Request, next: 
     if !is_foreign(&gateway, request.headers()) {
         return next.run(request).await;
     }
-    denied_at(request.uri().path(), Denied::new(StatusCode::FORBIDDEN, "access denied"))
+    error_at(request.uri().path(), ServiceError::new(Code::AccessDenied, "access denied"))
 }
 
 const NOTHING_HERE: &str = "there is nothing at this address; /api/docs says what there is";
@@ -88,7 +88,7 @@ async fn whole_bodies(State(gateway): State<Arc<Gateway>>, request: Request, nex
             drop(place);
             response
         }
-        Err(denied) => denied_at(parts.uri.path(), denied),
+        Err(error) => error_at(parts.uri.path(), error),
     }
 }
 
@@ -103,7 +103,7 @@ async fn known_callers(State(gateway): State<Arc<Gateway>>, request: Request, ne
             next.run(request).await
         }
         Knock::Unknown => next.run(request.map(|_| Body::empty())).await,
-        Knock::TooMany(seconds) => denied_at(request.uri().path(), Denied::too_many_wrong_tokens(seconds)),
+        Knock::TooMany(seconds) => error_at(request.uri().path(), ServiceError::too_many_wrong_tokens(seconds)),
     }
 }
 
@@ -116,7 +116,7 @@ async fn held_replies(State(gateway): State<Arc<Gateway>>, request: Request, nex
     let placed = gateway.capacity().unread.place(response, turn.is_some()).await;
     placed.unwrap_or_else(|| {
         let full = "the server holds as much as it can of replies that nobody reads; ask again in a moment";
-        denied_at(&path, Denied::for_now(StatusCode::SERVICE_UNAVAILABLE, full, 1))
+        error_at(&path, ServiceError::gateway(full).retry_after(1))
     })
 }
 

@@ -6,12 +6,11 @@
 use crate::access::Identity;
 use crate::bounds;
 use crate::call::Call;
-use crate::denied::{Denied, Refused};
-use crate::error::{Gone, Refusal, Unserved};
+use crate::error::{Code, ErrorBody, Gone, ServiceError, StreamError};
 use crate::frames::{Breach, Counted, Tally};
 use crate::guests::{Client, Guest};
 use crate::inside::Gateway;
-use crate::json::{self, Unreadable};
+use crate::json::{self, JsonError};
 use crate::knocks::Knock;
 use crate::outbox::{Outbox, Replies, Reply};
 use crate::room::{Full, Place};
@@ -63,8 +62,8 @@ const PARTING: Duration = Duration::from_secs(5);
     responses(
         (status = 101, description = "The connection is a WebSocket now"),
         (status = 400, description = "This is no WebSocket handshake", body = String, content_type = "text/plain"),
-        (status = 403, description = "From a page of another site", body = Refused),
-        (status = 429, description = "Too many wrong tokens came from this address", body = Refused),
+        (status = 403, description = "From a page of another site", body = ErrorBody),
+        (status = 429, description = "Too many wrong tokens came from this address", body = ErrorBody),
         (status = 426, description = "The connection cannot be upgraded", body = String, content_type = "text/plain"),
     ),
 )]
@@ -206,11 +205,13 @@ impl Connection {
     async fn frame(&mut self, text: &[u8], place: Place) -> Result<Next, Gone> {
         let mut frame = match json::read(text) {
             Ok(Value::Object(frame)) => frame,
-            Ok(_) | Err(Unreadable::Json(_)) => {
-                return self.refuse(None, &Refusal::new("error", "Bad message: a frame must be a JSON object")).await;
+            Ok(_) | Err(JsonError::Syntax(_)) => {
+                return self
+                    .refuse(None, &ServiceError::new(Code::BadMessage, "Bad message: a frame must be a JSON object"))
+                    .await;
             }
-            Err(crowded @ Unreadable::Crowded) => {
-                return self.refuse(None, &Refusal::new("error", format!("Bad message: {crowded}"))).await;
+            Err(error @ JsonError::TooManyValues) => {
+                return self.refuse(None, &ServiceError::new(Code::BadMessage, format!("Bad message: {error}"))).await;
             }
         };
         if frame.get("type").and_then(Value::as_str) == Some("auth") {
@@ -219,21 +220,21 @@ impl Connection {
         let id = frame.remove("id").filter(|id| !id.is_null());
         if id.as_ref().is_some_and(|id| id.to_string().len() > LONGEST_ID) {
             let long = format!("Bad message: the member `id` is longer than {LONGEST_ID} bytes");
-            return self.refuse(None, &Refusal::new("error", long)).await;
+            return self.refuse(None, &ServiceError::new(Code::BadMessage, long)).await;
         }
         let Some(identity) = self.identity.clone() else {
-            return self.refuse(id, &Refusal::new("auth-required", "auth failure")).await;
+            return self.refuse(id, &ServiceError::new(Code::AuthRequired, "auth failure")).await;
         };
         if self.tasks.len() >= bounds::OUTSTANDING {
             let most = bounds::OUTSTANDING;
             let full =
                 format!("{most} requests of this connection are unanswered; wait for one or open another connection");
-            return self.refuse(id, &Refusal::gateway(full)).await;
+            return self.refuse(id, &ServiceError::gateway(full)).await;
         }
         let Some(one_of_all) = self.gateway.capacity().outstanding() else {
             let most = bounds::OUTSTANDING_IN_ALL;
             let full = format!("{most} requests are unanswered on this server; ask again in a moment");
-            return self.refuse(id, &Refusal::gateway(full)).await;
+            return self.refuse(id, &ServiceError::gateway(full)).await;
         };
         let (gateway, outbox) = (Arc::clone(&self.gateway), Outbox::new(id, self.replies.clone()));
         self.tasks.spawn(async move {
@@ -244,16 +245,17 @@ impl Connection {
             };
             // A request must have an answer whatever happens: the stock client waits for ever.
             let serve = AssertUnwindSafe(serve).catch_unwind();
-            let failed = |_| Err(Refusal::gateway("this request met a fault of the server; its log tells more").into());
+            let failed =
+                |_| Err(ServiceError::gateway("this request met a fault of the server; its log tells more").into());
             let served = tokio::select! {
                 // What has an end to tell tells it, also when the server is about to stop.
                 biased;
                 served = serve => served.unwrap_or_else(failed),
-                () = gateway.closed() => Err(Refusal::stopping().into()),
+                () = gateway.closed() => Err(ServiceError::stopping().into()),
             };
-            if let Err(Unserved::Refused(refusal)) = served {
+            if let Err(StreamError::Service(error)) = served {
                 // If nobody reads it any more, so be it.
-                outbox.refuse(&refusal).await.ok();
+                outbox.refuse(&error).await.ok();
             }
         });
         Ok(Next::GoOn)
@@ -280,27 +282,27 @@ impl Connection {
                 (json!({"type": "auth-ok", "default_workspace": home.as_str()}), Next::GoOn)
             }
             Knock::Unknown => (failed("this server does not know the token; set TRUSTGRAPH_TOKEN"), Next::GoOn),
-            Knock::TooMany(seconds) => (failed(&Denied::too_many_wrong_tokens(seconds).reason), Next::Leave),
+            Knock::TooMany(seconds) => (failed(&ServiceError::too_many_wrong_tokens(seconds).message), Next::Leave),
         };
         self.replies.send(reply.to_string(), None).await?;
         Ok(next)
     }
 
-    async fn refuse(&self, id: Option<Value>, refusal: &Refusal) -> Result<Next, Gone> {
-        Outbox::new(id, self.replies.clone()).refuse(refusal).await?;
+    async fn refuse(&self, id: Option<Value>, error: &ServiceError) -> Result<Next, Gone> {
+        Outbox::new(id, self.replies.clone()).refuse(error).await?;
         Ok(Next::GoOn)
     }
 
     /// What is sent to a peer of which nothing more is read; none if it is gone.
     async fn wrong(&self, error: &tungstenite::Error) -> Option<CloseFrame> {
         let tungstenite::Error::Io(broken) = error else { return wrong(error) };
-        let (refusal, code) = match Breach::of(broken)? {
-            Breach::Stranger => (Refusal::new("auth-required", "auth failure"), CloseCode::Policy),
-            Breach::Full => (Refusal::gateway(Full::MESSAGE), CloseCode::Again),
+        let (error, code) = match Breach::of(broken)? {
+            Breach::Stranger => (ServiceError::new(Code::AuthRequired, "auth failure"), CloseCode::Policy),
+            Breach::Full => (ServiceError::gateway(Full::MESSAGE), CloseCode::Again),
             Breach::Deaf => return None,
         };
-        self.refuse(None, &refusal).await.ok();
-        Some(CloseFrame { code, reason: refusal.message.into() })
+        self.refuse(None, &error).await.ok();
+        Some(CloseFrame { code, reason: error.message.into() })
     }
 }
 
@@ -350,8 +352,8 @@ async fn addressed(
     identity: Identity,
     mut frame: Map<String, Value>,
     has_id: bool,
-) -> Result<(Service, Call), Refusal> {
-    let bad = |what: &str| Refusal::new("error", format!("Bad message: {what}"));
+) -> Result<(Service, Call), ServiceError> {
+    let bad = |what: &str| ServiceError::new(Code::BadMessage, format!("Bad message: {what}"));
     if !has_id {
         return Err(bad("the member `id` is missing"));
     }
@@ -365,11 +367,11 @@ async fn addressed(
         Some(Value::String(text)) => Ok(text.as_str()),
         Some(_) => Err(bad(&format!("the member `{name}` must be a text"))),
     };
-    let unknown = || Refusal::new("unknown-service", "unknown service");
+    let unknown = || ServiceError::new(Code::UnknownService, "unknown service");
     let (service, flow) = match text("flow")? {
         "" => (Service::of_workspace(text("service")?).ok_or_else(unknown)?, None),
         flow => {
-            let named = Flow::new(flow).map_err(|error| Refusal::new("error", error.to_string()))?;
+            let named = Flow::new(flow).map_err(|error| ServiceError::new(Code::BadMessage, error.to_string()))?;
             (Service::of_flow(text("service")?).ok_or_else(unknown)?, Some(named))
         }
     };

@@ -5,8 +5,9 @@ use crate::calls::Calls;
 use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
-use trellis_orchestrator::Orchestrator;
-use trellis_orchestrator::ports::{BoxFuture, ConfigError, Graph, Library, Log};
+use trellis_orchestrator::RunService;
+use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Library, Log, Prompter, World};
+use trellis_patterns::router::OperatorLimits;
 
 /// Gives a new workspace what it starts with.
 pub trait Founder: Send + Sync + std::fmt::Debug {
@@ -16,7 +17,13 @@ pub trait Founder: Send + Sync + std::fmt::Debug {
 /// What a gateway is connected to.
 #[derive(Debug)]
 pub struct Wiring {
-    pub orchestrator: Arc<Orchestrator>,
+    pub runs: RunService,
+    pub config: Arc<dyn Config>,
+    /// For calls of models that belong to no run.
+    pub prompter: Arc<dyn Prompter>,
+    pub world: Arc<dyn World>,
+    /// The operator's, for what belongs to no run.
+    pub limits: OperatorLimits,
     pub library: Arc<dyn Library>,
     pub graph: Arc<dyn Graph>,
     pub log: Arc<dyn Log>,

@@ -1,5 +1,6 @@
 //! What a model is asked, in the form that this model takes.
 
+use crate::conversation::in_words;
 use crate::models::Wishes;
 use crate::provider::{LastSent, ModelRequest, RefusedForm, Sent};
 use crate::reply;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use trellis_domain::Hash;
 use trellis_domain::config::{PromptReply as Expected, Settings, ToolItem};
 use trellis_domain::document::Document;
+use trellis_domain::parts::ChatTurn;
 use trellis_domain::record::{FailedAttempt, PromptUse, ReplyFormat};
 use trellis_orchestrator::permits::{Caller, Permit, Room};
 use trellis_orchestrator::ports::{CallLabels, Completion, PromptCall, PromptError, PromptNeed};
@@ -25,7 +27,9 @@ pub(crate) struct Asking {
     settings: Arc<Settings>,
     template: Option<Hash>,
     /// What the model may call, as functions or in text.
-    tools: Option<Vec<Arc<ToolItem>>>,
+    tools: Option<Arc<[Arc<ToolItem>]>>,
+    /// What was said after the prompt, as it was said.
+    turns: Vec<ChatTurn>,
     /// What the text is made of, if another model may need another text.
     variables: Option<Map<String, Value>>,
     caller: Caller,
@@ -36,7 +40,7 @@ pub(crate) struct Asking {
 impl Asking {
     /// A prompt, rendered in text form. What it was rendered with is only kept for models that read it.
     pub(crate) fn of_prompt(templates: &Templates, call: PromptCall) -> Result<Self, PromptError> {
-        let PromptCall { scope, settings, id, variables, schema, tools, patience, labels, permit } = call;
+        let PromptCall { scope, settings, id, variables, schema, turns, tools, patience, labels, permit } = call;
         let Some(template) = settings.prompts.get(&id) else { return Err(PromptError::UnknownPrompt { id }) };
         let expected = reply::expected(&template.reply, schema);
         let (system, user) = render(templates, &settings, &id, &variables)?;
@@ -49,11 +53,13 @@ impl Asking {
             prompt: id,
             variables: Map::new(),
             expected,
+            turns: in_words(&turns),
             tools: None,
             labels,
             sent: LastSent::default(),
         };
-        Ok(Self { request, patience, settings, template, tools, variables: Some(variables), caller, permit })
+        let variables = Some(variables);
+        Ok(Self { request, patience, settings, template, tools, turns, variables, caller, permit })
     }
 
     /// A text that needs no template.
@@ -62,9 +68,21 @@ impl Asking {
         let expected = if json || schema.is_some() { Expected::Json { schema } } else { Expected::Text };
         let (prompt, variables) = (Completion::ID.to_owned(), Map::new());
         let sent = LastSent::default();
-        let request = ModelRequest { system, user, prompt, variables, expected, tools: None, labels: None, sent };
-        let (caller, permit) = (Caller { workspace: scope.workspace, run: None }, Permit::default());
-        Self { request, patience: None, settings, template: None, tools: None, variables: None, caller, permit }
+        let turns = Vec::new();
+        let request =
+            ModelRequest { system, user, prompt, variables, expected, turns, tools: None, labels: None, sent };
+        let caller = Caller { workspace: scope.workspace, run: None };
+        Self {
+            request,
+            patience: None,
+            settings,
+            template: None,
+            tools: None,
+            turns: Vec::new(),
+            variables: None,
+            caller,
+            permit: Permit::default(),
+        }
     }
 
     /// What configuration says about the models of this prompt.
@@ -107,11 +125,18 @@ impl Asking {
             return Ok(());
         }
         self.request.tools = self.tools.clone().filter(|_| native);
+        self.request.turns = if native { self.turns.clone() } else { in_words(&self.turns) };
         let Some(variables) = &mut self.variables else { return Ok(()) };
         variables.insert(NATIVE_TOOLS.to_owned(), native.into());
         let (system, user) = render(templates, &self.settings, &self.request.prompt, variables)?;
         (self.request.system, self.request.user) = (system, user);
         Ok(())
+    }
+
+    /// How the model is asked to say which tool it wants, if it is.
+    pub(crate) fn format(&self) -> Option<ReplyFormat> {
+        let format = if self.request.tools.is_some() { ReplyFormat::NativeTools } else { ReplyFormat::Text };
+        self.tools.as_ref().map(|_| format)
     }
 
     /// For the record of the call, once for each time that it was sent.
@@ -131,11 +156,10 @@ impl Asking {
     }
 
     fn record_of(&self, sent: Option<Sent>) -> PromptUse {
-        let format = if self.request.tools.is_some() { ReplyFormat::NativeTools } else { ReplyFormat::Text };
         let usual = PromptUse {
             id: self.request.prompt.clone(),
             template: self.template,
-            format: self.tools.as_ref().map(|_| format),
+            format: self.format(),
             ..PromptUse::default()
         };
         let Some(sent) = sent else {

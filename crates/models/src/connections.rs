@@ -4,8 +4,9 @@ use crate::choice::{Choice, ChoiceError, choose, room};
 use crate::provider::Provider;
 use crate::rehearsal::Rehearsal;
 use crate::remote::CallSettings;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use trellis_orchestrator::permits::Room;
 use trellis_orchestrator::ports::World;
@@ -47,7 +48,7 @@ struct Kept {
 
 impl std::fmt::Debug for Connections {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let models: Vec<_> = self.kept().models.keys().cloned().collect();
+        let models: Vec<_> = self.kept.lock().models.keys().cloned().collect();
         f.debug_struct("Connections").field("models", &models).finish_non_exhaustive()
     }
 }
@@ -61,19 +62,15 @@ impl Connections {
         Self { settings, environment: Box::new(environment), world, kept: Mutex::default() }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The model of that name, such as `openai/gpt-4.1-mini`. Nothing is sent to it yet.
     pub fn named(&self, name: &str) -> Result<Arc<dyn Provider>, ChoiceError> {
-        if let Some(model) = self.kept().models.get(name) {
+        if let Some(model) = self.kept.lock().models.get(name) {
             return Ok(Arc::clone(model));
         }
         let chosen = choose(&[name.to_owned()], &*self.environment)?;
         let choice = chosen.into_iter().next().ok_or_else(|| ChoiceError::UnknownProvider(name.to_owned()))?;
         let model = self.connect(choice)?;
-        Ok(Arc::clone(self.kept().models.entry(name.to_owned()).or_insert(model)))
+        Ok(Arc::clone(self.kept.lock().models.entry(name.to_owned()).or_insert(model)))
     }
 
     /// Makes a chosen model ready. Nothing is sent to it yet.
@@ -86,7 +83,7 @@ impl Connections {
             Choice::Remote(choice) => {
                 let settings = self.settings.of(&choice.name());
                 let new = || room(&self.settings.usual);
-                let room = Arc::clone(self.kept().rooms.entry(choice.provider()).or_insert_with(new));
+                let room = Arc::clone(self.kept.lock().rooms.entry(choice.provider()).or_insert_with(new));
                 Ok(choice.connect_sharing(room, settings, Arc::clone(&self.world))?)
             }
         }

@@ -6,6 +6,7 @@
 mod asking;
 mod choice;
 mod connections;
+mod conversation;
 mod dialect;
 mod functions;
 mod models;
@@ -23,7 +24,7 @@ pub use choice::{Choice, ChoiceError, RemoteChoice, choose};
 pub use connections::{Connections, ModelSettings};
 pub use models::Models;
 pub use prompter::TemplatePrompter;
-pub use provider::{LastSent, ModelReply, ModelRequest, OnText, Provider, ProviderError, Sent};
+pub use provider::{LastSent, ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Response, Sent};
 pub use rehearsal::{NOTE, Rehearsal};
 pub use remote::{CallSettings, EndpointError, Sampling};
 /// Plain HTTP, for whoever else has a server to talk to.

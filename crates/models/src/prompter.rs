@@ -3,12 +3,14 @@
 
 use crate::asking::Asking;
 use crate::models::{Candidate, Models, Wishes};
-use crate::provider::{ModelReply, Provider, ProviderError};
+use crate::provider::{ModelReply, Provider, ProviderError, Response};
 use crate::reply::ReplyReader;
 use crate::template::Templates;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Timestamp;
+use trellis_domain::document::Document;
+use trellis_domain::parts::Piece;
 use trellis_domain::record::FailedAttempt;
 use trellis_orchestrator::permits::Room;
 use trellis_orchestrator::ports::{
@@ -127,13 +129,31 @@ impl TemplatePrompter {
         let mut attempts = Attempts { asking, sink, failures: Vec::new(), began, waited_ms: 0 };
         let (reply, ms) = self.ask_in_order(&candidates, &mut attempts).await?;
         let Attempts { asking, failures, .. } = attempts;
-        let prompt = asking.record();
-        let ModelReply { text: raw, model, in_token, out_token, enforced, cut_short, mended } = reply;
+        let mut prompt = asking.record();
+        let ModelReply { text: raw, parts, stop, response, model, in_token, out_token, enforced, cut_short, mended } =
+            reply;
+        if let Some(Response { hash, body }) = response {
+            (prompt.received, prompt.response) = (Some(hash), body.and_then(Document::stored));
+        }
         let content = reader.read(&raw);
         // A server may say yes to a schema and overlook it: the reply is the proof.
         let enforced = enforced && !matches!(content, ReplyContent::Wrong { .. });
         let model = Some(model);
-        Ok(PromptReply { raw, content, prompt, model, in_token, out_token, enforced, cut_short, ms, failures, mended })
+        Ok(PromptReply {
+            raw,
+            parts,
+            stop,
+            content,
+            prompt,
+            model,
+            in_token,
+            out_token,
+            enforced,
+            cut_short,
+            ms,
+            failures,
+            mended,
+        })
     }
 
     /// Asks the models in their order until one answers.
@@ -220,7 +240,14 @@ impl TemplatePrompter {
         attempts.waited_ms += started.ms_since(asked);
         let left = attempts.time_left(started);
         let Attempts { asking, sink, .. } = attempts;
-        let result = self.within(left, model.complete(&asking.request, &mut |text| sink.text(text))).await;
+        if let Some(format) = asking.format() {
+            sink.begin(format);
+        }
+        let mut listen = |piece: Piece<'_>| match piece {
+            Piece::Text(text) => sink.text(text),
+            Piece::Call(piece) => sink.call(piece),
+        };
+        let result = self.within(left, model.complete(&asking.request, &mut listen)).await;
         let refused = attempts.asking.refused(&model.name());
         for attempt in refused {
             attempts.note(attempt);

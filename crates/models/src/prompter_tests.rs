@@ -1,5 +1,5 @@
 use super::*;
-use crate::provider::{ModelRequest, OnText};
+use crate::provider::{ModelRequest, OnPiece};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -45,12 +45,12 @@ impl Provider for Listed {
     fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,
-        on_text: &'a mut OnText<'_>,
+        on_piece: &'a mut OnPiece<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
         self.world.0.fetch_add(7, Ordering::Relaxed);
         self.asked.lock().unwrap().push(request.clone());
         let answer = self.answers.lock().unwrap().pop_front().unwrap();
-        let told = on_text(answer.as_ref().map_or("half a", |text| *text));
+        let told = on_piece(Piece::Text(answer.as_ref().map_or("half a", |text| *text)));
         let reply = |text: &str| ModelReply {
             text: if told.is_break() { String::new() } else { text.to_owned() },
             model: "m".to_owned(),
@@ -199,7 +199,7 @@ impl Provider for Sluggish {
     fn complete<'a>(
         &'a self,
         _: &'a ModelRequest,
-        _: &'a mut OnText<'_>,
+        _: &'a mut OnPiece<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
         self.0.0.fetch_add(60_000, Ordering::Relaxed);
         Box::pin(std::future::ready(Err(transient(None))))

@@ -1,11 +1,13 @@
 //! What a model provider is asked, and what it answers.
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Hash;
 use trellis_domain::config::{PromptReply, ToolItem};
+use trellis_domain::parts::{ChatTurn, Piece, ReplyPart, StopReason};
 use trellis_orchestrator::permits::Room;
 use trellis_orchestrator::ports::{BoxFuture, CallLabels};
 
@@ -21,8 +23,10 @@ pub struct ModelRequest {
     pub variables: Map<String, Value>,
     /// A provider that can enforce a JSON schema while decoding should; the reply is validated in any case.
     pub expected: PromptReply,
+    /// What was said after that, if this goes on with a conversation.
+    pub turns: Vec<ChatTurn>,
     /// What the model may call, if it is to call something; only providers that take tools are given any.
-    pub tools: Option<Vec<Arc<ToolItem>>>,
+    pub tools: Option<Arc<[Arc<ToolItem>]>>,
     /// For the headers that attribute a call to its place in a run; none outside of any.
     pub labels: Option<CallLabels>,
     /// Where the provider tells what leaves this process, before it does: a call may end without a reply.
@@ -48,35 +52,38 @@ pub struct RefusedForm {
 }
 
 impl LastSent {
-    fn forms(&self) -> MutexGuard<'_, SentForms> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub fn tell(&self, sent: Sent) {
-        self.forms().last = Some(Box::new(sent));
+        self.0.lock().last = Some(Box::new(sent));
     }
 
     /// What was told last was refused, and goes out again in another form.
     pub fn refused(&self, reason: String, ms: u64) {
-        let mut forms = self.forms();
+        let mut forms = self.0.lock();
         let sent = forms.last.take();
         forms.refused.push(RefusedForm { reason, ms, sent });
     }
 
     /// None if nothing has left this process since it was taken the last time.
     pub fn take(&self) -> Option<Sent> {
-        self.forms().last.take().map(|sent| *sent)
+        self.0.lock().last.take().map(|sent| *sent)
     }
 
     /// What was refused since they were taken the last time.
     pub fn take_refused(&self) -> Vec<RefusedForm> {
-        std::mem::take(&mut self.forms().refused)
+        std::mem::take(&mut self.0.lock().refused)
     }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelReply {
+    /// What was said in words.
     pub text: String,
+    /// All that was said; empty if that is nothing but words.
+    pub parts: Vec<ReplyPart>,
+    /// Why the model stopped, if the provider tells.
+    pub stop: Option<StopReason>,
+    /// What came back, if it came from elsewhere.
+    pub response: Option<Response>,
     /// The model that answered, as the provider names it.
     pub model: String,
     pub in_token: Option<u64>,
@@ -87,6 +94,15 @@ pub struct ModelReply {
     pub cut_short: bool,
     /// What had to be put right before the reply could be read.
     pub mended: Vec<String>,
+}
+
+/// What came back from the provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// Of all bytes of the answer.
+    pub hash: Hash,
+    /// The answer without keys, if it is to be kept.
+    pub body: Option<String>,
 }
 
 /// What went to the provider.
@@ -117,8 +133,8 @@ pub enum ProviderError {
     ToolsRefused { reason: String },
 }
 
-/// Takes text while it is written. Break stops the call: what came so far is the reply.
-pub type OnText<'a> = dyn FnMut(&str) -> ControlFlow<()> + Send + 'a;
+/// Takes a reply while it is written. Break stops the call: what came so far is the reply.
+pub type OnPiece<'a> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + Send + 'a;
 
 /// A model behind some interface. It makes one attempt: repeating is the caller's business.
 pub trait Provider: Send + Sync + std::fmt::Debug {
@@ -143,6 +159,6 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
     fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,
-        on_text: &'a mut OnText<'_>,
+        on_piece: &'a mut OnPiece<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>>;
 }

@@ -299,6 +299,7 @@ pub(super) fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
         prompt: prompt.to_owned(),
         variables: serde_json::Map::default(),
         expected,
+        turns: Vec::new(),
         tools: None,
         labels: None,
         sent: LastSent::default(),
@@ -329,7 +330,8 @@ async fn the_archive_refuses_and_the_register_stays_silent() {
 #[tokio::test]
 async fn a_reply_that_is_stopped_ends_there() {
     let mut heard = String::new();
-    let mut stop_soon = |text: &str| {
+    let mut stop_soon = |piece: Piece<'_>| {
+        let Piece::Text(text) = piece else { panic!("{piece:?}") };
         heard.push_str(text);
         if heard.len() > 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };

@@ -3,6 +3,7 @@
 use crate::template::Templates;
 use serde_json::{Map, Value, json};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
+use trellis_domain::parts::Reply;
 use trellis_domain::reading::Reading;
 use trellis_domain::reply::ReactReply;
 use trellis_patterns::Reader;
@@ -343,7 +344,7 @@ fn the_examples_can_be_read() {
         assert!(examples(template).len() > 1, "{id} shows the form and an example");
         for example in examples(template) {
             serde_json::from_str::<Map<String, Value>>(example).unwrap();
-            let read = trellis_patterns::read(&reader, example, offered.clone());
+            let read = trellis_patterns::read(&reader, &Reply::of_text(example), offered.clone());
             assert_eq!(read.mended, [] as [String; 0], "{example}");
             let of_step = id == "plan-step-execute";
             match read.reading {
@@ -360,7 +361,8 @@ fn the_examples_can_be_read() {
 fn the_confidence_lines_of_the_example_can_be_read() {
     let (_, example) = text_of("supervisor-synthesise").split_once("begin and end like this:").unwrap();
     let citations =
-        trellis_patterns::read(&Reader::under("supervisor-synthesise", [0, 1]), example, Vec::new()).citations;
+        trellis_patterns::read(&Reader::under("supervisor-synthesise", [0, 1]), &Reply::of_text(example), Vec::new())
+            .citations;
     let stated: Vec<_> = citations.iter().map(|citation| (citation.index, citation.confidence.as_deref())).collect();
     assert_eq!(stated, [(0, Some("high")), (1, Some("medium"))]);
 }

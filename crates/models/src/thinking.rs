@@ -9,9 +9,16 @@ const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thin
 /// So much space at the beginning is no beginning of anything.
 const LONGEST_START: usize = 1024;
 
-/// Leaves out what stands between the tags, however the text is cut into pieces.
+/// Tells apart what stands between the tags and what is spoken, however the text is cut into pieces.
+#[derive(Debug, Default)]
+pub(crate) struct Thinking {
+    state: State,
+    /// What was thought and not taken yet.
+    thought: String,
+}
+
 #[derive(Debug)]
-pub(crate) enum Thinking {
+enum State {
     /// What came so far may still be the beginning of a tag.
     Begin(String),
     /// Between the tags: the end of what came, which may be the beginning of the tag that closes.
@@ -24,7 +31,7 @@ pub(crate) enum Thinking {
     Over,
 }
 
-impl Default for Thinking {
+impl Default for State {
     fn default() -> Self {
         Self::Begin(String::new())
     }
@@ -33,50 +40,60 @@ impl Default for Thinking {
 impl Thinking {
     /// What is spoken of the next piece.
     pub(crate) fn spoken(&mut self, text: String) -> String {
-        match self {
-            Self::Over => text,
-            Self::Begin(begun) => {
+        match &mut self.state {
+            State::Over => text,
+            State::Begin(begun) => {
                 begun.push_str(&text);
                 let start = begun.trim_start();
                 if let Some((open, close)) = TAGS.into_iter().find(|(open, _)| start.starts_with(open)) {
                     let inside = start[open.len()..].to_owned();
-                    *self = Self::Inside { close, tail: String::new() };
+                    self.state = State::Inside { close, tail: String::new() };
                     return self.spoken(inside);
                 }
                 if begun.len() < LONGEST_START && TAGS.iter().any(|(open, _)| open.starts_with(start)) {
                     return String::new();
                 }
                 let begun = std::mem::take(begun);
-                *self = Self::Over;
+                self.state = State::Over;
                 begun
             }
-            Self::Inside { close, tail } => {
+            State::Inside { close, tail } => {
                 tail.push_str(&text);
-                let Some((_, spoken)) = tail.split_once(*close) else {
-                    // Only as much is kept as can be the beginning of the tag.
+                let Some((thought, spoken)) = tail.split_once(*close) else {
+                    // Only as much is held back as can be the beginning of the tag.
                     let end = tail.ceil_char_boundary(tail.len().saturating_sub(close.len() - 1));
-                    tail.drain(..end);
+                    self.thought.extend(tail.drain(..end));
                     return String::new();
                 };
+                self.thought.push_str(thought);
                 let spoken = spoken.to_owned();
-                *self = Self::After;
+                self.state = State::After;
                 self.spoken(spoken)
             }
-            Self::After => {
+            State::After => {
                 let spoken = text.trim_start().to_owned();
                 if !spoken.is_empty() {
-                    *self = Self::Over;
+                    self.state = State::Over;
                 }
                 spoken
             }
         }
     }
 
+    /// What was thought since the last time.
+    pub(crate) fn take_thought(&mut self) -> String {
+        std::mem::take(&mut self.thought)
+    }
+
     /// The text is complete: what was held back of it.
     pub(crate) fn rest(&mut self) -> String {
-        match std::mem::replace(self, Self::Over) {
-            Self::Begin(begun) => begun,
-            Self::Inside { .. } | Self::After | Self::Over => String::new(),
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Begin(begun) => begun,
+            State::Inside { tail, .. } => {
+                self.thought.push_str(&tail);
+                String::new()
+            }
+            State::After | State::Over => String::new(),
         }
     }
 }

@@ -33,8 +33,9 @@ fn thinking_takes_no_memory() {
     assert_eq!(thinking.spoken("<think>".to_owned()), "");
     for _ in 0..1000 {
         assert_eq!(thinking.spoken("so and so ".to_owned()), "");
+        assert!(thinking.take_thought().len() < 20, "whoever wants it takes it");
     }
-    let Thinking::Inside { tail, .. } = thinking else { panic!("{thinking:?}") };
+    let State::Inside { tail, .. } = thinking.state else { panic!("{thinking:?}") };
     assert!(tail.len() < 8, "{tail}");
 }
 

@@ -70,11 +70,8 @@ pub enum AcceptError {
 }
 
 impl Orchestrator {
-    /// Accepts a question, or attaches to the run that answers the same request already.
-    ///
-    /// A session id that the caller chose may serve for several questions: each gets a session beside it. A request
-    /// id names one request only.
-    pub async fn accept(&self, question: Question) -> Result<Acceptance, AcceptError> {
+    /// See [`RunService::accept`](crate::RunService::accept).
+    pub(crate) async fn accept(&self, question: Question) -> Result<Acceptance, AcceptError> {
         let mut accepted = self.read_request(&question)?;
         let given = (!question.request.session_id.is_empty()).then(|| SessionId::new(&question.request.session_id));
         let (mut session, chosen) = match given {
@@ -83,16 +80,20 @@ impl Orchestrator {
         };
         loop {
             match self.find(&question, &session, &accepted).await? {
-                Found::Same { limits } if limits || chosen => return Ok(Acceptance { run: session, attached: true }),
-                Found::Same { .. } | Found::Other if !chosen => return Err(AcceptError::OtherRequest { run: session }),
-                Found::Same { .. } | Found::Other => {
+                ExistingSession::Same { limits } if limits || chosen => {
+                    return Ok(Acceptance { run: session, attached: true });
+                }
+                ExistingSession::Same { .. } | ExistingSession::Other if !chosen => {
+                    return Err(AcceptError::OtherRequest { run: session });
+                }
+                ExistingSession::Same { .. } | ExistingSession::Other => {
                     // Where an earlier version would have put the same request.
                     let before = session.beside(earlier_fingerprint(&question.request));
                     let found = self.find(&question, &before, &accepted).await?;
-                    let was_there = matches!(found, Found::Same { .. });
+                    let was_there = matches!(found, ExistingSession::Same { .. });
                     session = if was_there { before } else { session.beside(accepted.request) };
                 }
-                Found::Nothing => {
+                ExistingSession::Nothing => {
                     accepted.earlier = self.earlier(&question.scope, accepted.conversation.as_ref()).await?;
                     if let Some(begun) = self.begin(&question, &session, &accepted).await? {
                         return Ok(begun);
@@ -163,13 +164,22 @@ impl Orchestrator {
     }
 
     /// Whether a session answers a request. Records of an earlier version know the request by its earlier fingerprint.
-    async fn find(&self, question: &Question, session: &SessionId, wanted: &Accepted) -> Result<Found, JournalError> {
+    async fn find(
+        &self,
+        question: &Question,
+        session: &SessionId,
+        wanted: &Accepted,
+    ) -> Result<ExistingSession, JournalError> {
         let scope = &question.scope;
-        let Some(log) = self.ports.journal.load(&scope.workspace, session).await? else { return Ok(Found::Nothing) };
+        let Some(log) = self.ports.journal.load(&scope.workspace, session).await? else {
+            return Ok(ExistingSession::Nothing);
+        };
         let mut known = log.records.iter().filter_map(|record| record.body.as_accepted());
         let earlier = || earlier_fingerprint(&question.request);
         let same = known.find(|accepted| accepted.request == wanted.request || accepted.request == earlier());
-        Ok(same.map_or(Found::Other, |accepted| Found::Same { limits: accepted.limits == wanted.limits }))
+        Ok(same.map_or(ExistingSession::Other, |accepted| ExistingSession::Same {
+            limits: accepted.limits == wanted.limits,
+        }))
     }
 
     /// What was asked and answered before in a conversation, oldest first and bounded: a conversation may go on for
@@ -234,7 +244,7 @@ fn exchange(run: RunSummary, answer: &str) -> Exchange {
     Exchange { run: run.run, question: run.question, answer: answer.chars().take(CHARS).collect() }
 }
 
-enum Found {
+enum ExistingSession {
     Nothing,
     /// The same request, and whether its limits are the same, too.
     Same {

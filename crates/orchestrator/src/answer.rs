@@ -63,8 +63,8 @@ impl From<JournalError> for DecideError {
 }
 
 impl Orchestrator {
-    /// Answers a question that a run waits for. The decision is durable when this returns.
-    pub async fn decide(
+    /// See [`RunService::decide`](crate::RunService::decide).
+    pub(crate) async fn decide(
         &self,
         workspace: &Workspace,
         run: &RunId,

@@ -31,8 +31,13 @@ fn ending(by: Option<Caller>) -> Ending {
 }
 
 impl Orchestrator {
-    /// Ends a run that has not ended, for somebody whom the record names. The end is durable when this returns.
-    pub async fn cancel(&self, workspace: &Workspace, run: &RunId, by: &Caller) -> Result<Cancelling, TurnError> {
+    /// See [`RunService::cancel`](crate::RunService::cancel).
+    pub(crate) async fn cancel(
+        &self,
+        workspace: &Workspace,
+        run: &RunId,
+        by: &Caller,
+    ) -> Result<Cancelling, TurnError> {
         // A subagent's session is no run.
         let Some(summary) = self.ports.journal.run(workspace, run).await? else { return Ok(Cancelling::Unknown) };
         let error = match self.cancel_by_commit(workspace, run, by).await {

@@ -1,9 +1,10 @@
 //! What this process has in hand. Who may handle a turn is the journal's word; here is what to give back.
 
 use crate::ports::{Claim, ClaimId, Role, TurnKey};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use trellis_domain::{Hash, RunId, Timestamp, Workspace};
 
@@ -18,30 +19,26 @@ pub(crate) struct Claims {
 impl Claims {
     /// For a process that is told from others by this id.
     pub(crate) fn of(process: &str) -> Self {
-        let hash = Hash::of(process).to_string();
-        let process = u64::from_str_radix(hash.get(..16).unwrap_or_default(), 16).unwrap_or_default();
+        let hash = Hash::of(process);
+        let process = hash.as_bytes().first_chunk().copied().map_or(0, u64::from_be_bytes);
         Self { process, next: AtomicU64::new(1), held: Mutex::default() }
-    }
-
-    fn held(&self) -> MutexGuard<'_, BTreeMap<ClaimId, TurnKey>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A new claim on a turn, which the journal may grant. It counts as held until it is dropped.
     pub(crate) fn new_claim(claims: &Arc<Self>, turn: &TurnKey) -> HeldClaim {
         let id = ClaimId { process: claims.process, number: claims.next.fetch_add(1, Ordering::Relaxed) };
-        claims.held().insert(id, turn.clone());
+        claims.held.lock().insert(id, turn.clone());
         HeldClaim { claims: Arc::clone(claims), claim: Claim { turn: turn.clone(), id } }
     }
 
     /// Whether a turn of that run is in hand.
     pub(crate) fn hold(&self, workspace: &Workspace, run: &RunId) -> bool {
-        self.held().values().any(|turn| turn.run == *run && turn.scope.workspace == *workspace)
+        self.held.lock().values().any(|turn| turn.run == *run && turn.scope.workspace == *workspace)
     }
 
     /// The claims on turns of a role.
     pub(crate) fn of_role(&self, role: Role) -> Vec<Claim> {
-        let held = self.held();
+        let held = self.held.lock();
         let mine = held.iter().filter(|(_, turn)| Role::of_turn(&turn.name) == role);
         mine.map(|(id, turn)| Claim { turn: turn.clone(), id: *id }).collect()
     }
@@ -56,7 +53,7 @@ pub(crate) struct HeldClaim {
 
 impl Drop for HeldClaim {
     fn drop(&mut self) {
-        self.claims.held().remove(&self.claim.id);
+        self.claims.held.lock().remove(&self.claim.id);
     }
 }
 
@@ -68,21 +65,17 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    fn until(&self) -> MutexGuard<'_, Option<Timestamp>> {
-        self.until.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The store was asked at that time, and has granted so much more.
     pub(crate) fn extend(&self, asked: Timestamp, life: Duration) {
-        *self.until() = Some(asked.plus_ms(u64::try_from(life.as_millis()).unwrap_or(u64::MAX)));
+        *self.until.lock() = Some(asked.plus_ms(u64::try_from(life.as_millis()).unwrap_or(u64::MAX)));
     }
 
     /// Somebody else may have the turn.
     pub(crate) fn lose(&self, now: Timestamp) {
-        *self.until() = Some(now);
+        *self.until.lock() = Some(now);
     }
 
     pub(crate) fn holds(&self, now: Timestamp) -> bool {
-        self.until().is_none_or(|until| now < until)
+        self.until.lock().is_none_or(|until| now < until)
     }
 }

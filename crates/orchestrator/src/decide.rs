@@ -2,7 +2,7 @@
 
 use crate::park;
 use crate::ports::NewTurn;
-use crate::step::{Closing, Decided, Next, Step, everything};
+use crate::step::{Closing, Decided, Next, ShellStep, everything};
 use trellis_domain::SessionId;
 use trellis_domain::fan_out::FannedOut;
 use trellis_domain::record::{Body, Cause, Core, Ended, Name, Routed};
@@ -12,25 +12,25 @@ use trellis_patterns::{Ending, Order, Session, Turn, approval, fan_out, pattern,
 /// The next step of a turn, given how the nearest ended session above it ended, if one has.
 pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Next {
     if session.ended().is_some() {
-        return Next::Step(Step::Close(Closing::default()));
+        return Next::Step(ShellStep::Close(Closing::default()));
     }
     if let Some(above) = above {
-        return Next::Step(Step::End(ended_below(above.reason)));
+        return Next::Step(ShellStep::End(ended_below(above.reason)));
     }
     match turn.name.core() {
         Some(Core::Check { round, .. } | Core::Deadline(round)) => {
-            return time_is_up(session, turn).map_or(Next::FanIn(round), |ending| Next::Step(Step::End(ending)));
+            return time_is_up(session, turn).map_or(Next::FanIn(round), |ending| Next::Step(ShellStep::End(ending)));
         }
         Some(Core::ParkExpiry(number)) => return Next::Step(park::expiry(session, turn, number)),
         Some(_) | None => {}
     }
     Next::Step(match (step_of(session, orders(session, turn)), time_is_up(session, turn)) {
         // A call that was given up because the time is over did not fail: the run is at its limit.
-        (Step::End(Ending { reason: Termination::Error, .. }), Some(late)) => Step::End(late),
+        (ShellStep::End(Ending { reason: Termination::Error, .. }), Some(late)) => ShellStep::End(late),
         // An answer that is recorded was paid for and seen: it counts.
-        (Step::End(ending), _) => Step::End(ending),
-        (_, Some(ending)) => Step::End(ending),
-        (Step::Close(closing), None) => Step::Close(Closing { at: Some(turn.now), ..closing }),
+        (ShellStep::End(ending), _) => ShellStep::End(ending),
+        (_, Some(ending)) => ShellStep::End(ending),
+        (ShellStep::Close(closing), None) => ShellStep::Close(Closing { at: Some(turn.now), ..closing }),
         (step, None) => step,
     })
 }
@@ -73,15 +73,17 @@ pub(crate) fn ended_below(above: Termination) -> Ending {
     Ending::failed(reason, format!("the session above this one has ended ({above})"))
 }
 
-fn step_of(session: &Session, orders: Vec<Order>) -> Step {
+fn step_of(session: &Session, orders: Vec<Order>) -> ShellStep {
     let mut closing = Closing::default();
-    let mut closes = false;
+    let (mut due, mut closes) = (Vec::new(), false);
     let Some(id) = session.id() else { return broken("the session has no records") };
     for order in orders {
         match order {
-            Order::Perform(name, effect) if !session.has(&name) => return Step::Perform(name, effect),
-            Order::Perform(..) => continue,
-            Order::End(ending) => return Step::End(ending),
+            Order::Perform(name, effect) => {
+                due.extend((!session.has(&name)).then_some((name, effect)));
+                continue;
+            }
+            Order::End(ending) => return ShellStep::End(ending),
             Order::Close => {}
             Order::Open(name) => closing.open.push(turn(id, name)),
             Order::Become(routed) => become_pattern(session, id, *routed, &mut closing),
@@ -90,11 +92,15 @@ fn step_of(session: &Session, orders: Vec<Order>) -> Step {
         }
         closes = true;
     }
-    if closes { Step::Close(closing) } else { broken("the pattern ordered nothing") }
+    match (due.is_empty(), closes) {
+        (false, _) => ShellStep::Perform(due),
+        (true, true) => ShellStep::Close(closing),
+        (true, false) => broken("the pattern ordered nothing"),
+    }
 }
 
-fn broken(error: &str) -> Step {
-    Step::End(Ending::failed(Termination::Error, error))
+fn broken(error: &str) -> ShellStep {
+    ShellStep::End(Ending::failed(Termination::Error, error))
 }
 
 fn turn(session: &SessionId, name: Name) -> NewTurn {

@@ -92,6 +92,8 @@ fn replied(reading: Reading) -> Session {
     let replied = Replied {
         prompt: PromptUse::default(),
         raw: "42".into(),
+        parts: Vec::new(),
+        stop: None,
         thought: None,
         reading,
         decision: Vec::new(),
@@ -131,7 +133,7 @@ fn ended_above(reason: Termination) -> Ended {
 #[track_caller]
 fn reason(next: Next) -> Termination {
     match next {
-        Next::Step(Step::End(ending)) => ending.reason,
+        Next::Step(ShellStep::End(ending)) => ending.reason,
         other @ (Next::Step(_) | Next::FanIn(_)) => panic!("no end: {other:?}"),
     }
 }
@@ -139,7 +141,7 @@ fn reason(next: Next) -> Termination {
 #[test]
 fn a_session_in_time_does_what_its_pattern_says() {
     let next = next(&subagent(), &turn(500), None);
-    assert!(matches!(next, Next::Step(Step::Perform(..))), "{next:?}");
+    assert!(matches!(next, Next::Step(ShellStep::Perform(..))), "{next:?}");
 }
 
 #[test]

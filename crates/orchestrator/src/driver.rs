@@ -8,8 +8,12 @@ use crate::messages::messages_of;
 use crate::orchestrator::{Orchestrator, TurnError};
 use crate::perform::{outcome_of_report, remaining, within};
 use crate::permits::{Caller, Permit, Room};
-use crate::ports::{BoxFuture, Commit, Committed, Journal, JournalError, OpenTurn, Outcome, SessionLog, TurnKey};
-use crate::step::{Closing, Next, Step};
+use crate::ports::{
+    BoxFuture, Commit, Committed, Journal, JournalError, NewRecord, OpenTurn, Outcome, SessionLog, TurnKey,
+};
+use crate::step::{Closing, Next, ShellStep};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::Settings;
@@ -38,7 +42,7 @@ pub(crate) enum Handled {
 pub(crate) struct Waiting {
     room: Arc<Room>,
     /// How long it makes sense to wait.
-    patience: Duration,
+    time_limit: Duration,
 }
 
 /// What a turn is handled with.
@@ -60,6 +64,13 @@ enum Taken {
     Lost,
     /// Nothing is done yet: there is no room for the call.
     Waits(Arc<Room>),
+}
+
+/// An effect that may begin.
+struct Due {
+    name: Name,
+    effect: Effect,
+    permit: Permit,
 }
 
 impl Orchestrator {
@@ -89,8 +100,8 @@ impl Orchestrator {
                 Taken::Open => {}
                 Taken::Closed | Taken::Lost => return Ok(Handled::Done),
                 Taken::Waits(room) => {
-                    let patience = remaining(&handling, self.ports.world.now(), u64::MAX);
-                    return Ok(Handled::Waits(Waiting { room, patience }));
+                    let time_limit = remaining(&handling, self.ports.world.now(), u64::MAX);
+                    return Ok(Handled::Waits(Waiting { room, time_limit }));
                 }
             }
         }
@@ -98,9 +109,9 @@ impl Orchestrator {
 
     /// Waits until it is a turn's turn, or until its run is cancelled or out of time: then it is to be looked at, too.
     pub(crate) async fn wait(&self, turn: &TurnKey, waiting: Waiting) -> Result<Permit, TurnError> {
-        let Waiting { room, patience } = waiting;
+        let Waiting { room, time_limit } = waiting;
         let caller = Caller { workspace: turn.scope.workspace.clone(), run: Some(turn.run.clone()) };
-        let entering = within(&*self.ports.world, patience, room.enter(caller));
+        let entering = within(&*self.ports.world, time_limit, room.enter(caller));
         Ok(self.unless_cancelled(turn, entering).await?.flatten().unwrap_or_default())
     }
 
@@ -114,9 +125,9 @@ impl Orchestrator {
     pub(crate) async fn end_with(&self, handling: &mut Handling, ending: Ending) -> Result<(), TurnError> {
         loop {
             let step = if handling.session.ended().is_some() {
-                Step::Close(Closing::default())
+                ShellStep::Close(Closing::default())
             } else {
-                Step::End(ending.clone())
+                ShellStep::End(ending.clone())
             };
             if matches!(self.take(handling, step).await?, Taken::Closed)
                 || !self.ports.journal.is_open(&handling.key).await?
@@ -127,11 +138,11 @@ impl Orchestrator {
     }
 
     /// What follows from the records so far.
-    async fn next_step(&self, handling: &mut Handling) -> Result<Step, TurnError> {
+    async fn next_step(&self, handling: &mut Handling) -> Result<ShellStep, TurnError> {
         if handling.stuck > STUCK {
             // Nothing moves in this session, and still it conflicts: a name that it needs is taken by another one.
             let ending = Ending::failed(Termination::Error, ID_TAKEN);
-            return Box::pin(self.end_with(handling, ending)).await.map(|()| Step::Wait);
+            return Box::pin(self.end_with(handling, ending)).await.map(|()| ShellStep::Wait);
         }
         let turn = Turn { name: handling.key.name.clone(), now: self.ports.world.now() };
         let above = self.ended_above(&handling.key.scope.workspace, &handling.session).await?;
@@ -154,30 +165,52 @@ impl Orchestrator {
 
     /// Takes a step. Steps are boxed, because thousands of sessions wait in one, and the
     /// room of the largest would be taken up by all of them.
-    fn take<'a>(&'a self, handling: &'a mut Handling, step: Step) -> BoxFuture<'a, Result<Taken, TurnError>> {
+    fn take<'a>(&'a self, handling: &'a mut Handling, step: ShellStep) -> BoxFuture<'a, Result<Taken, TurnError>> {
         match step {
-            Step::Perform(name, effect) => Box::pin(self.act(handling, name, effect)),
-            Step::Close(closing) => Box::pin(self.close(handling, closing)),
-            Step::End(ending) => Box::pin(self.end(handling, ending)),
-            Step::Wait => Box::pin(std::future::ready(Ok(Taken::Closed))),
+            ShellStep::Perform(due) => Box::pin(self.act(handling, due)),
+            ShellStep::Close(closing) => Box::pin(self.close(handling, closing)),
+            ShellStep::End(ending) => Box::pin(self.end(handling, ending)),
+            ShellStep::Wait => Box::pin(std::future::ready(Ok(Taken::Closed))),
         }
     }
 
-    async fn act(&self, handling: &mut Handling, name: Name, effect: Effect) -> Result<Taken, TurnError> {
+    async fn act(&self, handling: &mut Handling, due: Vec<(Name, Effect)>) -> Result<Taken, TurnError> {
         if !Box::pin(self.commit_pending(handling)).await? {
             // The records have changed under us: decide again before doing anything.
             return Ok(Taken::Open);
         }
-        let mut permit = std::mem::take(&mut handling.permit);
-        if let Some(room) = self.room(&handling.session, &effect).filter(|room| !permit.is_in(room)) {
-            match room.try_enter() {
-                Some(free) => permit = free,
-                None => return Ok(Taken::Waits(room)),
-            }
-        }
+        let mut ready = match self.admitted(handling, due) {
+            Ok(ready) => ready,
+            Err(room) => return Ok(Taken::Waits(room)),
+        };
         if !handling.lease.holds(self.ports.world.now()) {
             return Ok(Taken::Lost);
         }
+        match ready.pop() {
+            Some(only) if ready.is_empty() => self.act_alone(handling, only).await,
+            last => Box::pin(self.act_side_by_side(handling, ready.into_iter().chain(last).collect())).await,
+        }
+    }
+
+    /// What can be begun now. What there is no room for is decided again after the rest of it; if that is all, it waits.
+    fn admitted(&self, handling: &mut Handling, due: Vec<(Name, Effect)>) -> Result<Vec<Due>, Arc<Room>> {
+        let mut held = Some(std::mem::take(&mut handling.permit));
+        let mut full = None;
+        let mut ready = Vec::with_capacity(due.len());
+        for (name, effect) in due {
+            let room = self.room(&handling.session, &effect);
+            let entered = room.as_ref().map(|room| held.take_if(|held| held.is_in(room)).or_else(|| room.try_enter()));
+            let Some(permit) = entered.unwrap_or_else(|| Some(Permit::default())) else {
+                full = room;
+                continue;
+            };
+            ready.push(Due { name, effect, permit });
+        }
+        if ready.is_empty() { full.map_or(Ok(ready), Err) } else { Ok(ready) }
+    }
+
+    async fn act_alone(&self, handling: &mut Handling, due: Due) -> Result<Taken, TurnError> {
+        let Due { name, effect, permit } = due;
         let outcome = self.unless_cancelled(&handling.key, self.perform(handling, &name, effect, permit)).await?;
         let Some((body, attempt)) = outcome else {
             // Nothing came of it, so there is nothing to record. The session has ended.
@@ -186,6 +219,37 @@ impl Orchestrator {
         };
         handling.keep(name, body, attempt, self.ports.world.now());
         Ok(Taken::Open)
+    }
+
+    /// Performs what does not wait for one another, and commits each outcome as it comes.
+    async fn act_side_by_side(&self, handling: &mut Handling, due: Vec<Due>) -> Result<Taken, TurnError> {
+        let outcomes = self.unless_cancelled(&handling.key, self.all_of(handling, due)).await?;
+        // What a conflict or a lost connection kept from the journal is tried again with what follows.
+        handling.pending.extend(outcomes.transpose()?.into_iter().flatten());
+        self.reload(handling).await?;
+        Ok(Taken::Open)
+    }
+
+    /// Gives the outcomes that may not be recorded yet.
+    async fn all_of(&self, handling: &Handling, due: Vec<Due>) -> Result<Vec<NewRecord>, TurnError> {
+        let mut running: FuturesUnordered<_> = due.into_iter().map(|due| self.one_of(handling, due)).collect();
+        let mut unrecorded = Vec::new();
+        while let Some(record) = running.next().await {
+            let commit = handling.commit(vec![record.clone()], Vec::new(), Vec::new());
+            match self.commit(commit).await? {
+                Some(Outcome::Committed(committed)) => {
+                    self.after_commit(&handling.key.scope.workspace, &handling.key.run, &committed).await;
+                }
+                Some(Outcome::Conflict) | None => unrecorded.push(record),
+            }
+        }
+        Ok(unrecorded)
+    }
+
+    async fn one_of(&self, handling: &Handling, due: Due) -> NewRecord {
+        let Due { name, effect, permit } = due;
+        let (body, attempt) = self.perform(handling, &name, effect, permit).await;
+        handling.outcome(name, body, attempt, self.ports.world.now())
     }
 
     async fn end(&self, handling: &mut Handling, ending: Ending) -> Result<Taken, TurnError> {

@@ -5,7 +5,7 @@ use crate::decide::{TOO_LATE, ended_below};
 use crate::handling::Handling;
 use crate::orchestrator::{Orchestrator, TurnError};
 use crate::ports::{BoxFuture, JournalError, NewTurn, TurnKey};
-use crate::step::{Closing, Decided, Step, everything};
+use crate::step::{Closing, Decided, ShellStep, everything};
 use trellis_domain::fan_out::{FannedOut, Goal, JoinCause, Joined, Member, UNREADABLE};
 use trellis_domain::record::{Body, Cause, Core, Ended, Name};
 use trellis_domain::run::Termination;
@@ -58,20 +58,20 @@ fn no_records(session: &SessionId) -> JournalError {
 impl Orchestrator {
     /// Joins if all subagents have ended, or if the deadline has come. Otherwise the turn just closes: the end of
     /// each subagent opens another one.
-    pub(crate) async fn fan_in(&self, handling: &Handling, turn: &Turn, round: u32) -> Result<Step, TurnError> {
+    pub(crate) async fn fan_in(&self, handling: &Handling, turn: &Turn, round: u32) -> Result<ShellStep, TurnError> {
         let session = &handling.session;
         let Some(fan_out) = session.fan_out(round).filter(|_| session.joined(round).is_none()) else {
-            return Ok(Step::Close(Closing::default()));
+            return Ok(ShellStep::Close(Closing::default()));
         };
         let is_deadline = matches!(turn.name.core(), Some(Core::Deadline(_)));
         let outage_ms = session.outage_ms_since_fan_out(round, turn.now);
         if is_deadline && turn.now < fan_out.deadline.plus_ms(outage_ms) {
-            return Ok(Step::Wait);
+            return Ok(ShellStep::Wait);
         }
         let Some(ends) = self.ends(&handling.key.scope.workspace, fan_out, turn, is_deadline).await? else {
-            return Ok(Step::Close(Closing::default()));
+            return Ok(ShellStep::Close(Closing::default()));
         };
-        Ok(Step::Close(self.join(handling, fan_out, ends, outage_ms).await?))
+        Ok(ShellStep::Close(self.join(handling, fan_out, ends, outage_ms).await?))
     }
 
     /// How each subagent ended, in the order of the goals. None as soon as one is missing, unless the deadline has

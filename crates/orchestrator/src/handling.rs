@@ -49,9 +49,14 @@ impl Handling {
         Some(self.session.record(&Name::session())?.header.config)
     }
 
+    /// The record of an outcome.
+    pub(crate) fn outcome(&self, name: Name, body: Body, attempt: u32, time: Timestamp) -> NewRecord {
+        NewRecord { attempt, ..self.decided(self.own(name, body), time) }
+    }
+
     /// An outcome that is known but not committed yet.
     pub(crate) fn keep(&mut self, name: Name, body: Body, attempt: u32, time: Timestamp) {
-        let record = NewRecord { attempt, ..self.decided(self.own(name, body), time) };
+        let record = self.outcome(name, body, attempt, time);
         self.session.apply(placeholder(&self.key, &record, self.session.seen()));
         self.pending.push(record);
     }

@@ -113,7 +113,7 @@ pub fn prepare<S: Stored>(commit: Commit, stored: &mut S) -> Result<Option<Prepa
         let parents = parents(&new, &heads, stored)?;
         let head = heads.entry(new.session.clone()).or_default();
         let late = head.has_ended();
-        let place = Place { scope: &scope, run: &run, seq: summary.seq, late };
+        let place = RecordPlace { scope: &scope, run: &run, seq: summary.seq, late };
         let prepared = write(new, parents, head, &place, stored.seed());
         head.add(&prepared.record.header);
         update(&mut summary, &prepared.record);
@@ -160,7 +160,7 @@ fn parents<S: Stored>(
 }
 
 /// Where a record stands.
-struct Place<'a> {
+struct RecordPlace<'a> {
     scope: &'a Scope,
     run: &'a RunId,
     seq: u64,
@@ -168,7 +168,13 @@ struct Place<'a> {
 }
 
 /// Fills in what only the committer knows and writes the stored form.
-fn write(new: NewRecord, parents: Vec<Hash>, head: &SessionHead, place: &Place<'_>, seed: [u8; 32]) -> PreparedRecord {
+fn write(
+    new: NewRecord,
+    parents: Vec<Hash>,
+    head: &SessionHead,
+    place: &RecordPlace<'_>,
+    seed: [u8; 32],
+) -> PreparedRecord {
     let sealed = seal(&new.body, seed);
     let header = Header {
         format: FORMAT,

@@ -17,7 +17,7 @@
 //! use trellis_orchestrator::ports::{RealWorld, World};
 //! use trellis_orchestrator::queue::FairQueue;
 //! use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
-//! use trellis_orchestrator::{Hub, Item, Options, Orchestrator, Ports, Question};
+//! use trellis_orchestrator::{Hub, Item, Options, Orchestrator, Ports, Question, RunService};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,7 +32,8 @@
 //!     world,
 //! };
 //! let orchestrator = Arc::new(Orchestrator::new(ports, Options::default()));
-//! let workers = Workers::new(Arc::clone(&orchestrator), WorkerOptions::default());
+//! let runs = RunService::new(&orchestrator);
+//! let workers = Workers::new(orchestrator, WorkerOptions::default());
 //! let (stop, stopped) = watch::channel(None);
 //! let working = tokio::spawn(async move { workers.run(stopped).await });
 //!
@@ -45,10 +46,10 @@
 //!     names: UnknownNames::Refuse,
 //!     by: None,
 //! };
-//! let run = orchestrator.accept(question).await?.run;
-//! let mut listening = orchestrator.ports.hub.subscribe(&scope.workspace, &run, 0);
+//! let run = runs.accept(question).await?.run;
+//! let mut listening = runs.follow(&scope.workspace, &run, 0);
 //! let answer = loop {
-//!     if let Item::Record(record) = listening.next(&*orchestrator.ports.journal).await?
+//!     if let Item::Record(record) = listening.next().await?
 //!         && let Some(end) = record.body.as_ended()
 //!     {
 //!         break end.answer.as_ref().map(|answer| answer.text().to_owned());
@@ -91,9 +92,12 @@ mod park;
 mod perform;
 pub mod permits;
 pub mod ports;
+#[cfg(feature = "testing")]
 pub mod promises;
 pub mod queue;
 pub mod replay;
+pub mod schema;
+pub mod service;
 mod step;
 pub mod summary;
 mod suspects;
@@ -105,6 +109,7 @@ pub mod workers;
 pub use accept::{AcceptError, Acceptance, Question};
 pub use answer::{Answered, Answering, DecideError};
 pub use cancel::Cancelling;
-pub use hub::{Hub, Item, Subscription};
+pub use hub::{Hub, Item};
 pub use orchestrator::{Options, Orchestrator, Ports, TurnError};
+pub use service::{RunService, RunSubscription};
 pub use workers::Workers;

@@ -2,7 +2,7 @@
 //! the waiting turn again; so is the expiry, if nobody answers.
 
 use crate::ports::NewTurn;
-use crate::step::{Closing, Decided, Step, everything};
+use crate::step::{Closing, Decided, ShellStep, everything};
 use trellis_domain::SessionId;
 use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
@@ -19,11 +19,11 @@ pub(crate) fn ask(session: &Session, id: &SessionId, parked: Parked, closing: &m
 }
 
 /// The turn of a question's expiry: if nobody has answered in time, what was said for that case is decided.
-pub(crate) fn expiry(session: &Session, turn: &Turn, number: u32) -> Step {
+pub(crate) fn expiry(session: &Session, turn: &Turn, number: u32) -> ShellStep {
     let open = session.park(number).filter(|_| session.settled(number).is_none());
-    let Some((park, id)) = open.zip(session.id()) else { return Step::Close(Closing::default()) };
+    let Some((park, id)) = open.zip(session.id()) else { return ShellStep::Close(Closing::default()) };
     if turn.now < park.expires.plus_ms(session.outage_ms_since_park(number, turn.now)) {
-        return Step::Wait;
+        return ShellStep::Wait;
     }
     let decision = Decision { decided_by: DecidedBy::Rule, ..decision(park, &park.otherwise, None) };
     let settled = Settled { number, decision, arguments: None, by: None };
@@ -31,7 +31,7 @@ pub(crate) fn expiry(session: &Session, turn: &Turn, number: u32) -> Step {
     let (name, body) = (Name::park_decision(number), Body::Settled(Box::new(settled)));
     closing.records.push(Decided { session: id.clone(), name, causes: everything(session), body });
     closing.open.push(NewTurn { session: id.clone(), name: park.turn.clone(), due: None });
-    Step::Close(closing)
+    ShellStep::Close(closing)
 }
 
 /// The choice with the set that it was made from.

@@ -14,10 +14,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
-use trellis_domain::record::{Body, FailedAttempt, Incomplete, Name, Observed, PromptUse, Reading, Replied};
+use trellis_domain::parts::{CallPiece, Piece, Reply, ReplyPart};
+use trellis_domain::record::{
+    Body, FailedAttempt, Incomplete, Name, Observed, PromptUse, Reading, Replied, ReplyFormat,
+};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp};
-use trellis_patterns::react::parser::{Channel, Fragment, ReplyParser};
+use trellis_patterns::react::decoder::ReplyDecoder;
+use trellis_patterns::react::parser::{Channel, Fragment};
 use trellis_patterns::{Effect, PromptOrder, Reader, ReplyForm, Session, form, read};
 
 impl Orchestrator {
@@ -130,14 +134,15 @@ fn prepared(
     order: Box<PromptOrder>,
     permit: Permit,
 ) -> (&'static str, Reader, Vec<Decision>, Box<PromptCall>) {
-    let PromptOrder { id, variables, schema, reader, offered, tools } = *order;
+    let PromptOrder { id, variables, schema, reader, offered, turns } = *order;
     let call = PromptCall {
         scope: handling.key.scope.clone(),
         settings: Arc::clone(handling.session.settings()),
         id: id.to_owned(),
         variables,
         schema,
-        tools,
+        turns,
+        tools: reader.tools().cloned(),
         patience: Some(Duration::from_millis(handling.session.limits().model_timeout_ms)),
         labels: Some(labels(handling, name)),
         permit,
@@ -208,6 +213,8 @@ fn failed_call(prompt: PromptUse, error: PromptError, ms: u64, offered: Vec<Deci
     Body::from(Replied {
         prompt,
         raw: "".into(),
+        parts: Vec::new(),
+        stop: None,
         thought: None,
         reading: Reading::Failed { reason },
         decision: offered,
@@ -237,9 +244,9 @@ pub(crate) fn held_while_decoding(decisions: &mut [Decision]) {
 
 /// How much of a reply is shown while it is written.
 enum Shown {
-    /// A ReAct reply: parsed as it arrives, thoughts apart from the answer. There is no parser before there is a reply:
-    /// thousands may wait for one.
-    Parsed(Option<Box<ReplyParser>>),
+    /// A step: read as it arrives, thoughts apart from the answer. There is no decoder before there is a reply: thousands
+    /// may wait for one.
+    Step(Option<ReplyDecoder>),
     /// All of it is the answer.
     Answer,
     /// It is read as a whole.
@@ -249,7 +256,7 @@ enum Shown {
 impl Shown {
     fn of(reader: &Reader) -> Self {
         match form(reader) {
-            ReplyForm::Grammar => Self::Parsed(None),
+            ReplyForm::Steps => Self::Step(None),
             ReplyForm::Answer => Self::Answer,
             ReplyForm::Whole => Self::Nothing,
         }
@@ -268,6 +275,7 @@ struct LiveReply<'a> {
     /// The ids of the thought and the answer, once there is anything of them.
     ids: Option<(Arc<str>, Arc<str>)>,
     shown: Shown,
+    format: Option<ReplyFormat>,
     room: u64,
     limit: u64,
     cut: bool,
@@ -296,6 +304,7 @@ impl<'a> LiveReply<'a> {
             attempt,
             ids: None,
             shown: Shown::of(reader),
+            format: None,
             room: limit,
             limit,
             cut: false,
@@ -316,6 +325,28 @@ impl<'a> LiveReply<'a> {
         }
     }
 
+    fn take(&mut self, piece: Piece<'_>) -> ControlFlow<()> {
+        let size = piece.len() as u64;
+        if size > self.room {
+            self.cut = true;
+            return ControlFlow::Break(());
+        }
+        self.room -= size;
+        match (&mut self.shown, piece) {
+            (Shown::Step(decoder), piece) => {
+                let tools = self.reader.tools().map_or(&[][..], |tools| tools);
+                let decoder = decoder.get_or_insert_with(|| ReplyDecoder::new(self.format, tools));
+                let fragments = decoder.push(piece);
+                self.show(fragments);
+            }
+            (Shown::Answer, Piece::Text(text)) if !text.is_empty() => {
+                self.show(vec![Fragment { channel: Channel::Answer, text: text.to_owned() }]);
+            }
+            (Shown::Answer | Shown::Nothing, Piece::Text(_) | Piece::Call(_)) => {}
+        }
+        ControlFlow::Continue(())
+    }
+
     /// A reply that was cut may read well and still mean something else.
     fn incomplete(&self, reply: &PromptReply) -> Option<Incomplete> {
         match (self.cut, reply.cut_short) {
@@ -326,11 +357,14 @@ impl<'a> LiveReply<'a> {
     }
 
     fn into_replied(mut self, reply: PromptReply, offered: Vec<Decision>, ms: u64) -> Replied {
-        if let Shown::Parsed(Some(parser)) = std::mem::replace(&mut self.shown, Shown::Nothing) {
-            let (rest, _) = parser.finish();
+        if let Shown::Step(Some(decoder)) = std::mem::replace(&mut self.shown, Shown::Nothing) {
+            let (rest, ..) = decoder.finish();
             self.show(rest);
         }
-        let mut read = read(self.reader, &reply.raw, offered);
+        // Words that are part of something larger are recorded once, with it.
+        let text = || vec![ReplyPart::Text { text: reply.raw.as_str().into() }];
+        let parts = if reply.parts.is_empty() { text() } else { reply.parts.clone() };
+        let mut read = read(self.reader, &Reply { parts, format: reply.prompt.format }, offered);
         let incomplete = self.incomplete(&reply);
         if let Some(incomplete) = incomplete {
             read.reading = Reading::Unusable { reason: incomplete_reason(incomplete, self.limit) };
@@ -340,7 +374,9 @@ impl<'a> LiveReply<'a> {
         }
         Replied {
             prompt: reply.prompt,
-            raw: reply.raw.into(),
+            raw: if reply.parts.is_empty() { reply.raw.into() } else { "".into() },
+            parts: reply.parts,
+            stop: reply.stop,
             thought: read.thought,
             reading: read.reading,
             decision: read.decisions,
@@ -358,22 +394,16 @@ impl<'a> LiveReply<'a> {
 }
 
 impl ReplySink for LiveReply<'_> {
+    fn begin(&mut self, format: ReplyFormat) {
+        self.format = Some(format);
+    }
+
     fn text(&mut self, text: &str) -> ControlFlow<()> {
-        if text.len() as u64 > self.room {
-            self.cut = true;
-            return ControlFlow::Break(());
-        }
-        self.room -= text.len() as u64;
-        match &mut self.shown {
-            Shown::Parsed(parser) => {
-                let fragments = parser.get_or_insert_default().push(text);
-                self.show(fragments);
-            }
-            Shown::Answer if text.is_empty() => {}
-            Shown::Answer => self.show(vec![Fragment { channel: Channel::Answer, text: text.to_owned() }]),
-            Shown::Nothing => {}
-        }
-        ControlFlow::Continue(())
+        self.take(Piece::Text(text))
+    }
+
+    fn call(&mut self, piece: &CallPiece) -> ControlFlow<()> {
+        self.take(Piece::Call(piece))
     }
 
     fn restart(&mut self) {

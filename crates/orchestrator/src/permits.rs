@@ -3,9 +3,10 @@
 //! A semaphore would serve callers in the order in which they come, so that whoever asks four hundred questions is
 //! served four hundred times before the next one is served once.
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 use trellis_domain::{RunId, Workspace};
 
@@ -19,33 +20,29 @@ pub struct Caller {
 
 /// Room for so many calls. What is given back goes to the next one in turn.
 #[derive(Debug)]
-pub struct Room(Mutex<State>);
+pub struct Room(Mutex<RoomState>);
 
 #[derive(Debug)]
-struct State {
+struct RoomState {
     free: usize,
     waiting: Rounds<Workspace, Rounds<Option<RunId>, VecDeque<oneshot::Sender<Permit>>>>,
 }
 
 /// Room for one call. Copies stand for the same place; it is free again when the last of them is gone.
 #[derive(Debug, Clone, Default)]
-pub struct Permit(Option<Arc<Place>>);
+pub struct Permit(Option<Arc<TakenPlace>>);
 
 #[derive(Debug)]
-struct Place(Arc<Room>);
+struct TakenPlace(Arc<Room>);
 
 impl Room {
     pub fn new(places: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State { free: places, waiting: Rounds::default() })))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        Arc::new(Self(Mutex::new(RoomState { free: places, waiting: Rounds::default() })))
     }
 
     /// A place, if one is free now. Nobody who waits is overtaken: while somebody waits, none is free.
     pub fn try_enter(self: &Arc<Self>) -> Option<Permit> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.free = state.free.checked_sub(1)?;
         Some(self.permit())
     }
@@ -53,7 +50,7 @@ impl Room {
     /// Waits for a place. Who stops waiting loses nothing but its place in the line.
     pub fn enter(self: &Arc<Self>, caller: Caller) -> impl Future<Output = Permit> + Send + use<> {
         let entering = {
-            let mut state = self.state();
+            let mut state = self.0.lock();
             if let Some(free) = state.free.checked_sub(1) {
                 state.free = free;
                 Ok(self.permit())
@@ -73,7 +70,7 @@ impl Room {
     }
 
     fn permit(self: &Arc<Self>) -> Permit {
-        Permit(Some(Arc::new(Place(Arc::clone(self)))))
+        Permit(Some(Arc::new(TakenPlace(Arc::clone(self)))))
     }
 }
 
@@ -84,10 +81,10 @@ impl Permit {
     }
 }
 
-impl Drop for Place {
+impl Drop for TakenPlace {
     fn drop(&mut self) {
         let next = {
-            let mut state = self.0.state();
+            let mut state = self.0.0.lock();
             let next = std::iter::from_fn(|| state.waiting.next()).find(|next| !next.is_closed());
             state.free += usize::from(next.is_none());
             next
@@ -98,14 +95,14 @@ impl Drop for Place {
 }
 
 /// Something that is served one after the other.
-trait Line: Default {
+trait WaitingLine: Default {
     type Item;
 
     fn next(&mut self) -> Option<Self::Item>;
     fn is_empty(&self) -> bool;
 }
 
-impl<T> Line for VecDeque<T> {
+impl<T> WaitingLine for VecDeque<T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -131,7 +128,7 @@ impl<K, L> Default for Rounds<K, L> {
     }
 }
 
-impl<K: Clone + Eq + Hash, L: Line> Rounds<K, L> {
+impl<K: Clone + Eq + Hash, L: WaitingLine> Rounds<K, L> {
     /// The line of that name, which something is to be added to.
     fn line(&mut self, name: K) -> &mut L {
         if !self.lines.contains_key(&name) {
@@ -141,7 +138,7 @@ impl<K: Clone + Eq + Hash, L: Line> Rounds<K, L> {
     }
 }
 
-impl<K: Clone + Eq + Hash, L: Line> Line for Rounds<K, L> {
+impl<K: Clone + Eq + Hash, L: WaitingLine> WaitingLine for Rounds<K, L> {
     type Item = L::Item;
 
     fn next(&mut self) -> Option<L::Item> {

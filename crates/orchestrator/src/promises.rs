@@ -1,5 +1,5 @@
-//! The promises that every run keeps, each a function over what it left behind. `verify`, the contract suites and the
-//! simulation ask the same functions.
+//! The promises that every run keeps, each a function over what it left behind. The contract suites and the simulation ask
+//! them; what they ask of the records is what `verify` asks.
 //!
 //! Each gives what breaks the promise, in words that name the record; nothing if it is kept.
 

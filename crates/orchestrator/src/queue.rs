@@ -4,9 +4,10 @@
 //! of open turns, so the order may live here and be rebuilt at start.
 
 use crate::ports::{BoxFuture, Delivery, OpenTurn, Queue, QueueError, Receipt, Role, TurnKey, World};
+use parking_lot::Mutex;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use trellis_domain::{RunId, Timestamp, Workspace};
@@ -20,13 +21,13 @@ pub struct FairQueue {
 /// The wake-ups of one role.
 #[derive(Debug)]
 struct Lane {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Notify,
     world: Arc<dyn World>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     /// Workspaces with something to do, next one first.
     order: VecDeque<Workspace>,
     workspaces: HashMap<Workspace, WorkspaceQueue>,
@@ -109,7 +110,7 @@ impl WorkspaceQueue {
     }
 }
 
-impl State {
+impl QueueState {
     fn push(&mut self, entry: Entry, now: Timestamp) {
         match entry.turn.due {
             Some(due) if due > now => {
@@ -167,12 +168,8 @@ impl Lane {
         Self { state: Mutex::default(), changed: Notify::new(), world }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
     fn put(&self, turn: OpenTurn, count: u32) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.waiting.insert(turn.key.clone()) {
             state.push(Entry { turn, count }, self.world.now());
             drop(state);
@@ -185,7 +182,7 @@ impl Lane {
             // Created before looking, so that a change between looking and waiting is not missed.
             let changed = self.changed.notified();
             let (ready, first_due) = {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 let ready = state.pop(self.world.now());
                 (ready, state.delayed.peek().map(|Reverse(first)| first.due))
             };

@@ -7,8 +7,9 @@ use trellis_patterns::{Effect, Ending, Session};
 
 /// What a decision asks of the shell.
 #[derive(Debug)]
-pub(crate) enum Step {
-    Perform(Name, Effect),
+pub(crate) enum ShellStep {
+    /// Side by side.
+    Perform(Vec<(Name, Effect)>),
     /// Close the turn, with what goes into the same commit.
     Close(Closing),
     End(Ending),
@@ -19,7 +20,7 @@ pub(crate) enum Step {
 /// What is due: known from the session alone, or only once its subagents have been looked at.
 #[derive(Debug)]
 pub(crate) enum Next {
-    Step(Step),
+    Step(ShellStep),
     /// The fan-in of this round.
     FanIn(u32),
 }

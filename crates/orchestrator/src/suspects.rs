@@ -11,8 +11,8 @@
 //! their count begins anew.
 
 use crate::ports::{OpenTurn, TurnKey};
+use parking_lot::Mutex;
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// What is done about suspects next.
@@ -41,35 +41,31 @@ pub(crate) fn next_trial(suspects: &mut Vec<OpenTurn>, most: u32) -> Option<Tria
 /// The suspects of this process, shared by its workers.
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
-    state: Mutex<State>,
+    state: Mutex<SuspectsState>,
     settled: Notify,
     /// Something came of any turn.
     pub(crate) progress: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SuspectsState {
     held: HashSet<TurnKey>,
     on_trial: HashSet<TurnKey>,
 }
 
 impl Suspects {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Keeps a turn back; false if it was kept back before.
     pub(crate) fn hold(&self, turn: &TurnKey) -> bool {
-        self.state().held.insert(turn.clone())
+        self.state.lock().held.insert(turn.clone())
     }
 
     pub(crate) fn holds(&self, turn: &TurnKey) -> bool {
-        self.state().held.contains(turn)
+        self.state.lock().held.contains(turn)
     }
 
     /// Lets turns go, to be tried.
     pub(crate) fn on_trial<'a>(&self, turns: impl IntoIterator<Item = &'a TurnKey>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         for turn in turns {
             state.held.remove(turn);
             state.on_trial.insert(turn.clone());
@@ -79,7 +75,7 @@ impl Suspects {
     /// Something came of a turn, or it is closed.
     pub(crate) fn settle(&self, turn: &TurnKey) {
         self.progress.notify_one();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.on_trial.remove(turn) && state.on_trial.is_empty() {
             self.settled.notify_one();
         }
@@ -87,14 +83,14 @@ impl Suspects {
 
     /// Waits until something has come of all that are tried.
     pub(crate) async fn all_settled(&self) {
-        while !self.state().on_trial.is_empty() {
+        while !self.state.lock().on_trial.is_empty() {
             self.settled.notified().await;
         }
     }
 
     /// The trial is over, whatever came of it.
     pub(crate) fn over(&self) {
-        self.state().on_trial.clear();
+        self.state.lock().on_trial.clear();
     }
 }
 

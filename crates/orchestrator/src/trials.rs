@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_mins(2);
 
 /// How long one half is waited for before the next is tried, if nothing comes of it: a process that is stopped by it
 /// lives about as long as the one before.
-fn patience(before: Duration) -> Duration {
+fn trial_timeout(before: Duration) -> Duration {
     before.saturating_add(SIGNS).saturating_mul(2).min(LONGEST)
 }
 
@@ -66,7 +66,7 @@ impl Workers {
     ) {
         let Orchestrator { ports, options, suspects: held, .. } = &*self.orchestrator;
         let before = Duration::from_millis(ports.journal.service().before_ms);
-        let patience = patience(before);
+        let timeout = trial_timeout(before);
         let mut failure = self.failure.subscribe();
         let repeatedly = suspects.iter().any(|turn| turn.cut.times > 1);
         let wait = async {
@@ -110,7 +110,7 @@ impl Workers {
             tokio::select! {
                 biased;
                 () = self.with_signs(held.all_settled()) => {}
-                () = ports.world.sleep(patience) => {}
+                () = ports.world.sleep(timeout) => {}
                 _ = stop.wait_for(Option::is_some) => return,
                 _ = failure.wait_for(Option::is_some) => return,
             }

@@ -1,8 +1,8 @@
 //! How often something of a turn could not be read.
 
 use crate::ports::TurnKey;
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 /// How often something of a turn could not be read.
 #[derive(Debug, Default)]
@@ -10,13 +10,13 @@ pub(crate) struct Unread(Mutex<HashMap<TurnKey, u32>>);
 
 impl Unread {
     pub(crate) fn count(&self, turn: &TurnKey) -> u32 {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         let count = counts.entry(turn.clone()).or_default();
         *count += 1;
         *count
     }
 
     pub(crate) fn forget(&self, turn: &TurnKey) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(turn);
+        self.0.lock().remove(turn);
     }
 }

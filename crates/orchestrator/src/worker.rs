@@ -5,11 +5,10 @@ use crate::driver::{Handled, Ticket, Waiting};
 use crate::given_up::{INTERNAL, SET_ASIDE};
 use crate::orchestrator::{Orchestrator, Ports, TurnError};
 use crate::permits::Permit;
-use crate::ports::{BoxFuture, Claim, Claiming, Delivery, Disposition, OpenTurn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use crate::ports::{Claim, Claiming, Delivery, Disposition, OpenTurn};
+use futures_util::FutureExt as _;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -32,7 +31,7 @@ pub(crate) struct Worker {
 
 /// What becomes of a wake-up.
 #[derive(Debug)]
-enum Served {
+enum WakeUpOutcome {
     /// There is nothing more to do for it. If the turn is still open and nobody has it, the next sweep wakes it again.
     Acknowledge,
     Retry,
@@ -47,8 +46,8 @@ impl Worker {
     pub(crate) async fn serve(&self, delivery: Delivery, place: OwnedSemaphorePermit) {
         let queue = &self.orchestrator.ports.queue;
         let served = match self.serve_claimed(&delivery, place).await {
-            Served::Acknowledge => queue.acknowledge(&delivery).await,
-            Served::Retry => queue.give_back(delivery, RETRY).await,
+            WakeUpOutcome::Acknowledge => queue.acknowledge(&delivery).await,
+            WakeUpOutcome::Retry => queue.give_back(delivery, RETRY).await,
         };
         if let Err(error) = served {
             tracing::warn!(%error, "a wake-up could not be settled; it may come again");
@@ -56,12 +55,12 @@ impl Worker {
     }
 
     /// Claims the turn, handles it, and gives it back.
-    async fn serve_claimed(&self, delivery: &Delivery, place: OwnedSemaphorePermit) -> Served {
+    async fn serve_claimed(&self, delivery: &Delivery, place: OwnedSemaphorePermit) -> WakeUpOutcome {
         let (journal, turn) = (&self.orchestrator.ports.journal, &delivery.turn);
         let held = Claims::new_claim(&self.orchestrator.claims, &turn.key);
         let asked = self.orchestrator.ports.world.now();
         let served = match journal.claim(&held.claim, self.claim_life).await {
-            Ok(Claiming::Closed | Claiming::Held) => return Served::Acknowledge,
+            Ok(Claiming::Closed | Claiming::Held) => return WakeUpOutcome::Acknowledge,
             Ok(Claiming::Claimed { begun, expires }) => {
                 let lease = Arc::new(Lease::default());
                 if expires {
@@ -74,7 +73,7 @@ impl Worker {
                     Some(every) => Box::pin(self.while_renewing(delivery, &held.claim, &lease, every, work)).await,
                 };
                 match attended {
-                    Ok(()) => Served::Acknowledge,
+                    Ok(()) => WakeUpOutcome::Acknowledge,
                     // Boxed, because it is rare and thousands of turns would carry the memory for it.
                     Err(error) => Box::pin(self.give_up(turn, &error)).await,
                 }
@@ -153,10 +152,10 @@ impl Worker {
     }
 
     /// A turn could not be handled. It stays open, unless trying again makes no sense.
-    async fn give_up(&self, turn: &OpenTurn, error: &TurnError) -> Served {
+    async fn give_up(&self, turn: &OpenTurn, error: &TurnError) -> WakeUpOutcome {
         let settled = self.orchestrator.give_up_unreadable(turn, error).await;
         let error = match &settled {
-            Ok(true) => return Served::Acknowledge,
+            Ok(true) => return WakeUpOutcome::Acknowledge,
             Ok(false) => error,
             Err(error) => error,
         };
@@ -164,7 +163,7 @@ impl Worker {
         if error.disposition() == Disposition::Stop {
             self.failure.send_replace(Some(error.to_string()));
         }
-        Served::Retry
+        WakeUpOutcome::Retry
     }
 
     /// Ends the session of a turn that has stopped the process again and again.
@@ -199,26 +198,12 @@ impl Worker {
 
     /// A panic ends one run, not the process.
     async fn handle_safely(&self, turn: &OpenTurn, ticket: Ticket) -> Result<Handled, TurnError> {
-        let reason = match CatchPanic(Box::pin(self.orchestrator.attend(turn, ticket))).await {
-            Some(Err(error)) if error.disposition() == Disposition::FailRun => error.to_string(),
-            Some(result) => return result,
-            None => INTERNAL.to_owned(),
+        let attended = AssertUnwindSafe(Box::pin(self.orchestrator.attend(turn, ticket))).catch_unwind();
+        let reason = match attended.await {
+            Ok(Err(error)) if error.disposition() == Disposition::FailRun => error.to_string(),
+            Ok(result) => return result,
+            Err(_panic) => INTERNAL.to_owned(),
         };
         Box::pin(self.orchestrator.fail(turn, &reason)).await.map(|()| Handled::Done)
-    }
-}
-
-/// The output of a future, or None if it panicked. What it held is dropped with it.
-struct CatchPanic<'a, T>(BoxFuture<'a, T>);
-
-impl<T> Future for CatchPanic<'_, T> {
-    type Output = Option<T>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        let future = &mut self.0;
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(polled) => polled.map(Some),
-            Err(_) => Poll::Ready(None),
-        }
     }
 }

@@ -5,13 +5,12 @@ use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::synthesis::SynthesisName;
 use serde_json::{Map, Value};
-use std::sync::Arc;
-use trellis_domain::config::ToolItem;
 use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::FannedOut;
 use trellis_domain::message::AgentStep;
 use trellis_domain::park::Parked;
+use trellis_domain::parts::{ChatTurn, Reply};
 use trellis_domain::record::{Ended, Name, Reading, Replied, Routed};
 use trellis_domain::run::Termination;
 use trellis_domain::{Caller, Timestamp};
@@ -52,7 +51,7 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
     }
 
     /// What a reply to one of its prompts says.
-    fn read(&self, reader: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply;
+    fn read(&self, reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply;
 
     /// Says what the records of one session mean to a reader.
     fn describer(&self) -> Box<dyn Describer>;
@@ -124,9 +123,8 @@ pub struct PromptOrder {
     pub reader: Reader,
     /// The decisions as they stand before the reply: options, no choice yet.
     pub offered: Vec<Decision>,
-    /// Tools that the model may call through its provider instead of writing which it wants. None if the reply is no
-    /// choice of a tool; empty if it is one and there are none.
-    pub tools: Option<Vec<Arc<ToolItem>>>,
+    /// What was said after the rendered prompt, if this goes on with a conversation.
+    pub turns: Vec<ChatTurn>,
 }
 
 /// How a session ends.

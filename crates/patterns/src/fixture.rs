@@ -8,8 +8,9 @@ use trellis_domain::config::{Settings, StoredItem};
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Member};
 use trellis_domain::limits::SomeLimits;
+use trellis_domain::parts::ReplyPart;
 use trellis_domain::record::{
-    Accepted, Body, FORMAT, Header, Name, Observed, PromptUse, Reading, Record, Replied, Routed,
+    Accepted, Body, FORMAT, Header, Name, Observed, PromptUse, Reading, Record, Replied, ReplyFormat, Routed,
 };
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
@@ -162,14 +163,33 @@ impl Fixture {
     /// Records the reply to the prompt that is ordered, read as the shell reads it.
     #[track_caller]
     pub(crate) fn reply(&mut self, orders: &[Order], text: &str) {
+        self.reply_with(orders, Replied { raw: text.into(), ..replied("", Reading::decided(())) });
+    }
+
+    /// Records the reply of a model that was offered functions and called these.
+    #[track_caller]
+    pub(crate) fn call(&mut self, orders: &[Order], calls: &[(&str, &str)]) {
+        let part = |(function, arguments): &(&str, &str)| ReplyPart::Call {
+            id: None,
+            function: (*function).to_owned(),
+            arguments: (*arguments).into(),
+        };
+        let prompt = PromptUse { format: Some(ReplyFormat::NativeTools), ..PromptUse::default() };
+        let parts = calls.iter().map(part).collect();
+        self.reply_with(orders, Replied { prompt, parts, ..replied("", Reading::decided(())) });
+    }
+
+    #[track_caller]
+    fn reply_with(&mut self, orders: &[Order], replied: Replied) {
         let (name, prompt) = asked(orders);
-        let read = crate::registry::read(&prompt.reader, text, prompt.offered.clone());
+        let read = crate::registry::read(&prompt.reader, &replied.reply(), prompt.offered.clone());
         let replied = Replied {
             thought: read.thought,
+            reading: read.reading,
             decision: read.decisions,
             citations: read.citations,
             mended: read.mended,
-            ..replied(text, read.reading)
+            ..replied
         };
         self.record(name.clone(), Body::from(replied));
     }
@@ -219,6 +239,8 @@ fn replied(text: &str, reading: Reading) -> Replied {
     Replied {
         prompt: PromptUse::default(),
         raw: text.into(),
+        parts: Vec::new(),
+        stop: None,
         thought: None,
         reading,
         decision: Vec::new(),

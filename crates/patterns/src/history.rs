@@ -25,7 +25,7 @@ pub(crate) fn arguments_of(replied: &Replied) -> BTreeMap<String, String> {
 }
 
 /// The schema knows only texts here: everything else travels as JSON text.
-fn texts(arguments: &Map<String, Value>) -> BTreeMap<String, String> {
+pub(crate) fn texts(arguments: &Map<String, Value>) -> BTreeMap<String, String> {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),

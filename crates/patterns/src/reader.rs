@@ -4,6 +4,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::sync::Arc;
+use trellis_domain::config::ToolItem;
 use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
 use trellis_domain::reading::Citation;
@@ -15,13 +17,15 @@ use trellis_domain::record::Reading;
 pub struct Reader {
     prompt: &'static str,
     rules: Value,
+    /// The tools that the reply chooses from.
+    tools: Option<Arc<[Arc<ToolItem>]>>,
 }
 
 /// How a reply is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyForm {
-    /// The text grammar of ReAct: thoughts apart from the answer.
-    Grammar,
+    /// As in ReAct: thoughts apart from the answer, in the text grammar or in calls.
+    Steps,
     /// All of it is the answer.
     Answer,
     /// It is read as a whole.
@@ -60,12 +64,23 @@ impl ReadReply {
 impl Reader {
     /// Reads replies to a prompt that needs no rules.
     pub fn plain(prompt: &'static str) -> Self {
-        Self { prompt, rules: Value::Null }
+        Self { prompt, rules: Value::Null, tools: None }
     }
 
     /// Reads replies to a prompt under rules of the pattern that asks it.
     pub fn under(prompt: &'static str, rules: impl Serialize) -> Self {
-        Self { prompt, rules: serde_json::to_value(rules).unwrap_or_default() }
+        Self { prompt, rules: serde_json::to_value(rules).unwrap_or_default(), tools: None }
+    }
+
+    /// Reads replies that call one of these tools, or say that they want to.
+    #[must_use]
+    pub fn with_tools(self, tools: Vec<Arc<ToolItem>>) -> Self {
+        Self { tools: Some(tools.into()), ..self }
+    }
+
+    /// The tools that the reply chooses from. None if it is no choice of a tool; empty if it is one and there are none.
+    pub fn tools(&self) -> Option<&Arc<[Arc<ToolItem>]>> {
+        self.tools.as_ref()
     }
 
     /// The prompt whose replies it reads.

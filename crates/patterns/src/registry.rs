@@ -13,6 +13,7 @@ use crate::session::Session;
 use crate::supervisor::Supervisor;
 use trellis_domain::config::{Problem, Settings};
 use trellis_domain::decision::Decision;
+use trellis_domain::parts::Reply;
 use trellis_domain::record::{Name, Replied};
 use trellis_domain::run::Termination;
 
@@ -47,7 +48,7 @@ impl Pattern for Unknown {
         vec![Order::End(Ending::failed(Termination::Error, error))]
     }
 
-    fn read(&self, _: &Reader, _: &str, offered: Vec<Decision>) -> ReadReply {
+    fn read(&self, _: &Reader, _: &Reply, offered: Vec<Decision>) -> ReadReply {
         ReadReply::unusable("nobody here knows what was asked", offered)
     }
 
@@ -68,10 +69,10 @@ pub(crate) fn samples() -> Vec<Vec<trellis_domain::record::Record>> {
 }
 
 /// A reply, read by the pattern that asked for it. What the router asks is one name of the only offered set.
-pub fn read(reader: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply {
+pub fn read(reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply {
     match owner_of(reader.prompt()) {
-        Some(pattern) => pattern.read(reader, raw, offered),
-        None => choice::read(raw, offered),
+        Some(pattern) => pattern.read(reader, reply, offered),
+        None => choice::read(&reply.text(), offered),
     }
 }
 

@@ -10,7 +10,7 @@ type Properties<'a> = BTreeMap<&'a str, BTreeSet<&'a Term>>;
 
 /// The statements of all quads, whatever their graph. Everything is ordered, so that reading is stable.
 #[derive(Debug)]
-pub(crate) struct Graph<'a> {
+pub(crate) struct QuadIndex<'a> {
     nodes: BTreeMap<&'a str, Properties<'a>>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Subject<'g> {
     properties: &'g Properties<'g>,
 }
 
-impl<'a> Graph<'a> {
+impl<'a> QuadIndex<'a> {
     pub(crate) fn new(quads: &'a [Quad]) -> Self {
         let mut nodes: BTreeMap<&str, Properties<'_>> = BTreeMap::new();
         for quad in quads {

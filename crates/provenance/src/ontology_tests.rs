@@ -196,21 +196,21 @@ fn a_name_that_only_the_file_or_only_the_program_knows_is_found() {
 #[test]
 fn the_words_of_a_property_are_those_that_the_program_knows() {
     let file = declarations();
-    let check = |term: &str, known: Vec<&str>| {
-        let known: BTreeSet<String> = known.into_iter().map(str::to_owned).collect();
+    let check = |term: &str, known: &[&str]| {
+        let known: BTreeSet<String> = known.iter().copied().map(str::to_owned).collect();
         assert_eq!(file.values(term, trellis::NS, "word"), known, "{term}");
         let comment = file.values(term, rdfs::NS, "comment").pop_first().unwrap();
         let unexplained: Vec<_> = known.iter().filter(|word| !comment.contains(word.as_str())).collect();
         assert!(unexplained.is_empty(), "{term} does not explain {unexplained:?}");
     };
-    check(trellis::DECISION_KIND, DecisionKind::ALL.iter().map(|word| word.as_str()).collect());
-    check(trellis::DECIDED_BY, DecidedBy::ALL.iter().map(|word| word.as_str()).collect());
-    check(trellis::ENFORCEMENT, Enforcement::ALL.iter().map(|word| word.as_str()).collect());
-    check(trellis::REPLY_FORMAT, ReplyFormat::ALL.iter().map(|word| word.as_str()).collect());
-    check(trellis::JOIN_CAUSE, JoinCause::ALL.iter().map(|word| word.as_str()).collect());
-    check(trellis::SURFACE, Surface::ALL.iter().map(|word| word.as_str()).collect());
-    check(tg::TERMINATION_REASON, Termination::ALL.iter().map(|word| word.as_str()).collect());
-    let reasons = Termination::ALL.iter().map(|reason| reason.as_str().to_owned()).collect();
+    check(trellis::DECISION_KIND, DecisionKind::WORDS);
+    check(trellis::DECIDED_BY, DecidedBy::WORDS);
+    check(trellis::ENFORCEMENT, Enforcement::WORDS);
+    check(trellis::REPLY_FORMAT, ReplyFormat::WORDS);
+    check(trellis::JOIN_CAUSE, JoinCause::WORDS);
+    check(trellis::SURFACE, Surface::WORDS);
+    check(tg::TERMINATION_REASON, Termination::WORDS);
+    let reasons = Termination::WORDS.iter().copied().map(str::to_owned).collect();
     assert_eq!(file.values(trellis::STATUS, trellis::NS, "word"), reasons);
 }
 

@@ -1,16 +1,17 @@
 //! Deliberate mistakes in the layer between the orchestrator and its ports, one for each rule that holds a promise. A
 //! simulation that does not notice them proves nothing.
 
-use crate::witness::Witness;
+use crate::recorder::Recorder;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use strum::VariantArray as _;
 use trellis_domain::record::{Body, Cause, Core, FORMAT, Header, Name, Record};
 use trellis_domain::sealed::seal;
 use trellis_domain::{Hash, SessionId, Workspace};
 use trellis_orchestrator::ports::{Commit, Committed, Journal, NewRecord, Outcome};
 
 /// What is done wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString, strum::VariantArray)]
 pub enum Breakage {
     /// A commit is not held against the version that it was decided from.
     NoSeenCheck,
@@ -37,23 +38,7 @@ pub enum Breakage {
 }
 
 impl Breakage {
-    pub const ALL: [Self; 11] = [
-        Self::NoSeenCheck,
-        Self::TurnsOnlyInTheQueue,
-        Self::TwoKeysForTheEnd,
-        Self::JoinDecidedByTheChild,
-        Self::ActedOnBeforeItIsRecorded,
-        Self::DrawnIds,
-        Self::SiblingsKeyedByGoal,
-        Self::EndOfDialogByTheWorker,
-        Self::StaleHead,
-        Self::ClaimsNotRenewed,
-        Self::TextPlacedAsItArrives,
-    ];
-
-    pub fn name(self) -> String {
-        format!("{self:?}")
-    }
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// A commit with a mistake in it.
@@ -62,7 +47,7 @@ pub(crate) async fn mistaken(
     process: usize,
     mut commit: Commit,
     journal: &dyn Journal,
-    witness: &Witness,
+    recorder: &Recorder,
 ) -> Commit {
     match breakage {
         Breakage::NoSeenCheck => {
@@ -78,11 +63,11 @@ pub(crate) async fn mistaken(
             }
         }
         Breakage::JoinDecidedByTheChild => {
-            if !saw_all_others_end(process, &commit, journal, witness).await {
+            if !saw_all_others_end(process, &commit, journal, recorder).await {
                 commit.open.retain(|turn| !matches!(turn.name.core(), Some(Core::Check { .. })));
             }
         }
-        Breakage::DrawnIds => draw_ids(&mut commit, witness),
+        Breakage::DrawnIds => draw_ids(&mut commit, recorder),
         Breakage::SiblingsKeyedByGoal => commit.records.iter_mut().for_each(merge_members),
         Breakage::TwoKeysForTheEnd
         | Breakage::TurnsOnlyInTheQueue
@@ -100,7 +85,7 @@ async fn version(journal: &dyn Journal, workspace: &Workspace, session: &Session
 }
 
 /// Whether the siblings of an ending session had ended when it was loaded.
-async fn saw_all_others_end(process: usize, commit: &Commit, journal: &dyn Journal, witness: &Witness) -> bool {
+async fn saw_all_others_end(process: usize, commit: &Commit, journal: &dyn Journal, recorder: &Recorder) -> bool {
     let workspace = &commit.scope.workspace;
     let Ok(Some(own)) = journal.load(workspace, &commit.session).await else { return true };
     let accepted = own.records.first().and_then(|record| record.body.as_accepted());
@@ -108,7 +93,7 @@ async fn saw_all_others_end(process: usize, commit: &Commit, journal: &dyn Journ
     let Ok(Some(above)) = journal.load(workspace, &parent.session).await else { return true };
     let mut fan_outs = above.records.iter().filter_map(|record| record.body.as_fanned_out());
     let Some(fan_out) = fan_outs.find(|fan_out| fan_out.round == parent.round) else { return true };
-    let seen = witness.seen();
+    let seen = recorder.seen();
     let loaded_at = seen.loaded_at(process, workspace, &commit.session);
     let others = fan_out.goals.iter().filter(|goal| goal.session != commit.session);
     others.into_iter().all(|goal| {
@@ -117,12 +102,12 @@ async fn saw_all_others_end(process: usize, commit: &Commit, journal: &dyn Journ
     })
 }
 
-fn draw_ids(commit: &mut Commit, witness: &Witness) {
+fn draw_ids(commit: &mut Commit, recorder: &Recorder) {
     let goals = commit.records.iter().filter_map(|record| record.body.as_fanned_out());
     let children: Vec<_> = goals.flat_map(|fan_out| fan_out.goals.iter().map(|goal| goal.session.clone())).collect();
     let drawn: BTreeMap<SessionId, SessionId> = children
         .into_iter()
-        .filter_map(|child| Some((child, SessionId::new(&format!("drawn-{}", witness.seen().draw())).ok()?)))
+        .filter_map(|child| Some((child, SessionId::new(&format!("drawn-{}", recorder.seen().draw())).ok()?)))
         .collect();
     let redrawn = |id: &mut SessionId| {
         if let Some(new) = drawn.get(id) {

@@ -3,7 +3,8 @@
 use crate::followers;
 use crate::processes::Processes;
 use crate::scenario::{Asked, Scenario};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
@@ -15,7 +16,7 @@ use trellis_orchestrator::{Answering, Question};
 
 /// What a caller has seen.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct Received {
     pub run: Option<RunId>,
     /// The request was refused, or belonged to another run when it came again.
     pub trouble: Vec<String>,
@@ -71,7 +72,7 @@ fn is_passing(error: &AcceptError) -> bool {
 async fn accepted(processes: &Processes, question: &Question) -> Result<Acceptance, AcceptError> {
     loop {
         if let Some(process) = processes.any() {
-            let accepting = process.orchestrator.accept(question.clone());
+            let accepting = process.runs.accept(question.clone());
             match tokio::time::timeout(ANSWER, accepting).await {
                 Ok(Err(error)) if is_passing(&error) => {}
                 Ok(result) => return result,
@@ -87,7 +88,7 @@ pub(crate) async fn cancel(processes: &Processes, workspace: &Workspace, run: &R
     loop {
         if let Some(process) = processes.any() {
             let by = Caller::program();
-            let cancelling = process.orchestrator.cancel(workspace, run, &by);
+            let cancelling = process.runs.cancel(workspace, run, &by);
             match tokio::time::timeout(ANSWER, cancelling).await {
                 Ok(Err(TurnError::Journal(error))) if error.disposition() == Disposition::Retry => {}
                 Ok(_) => return,
@@ -99,25 +100,29 @@ pub(crate) async fn cancel(processes: &Processes, workspace: &Workspace, run: &R
 }
 
 /// People who look now and then whether a run waits for them. They agree, disagree, or let it be.
-pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenario, heard: Vec<Arc<Mutex<Heard>>>) {
+pub(crate) async fn answer_questions(
+    processes: Arc<Processes>,
+    scenario: Scenario,
+    received: Vec<Arc<Mutex<Received>>>,
+) {
     loop {
         tokio::time::sleep(Duration::from_secs(7)).await;
-        for (asked, heard) in scenario.questions.iter().zip(&heard) {
-            let run = heard.lock().unwrap_or_else(PoisonError::into_inner).run.clone();
+        for (asked, received) in scenario.questions.iter().zip(&received) {
+            let run = received.lock().run.clone();
             let Some(run) = run else { continue };
             let workspace = workspace(asked.workspace);
             let summary = processes.common.journal.run(&workspace, &run).await.ok().flatten();
             for question in summary.into_iter().flat_map(|summary| summary.parked) {
-                let choice = *processes.common.weather.chance().pick(&["approve", "approve", "deny", ""]);
+                let choice = *processes.common.fault_source.chance().pick(&["approve", "approve", "deny", ""]);
                 let (choice, by) = (choice.to_owned(), Caller::program());
                 let answer = Answering { question: Some(question), choice, reason: None, arguments: None, by };
                 if let Some(process) = processes.any() {
                     // Whatever becomes of it: somebody else may be faster, or the process may die.
-                    let deciding = process.orchestrator.decide(&workspace, &run, &answer);
+                    let deciding = process.runs.decide(&workspace, &run, &answer);
                     let decided = tokio::time::timeout(ANSWER, deciding).await;
                     let what =
                         if matches!(decided, Ok(Ok(_))) { "answers of people" } else { "answers that did not count" };
-                    processes.common.witness.count(what);
+                    processes.common.recorder.count(what);
                 }
             }
         }
@@ -125,22 +130,22 @@ pub(crate) async fn answer_questions(processes: Arc<Processes>, scenario: Scenar
 }
 
 /// One caller from its question to its answer.
-pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, heard: Arc<Mutex<Heard>>) {
-    let note = |change: &mut dyn FnMut(&mut Heard)| {
-        change(&mut heard.lock().unwrap_or_else(PoisonError::into_inner));
+pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, received: Arc<Mutex<Received>>) {
+    let note = |change: &mut dyn FnMut(&mut Received)| {
+        change(&mut received.lock());
     };
     tokio::time::sleep(Duration::from_millis(asked.at_ms)).await;
     let question = question(number, &asked);
     let run = match accepted(&processes, &question).await {
         Ok(acceptance) => acceptance.run,
-        Err(error) => return note(&mut |heard| heard.trouble.push(format!("refused: {error}"))),
+        Err(error) => return note(&mut |received| received.trouble.push(format!("refused: {error}"))),
     };
-    note(&mut |heard| heard.run = Some(run.clone()));
+    note(&mut |received| received.run = Some(run.clone()));
     if asked.again {
         tokio::time::sleep(AGAIN).await;
         match accepted(&processes, &question).await {
             Ok(Acceptance { run: same, attached: true }) if same == run => {}
-            other => note(&mut |heard| heard.trouble.push(format!("the same request came again: {other:?}"))),
+            other => note(&mut |received| received.trouble.push(format!("the same request came again: {other:?}"))),
         }
     }
     let place = (&question.scope.workspace, &run);
@@ -153,9 +158,9 @@ pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, 
             let (ends, misled) =
                 followers::follow(&processes, &process, place, question.request.streaming, connections <= 5).await;
             ended += u32::from(ends.is_some());
-            note(&mut |heard| {
-                heard.ends.extend(ends);
-                heard.misled.extend(misled.iter().cloned());
+            note(&mut |received| {
+                received.ends.extend(ends);
+                received.misled.extend(misled.iter().cloned());
             });
         }
         tokio::time::sleep(AGAIN).await;

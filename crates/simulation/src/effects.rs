@@ -1,15 +1,17 @@
 //! Models and tools that are slow, fail, say nothing, write rubbish or panic. What they are asked is witnessed.
 
-use crate::gate::Gate;
-use crate::weather::Weather;
-use crate::witness::Witness;
+use crate::fault_source::FaultSource;
+use crate::process_life::ProcessLife;
+use crate::recorder::Recorder;
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Scope;
+use trellis_domain::parts::CallPiece;
+use trellis_domain::record::ReplyFormat;
 use trellis_orchestrator::contract::play;
-use trellis_orchestrator::memory::scripted::{ScriptedPrompter, ScriptedTools};
+use trellis_orchestrator::memory::scripted::{Scripted, ScriptedPrompter, ScriptedTools};
 use trellis_orchestrator::ports::{
     BoxFuture, CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplySink, ToolCall, ToolError,
     ToolOutput, ToolRunner,
@@ -19,9 +21,9 @@ use trellis_orchestrator::ports::{
 #[derive(Debug)]
 pub(crate) struct Effects {
     process: usize,
-    gate: Arc<Gate>,
-    weather: Arc<Weather>,
-    witness: Arc<Witness>,
+    life: Arc<ProcessLife>,
+    fault_source: Arc<FaultSource>,
+    recorder: Arc<Recorder>,
     prompter: ScriptedPrompter,
     tools: ScriptedTools,
 }
@@ -31,19 +33,21 @@ fn scene(variables: &Map<String, Value>) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-fn reply(call: &PromptCall) -> Result<String, String> {
+fn reply(call: &PromptCall) -> Result<Scripted, String> {
     let scene = scene(&call.variables);
     if scene["panic"] == true {
         // Without the message that a panic prints: it is meant.
         std::panic::resume_unwind(Box::new("this model makes its caller panic"));
     }
     if scene["rubbish"] == true {
-        return Ok("{\"name\": \"search\", ```".to_owned());
+        return Ok(Scripted::Text("{\"name\": \"search\", ```".to_owned()));
     }
     // Whose answer it is can be told, also where two were asked the same.
     let by = call.labels.as_ref().map(|labels| labels.session.to_string()).unwrap_or_default();
-    let said = play::reply(call)?;
-    Ok(if said.contains("Final Answer: ") { format!("{said}, says {by}") } else { said })
+    Ok(match play::reply_or_call(call)? {
+        Scripted::Text(said) if said.contains("Final Answer: ") => Scripted::Text(format!("{said}, says {by}")),
+        said @ (Scripted::Text(_) | Scripted::Parts(_)) => said,
+    })
 }
 
 /// One of so many parts of the time that a model takes is spent writing.
@@ -51,11 +55,40 @@ const WRITING: u32 = 2;
 
 /// A reply in pieces.
 #[derive(Debug, Default)]
-struct Written(Vec<String>);
+struct Written(Vec<WrittenPiece>);
+
+#[derive(Debug)]
+enum WrittenPiece {
+    Format(ReplyFormat),
+    Text(String),
+    Call(CallPiece),
+}
+
+impl WrittenPiece {
+    fn say(&self, sink: &mut dyn ReplySink) -> ControlFlow<()> {
+        match self {
+            Self::Format(format) => {
+                sink.begin(*format);
+                ControlFlow::Continue(())
+            }
+            Self::Text(text) => sink.text(text),
+            Self::Call(piece) => sink.call(piece),
+        }
+    }
+}
 
 impl ReplySink for Written {
     fn text(&mut self, text: &str) -> ControlFlow<()> {
-        self.0.push(text.to_owned());
+        self.0.push(WrittenPiece::Text(text.to_owned()));
+        ControlFlow::Continue(())
+    }
+
+    fn begin(&mut self, format: ReplyFormat) {
+        self.0.push(WrittenPiece::Format(format));
+    }
+
+    fn call(&mut self, piece: &CallPiece) -> ControlFlow<()> {
+        self.0.push(WrittenPiece::Call(piece.clone()));
         ControlFlow::Continue(())
     }
 
@@ -65,25 +98,30 @@ impl ReplySink for Written {
 }
 
 impl Effects {
-    pub(crate) fn new(process: usize, gate: Arc<Gate>, weather: Arc<Weather>, witness: Arc<Witness>) -> Self {
-        let (mut prompter, tools) = (ScriptedPrompter::new(reply), ScriptedTools::new(play::result));
+    pub(crate) fn new(
+        process: usize,
+        life: Arc<ProcessLife>,
+        fault_source: Arc<FaultSource>,
+        recorder: Arc<Recorder>,
+    ) -> Self {
+        let (mut prompter, tools) = (ScriptedPrompter::saying(reply), ScriptedTools::new(play::result));
         prompter.piece = 9;
-        Self { process, gate, weather, witness, prompter, tools }
+        Self { process, life, fault_source, recorder, prompter, tools }
     }
 
     fn note(&self, scope: &Scope, labels: Option<&CallLabels>, text: String) {
         if let Some(CallLabels { session, step, .. }) = labels {
-            self.witness.called(self.process, (scope.workspace.clone(), session.clone(), step.clone()), text);
+            self.recorder.called(self.process, (scope.workspace.clone(), session.clone(), step.clone()), text);
         }
     }
 
     async fn reply_in_time(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
-        let patience = call.patience.unwrap_or(Duration::MAX);
+        let time_limit = call.patience.unwrap_or(Duration::MAX);
         let reply = async {
-            let takes = self.weather.takes(|faults| faults.model_takes_ms);
+            let takes = self.fault_source.takes(|faults| faults.model_takes_ms);
             let writing = takes / WRITING;
             tokio::time::sleep(takes.saturating_sub(writing)).await;
-            if self.weather.strikes(|faults| faults.model_fails) {
+            if self.fault_source.strikes(|faults| faults.model_fails) {
                 return Err(PromptError::Provider { reason: "simulated".to_owned(), failures: Vec::new() });
             }
             let mut written = Written::default();
@@ -91,15 +129,15 @@ impl Effects {
             let between = writing / u32::try_from(written.0.len().max(1)).unwrap_or(1);
             for piece in written.0 {
                 tokio::time::sleep(between).await;
-                self.gate.stand().await;
-                if sink.text(&piece).is_break() {
+                self.life.stand().await;
+                if piece.say(sink).is_break() {
                     break;
                 }
             }
             Ok(reply)
         };
-        let late = |_| Err(PromptError::took_too_long(patience, Vec::new()));
-        tokio::time::timeout(patience, reply).await.unwrap_or_else(late)
+        let late = |_| Err(PromptError::took_too_long(time_limit, Vec::new()));
+        tokio::time::timeout(time_limit, reply).await.unwrap_or_else(late)
     }
 }
 
@@ -110,10 +148,10 @@ impl Prompter for Effects {
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         Box::pin(async move {
-            self.gate.pass().await;
+            self.life.pass().await;
             self.note(&call.scope, call.labels.as_ref(), Value::Object(call.variables.clone()).to_string());
             let reply = self.reply_in_time(call, sink).await;
-            self.gate.pass().await;
+            self.life.pass().await;
             reply
         })
     }
@@ -134,11 +172,11 @@ impl Prompter for Effects {
 impl ToolRunner for Effects {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            self.gate.pass().await;
+            self.life.pass().await;
             self.note(&call.scope, call.labels.as_ref(), Value::Object(call.arguments.clone()).to_string());
-            tokio::time::sleep(self.weather.takes(|faults| faults.tool_takes_ms)).await;
+            tokio::time::sleep(self.fault_source.takes(|faults| faults.tool_takes_ms)).await;
             let output = self.tools.call(call).await;
-            self.gate.pass().await;
+            self.life.pass().await;
             output
         })
     }

@@ -7,8 +7,9 @@ use std::time::Duration;
 use trellis_domain::message::{AgentResponse, message_type};
 use trellis_domain::record::Record;
 use trellis_domain::{RunId, Workspace};
+use trellis_orchestrator::Item;
 use trellis_orchestrator::dialog::Dialog;
-use trellis_orchestrator::{Item, events};
+use trellis_orchestrator::events::RunEvent;
 use trellis_patterns::react::IterationNames;
 use trellis_provenance::iri;
 
@@ -57,16 +58,16 @@ pub(crate) async fn follow(
         ends: 0,
         wrong: Vec::new(),
     };
-    let mut subscription = process.orchestrator.ports.hub.subscribe(workspace, run, 0);
+    let mut subscription = process.hub.subscribe(workspace, run, 0);
     while !follower.dialog.is_over() {
         let next = subscription.next(&*processes.common.journal);
         match tokio::time::timeout(SILENCE, next).await {
             Ok(Ok(item)) => follower.hear(item),
             Ok(Err(_)) => return (None, follower.wrong),
-            Err(_) if breaks && processes.common.weather.chance().one_in(40) => return (None, follower.wrong),
+            Err(_) if breaks && processes.common.fault_source.chance().one_in(40) => return (None, follower.wrong),
             Err(_) => {}
         }
-        if process.gate.is_dead() {
+        if process.life.is_dead() {
             return (None, follower.wrong);
         }
     }
@@ -77,7 +78,7 @@ impl Follower<'_> {
     fn hear(&mut self, item: Item) {
         match &item {
             Item::Text { message_id, text, .. } => {
-                self.processes.common.witness.count("pieces of text that followers got");
+                self.processes.common.recorder.count("pieces of text that followers got");
                 self.texts.entry(message_id.to_string()).or_default().push_str(text);
             }
             Item::Record(record) => {
@@ -98,7 +99,7 @@ impl Follower<'_> {
         }
         self.after = header.seq;
         let place = (self.workspace.clone(), header.session.clone(), header.name.clone());
-        let recorded = self.processes.common.witness.seen().recorded.get(&place).map(|recorded| recorded.passed);
+        let recorded = self.processes.common.recorder.seen().recorded.get(&place).map(|recorded| recorded.passed);
         if let Some(recorded) = recorded.filter(|recorded| *recorded >= self.since) {
             let late = self.processes.common.world.passed().saturating_sub(recorded);
             if late > LATE {
@@ -113,7 +114,7 @@ impl Follower<'_> {
             return;
         }
         let header = &record.header;
-        let event = events::event(self.run, item);
+        let event = serde_json::to_value(RunEvent::of(self.run, item)).unwrap_or_default();
         let mut check = |id: String, whole: Option<&str>| {
             let shown = self.texts.remove(&id).unwrap_or_default();
             if let Some(whole) = whole.filter(|whole| !whole.starts_with(&shown)) {

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use trellis_simulation::report::{HEADING, Report};
-use trellis_simulation::{Breach, Breakage, Finished, Scenario, broken, play, shrink};
+use trellis_simulation::{Breach, Breakage, FinishedWorld, Scenario, broken, play, shrink};
 
 const USAGE: &str = "choose what to simulate: `--seeds 10000` plays so many, `--from 500` begins there, `--seed 7` plays one, \
                      `--scenario FILE` plays what was kept, `--breakage NAME` makes a mistake on purpose and stops at the \
@@ -34,10 +34,8 @@ fn wanted() -> Result<Wanted> {
             "--save" => wanted.save = Some(PathBuf::from(value)),
             "--report" => wanted.report = Some(PathBuf::from(value)),
             "--breakage" => {
-                let known = Breakage::ALL.into_iter().find(|breakage| breakage.name() == value);
-                let all = || Breakage::ALL.map(Breakage::name).join(", ");
-                wanted.breakage =
-                    Some(known.with_context(|| format!("there is no mistake `{value}`; there are {}", all()))?);
+                let unknown = || format!("there is no mistake `{value}`; there are {:?}", Breakage::ALL);
+                wanted.breakage = Some(value.parse().with_context(unknown)?);
             }
             _ => bail!(USAGE),
         }
@@ -46,7 +44,7 @@ fn wanted() -> Result<Wanted> {
 }
 
 /// A finished world, and what it breaks; told, if it is anything.
-fn examined(scenario: &Scenario, breakage: Option<Breakage>) -> (Finished, Vec<Breach>) {
+fn examined(scenario: &Scenario, breakage: Option<Breakage>) -> (FinishedWorld, Vec<Breach>) {
     let world = play(scenario, breakage);
     let breaches = broken(&world);
     for Breach { promise, what } in &breaches {
@@ -73,8 +71,8 @@ fn noticed(breakage: Breakage) -> Option<(u64, &'static str)> {
 
 /// The section takes the place of the one that was there.
 fn write(report: &mut Report, file: &Path) -> Result<()> {
-    for breakage in Breakage::ALL {
-        let (seed, promise) = noticed(breakage).with_context(|| format!("nobody notices {}", breakage.name()))?;
+    for &breakage in Breakage::ALL {
+        let (seed, promise) = noticed(breakage).with_context(|| format!("nobody notices {breakage}"))?;
         report.caught(breakage, seed, promise);
     }
     let text = std::fs::read_to_string(file).unwrap_or_default();
@@ -104,7 +102,7 @@ fn main() -> Result<()> {
         println!("seed {seed} fails; again with: cargo xtask simulate --seed {seed}");
         if let Some(folder) = &wanted.save {
             let usual = format!("{}-{seed}", first.promise.replace(' ', "-"));
-            let name = wanted.breakage.map_or(usual, Breakage::name);
+            let name = wanted.breakage.map_or(usual, |breakage| breakage.to_string());
             // As it is, first: cutting it down takes a while.
             keep(&scenario, &name, folder)?;
             keep(&shrink(&scenario, wanted.breakage, first.promise), &name, folder)?;

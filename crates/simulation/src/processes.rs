@@ -2,21 +2,22 @@
 
 use crate::breakage::Breakage;
 use crate::effects::Effects;
-use crate::gate::Gate;
-use crate::journal::Passage;
-use crate::queue::{Broker, Connection};
-use crate::scenario::Process;
+use crate::fault_source::FaultSource;
+use crate::process_journal::ProcessJournal;
+use crate::process_life::ProcessLife;
+use crate::queue::{Broker, BrokerConnection};
+use crate::recorder::Recorder;
+use crate::scenario::ProcessPlan;
 use crate::stream::{Line, Wire};
-use crate::weather::Weather;
-use crate::witness::Witness;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use trellis_orchestrator::contract::layer::Layered;
 use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal, VirtualWorld};
 use trellis_orchestrator::ports::Role;
 use trellis_orchestrator::workers::{WorkerOptions, Workers};
-use trellis_orchestrator::{Hub, Options, Orchestrator, Ports};
+use trellis_orchestrator::{Hub, Options, Orchestrator, Ports, RunService};
 
 /// What all processes share.
 #[derive(Debug)]
@@ -26,16 +27,17 @@ pub(crate) struct Common {
     pub(crate) config: Arc<MemoryConfig>,
     pub(crate) broker: Arc<Broker>,
     pub(crate) wire: Arc<Wire>,
-    pub(crate) weather: Arc<Weather>,
-    pub(crate) witness: Arc<Witness>,
+    pub(crate) fault_source: Arc<FaultSource>,
+    pub(crate) recorder: Arc<Recorder>,
     pub(crate) breakage: Option<Breakage>,
 }
 
 /// A process that is alive.
 #[derive(Debug, Clone)]
 pub(crate) struct Alive {
-    pub(crate) orchestrator: Arc<Orchestrator>,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) runs: RunService,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) life: Arc<ProcessLife>,
 }
 
 /// Who is alive, by number.
@@ -54,38 +56,38 @@ impl Processes {
     }
 
     fn set(&self, number: usize, process: Option<Alive>) {
-        self.alive.lock().unwrap_or_else(PoisonError::into_inner)[number] = process;
+        self.alive.lock()[number] = process;
     }
 
     pub(crate) fn get(&self, number: usize) -> Option<Alive> {
-        self.alive.lock().unwrap_or_else(PoisonError::into_inner).get(number).cloned().flatten()
+        self.alive.lock().get(number).cloned().flatten()
     }
 
     /// Any that is alive.
     pub(crate) fn any(&self) -> Option<Alive> {
-        let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        let alive = self.alive.lock();
         let living: Vec<_> = alive.iter().flatten().cloned().collect();
-        (!living.is_empty()).then(|| self.common.weather.chance().pick(&living).clone())
+        (!living.is_empty()).then(|| self.common.fault_source.chance().pick(&living).clone())
     }
 
-    fn begin(&self, number: usize, gate: &Arc<Gate>) -> Arc<Orchestrator> {
-        let Common { world, journal, config, broker, wire, weather, witness, breakage } = &self.common;
-        let line = Line { wire: Arc::clone(wire), gate: Arc::clone(gate) };
-        let effects = Arc::new(Effects::new(number, Arc::clone(gate), Arc::clone(weather), Arc::clone(witness)));
-        let passage = Passage {
+    fn begin(&self, number: usize, life: &Arc<ProcessLife>) -> Arc<Orchestrator> {
+        let Common { world, journal, config, broker, wire, fault_source, recorder, breakage } = &self.common;
+        let line = Line { wire: Arc::clone(wire), life: Arc::clone(life) };
+        let effects = Arc::new(Effects::new(number, Arc::clone(life), Arc::clone(fault_source), Arc::clone(recorder)));
+        let process_journal = ProcessJournal {
             process: number,
             journal: Arc::clone(journal),
             world: Arc::clone(world),
-            gate: Arc::clone(gate),
-            weather: Arc::clone(weather),
-            witness: Arc::clone(witness),
+            life: Arc::clone(life),
+            fault_source: Arc::clone(fault_source),
+            recorder: Arc::clone(recorder),
             breakage: *breakage,
         };
         let ports = Ports {
-            journal: Arc::new(Layered(passage)),
-            queue: Arc::new(Connection {
+            journal: Arc::new(Layered(process_journal)),
+            queue: Arc::new(BrokerConnection {
                 broker: Arc::clone(broker),
-                gate: Arc::clone(gate),
+                life: Arc::clone(life),
                 world: Arc::clone(world),
             }),
             config: Arc::clone(config) as _,
@@ -98,12 +100,13 @@ impl Processes {
     }
 
     /// One process after the other under the same number, until the world ends.
-    pub(crate) async fn live(self: Arc<Self>, number: usize, plan: Process) {
+    pub(crate) async fn live(self: Arc<Self>, number: usize, plan: ProcessPlan) {
         let mut deaths = plan.dies_at.iter();
         loop {
-            let gate = Arc::new(Gate::new(deaths.next().copied()));
-            let orchestrator = self.begin(number, &gate);
-            self.set(number, Some(Alive { orchestrator: Arc::clone(&orchestrator), gate: Arc::clone(&gate) }));
+            let life = Arc::new(ProcessLife::new(deaths.next().copied()));
+            let orchestrator = self.begin(number, &life);
+            let (runs, hub) = (RunService::new(&orchestrator), Arc::clone(&orchestrator.ports.hub));
+            self.set(number, Some(Alive { runs, hub, life: Arc::clone(&life) }));
             let roles = [(plan.agent, Role::Agent), (plan.aggregator, Role::Aggregator)];
             let options = WorkerOptions {
                 concurrency: plan.concurrency,
@@ -114,13 +117,13 @@ impl Processes {
             let workers = Workers::new(orchestrator, options);
             let (stop, stopped) = watch::channel(None);
             let serving = tokio::spawn(async move { workers.run(stopped).await });
-            gate.died().await;
-            self.common.witness.count("processes that died");
+            life.died().await;
+            self.common.recorder.count("processes that died");
             self.set(number, None);
             serving.abort();
             drop(serving.await);
             drop(stop);
-            let pause = self.common.weather.chance().between(1, 15_000);
+            let pause = self.common.fault_source.chance().between(1, 15_000);
             tokio::time::sleep(Duration::from_millis(pause)).await;
         }
     }

@@ -2,7 +2,7 @@
 //! asks them.
 
 use crate::breakage::Breakage;
-use crate::simulation::{Finished, FinishedRun};
+use crate::simulation::{FinishedRun, FinishedWorld};
 use std::time::Duration;
 use trellis_domain::Hash;
 use trellis_domain::fan_out::JoinCause;
@@ -10,9 +10,9 @@ use trellis_domain::record::{Name, Record};
 use trellis_orchestrator::promises::{self as of_a_run, RunEvidence};
 
 /// A promise by its name.
-pub type Promise = (&'static str, fn(&Finished) -> Vec<String>);
+pub type WorldPromise = (&'static str, fn(&FinishedWorld) -> Vec<String>);
 
-pub const PROMISES: [Promise; 9] = [
+pub const PROMISES: [WorldPromise; 9] = [
     ("unrecorded means unperformed", unrecorded_means_unperformed),
     ("paid once", paid_once),
     ("answered once", answered_once),
@@ -31,17 +31,17 @@ pub struct Breach {
     pub what: String,
 }
 
-pub fn broken(world: &Finished) -> Vec<Breach> {
-    let told = |(promise, check): Promise| check(world).into_iter().map(move |what| Breach { promise, what });
+pub fn broken(world: &FinishedWorld) -> Vec<Breach> {
+    let told = |(promise, check): WorldPromise| check(world).into_iter().map(move |what| Breach { promise, what });
     PROMISES.into_iter().flat_map(told).collect()
 }
 
-fn all_records(world: &Finished) -> impl Iterator<Item = (&FinishedRun, &Record)> {
+fn all_records(world: &FinishedWorld) -> impl Iterator<Item = (&FinishedRun, &Record)> {
     world.runs.iter().flat_map(|run| run.records.iter().map(move |record| (run, &**record)))
 }
 
 /// Whatever a call's outcome follows from was recorded before the call was made.
-pub fn unrecorded_means_unperformed(world: &Finished) -> Vec<String> {
+pub fn unrecorded_means_unperformed(world: &FinishedWorld) -> Vec<String> {
     let mut wrong = Vec::new();
     for (run, record) in all_records(world) {
         let header = &record.header;
@@ -59,7 +59,7 @@ pub fn unrecorded_means_unperformed(world: &Finished) -> Vec<String> {
 }
 
 /// What was recorded when a worker read the session is not called again. Where nobody was interrupted, nothing is.
-pub fn paid_once(world: &Finished) -> Vec<String> {
+pub fn paid_once(world: &FinishedWorld) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut made = std::collections::BTreeMap::<_, u32>::new();
     for call in &world.seen.calls {
@@ -77,19 +77,19 @@ pub fn paid_once(world: &Finished) -> Vec<String> {
 }
 
 /// Every question has one end, and every connection that stays hears it once.
-pub fn answered_once(world: &Finished) -> Vec<String> {
+pub fn answered_once(world: &FinishedWorld) -> Vec<String> {
     let mut wrong = Vec::new();
     for run in &world.runs {
-        wrong.extend(run.heard.trouble.iter().map(|trouble| format!("question {}: {trouble}", run.question)));
-        let Some(id) = &run.heard.run else { continue };
+        wrong.extend(run.received.trouble.iter().map(|trouble| format!("question {}: {trouble}", run.question)));
+        let Some(id) = &run.received.run else { continue };
         if !of_a_run::has_ended(&run.records) {
             wrong.push(format!("question {} has no end", run.question));
         }
         // With this mistake, callers hear of the end from whoever tries to write it.
         let by_workers = world.seen.ends_tried.get(&(run.workspace.clone(), id.clone())).copied().unwrap_or(0);
         let mistaken = world.breakage == Some(Breakage::EndOfDialogByTheWorker) && by_workers > 1;
-        if mistaken || run.heard.ends.iter().any(|ends| *ends != 1) {
-            wrong.push(format!("question {}: the ends of the dialog: {:?}", run.question, run.heard.ends));
+        if mistaken || run.received.ends.iter().any(|ends| *ends != 1) {
+            wrong.push(format!("question {}: the ends of the dialog: {:?}", run.question, run.received.ends));
         }
     }
     wrong
@@ -97,15 +97,15 @@ pub fn answered_once(world: &Finished) -> Vec<String> {
 
 /// In whatever process somebody follows a run: records come in order, without a gap and in time, and text is the beginning
 /// of its message.
-pub fn followers_are_not_misled(world: &Finished) -> Vec<String> {
+pub fn followers_are_not_misled(world: &FinishedWorld) -> Vec<String> {
     let misled = |run: &FinishedRun| -> Vec<_> {
-        run.heard.misled.iter().map(|what| format!("question {}: {what}", run.question)).collect()
+        run.received.misled.iter().map(|what| format!("question {}: {what}", run.question)).collect()
     };
     world.runs.iter().flat_map(misled).collect()
 }
 
 /// The promises that hold for each run by itself.
-pub fn every_run_keeps_its_promises(world: &Finished) -> Vec<String> {
+pub fn every_run_keeps_its_promises(world: &FinishedWorld) -> Vec<String> {
     let mut wrong = Vec::new();
     for run in world.runs.iter().filter(|run| of_a_run::has_ended(&run.records)) {
         let configurations = |hash: Hash| run.settings.get(&hash).cloned();
@@ -116,7 +116,7 @@ pub fn every_run_keeps_its_promises(world: &Finished) -> Vec<String> {
 }
 
 /// Nothing that was asked in one workspace is seen by a model or tool of another.
-pub fn no_leak_across_workspaces(world: &Finished) -> Vec<String> {
+pub fn no_leak_across_workspaces(world: &FinishedWorld) -> Vec<String> {
     let mut wrong = Vec::new();
     for run in &world.runs {
         let mark = format!("q{}", run.question);
@@ -130,12 +130,12 @@ pub fn no_leak_across_workspaces(world: &Finished) -> Vec<String> {
 }
 
 /// Everything comes to an end, and leaves nothing open.
-pub fn bounded(world: &Finished) -> Vec<String> {
+pub fn bounded(world: &FinishedWorld) -> Vec<String> {
     world.open_turns.iter().map(|turn| format!("{turn} is still open")).collect()
 }
 
 /// What a worker was told is committed can be read afterwards, and is the same.
-pub fn no_commit_vanishes(world: &Finished) -> Vec<String> {
+pub fn no_commit_vanishes(world: &FinishedWorld) -> Vec<String> {
     let kept =
         |(place, content): &&(_, Hash)| world.seen.recorded.get(place).is_none_or(|kept| kept.content != *content);
     let lost = world.seen.promised.iter().filter(kept);
@@ -145,7 +145,7 @@ pub fn no_commit_vanishes(world: &Finished) -> Vec<String> {
 /// A join that waits for nobody is not late: crashes, pauses and lost wake-ups cost less than this.
 const JOIN: Duration = Duration::from_secs(200);
 
-pub fn nobody_starves(world: &Finished) -> Vec<String> {
+pub fn nobody_starves(world: &FinishedWorld) -> Vec<String> {
     let mut wrong = Vec::new();
     for (run, record) in all_records(world) {
         let Some(joined) = record.body.as_joined().filter(|joined| joined.cause == JoinCause::AllEnded) else {

@@ -1,9 +1,10 @@
 //! A broker that loses, doubles, delays and reorders, and hands out again what nobody acknowledges.
 
-use crate::gate::Gate;
-use crate::weather::Weather;
+use crate::fault_source::FaultSource;
+use crate::process_life::ProcessLife;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant};
 use trellis_orchestrator::memory::VirtualWorld;
@@ -12,19 +13,19 @@ use trellis_orchestrator::ports::{BoxFuture, Delivery, OpenTurn, Queue, QueueErr
 /// The messages, as all processes share them.
 #[derive(Debug)]
 pub(crate) struct Broker {
-    state: Mutex<State>,
+    state: Mutex<BrokerState>,
     changed: Notify,
-    weather: Arc<Weather>,
+    fault_source: Arc<FaultSource>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    messages: BTreeMap<u64, Message>,
+struct BrokerState {
+    messages: BTreeMap<u64, QueuedMessage>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Message {
+struct QueuedMessage {
     turn: OpenTurn,
     count: u32,
     /// Not handed out before: it is on its way, or somebody has it.
@@ -35,19 +36,15 @@ struct Message {
 const VISIBILITY: Duration = Duration::from_secs(20);
 
 impl Broker {
-    pub(crate) fn new(weather: Arc<Weather>) -> Self {
-        Self { state: Mutex::default(), changed: Notify::new(), weather }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn new(fault_source: Arc<FaultSource>) -> Self {
+        Self { state: Mutex::default(), changed: Notify::new(), fault_source }
     }
 
     fn put(&self, turn: &OpenTurn, count: u32, hidden_for: Duration) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.next += 1;
         let number = state.next;
-        let message = Message { turn: turn.clone(), count, hidden_until: Instant::now() + hidden_for };
+        let message = QueuedMessage { turn: turn.clone(), count, hidden_until: Instant::now() + hidden_for };
         state.messages.insert(number, message);
         drop(state);
         self.changed.notify_waiters();
@@ -56,10 +53,10 @@ impl Broker {
     /// One of those that can be handed out, any of them; or when to look again.
     fn pick(&self, role: Role) -> Result<Delivery, Option<Instant>> {
         let now = Instant::now();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let mine = state.messages.iter().filter(|(_, message)| Role::of(&message.turn) == role);
         let (ready, hidden): (Vec<_>, Vec<_>) = mine.partition(|(_, message)| message.hidden_until <= now);
-        let Some(number) = (!ready.is_empty()).then(|| *self.weather.chance().pick(&ready).0) else {
+        let Some(number) = (!ready.is_empty()).then(|| *self.fault_source.chance().pick(&ready).0) else {
             return Err(hidden.iter().map(|(_, message)| message.hidden_until).min());
         };
         let message = state.messages.get_mut(&number).expect("it was just found");
@@ -85,9 +82,9 @@ impl Broker {
         }
     }
 
-    fn with(&self, receipt: &Receipt, change: impl FnOnce(&mut State, u64)) {
+    fn with(&self, receipt: &Receipt, change: impl FnOnce(&mut BrokerState, u64)) {
         if let Ok(number) = <[u8; 8]>::try_from(&*receipt.0) {
-            change(&mut self.state(), u64::from_be_bytes(number));
+            change(&mut self.state.lock(), u64::from_be_bytes(number));
         }
         self.changed.notify_waiters();
     }
@@ -95,38 +92,38 @@ impl Broker {
 
 /// One process's connection to the broker.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct BrokerConnection {
     pub(crate) broker: Arc<Broker>,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) life: Arc<ProcessLife>,
     pub(crate) world: Arc<VirtualWorld>,
 }
 
-impl Connection {
+impl BrokerConnection {
     async fn call<T>(&self, call: impl Future<Output = T>) -> Result<T, QueueError> {
-        self.gate.pass().await;
-        if self.broker.weather.strikes(|faults| faults.queue_fails) {
+        self.life.pass().await;
+        if self.broker.fault_source.strikes(|faults| faults.queue_fails) {
             return Err(QueueError::Unavailable("simulated".to_owned()));
         }
         let result = call.await;
-        self.gate.pass().await;
+        self.life.pass().await;
         Ok(result)
     }
 }
 
-impl Queue for Connection {
+impl Queue for BrokerConnection {
     fn publish(&self, turn: OpenTurn) -> BoxFuture<'_, Result<(), QueueError>> {
         Box::pin(self.call(async move {
-            let weather = &self.broker.weather;
-            if weather.strikes(|faults| faults.wake_up_lost) {
+            let fault_source = &self.broker.fault_source;
+            if fault_source.strikes(|faults| faults.wake_up_lost) {
                 return;
             }
-            let copies = if weather.strikes(|faults| faults.wake_up_doubled) { 2 } else { 1 };
+            let copies = if fault_source.strikes(|faults| faults.wake_up_doubled) { 2 } else { 1 };
             // A turn that is not due yet is the journal's business: a broker may not know delays.
             if turn.due.is_some_and(|due| due > self.world.now()) {
                 return;
             }
             for _ in 0..copies {
-                self.broker.put(&turn, 0, weather.takes(|faults| faults.wake_up_delayed_ms));
+                self.broker.put(&turn, 0, fault_source.takes(|faults| faults.wake_up_delayed_ms));
             }
         }))
     }

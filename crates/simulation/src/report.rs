@@ -2,7 +2,7 @@
 
 use crate::breakage::Breakage;
 use crate::promises::PROMISES;
-use crate::simulation::Finished;
+use crate::simulation::FinishedWorld;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub struct Report {
 pub const HEADING: &str = "## Simulation";
 
 impl Report {
-    pub fn add(&mut self, world: &Finished, failed: bool) {
+    pub fn add(&mut self, world: &FinishedWorld, failed: bool) {
         self.seeds += 1;
         self.failed += u64::from(failed);
         self.questions += world.runs.len() as u64;
@@ -47,7 +47,7 @@ impl Report {
     }
 
     pub fn caught(&mut self, breakage: Breakage, seed: u64, promise: &'static str) {
-        self.caught.push((breakage.name(), seed, promise));
+        self.caught.push((breakage.to_string(), seed, promise));
     }
 }
 

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 pub struct Scenario {
     pub seed: u64,
     pub questions: Vec<Asked>,
-    pub processes: Vec<Process>,
+    pub processes: Vec<ProcessPlan>,
     pub faults: Faults,
-    pub events: Vec<Event>,
+    pub events: Vec<ScheduledEvent>,
 }
 
 /// A question and its caller.
@@ -29,7 +29,7 @@ pub struct Asked {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Process {
+pub struct ProcessPlan {
     pub agent: bool,
     pub aggregator: bool,
     pub concurrency: usize,
@@ -59,7 +59,7 @@ pub struct Faults {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Event {
+pub struct ScheduledEvent {
     pub at_ms: u64,
     pub what: What,
 }
@@ -107,7 +107,7 @@ impl Scenario {
 
     /// Nothing in it keeps a process from renewing a claim, or from recording what it has paid for.
     pub fn interrupts_nobody(&self) -> bool {
-        let hurts = |event: &Event| {
+        let hurts = |event: &ScheduledEvent| {
             matches!(event.what, What::Crash { .. } | What::Pause { .. } | What::Jump { .. } | What::Cancel { .. })
         };
         self.faults.store_fails == 0
@@ -149,6 +149,7 @@ fn agent(chance: &mut Chance, mark: &str) -> Value {
         1 => json!({"silent": true}),
         2 => json!({"panic": true}),
         3 => json!({"rubbish": true}),
+        4 | 5 => json!({"tools": chance.between(2, 5), "at_once": chance.between(2, 3), "answer": mark}),
         _ => json!({"tools": chance.below(4), "answer": mark}),
     }
 }
@@ -193,9 +194,9 @@ fn team(chance: &mut Chance, mark: &str, depth: u32) -> Value {
     json!({"team": rounds})
 }
 
-fn processes(chance: &mut Chance) -> Vec<Process> {
+fn processes(chance: &mut Chance) -> Vec<ProcessPlan> {
     let mut processes: Vec<_> = (0..chance.between(1, 3))
-        .map(|number| Process {
+        .map(|number| ProcessPlan {
             agent: true,
             // The first has both roles, so that somebody has each.
             aggregator: number == 0 || chance.one_in(2),
@@ -204,7 +205,7 @@ fn processes(chance: &mut Chance) -> Vec<Process> {
         })
         .collect();
     if chance.one_in(3) {
-        processes.push(Process { agent: false, aggregator: true, concurrency: 4, dies_at: Vec::new() });
+        processes.push(ProcessPlan { agent: false, aggregator: true, concurrency: 4, dies_at: Vec::new() });
     }
     if chance.one_in(2) {
         for process in &mut processes {
@@ -231,7 +232,7 @@ fn faults(chance: &mut Chance) -> Faults {
     }
 }
 
-fn events(chance: &mut Chance, processes: usize, questions: usize) -> Vec<Event> {
+fn events(chance: &mut Chance, processes: usize, questions: usize) -> Vec<ScheduledEvent> {
     let count = if chance.one_in(3) { 0 } else { chance.between(1, 8) };
     let mut events: Vec<_> = (0..count)
         .map(|_| {
@@ -245,7 +246,7 @@ fn events(chance: &mut Chance, processes: usize, questions: usize) -> Vec<Event>
             };
             // Most come while there is most to do.
             let until = *chance.pick(&[40_000, 40_000, CALM_MS]);
-            Event { at_ms: chance.below(until), what }
+            ScheduledEvent { at_ms: chance.below(until), what }
         })
         .collect();
     events.sort_by_key(|event| event.at_ms);

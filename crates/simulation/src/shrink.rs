@@ -2,7 +2,7 @@
 
 use crate::breakage::Breakage;
 use crate::promises::broken;
-use crate::scenario::{Event, Faults, Scenario, What};
+use crate::scenario::{Faults, Scenario, ScheduledEvent, What};
 use crate::simulation::play;
 
 /// So many worlds are tried. One that never ends takes a second or two.
@@ -78,7 +78,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     simpler
 }
 
-fn without(events: &[Event], number: usize) -> Vec<Event> {
+fn without(events: &[ScheduledEvent], number: usize) -> Vec<ScheduledEvent> {
     let others = events.iter().enumerate().filter(|(place, _)| *place != number);
     others.map(|(_, event)| event.clone()).collect()
 }

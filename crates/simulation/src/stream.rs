@@ -1,11 +1,12 @@
 //! The stream between processes: it loses, doubles, delays and reorders, and sometimes says that it has lost something.
 
 use crate::breakage::Breakage;
-use crate::gate::Gate;
-use crate::weather::Weather;
-use crate::witness::Witness;
+use crate::fault_source::FaultSource;
+use crate::process_life::ProcessLife;
+use crate::recorder::Recorder;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use trellis_orchestrator::ports::{BoxFuture, Heard, Stream, StreamListener, StreamMessage, StreamNotice};
@@ -14,8 +15,8 @@ use trellis_orchestrator::ports::{BoxFuture, Heard, Stream, StreamListener, Stre
 #[derive(Debug)]
 pub(crate) struct Wire {
     state: Mutex<State>,
-    weather: Arc<Weather>,
-    witness: Arc<Witness>,
+    fault_source: Arc<FaultSource>,
+    recorder: Arc<Recorder>,
     breakage: Option<Breakage>,
 }
 
@@ -54,12 +55,12 @@ impl Inbox {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl Wire {
-    pub(crate) fn new(weather: Arc<Weather>, witness: Arc<Witness>, breakage: Option<Breakage>) -> Self {
-        Self { state: Mutex::default(), weather, witness, breakage }
+    pub(crate) fn new(fault_source: Arc<FaultSource>, recorder: Arc<Recorder>, breakage: Option<Breakage>) -> Self {
+        Self { state: Mutex::default(), fault_source, recorder, breakage }
     }
 
     fn publish(&self, message: &StreamMessage) {
@@ -67,17 +68,17 @@ impl Wire {
         let mut state = lock(&self.state);
         let inboxes: Vec<_> = state.listeners.values().cloned().collect();
         for inbox in inboxes {
-            let copies = self.weather.copies_of_notice();
+            let copies = self.fault_source.copies_of_notice();
             if copies.is_empty() {
-                self.witness.count("messages between processes that were lost");
+                self.recorder.count("messages between processes that were lost");
             }
             for (is_whole, delay) in copies {
                 let message = || match self.breakage {
                     Some(Breakage::TextPlacedAsItArrives) => inbox.mistaken(message.clone()),
                     Some(_) | None => message.clone(),
                 };
-                let heard = if is_whole { Heard::Message(message()) } else { Heard::Missed };
-                lock(&inbox.messages).insert((now + delay, state.number()), heard);
+                let received = if is_whole { Heard::Message(message()) } else { Heard::Missed };
+                lock(&inbox.messages).insert((now + delay, state.number()), received);
             }
             inbox.changed.notify_one();
         }
@@ -88,12 +89,12 @@ impl Wire {
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) wire: Arc<Wire>,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) life: Arc<ProcessLife>,
 }
 
 impl Stream for Line {
     fn publish(&self, message: StreamMessage) {
-        if !self.gate.is_dead() {
+        if !self.life.is_dead() {
             self.wire.publish(&message);
         }
     }
@@ -102,14 +103,14 @@ impl Stream for Line {
         let mut state = lock(&self.wire.state);
         let (number, inbox) = (state.number(), Arc::new(Inbox::default()));
         state.listeners.insert(number, Arc::clone(&inbox));
-        Box::new(Listener { wire: Arc::clone(&self.wire), gate: Arc::clone(&self.gate), number, inbox })
+        Box::new(Listener { wire: Arc::clone(&self.wire), life: Arc::clone(&self.life), number, inbox })
     }
 }
 
 #[derive(Debug)]
 struct Listener {
     wire: Arc<Wire>,
-    gate: Arc<Gate>,
+    life: Arc<ProcessLife>,
     number: u64,
     inbox: Arc<Inbox>,
 }
@@ -128,10 +129,10 @@ impl StreamListener for Listener {
     fn next(&mut self) -> BoxFuture<'_, Heard> {
         Box::pin(async {
             loop {
-                self.gate.stand().await;
+                self.life.stand().await;
                 let changed = self.inbox.changed.notified();
                 match self.arrived() {
-                    Ok(heard) => return heard,
+                    Ok(received) => return received,
                     Err(None) => changed.await,
                     Err(Some(due)) => tokio::select! {
                         biased;

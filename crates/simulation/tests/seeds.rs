@@ -54,10 +54,10 @@ fn scenarios() -> PathBuf {
 /// The checks can fail: for each deliberate mistake a scenario is kept that notices it.
 #[test]
 fn every_breakage_is_caught() {
-    for breakage in Breakage::ALL {
-        let text = std::fs::read_to_string(scenarios().join(format!("{}.json", breakage.name()))).unwrap();
+    for &breakage in Breakage::ALL {
+        let text = std::fs::read_to_string(scenarios().join(format!("{breakage}.json"))).unwrap();
         let scenario = serde_json::from_str(&text).unwrap();
-        assert!(!broken(&play(&scenario, Some(breakage))).is_empty(), "nobody notices {}", breakage.name());
+        assert!(!broken(&play(&scenario, Some(breakage))).is_empty(), "nobody notices {breakage}");
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::cache::Cache;
 use crate::head::{Head, HeadFile};
 use crate::keys::{self, prefix};
-use crate::log::{GROUP as GROUP_KEY, Kind, Leaf};
+use crate::log::{GROUP as GROUP_KEY, Leaf, LeafKind};
 use crate::recovery::Aside;
 use crate::request::{ConfigWrite, Erasing, LibraryTable, LibraryWrite, Reply, Request, TurnChanges};
 use crate::state::{Shared, Turn};
@@ -41,7 +41,7 @@ pub(crate) struct Committer {
     unflushed: Unflushed,
     /// Open turns as of the requests handled so far; the shared set follows after the flush.
     turns: BTreeMap<TurnKey, Turn>,
-    seeds: Seeds,
+    seeds: Salts,
     failed: Option<JournalError>,
     /// Why nothing that anybody relies on is written, if the folder is only read.
     only_read: Option<JournalError>,
@@ -63,12 +63,12 @@ struct Unflushed {
 type DocumentPlace = (LibraryTable, Vec<u8>);
 
 /// What texts are salted with: from a secret that only this process has, and that it forgets.
-pub(crate) struct Seeds {
+pub(crate) struct Salts {
     secret: Hash,
     count: u64,
 }
 
-impl Seeds {
+impl Salts {
     pub(crate) fn new(world: &dyn World) -> Self {
         let drawn: Vec<_> = (0..4).map(|_| world.fresh_id()).collect();
         Self { secret: Hash::of(drawn.concat()), count: 0 }
@@ -81,8 +81,8 @@ impl Seeds {
 }
 
 /// An answer that waits for the flush.
-enum Answer {
-    Commit(Reply<Outcome>, Box<Effects>),
+enum FlushedAnswer {
+    Commit(Reply<Outcome>, Box<AfterFlush>),
     Conflict(Reply<Outcome>),
     Done(Reply<()>),
     Erased(Reply<u64>, u64),
@@ -91,7 +91,7 @@ enum Answer {
 }
 
 /// What becomes visible once it is durable.
-struct Effects {
+struct AfterFlush {
     workspace: Workspace,
     committed: Committed,
     sizes: Vec<usize>,
@@ -110,7 +110,7 @@ impl Committer {
         head: HeadFile,
         log: Frontier,
         group: u64,
-        seeds: Seeds,
+        seeds: Salts,
     ) -> Self {
         let turns = shared.turns().clone();
         let (heads, runs) = (Cache::new(CACHED_HEADS), Cache::new(CACHED_RUNS));
@@ -174,29 +174,29 @@ impl Committer {
             let Some(request) = admitted else { continue };
             match request {
                 Request::Commit(commit, reply) => match self.commit(*commit, &mut batch) {
-                    Ok(Some(effects)) => answers.push(Answer::Commit(reply, Box::new(effects))),
-                    Ok(None) => answers.push(Answer::Conflict(reply)),
+                    Ok(Some(effects)) => answers.push(FlushedAnswer::Commit(reply, Box::new(effects))),
+                    Ok(None) => answers.push(FlushedAnswer::Conflict(reply)),
                     Err(error) => drop(reply.send(Err(error))),
                 },
                 Request::Turns(changes, reply) => {
                     self.change_turns(changes, &mut batch);
-                    answers.push(Answer::Done(reply));
+                    answers.push(FlushedAnswer::Done(reply));
                 }
                 Request::SetAside(aside, reply) => answers.push(self.set_aside(*aside, reply, &mut batch)),
                 Request::Config(writes, reply) => {
                     self.configure(writes, &mut batch);
-                    answers.push(Answer::Done(reply));
+                    answers.push(FlushedAnswer::Done(reply));
                 }
                 Request::Snapshot(workspace, hash, bytes, reply) => {
                     batch.insert(&self.tables.blobs, blob_key(&workspace, hash), bytes);
-                    answers.push(Answer::Done(reply));
+                    answers.push(FlushedAnswer::Done(reply));
                 }
                 Request::Library(writes, reply) => match self.file(writes, &mut batch) {
-                    Ok(()) => answers.push(Answer::Done(reply)),
+                    Ok(()) => answers.push(FlushedAnswer::Done(reply)),
                     Err(error) => drop(reply.send(Err(error))),
                 },
                 Request::Erase(erasing, reply) => match self.erase(erasing, &mut batch) {
-                    Ok(number) => answers.push(Answer::Erased(reply, number)),
+                    Ok(number) => answers.push(FlushedAnswer::Erased(reply, number)),
                     Err(error) => drop(reply.send(Err(error))),
                 },
                 Request::Stop => stop = true,
@@ -241,21 +241,25 @@ impl Committer {
         Ok(())
     }
 
-    fn answer(&self, answer: Answer, result: &Result<(), JournalError>) {
+    fn answer(&self, answer: FlushedAnswer, result: &Result<(), JournalError>) {
         // A caller that has gone away does not need its answer.
         match (answer, result) {
-            (Answer::Commit(reply, _) | Answer::Conflict(reply), Err(error)) => drop(reply.send(Err(error.clone()))),
-            (Answer::Done(reply) | Answer::Aside(reply, ..), Err(error)) => drop(reply.send(Err(error.clone()))),
-            (Answer::Erased(reply, _), Err(error)) => drop(reply.send(Err(error.clone()))),
-            (Answer::Erased(reply, number), Ok(())) => drop(reply.send(Ok(number))),
-            (Answer::Aside(reply, turns, ended), Ok(())) => {
+            (FlushedAnswer::Commit(reply, _) | FlushedAnswer::Conflict(reply), Err(error)) => {
+                drop(reply.send(Err(error.clone())));
+            }
+            (FlushedAnswer::Done(reply) | FlushedAnswer::Aside(reply, ..), Err(error)) => {
+                drop(reply.send(Err(error.clone())));
+            }
+            (FlushedAnswer::Erased(reply, _), Err(error)) => drop(reply.send(Err(error.clone()))),
+            (FlushedAnswer::Erased(reply, number), Ok(())) => drop(reply.send(Ok(number))),
+            (FlushedAnswer::Aside(reply, turns, ended), Ok(())) => {
                 self.shared.set_aside(&turns, ended);
                 drop(reply.send(Ok(())));
             }
-            (Answer::Conflict(reply), Ok(())) => drop(reply.send(Ok(Outcome::Conflict))),
-            (Answer::Done(reply), Ok(())) => drop(reply.send(Ok(()))),
-            (Answer::Commit(reply, effects), Ok(())) => {
-                let Effects { workspace, committed, sizes, closed, began, ended, finished } = *effects;
+            (FlushedAnswer::Conflict(reply), Ok(())) => drop(reply.send(Ok(Outcome::Conflict))),
+            (FlushedAnswer::Done(reply), Ok(())) => drop(reply.send(Ok(()))),
+            (FlushedAnswer::Commit(reply, effects), Ok(())) => {
+                let AfterFlush { workspace, committed, sizes, closed, began, ended, finished } = *effects;
                 self.shared.publish(&workspace, &committed, &sizes, &closed, began, ended);
                 if finished {
                     self.shared.finished.notify_one();
@@ -266,14 +270,18 @@ impl Committer {
     }
 
     /// Applies the contract and adds what it writes to the batch. None means conflict.
-    fn commit(&mut self, commit: Commit, batch: &mut fjall::OwnedWriteBatch) -> Result<Option<Effects>, JournalError> {
+    fn commit(
+        &mut self,
+        commit: Commit,
+        batch: &mut fjall::OwnedWriteBatch,
+    ) -> Result<Option<AfterFlush>, JournalError> {
         let (workspace, run) = (commit.scope.workspace.clone(), commit.run.clone());
-        let mut look = Look { committer: self, workspace: &workspace, run: &run };
+        let mut look = CommitterStored { committer: self, workspace: &workspace, run: &run };
         let Some(prepared) = prepare(commit, &mut look)? else { return Ok(None) };
         Ok(Some(self.write(&workspace, prepared, batch)))
     }
 
-    fn write(&mut self, workspace: &Workspace, prepared: Prepared, batch: &mut fjall::OwnedWriteBatch) -> Effects {
+    fn write(&mut self, workspace: &Workspace, prepared: Prepared, batch: &mut fjall::OwnedWriteBatch) -> AfterFlush {
         let Prepared { version, records, summary, heads, began, closed, opened } = prepared;
         let mut places: HashMap<SessionId, u16> = HashMap::new();
         let mut sizes = Vec::with_capacity(records.len());
@@ -285,7 +293,7 @@ impl Committer {
             *place += 1;
             let value = keys::event_value(self.log.size(), &key);
             batch.insert(&self.tables.index, keys::event(workspace, &header.run, header.seq), value);
-            self.append(Kind::Record, key.clone(), &prepared.bytes, batch);
+            self.append(LeafKind::Record, key.clone(), &prepared.bytes, batch);
             sizes.push(prepared.bytes.len() + prepared.blobs.iter().map(|(_, text)| text.len()).sum::<usize>());
             batch.insert(&self.tables.records, key, prepared.bytes);
             for (hash, text) in prepared.blobs {
@@ -324,7 +332,7 @@ impl Committer {
         }
         self.unflushed.runs.insert((workspace.clone(), summary.run.clone()), summary);
         let committed = Committed { version, records: written, opened };
-        Effects { workspace: workspace.clone(), committed, sizes, closed, began, ended, finished }
+        AfterFlush { workspace: workspace.clone(), committed, sizes, closed, began, ended, finished }
     }
 
     fn change_turns(&mut self, changes: TurnChanges, batch: &mut fjall::OwnedWriteBatch) {
@@ -345,7 +353,7 @@ impl Committer {
     }
 
     /// Closes turns without a record: what they belong to cannot be read.
-    fn set_aside(&mut self, aside: SetAside, reply: Reply<()>, batch: &mut fjall::OwnedWriteBatch) -> Answer {
+    fn set_aside(&mut self, aside: SetAside, reply: Reply<()>, batch: &mut fjall::OwnedWriteBatch) -> FlushedAnswer {
         let SetAside { workspace, run, session, reason, state, time } = aside;
         let whole = session == run;
         let concerned =
@@ -357,7 +365,7 @@ impl Committer {
             batch.insert(&self.tables.index, keys::aside(turn), row.clone());
             self.turns.remove(turn);
         }
-        let known = Look { committer: self, workspace: &workspace, run: &run }.run().ok().flatten();
+        let known = CommitterStored { committer: self, workspace: &workspace, run: &run }.run().ok().flatten();
         let open = known.filter(|summary| whole && !summary.state.is_end());
         let ended = open.is_some();
         if let Some(mut summary) = open {
@@ -366,7 +374,7 @@ impl Committer {
             batch.insert(&self.tables.index, keys::run(&workspace, &run), row);
             self.unflushed.runs.insert((workspace, run), summary);
         }
-        Answer::Aside(reply, turns, ended)
+        FlushedAnswer::Aside(reply, turns, ended)
     }
 
     fn configure(&mut self, writes: Vec<ConfigWrite>, batch: &mut fjall::OwnedWriteBatch) {
@@ -374,7 +382,7 @@ impl Committer {
             match value {
                 Some(value) => {
                     if logged {
-                        self.append(Kind::Config, key.clone(), &value, batch);
+                        self.append(LeafKind::Config, key.clone(), &value, batch);
                     }
                     batch.insert(&self.tables.config, key, value);
                 }
@@ -445,13 +453,13 @@ impl Committer {
         batch.insert(&self.tables.index, keys::numbered(prefix::FINISHED, number + 1), finished);
         self.unflushed.runs.insert((workspace, run), summary);
         let key = keys::numbered(prefix::ERASURE, number);
-        self.append(Kind::Erasure, key.clone(), &erased.entry, batch);
+        self.append(LeafKind::Erasure, key.clone(), &erased.entry, batch);
         batch.insert(&self.tables.index, key, erased.entry);
         Ok(number)
     }
 
     /// Adds an entry to the log that covers a row.
-    fn append(&mut self, kind: Kind, key: Vec<u8>, value: &[u8], batch: &mut fjall::OwnedWriteBatch) {
+    fn append(&mut self, kind: LeafKind, key: Vec<u8>, value: &[u8], batch: &mut fjall::OwnedWriteBatch) {
         let number = self.log.size();
         let nodes = self.log.append(kind.hash(&key, value));
         let leaf = Leaf { kind, key, nodes };
@@ -460,13 +468,13 @@ impl Committer {
 }
 
 /// The contract's look at what is stored, through the committer's caches.
-struct Look<'a> {
+struct CommitterStored<'a> {
     committer: &'a mut Committer,
     workspace: &'a Workspace,
     run: &'a RunId,
 }
 
-impl Stored for Look<'_> {
+impl Stored for CommitterStored<'_> {
     type Error = JournalError;
 
     fn session(&mut self, session: &SessionId) -> Result<SessionHead, JournalError> {

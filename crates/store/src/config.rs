@@ -4,7 +4,8 @@ use crate::cache::Cache;
 use crate::journal::{EmbeddedJournal, off_the_runtime};
 use crate::request::{ConfigWrite, Request};
 use crate::tables::{Reader, Tables, read_failed};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::config::{Settings, StoredItem};
 use trellis_domain::{Caller, Configured, Hash, Workspace};
@@ -79,11 +80,7 @@ fn read_all(tables: &Tables, workspace: &Workspace) -> Result<(u64, Vec<StoredIt
     Ok((read_version(&reader, workspace)?, items))
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-type Change = (String, String, Option<String>);
+type ItemChange = (String, String, Option<String>);
 
 impl EmbeddedConfig {
     pub(crate) fn new(journal: EmbeddedJournal, world: Arc<dyn World>) -> Self {
@@ -99,7 +96,7 @@ impl EmbeddedConfig {
     }
 
     /// In a task of its own: a caller that goes away must not leave a change half announced.
-    async fn change(&self, workspace: &Workspace, changes: Vec<Change>, by: Caller) -> Result<u64, ConfigError> {
+    async fn change(&self, workspace: &Workspace, changes: Vec<ItemChange>, by: Caller) -> Result<u64, ConfigError> {
         let (inner, workspace) = (Arc::clone(&self.inner), workspace.clone());
         let task = tokio::spawn(async move { inner.change(&workspace, changes, by).await });
         task.await.map_err(|error| JournalError::Write(error.to_string()))?
@@ -111,7 +108,7 @@ impl Inner {
         self.journal.tables.clone()
     }
 
-    async fn change(&self, workspace: &Workspace, changes: Vec<Change>, by: Caller) -> Result<u64, ConfigError> {
+    async fn change(&self, workspace: &Workspace, changes: Vec<ItemChange>, by: Caller) -> Result<u64, ConfigError> {
         let _one = self.writing.acquire().await.expect("the semaphore is never closed");
         let version = read_version(&self.journal.tables.read(), workspace)?;
         if changes.is_empty() {
@@ -132,13 +129,13 @@ impl Inner {
             writes.push(write(value_key(workspace, &kind, &key), value.map(String::into_bytes), false));
         }
         self.journal.ask(|reply| Request::Config(writes, reply)).await?;
-        lock(&self.pinned).remove(workspace);
+        self.pinned.lock().remove(workspace);
         self.changes.send_modify(|ticks| *ticks += 1);
         Ok(version)
     }
 
     async fn pin_now(&self, workspace: &Workspace) -> Result<Arc<Settings>, ConfigError> {
-        if let Some(settings) = lock(&self.pinned).get(workspace) {
+        if let Some(settings) = self.pinned.lock().get(workspace) {
             return Ok(Arc::clone(settings));
         }
         let _one = self.writing.acquire().await.expect("the semaphore is never closed");
@@ -147,14 +144,14 @@ impl Inner {
         let (settings, bytes) = Settings::take(version, items);
         let (settings, hash) = (Arc::new(settings), Hash::of(&bytes));
         self.journal.ask(|reply| Request::Snapshot(workspace.clone(), hash, bytes, reply)).await?;
-        lock(&self.settings).put((workspace.clone(), hash), Arc::clone(&settings), 1);
-        lock(&self.pinned).insert(workspace.clone(), Arc::clone(&settings));
+        self.settings.lock().put((workspace.clone(), hash), Arc::clone(&settings), 1);
+        self.pinned.lock().insert(workspace.clone(), Arc::clone(&settings));
         Ok(settings)
     }
 
     async fn read_snapshot(&self, workspace: &Workspace, hash: Hash) -> Result<Arc<Settings>, ConfigError> {
         let place = (workspace.clone(), hash);
-        if let Some(settings) = lock(&self.settings).get(&place) {
+        if let Some(settings) = self.settings.lock().get(&place) {
             return Ok(Arc::clone(settings));
         }
         let (tables, of) = (self.tables(), workspace.clone());
@@ -167,7 +164,7 @@ impl Inner {
         let settings = Settings::from_snapshot(&bytes)
             .map_err(|error| JournalError::Damaged(format!("configuration snapshot {hash}: {error}")))?;
         let settings = Arc::new(settings);
-        lock(&self.settings).put(place, Arc::clone(&settings), 1);
+        self.settings.lock().put(place, Arc::clone(&settings), 1);
         Ok(settings)
     }
 }
@@ -280,7 +277,7 @@ impl Config for EmbeddedConfig {
     }
 
     fn changed_elsewhere(&self, workspace: &Workspace, version: u64) {
-        lock(&self.inner.pinned).retain(|of, settings| of != workspace || settings.version >= version);
+        self.inner.pinned.lock().retain(|of, settings| of != workspace || settings.version >= version);
         self.inner.changes.send_modify(|ticks| *ticks += 1);
     }
 }

@@ -2,12 +2,12 @@
 
 /// Why the engine must not see its files.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum EngineFault {
     Io(std::io::Error),
     Damaged(String),
 }
 
-impl From<std::io::Error> for Fault {
+impl From<std::io::Error> for EngineFault {
     fn from(error: std::io::Error) -> Self {
         Self::Io(error)
     }

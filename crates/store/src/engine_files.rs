@@ -4,9 +4,9 @@
 //! that ends in the middle of a batch is written anew without that batch, and the one that was found is kept until
 //! everything was compared with the log's head.
 
-use crate::engine_fault::Fault;
+use crate::engine_fault::EngineFault;
 use crate::engine_log::{self, Extent, Rest, sync_folder};
-use crate::folder::Left;
+use crate::folder::LastExit;
 use crate::tree_files;
 use std::path::{Path, PathBuf};
 
@@ -17,21 +17,26 @@ const fn tables(format: u32) -> u32 {
 
 /// The newest log as it was found, while another one is in its place.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundLog {
     folder: PathBuf,
     database: PathBuf,
     rest: Rest,
 }
 
 /// Looks at the files of a journal and makes its logs readable.
-pub(crate) fn prepare(folder: &Path, database: &Path, format: u32, left: Left) -> Result<Option<Found>, Fault> {
+pub(crate) fn prepare(
+    folder: &Path,
+    database: &Path,
+    format: u32,
+    left: LastExit,
+) -> Result<Option<FoundLog>, EngineFault> {
     put_back_unfinished(folder, database)?;
     complete(database, format)?;
     let files = engine_log::files(database)?;
     let numbers: Vec<_> = files.iter().map(|path| engine_log::number(path)).collect();
     if let Some(gap) = numbers.windows(2).find(|pair| pair[0].map(|number| number + 1) != pair[1]) {
         let missing = gap[0].map_or(0, |number| number + 1);
-        return Err(Fault::Damaged(format!("the log file {missing}.jnl is missing")));
+        return Err(EngineFault::Damaged(format!("the log file {missing}.jnl is missing")));
     }
     let Some((newest, sealed)) = files.split_last() else { return Ok(None) };
     for file in sealed {
@@ -48,7 +53,7 @@ pub(crate) fn prepare(folder: &Path, database: &Path, format: u32, left: Left) -
         Rest::Nothing if sealed.is_empty() && last.is_some() && left.shed_at() == last => {
             replace(folder, database, newest, &[], rest).map(Some)
         }
-        Rest::Nothing if left != Left::Unknown => Ok(None),
+        Rest::Nothing if left != LastExit::Unknown => Ok(None),
         // Whoever had the folder may have died of a disk that did not take what it was given, and then what is read here
         // is not what is on the disk. Written anew and synced, it is.
         Rest::Nothing | Rest::Begun | Rest::Rubbish => {
@@ -85,24 +90,24 @@ pub(crate) fn damages(database: &Path) -> Vec<String> {
     trees.iter().flat_map(damages).collect()
 }
 
-fn unreadable(file: &Path, at: usize) -> Fault {
+fn unreadable(file: &Path, at: usize) -> EngineFault {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    Fault::Damaged(format!("the log file {name} cannot be read at byte {at}, and there is more behind it"))
+    EngineFault::Damaged(format!("the log file {name} cannot be read at byte {at}, and there is more behind it"))
 }
 
 /// A table without these would be deleted by the engine, or made anew. What is in them must not mislead it.
-fn complete(database: &Path, format: u32) -> Result<(), Fault> {
+fn complete(database: &Path, format: u32) -> Result<(), EngineFault> {
     let mut needed = vec![database.join("version")];
     for table in 0..tables(format) {
         let path = database.join("keyspaces").join(table.to_string());
         needed.extend([path.join("current"), path.join("tables")]);
     }
     if let Some(missing) = needed.iter().find(|path| !path.exists()) {
-        return Err(Fault::Damaged(format!("{} is missing", missing.display())));
+        return Err(EngineFault::Damaged(format!("{} is missing", missing.display())));
     }
     let version = &needed[0];
     if std::fs::read(version)? != engine_log::MARK {
-        return Err(Fault::Damaged(format!("{} is not what was written", version.display())));
+        return Err(EngineFault::Damaged(format!("{} is not what was written", version.display())));
     }
     for table in needed.iter().filter(|path| path.ends_with("tables")).filter_map(|path| path.parent()) {
         tree_files::openable(table)?;
@@ -120,7 +125,7 @@ fn as_found(folder: &Path) -> PathBuf {
 }
 
 /// Puts a copy of the readable part in the place of the newest log.
-fn replace(folder: &Path, database: &Path, newest: &Path, whole: &[u8], rest: Rest) -> Result<Found, Fault> {
+fn replace(folder: &Path, database: &Path, newest: &Path, whole: &[u8], rest: Rest) -> Result<FoundLog, EngineFault> {
     let (name, kept) = (newest.file_name().unwrap_or_default(), as_found(folder));
     let fresh = folder.join("log-anew");
     let exchange = || -> std::io::Result<()> {
@@ -138,7 +143,7 @@ fn replace(folder: &Path, database: &Path, newest: &Path, whole: &[u8], rest: Re
         put_back_unfinished(folder, database).unwrap_or_default();
         return Err(error.into());
     }
-    Ok(Found { folder: folder.into(), database: database.into(), rest })
+    Ok(FoundLog { folder: folder.into(), database: database.into(), rest })
 }
 
 /// An earlier process died before it knew whether the log may be cut: begin where it began.
@@ -156,7 +161,7 @@ fn put_back_unfinished(folder: &Path, database: &Path) -> std::io::Result<()> {
     std::fs::remove_dir_all(kept)
 }
 
-impl Found {
+impl FoundLog {
     /// Nothing acknowledged was cut off. What was found is kept only if it is not what a process leaves that dies.
     pub(crate) fn settle(self) -> std::io::Result<Option<PathBuf>> {
         let kept = as_found(&self.folder);

@@ -48,12 +48,12 @@ enum Wrong {
 }
 
 /// Reads forward and never behind the end.
-struct Cursor<'a> {
+struct ByteReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> ByteReader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], Wrong> {
         let taken = self.bytes.get(self.at..).and_then(|rest| rest.get(..count)).ok_or(Wrong::Short)?;
         self.at += count;
@@ -82,7 +82,7 @@ struct Batch {
 
 /// The batch that begins here.
 fn batch(bytes: &[u8], start: usize) -> Result<Batch, Wrong> {
-    let mut cursor = Cursor { bytes, at: start };
+    let mut cursor = ByteReader { bytes, at: start };
     if cursor.number(1)? != u64::from(tag::START) {
         return Err(Wrong::Other);
     }

@@ -2,8 +2,8 @@
 
 use crate::journal::{EmbeddedJournal, off_the_runtime};
 use crate::keys;
-use crate::log::Kind;
-use crate::request::{Erased as Rows, Request};
+use crate::log::LeafKind;
+use crate::request::{ErasedRows, Request};
 use crate::tables::{Reader, Tables, blob_key, read_failed};
 use std::sync::Arc;
 use trellis_domain::record::{Lines, Record, UnreadableRecord};
@@ -15,7 +15,7 @@ use trellis_orchestrator::ports::JournalError;
 
 /// What is to be erased of a run.
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct ErasureRequest {
     pub workspace: Workspace,
     pub run: RunId,
     /// Only texts in which one of these occurs; all of them if there are none.
@@ -34,7 +34,7 @@ pub struct Erased {
     pub records: usize,
 }
 
-impl Wish {
+impl ErasureRequest {
     fn goes(&self, text: &str) -> bool {
         let quoted = |needle: &str| serde_json::to_string(needle).unwrap_or_default();
         self.containing.is_empty()
@@ -48,7 +48,7 @@ impl Wish {
 
 impl EmbeddedJournal {
     /// Erases texts of a run that has ended.
-    pub async fn erase(&self, wish: Wish) -> Result<Erased, JournalError> {
+    pub async fn erase(&self, wish: ErasureRequest) -> Result<Erased, JournalError> {
         let (tables, of) = (self.tables.clone(), wish.clone());
         let found = off_the_runtime(move || count(&tables, &of)).await?;
         if found.texts == 0 {
@@ -96,7 +96,7 @@ fn unreadable(error: UnreadableRecord) -> JournalError {
 }
 
 /// How much would go.
-fn count(tables: &Tables, wish: &Wish) -> Result<Erased, JournalError> {
+fn count(tables: &Tables, wish: &ErasureRequest) -> Result<Erased, JournalError> {
     let rows = rows(tables, wish, 0)?;
     let told: Erasure =
         serde_json::from_slice(&rows.entry).map_err(|error| JournalError::Damaged(error.to_string()))?;
@@ -105,7 +105,7 @@ fn count(tables: &Tables, wish: &Wish) -> Result<Erased, JournalError> {
 }
 
 /// What is left of a run's records, and what the log keeps of it.
-fn rows(tables: &Tables, wish: &Wish, number: u64) -> Result<Rows, JournalError> {
+fn rows(tables: &Tables, wish: &ErasureRequest, number: u64) -> Result<ErasedRows, JournalError> {
     let reader = tables.read();
     let mut erasure = Erasure {
         workspace: wish.workspace.as_str().to_owned(),
@@ -140,7 +140,7 @@ fn rows(tables: &Tables, wish: &Wish, number: u64) -> Result<Rows, JournalError>
         if changed && lines.texts.is_some() {
             erasure.texts.push((name, gone));
         } else if changed {
-            erasure.replaced.push((name, Kind::Record.hash(&key, &bytes)));
+            erasure.replaced.push((name, LeafKind::Record.hash(&key, &bytes)));
         }
         left.push(read_left(&reader, &wish.workspace, &bytes)?);
         if changed {
@@ -149,7 +149,7 @@ fn rows(tables: &Tables, wish: &Wish, number: u64) -> Result<Rows, JournalError>
     }
     let run = summary_of(&left).ok_or_else(|| JournalError::Damaged(format!("run {} has no beginning", wish.run)))?;
     let entry = serde_json::to_vec(&erasure).expect("an erasure is always JSON");
-    Ok(Rows { records, blobs, run, entry })
+    Ok(ErasedRows { records, blobs, run, entry })
 }
 
 fn read_left(reader: &Reader<'_>, workspace: &Workspace, bytes: &[u8]) -> Result<Arc<Record>, JournalError> {

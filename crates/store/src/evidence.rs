@@ -5,7 +5,7 @@ use crate::erasures::erasures;
 use crate::journal::{EmbeddedJournal, off_the_runtime};
 use crate::key::Key;
 use crate::keys;
-use crate::log::{self, Kind};
+use crate::log::{self, LeafKind};
 use crate::tables::{Reader, Tables, read_failed};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -60,7 +60,7 @@ fn evidence(tables: &Tables, key: &Key, workspace: &Workspace, run: &RunId) -> R
     for (leaf, key, value) in erasures(&reader)? {
         let Ok(erasure) = serde_json::from_slice::<Erasure>(&value) else { continue };
         if erasure.workspace == workspace.as_str() && erasure.run == run.as_str() {
-            let input = BASE64.encode(Kind::Erasure.input(&key, &value));
+            let input = BASE64.encode(LeafKind::Erasure.input(&key, &value));
             evidence.erasures.push(ProvenErasure { leaf, proof: prove(leaf)?, input, erasure });
         }
     }
@@ -126,7 +126,7 @@ fn entries(tables: &Tables, from: u64, limit: usize) -> Result<Vec<LogEntry>, Jo
         let leaf = log::leaf(&reader, number)?;
         let missing = || JournalError::Damaged(format!("what entry {number} of the log covers is missing"));
         let value = log::covered(&reader, &leaf)?.ok_or_else(missing)?;
-        let lines = (leaf.kind == Kind::Record).then(|| Lines::of(&value).ok()).flatten();
+        let lines = (leaf.kind == LeafKind::Record).then(|| Lines::of(&value).ok()).flatten();
         let texts = lines.and_then(|lines| lines.texts).map(|texts| String::from_utf8_lossy(texts).into_owned());
         let replaced = leaf.kind.hash(&leaf.key, &value) != leaf.hash();
         let input = BASE64.encode(leaf.kind.input(&leaf.key, &value));

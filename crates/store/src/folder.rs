@@ -83,7 +83,7 @@ impl std::fmt::Display for Holder {
 /// How whoever had the folder before has left it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Left {
+pub(crate) enum LastExit {
     /// Without a word: it may have died.
     #[default]
     Unknown,
@@ -93,7 +93,7 @@ pub(crate) enum Left {
     Shed { last: u64, tables: [Option<u64>; 6] },
 }
 
-impl Left {
+impl LastExit {
     /// The last batch of a log that is not needed any more.
     pub(crate) const fn shed_at(self) -> Option<u64> {
         match self {
@@ -110,7 +110,7 @@ pub(crate) struct Folder {
     lock: File,
     /// What the lock file said before.
     found: Vec<u8>,
-    pub(crate) left: Left,
+    pub(crate) left: LastExit,
     pub(crate) format: u32,
 }
 
@@ -168,7 +168,7 @@ impl Folder {
     }
 
     /// Leaves word that everything is on disk. Without it, whoever comes next looks twice.
-    pub(crate) fn close(&mut self, left: Left) {
+    pub(crate) fn close(&mut self, left: LastExit) {
         if let Err(error) = write_lock(&mut self.lock, &Content { holder: None, left }) {
             tracing::debug!(%error, "the data folder is closed without a word");
         }
@@ -195,7 +195,7 @@ struct Content {
     #[serde(flatten)]
     holder: Option<Holder>,
     #[serde(default)]
-    left: Left,
+    left: LastExit,
 }
 
 fn read_lock(bytes: &[u8]) -> Content {
@@ -244,7 +244,7 @@ fn take_lock(path: &Path, holder: &Holder) -> Result<(File, Vec<u8>), OpenError>
         Err(TryLockError::Error(error)) => return Err(unusable(error)),
     }
     let found = std::fs::read(&file).unwrap_or_default();
-    write_lock(&mut lock, &Content { holder: Some(holder.clone()), left: Left::Unknown }).map_err(unusable)?;
+    write_lock(&mut lock, &Content { holder: Some(holder.clone()), left: LastExit::Unknown }).map_err(unusable)?;
     Ok((lock, found))
 }
 

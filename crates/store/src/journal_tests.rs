@@ -11,9 +11,9 @@ async fn searches_hold_up_nobody_else() {
     let store = Store::open(folder.path(), &holder, Arc::new(RealWorld)).unwrap();
     let (journal, workspace, id) = (&store.journal, Workspace::default(), SessionId::new("s").unwrap());
     let places = LISTS.acquire_many(2).await.unwrap();
-    let patience = Duration::from_millis(200);
+    let time_limit = Duration::from_millis(200);
     let search = RunFilter { search: Some("x".to_owned()), ..RunFilter::default() };
-    let waiting = tokio::time::timeout(patience, journal.runs(&workspace, &search, None, 1)).await;
+    let waiting = tokio::time::timeout(time_limit, journal.runs(&workspace, &search, None, 1)).await;
     assert!(waiting.is_err(), "there is no place for one more search");
     assert!(journal.load(&workspace, &id).await.unwrap().is_none());
     assert!(journal.run(&workspace, &id).await.unwrap().is_none());

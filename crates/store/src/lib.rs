@@ -39,7 +39,7 @@ pub mod view;
 
 pub use check::Checked;
 pub use config::EmbeddedConfig;
-pub use erase::{Erased, Wish};
+pub use erase::{Erased, ErasureRequest};
 pub use evidence::EmbeddedLog;
 pub use folder::{FORMAT, Holder, OpenError};
 pub use graph::{CheckedView, EmbeddedGraph};

@@ -12,13 +12,13 @@ use trellis_orchestrator::ports::JournalError;
 
 /// What a leaf covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LeafKind {
     Record,
     Config,
     Erasure,
 }
 
-impl Kind {
+impl LeafKind {
     const ALL: [Self; 3] = [Self::Record, Self::Config, Self::Erasure];
 
     const fn tag(self) -> u8 {
@@ -57,7 +57,7 @@ impl Kind {
 /// A leaf as it is stored.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Leaf {
-    pub(crate) kind: Kind,
+    pub(crate) kind: LeafKind,
     /// The row that it covers.
     pub(crate) key: Vec<u8>,
     /// The nodes that are whole with it, from the leaf's own hash upwards.
@@ -75,7 +75,7 @@ impl Leaf {
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (tag, rest) = bytes.split_first()?;
-        let kind = Kind::ALL.into_iter().find(|kind| kind.tag() == *tag)?;
+        let kind = LeafKind::ALL.into_iter().find(|kind| kind.tag() == *tag)?;
         let (length, rest) = rest.split_at_checked(2)?;
         let (key, nodes) = rest.split_at_checked(usize::from(u16::from_be_bytes(length.try_into().ok()?)))?;
         let hash = |bytes: &[u8]| Some(Hash::from_bytes(bytes.try_into().ok()?));
@@ -135,9 +135,9 @@ pub(crate) const GROUP: &[u8] = &[prefix::GROUP];
 /// What a leaf covers, as it is stored now; none if it is missing.
 pub(crate) fn covered(reader: &Reader<'_>, leaf: &Leaf) -> Result<Option<fjall::UserValue>, JournalError> {
     match leaf.kind {
-        Kind::Record => reader.record(&leaf.key),
-        Kind::Config => reader.config(&leaf.key),
-        Kind::Erasure => reader.index(&leaf.key),
+        LeafKind::Record => reader.record(&leaf.key),
+        LeafKind::Config => reader.config(&leaf.key),
+        LeafKind::Erasure => reader.index(&leaf.key),
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_leaf_reads_back() {
-        let leaf = Leaf { kind: Kind::Config, key: b"key".to_vec(), nodes: vec![Hash::ZERO, Hash::of([1])] };
+        let leaf = Leaf { kind: LeafKind::Config, key: b"key".to_vec(), nodes: vec![Hash::ZERO, Hash::of([1])] };
         assert_eq!(Leaf::from_bytes(&leaf.to_bytes()), Some(leaf));
         assert_eq!(Leaf::from_bytes(b"r\0\x03key"), None, "it has no hash");
         assert_eq!(Leaf::from_bytes(b"z\0\0"), None);
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn what_is_covered_cannot_pass_for_another_kind() {
-        let hashes = [Kind::Record, Kind::Config, Kind::Erasure].map(|kind| kind.hash(b"", b"{}\n{}"));
+        let hashes = [LeafKind::Record, LeafKind::Config, LeafKind::Erasure].map(|kind| kind.hash(b"", b"{}\n{}"));
         assert_ne!(hashes[0], hashes[1]);
         assert_ne!(hashes[1], hashes[2]);
-        let with = |texts: &str| Kind::Record.hash(b"key", format!("{{}}\n{{}}\n{texts}").as_bytes());
+        let with = |texts: &str| LeafKind::Record.hash(b"key", format!("{{}}\n{{}}\n{texts}").as_bytes());
         assert_eq!(with("[1]"), with("[2]"), "texts are proven by the record");
     }
 }

@@ -1,7 +1,7 @@
 //! Folders that cannot be written are read all the same.
 
 use crate::folder::{Holder, OpenError, hold, unusable};
-use crate::shadow::{Shadow, Trouble, need_mb, obstacle, places, reason_of};
+use crate::shadow::{Shadow, ShadowError, need_mb, obstacle, places, reason_of};
 use crate::store::Store;
 use std::path::Path;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ impl Store {
         for place in places() {
             let shadow = match Shadow::make(path, &reason, &place, lock.clone()) {
                 Ok(shadow) => shadow,
-                Err(Trouble::Original(error)) => return Err(unusable(path, error)),
-                Err(Trouble::Shadow(error)) => {
+                Err(ShadowError::Original(error)) => return Err(unusable(path, error)),
+                Err(ShadowError::Shadow(error)) => {
                     tried.push(format!("{} ({error})", place.display()));
                     continue;
                 }

@@ -6,7 +6,7 @@
 use crate::journal::{EmbeddedJournal, off_the_runtime};
 use crate::keys;
 use crate::request::{Request, TurnChanges};
-use crate::state::{Trial, Turn};
+use crate::state::{TrialStanding, Turn};
 use crate::tables::{Tables, read_failed};
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
@@ -27,7 +27,7 @@ pub(crate) fn found(tables: &Tables, key: &TurnKey, turn: Turn) -> Turn {
     if newest.is_ok_and(|newest| newest != begun_at) {
         return Turn { cut: 0, alone: 0, ..found };
     }
-    Turn { cut: turn.cut + 1, alone: turn.alone + u32::from(turn.trial == Some(Trial::Alone)), ..found }
+    Turn { cut: turn.cut + 1, alone: turn.alone + u32::from(turn.trial == Some(TrialStanding::Alone)), ..found }
 }
 
 /// The version of a session's last record. Reads only its key, so that damage to a record is no matter.
@@ -102,7 +102,7 @@ impl EmbeddedJournal {
             let Some(turn) = turns.get_mut(key) else { return Ok(None) };
             turn.begun += u32::from(turn.recovered);
             turn.in_hand = Some(version);
-            turn.trial = turn.trial.filter(|trial| *trial == Trial::Alone);
+            turn.trial = turn.trial.filter(|trial| *trial == TrialStanding::Alone);
             // The beginning that was cut short, and those since.
             turn.begun + 1
         };
@@ -131,7 +131,7 @@ impl EmbeddedJournal {
     }
 
     pub(crate) async fn keep_turns_back(&self, keys: &[TurnKey]) -> Result<(), JournalError> {
-        self.change_suspects(keys, |turn| turn.trial = Some(Trial::KeptBack)).await
+        self.change_suspects(keys, |turn| turn.trial = Some(TrialStanding::KeptBack)).await
     }
 
     /// From now on counts how long this process lives: that is what the next one compares itself with.
@@ -140,7 +140,7 @@ impl EmbeddedJournal {
         if let [alone] = keys
             && let Some(turn) = self.shared.turns().get_mut(alone)
         {
-            turn.trial = Some(Trial::Alone);
+            turn.trial = Some(TrialStanding::Alone);
             changes.turns.push(alone.clone());
         }
         changes.rows.extend(self.shared.served().begin_trial(now).map(|(key, row)| (key, Some(row))));

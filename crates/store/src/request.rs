@@ -35,10 +35,10 @@ impl Request {
 }
 
 /// Makes the rows of an erasure, given the number of its entry in the log.
-pub(crate) type Erasing = Box<dyn FnOnce(u64) -> Result<Erased, JournalError> + Send>;
+pub(crate) type Erasing = Box<dyn FnOnce(u64) -> Result<ErasedRows, JournalError> + Send>;
 
 /// What is left after an erasure.
-pub(crate) struct Erased {
+pub(crate) struct ErasedRows {
     pub(crate) records: Vec<(Vec<u8>, Vec<u8>)>,
     /// Texts stored apart that are to go.
     pub(crate) blobs: Vec<Vec<u8>>,

@@ -1,7 +1,7 @@
 //! When the store was served. A row tells of the last sign of life, others of the times in which there was none.
 
 use crate::keys::prefix;
-use crate::log::{self, Kind};
+use crate::log::{self, LeafKind};
 use crate::tables::{Reader, Tables, read_failed};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl Served {
 fn newest_record(reader: &Reader<'_>) -> Result<Option<Timestamp>, JournalError> {
     for number in (0..log::size(reader)?).rev() {
         let leaf = log::leaf(reader, number)?;
-        if leaf.kind == Kind::Record {
+        if leaf.kind == LeafKind::Record {
             let record = log::covered(reader, &leaf)?;
             return Ok(record.and_then(|record| Some(Record::header_of(&record).ok()?.time)));
         }

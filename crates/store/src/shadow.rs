@@ -42,11 +42,16 @@ pub(crate) struct Shadow {
 }
 
 impl Shadow {
-    pub(crate) fn make(original: &Path, reason: &str, place: &Path, lock: Option<Arc<File>>) -> Result<Self, Trouble> {
+    pub(crate) fn make(
+        original: &Path,
+        reason: &str,
+        place: &Path,
+        lock: Option<Arc<File>>,
+    ) -> Result<Self, ShadowError> {
         remove_abandoned(place);
-        let (place, claim) = claimed_folder(place).map_err(Trouble::Shadow)?;
+        let (place, claim) = claimed_folder(place).map_err(ShadowError::Shadow)?;
         // Links must lead there from anywhere.
-        let from = std::path::absolute(original).map_err(Trouble::Original)?;
+        let from = std::path::absolute(original).map_err(ShadowError::Original)?;
         copy_folder(&from, place.path())?;
         Ok(Self { original: original.into(), reason: reason.to_owned(), place, _claim: claim, _lock: lock })
     }
@@ -173,23 +178,23 @@ fn claimed_folder(place: &Path) -> std::io::Result<(TempDir, File)> {
 
 /// Which side could not be used.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum ShadowError {
     Original(Error),
     Shadow(Error),
 }
 
-impl Trouble {
+impl ShadowError {
     fn original(path: &Path) -> impl Fn(Error) -> Self {
         move |error| Self::Original(Error::new(error.kind(), format!("{}: {error}", path.display())))
     }
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, Trouble> {
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, ShadowError> {
     let list = || -> std::io::Result<Vec<_>> { std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect() };
-    list().map_err(Trouble::original(folder))
+    list().map_err(ShadowError::original(folder))
 }
 
-fn copy_folder(from: &Path, to: &Path) -> Result<(), Trouble> {
+fn copy_folder(from: &Path, to: &Path) -> Result<(), ShadowError> {
     for path in entries(from)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let target = to.join(&name);
@@ -204,12 +209,12 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn copy_tree(from: &Path, to: &Path) -> Result<(), Trouble> {
-    std::fs::create_dir(to).map_err(Trouble::Shadow)?;
+fn copy_tree(from: &Path, to: &Path) -> Result<(), ShadowError> {
+    std::fs::create_dir(to).map_err(ShadowError::Shadow)?;
     let once = from.file_name().is_some_and(|name| WRITTEN_ONCE.iter().any(|once| name == *once));
     for path in entries(from)? {
         let target = to.join(path.file_name().unwrap_or_default());
-        if std::fs::metadata(&path).map_err(Trouble::original(&path))?.is_dir() {
+        if std::fs::metadata(&path).map_err(ShadowError::original(&path))?.is_dir() {
             copy_tree(&path, &target)?;
         } else if once {
             link(&path, &target)?;
@@ -221,19 +226,19 @@ fn copy_tree(from: &Path, to: &Path) -> Result<(), Trouble> {
 }
 
 /// The bytes without those that are set aside at the end, and without the permissions: it may be forbidden to write there.
-fn copy_file(from: &Path, to: &Path) -> Result<(), Trouble> {
+fn copy_file(from: &Path, to: &Path) -> Result<(), ShadowError> {
     let is_log = from.extension().is_some_and(|extension| extension == "jnl");
     let bytes = if is_log { engine_log::read(from) } else { std::fs::read(from) };
-    std::fs::write(to, bytes.map_err(Trouble::original(from))?).map_err(Trouble::Shadow)
+    std::fs::write(to, bytes.map_err(ShadowError::original(from))?).map_err(ShadowError::Shadow)
 }
 
 #[cfg(unix)]
-fn link(from: &Path, to: &Path) -> Result<(), Trouble> {
-    std::os::unix::fs::symlink(from, to).map_err(Trouble::Shadow)
+fn link(from: &Path, to: &Path) -> Result<(), ShadowError> {
+    std::os::unix::fs::symlink(from, to).map_err(ShadowError::Shadow)
 }
 
 #[cfg(not(unix))]
-fn link(from: &Path, to: &Path) -> Result<(), Trouble> {
+fn link(from: &Path, to: &Path) -> Result<(), ShadowError> {
     if from.is_dir() { copy_tree(from, to) } else { copy_file(from, to) }
 }
 

@@ -2,11 +2,12 @@
 
 use crate::cache::Cache;
 use crate::served::Served;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 use trellis_domain::record::Record;
 use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
@@ -33,7 +34,7 @@ pub(crate) struct Turn {
     pub(crate) in_hand: Option<u64>,
     /// It is suspected, and how it is tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) trial: Option<Trial>,
+    pub(crate) trial: Option<TrialStanding>,
     /// Found on disk: an earlier process may have begun it.
     #[serde(skip)]
     pub(crate) recovered: bool,
@@ -41,7 +42,7 @@ pub(crate) struct Turn {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Trial {
+pub(crate) enum TrialStanding {
     /// Not begun before others were served.
     KeptBack,
     Alone,
@@ -86,7 +87,7 @@ type Sessions = Cache<(Workspace, SessionId), Recent>;
 struct Recent {
     log: SessionLog,
     /// Its run has other sessions, too.
-    has_company: bool,
+    has_subagents: bool,
 }
 
 /// Adds a record to a cached session, or begins one. A session that is not cached stays on disk.
@@ -95,7 +96,7 @@ fn append(sessions: &mut Sessions, workspace: &Workspace, record: &Arc<Record>, 
     if header.session != header.run
         && let Some(root) = sessions.get(&(workspace.clone(), header.run.clone()))
     {
-        root.has_company = true;
+        root.has_subagents = true;
     }
     let place = (workspace.clone(), header.session.clone());
     let known = sessions.remove_with_weight(&place);
@@ -105,10 +106,6 @@ fn append(sessions: &mut Sessions, workspace: &Workspace, record: &Arc<Record>, 
         recent.log.records.push(Arc::clone(record));
         sessions.put(place, recent, weight + size);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {
@@ -135,23 +132,23 @@ impl Shared {
 
     /// Forgets what is cached of sessions: their rows have changed.
     pub(crate) fn forget(&self, places: &[(Workspace, SessionId)]) {
-        let mut sessions = lock(&self.sessions);
+        let mut sessions = self.sessions.lock();
         for place in places {
             sessions.remove_with_weight(place);
         }
     }
 
     pub(crate) fn turns(&self) -> MutexGuard<'_, BTreeMap<TurnKey, Turn>> {
-        lock(&self.turns)
+        self.turns.lock()
     }
 
     /// Who handles which turn. Locked after the turns, where both are.
     pub(crate) fn claims(&self) -> MutexGuard<'_, HashMap<TurnKey, ClaimId>> {
-        lock(&self.claims)
+        self.claims.lock()
     }
 
     pub(crate) fn served(&self) -> MutexGuard<'_, Served> {
-        lock(&self.served)
+        self.served.lock()
     }
 
     pub(crate) fn is_watchful(&self) -> bool {
@@ -199,7 +196,7 @@ impl Shared {
     ) {
         // Records first and all at once: whoever finds a turn must find what it was opened by.
         {
-            let mut sessions = lock(&self.sessions);
+            let mut sessions = self.sessions.lock();
             for (record, size) in committed.records.iter().zip(sizes) {
                 append(&mut sessions, workspace, record, *size);
             }
@@ -223,19 +220,19 @@ impl Shared {
 
     /// Looks at a cached session where it is. None if it is not cached.
     pub(crate) fn look<T>(&self, place: &(Workspace, SessionId), look: impl FnOnce(&SessionLog) -> T) -> Option<T> {
-        lock(&self.sessions).get(place).map(|recent| look(&recent.log))
+        self.sessions.lock().get(place).map(|recent| look(&recent.log))
     }
 
     /// The records of a run after that sequence number, if all that it has are its root's and they are cached.
     pub(crate) fn events(&self, root: &(Workspace, SessionId), after: u64, limit: usize) -> Option<Vec<Arc<Record>>> {
-        let mut sessions = lock(&self.sessions);
-        let recent = sessions.get(root).filter(|recent| !recent.has_company)?;
+        let mut sessions = self.sessions.lock();
+        let recent = sessions.get(root).filter(|recent| !recent.has_subagents)?;
         let later = recent.log.records.iter().filter(|record| record.header.seq > after);
         Some(later.take(limit).cloned().collect())
     }
 
     pub(crate) fn cached(&self, place: &(Workspace, SessionId)) -> Option<SessionLog> {
-        lock(&self.sessions).get(place).map(|recent| recent.log.clone())
+        self.sessions.lock().get(place).map(|recent| recent.log.clone())
     }
 }
 

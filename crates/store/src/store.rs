@@ -1,13 +1,13 @@
 //! Opening and closing a data folder.
 
 use crate::check::{self, Checked};
-use crate::committer::{Committer, Seeds};
+use crate::committer::{Committer, Salts};
 use crate::config::EmbeddedConfig;
-use crate::engine_fault::Fault;
-use crate::engine_files::{self, Found};
+use crate::engine_fault::EngineFault;
+use crate::engine_files::{self, FoundLog};
 use crate::engine_log::sync_folder;
 use crate::evidence::EmbeddedLog;
-use crate::folder::{FORMAT, Folder, Holder, Left, OpenError};
+use crate::folder::{FORMAT, Folder, Holder, LastExit, OpenError};
 use crate::graph::{CheckedView, EmbeddedGraph};
 use crate::head::{self, Head, HeadFile};
 use crate::journal::EmbeddedJournal;
@@ -20,7 +20,7 @@ use crate::request::Request;
 use crate::served::Served;
 use crate::shadow::Shadow;
 use crate::state::{Shared, Turn};
-use crate::tables::{Refusal, Tables, read_failed, unwritable};
+use crate::tables::{OpenRefused, Tables, read_failed, unwritable};
 use crate::upgrade;
 use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
@@ -111,7 +111,7 @@ impl Store {
     }
 
     /// How the folder is left. Whoever opens it next would have to read a long log before anything else.
-    fn left(&self) -> Left {
+    fn left(&self) -> LastExit {
         let tables = &self.journal.tables;
         if tables.in_memory() > LONG_LOG
             && let Err(error) = tables.write_out()
@@ -121,7 +121,7 @@ impl Store {
         let nothing_left = tables.in_memory() == 0;
         let last = nothing_left.then(|| engine_files::last_batch(&self.folder.journal()).ok().flatten()).flatten();
         let synced = engine_files::sync_tables(&self.folder.journal()).is_ok();
-        last.filter(|_| synced).map_or(Left::Closed, |last| Left::Shed { last, tables: tables.written() })
+        last.filter(|_| synced).map_or(LastExit::Closed, |last| LastExit::Shed { last, tables: tables.written() })
     }
 
     /// Whether the engine's log holds nothing that was written before.
@@ -176,7 +176,7 @@ impl Opened {
         let (requests, inbox) = mpsc::channel();
         let frontier =
             log::size(&tables.read()).and_then(|size| log::frontier(&tables.read(), size)).map_err(damaged)?;
-        let seeds = Seeds::new(&**world);
+        let seeds = Salts::new(&**world);
         let path = folder.path();
         let mut committer = Committer::new(path, tables.clone(), Arc::clone(&shared), head, frontier, group, seeds);
         if let Some(shadow) = shadow {
@@ -199,7 +199,7 @@ impl Drop for Store {
         let joined = self.committer.take().is_none_or(|thread| thread.join().is_ok());
         if joined && self.journal.shared.failures().borrow().is_none() {
             // A shadow goes with this process.
-            let left = if self.shadow.is_some() { Left::Closed } else { self.left() };
+            let left = if self.shadow.is_some() { LastExit::Closed } else { self.left() };
             self.folder.close(left);
         } else {
             tracing::error!("the committer failed before the folder was closed");
@@ -265,24 +265,29 @@ fn open_journal(folder: &mut Folder, shadow: Option<&Shadow>) -> Result<(Tables,
     let left = folder.left;
     let opened = open_left(folder, shadow, left);
     // Not as it was left, which may be a copy that was taken at a bad moment: then the log is needed after all.
-    if opened.is_err() && left.shed_at().is_some() { open_left(folder, shadow, Left::Unknown) } else { opened }
+    if opened.is_err() && left.shed_at().is_some() { open_left(folder, shadow, LastExit::Unknown) } else { opened }
 }
 
-fn open_left(folder: &mut Folder, shadow: Option<&Shadow>, left: Left) -> Result<(Tables, HeadFile, u64), OpenError> {
+fn open_left(
+    folder: &mut Folder,
+    shadow: Option<&Shadow>,
+    left: LastExit,
+) -> Result<(Tables, HeadFile, u64), OpenError> {
     let found = engine_files::prepare(folder.path(), &folder.journal(), folder.format, left);
     let found = found.map_err(|fault| match fault {
-        Fault::Io(error) => folder.unusable(error),
-        Fault::Damaged(reason) => folder.damaged(reason, None),
+        EngineFault::Io(error) => folder.unusable(error),
+        EngineFault::Damaged(reason) => folder.damaged(reason, None),
     })?;
     let opened = open_compared(folder).and_then(|opened| match left {
-        Left::Shed { tables, .. } if opened.0.written().iter().zip(tables).any(|(now, then)| *now < then) => {
+        LastExit::Shed { tables, .. } if opened.0.written().iter().zip(tables).any(|(now, then)| *now < then) => {
             Err(folder.damaged("its tables are not those that it was left with", None))
         }
-        Left::Shed { .. } | Left::Closed | Left::Unknown => Ok(opened),
+        LastExit::Shed { .. } | LastExit::Closed | LastExit::Unknown => Ok(opened),
     });
     match opened {
         Ok((tables, file, group)) => {
-            if let Some(kept) = found.map(Found::settle).transpose().map_err(|error| folder.unusable(error))?.flatten()
+            if let Some(kept) =
+                found.map(FoundLog::settle).transpose().map_err(|error| folder.unusable(error))?.flatten()
             {
                 let kept = shadow.map_or_else(|| kept.clone(), |shadow| shadow.kept_in_original(&kept));
                 tracing::error!(kept = %kept.display(), "the end of the log was rubbish and is cut off");
@@ -300,13 +305,13 @@ fn open_left(folder: &mut Folder, shadow: Option<&Shadow>, left: Left) -> Result
 
 fn open_compared(folder: &mut Folder) -> Result<(Tables, HeadFile, u64), OpenError> {
     let tables = Tables::open(&folder.journal()).map_err(|error| match &error {
-        Refusal::Failed(cause) => match io_error(cause) {
+        OpenRefused::Failed(cause) => match io_error(cause) {
             None | Some(ErrorKind::NotFound | ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
                 folder.damaged(error.to_string(), None)
             }
             Some(kind) => folder.unusable(std::io::Error::new(kind, error.to_string())),
         },
-        Refusal::Panicked => folder.damaged(error.to_string(), None),
+        OpenRefused::Panicked => folder.damaged(error.to_string(), None),
     })?;
     if folder.format == 1 {
         upgrade::log_from_chain(folder, &tables)?;

@@ -62,7 +62,7 @@ pub(crate) fn catching_panics<T>(open: impl FnOnce() -> T) -> Option<T> {
 
 /// Why the engine would not open a database.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum OpenRefused {
     #[error(transparent)]
     Failed(fjall::Error),
     #[error("the engine cannot make sense of its log")]
@@ -72,8 +72,8 @@ pub(crate) enum Refusal {
 const MB: u64 = 1 << 20;
 
 impl Tables {
-    pub(crate) fn open(path: &Path) -> Result<Self, Refusal> {
-        catching_panics(|| Self::open_database(path)).ok_or(Refusal::Panicked)?.map_err(Refusal::Failed)
+    pub(crate) fn open(path: &Path) -> Result<Self, OpenRefused> {
+        catching_panics(|| Self::open_database(path)).ok_or(OpenRefused::Panicked)?.map_err(OpenRefused::Failed)
     }
 
     fn open_database(path: &Path) -> Result<Self, fjall::Error> {

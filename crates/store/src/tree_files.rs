@@ -4,7 +4,7 @@
 //! when it opens a tree, and takes sizes from what it has not checked: one flipped bit can ask for more memory than
 //! there is, and that ends the process. So they are looked at here, before the engine does.
 
-use crate::engine_fault::Fault;
+use crate::engine_fault::EngineFault;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -21,15 +21,15 @@ const LONGEST_CONTENTS: u64 = 1 << 20;
 
 /// How closely to look at tables, which may be large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum Scrutiny {
     /// What the engine reads before it checks anything.
     Opening,
     Everything,
 }
 
 /// Whether the engine can open a tree without harm. What it reads later it checks by itself.
-pub(crate) fn openable(tree: &Path) -> Result<(), Fault> {
-    files(tree)?.iter().try_for_each(|file| file.check(tree, Look::Opening))
+pub(crate) fn openable(tree: &Path) -> Result<(), EngineFault> {
+    files(tree)?.iter().try_for_each(|file| file.check(tree, Scrutiny::Opening))
 }
 
 /// Every file of a tree against its checksum: what is wrong with which. The engine may merge tables meanwhile: then what was
@@ -49,48 +49,46 @@ pub(crate) fn damages(tree: &Path) -> Result<Vec<String>, std::io::Error> {
 
 fn damages_now(tree: &Path) -> Result<Vec<String>, std::io::Error> {
     let mut found = Vec::new();
-    let mut note = |result: Result<(), Fault>| match result {
-        Err(Fault::Damaged(what)) => {
+    let mut note = |result: Result<(), EngineFault>| match result {
+        Err(EngineFault::Damaged(what)) => {
             found.push(what);
             Ok(())
         }
-        Err(Fault::Io(error)) => Err(error),
+        Err(EngineFault::Io(error)) => Err(error),
         Ok(()) => Ok(()),
     };
     match files(tree) {
-        Ok(files) => files.iter().try_for_each(|file| note(file.check(tree, Look::Everything)))?,
+        Ok(files) => files.iter().try_for_each(|file| note(file.check(tree, Scrutiny::Everything)))?,
         Err(fault) => note(Err(fault))?,
     }
     Ok(found)
 }
 
-fn damaged(path: &Path, what: &str) -> Fault {
-    Fault::Damaged(format!("{} {what}", path.display()))
+fn damaged(path: &Path, what: &str) -> EngineFault {
+    EngineFault::Damaged(format!("{} {what}", path.display()))
 }
 
 /// A file that cannot be opened because it is gone is damage; anything else is the machine's.
-fn opened<T>(path: &Path, result: std::io::Result<T>) -> Result<T, Fault> {
-    result.map_err(
-        |error| {
-            if error.kind() == ErrorKind::NotFound { damaged(path, "is missing") } else { Fault::Io(error) }
-        },
-    )
+fn opened<T>(path: &Path, result: std::io::Result<T>) -> Result<T, EngineFault> {
+    result.map_err(|error| {
+        if error.kind() == ErrorKind::NotFound { damaged(path, "is missing") } else { EngineFault::Io(error) }
+    })
 }
 
 /// A table, or a file of large values, as its version knows it.
-struct Listed {
+struct ListedFile {
     folder: &'static str,
     id: u64,
     checksum: u128,
 }
 
-impl Listed {
-    fn check(&self, tree: &Path, look: Look) -> Result<(), Fault> {
+impl ListedFile {
+    fn check(&self, tree: &Path, look: Scrutiny) -> Result<(), EngineFault> {
         let path = tree.join(self.folder).join(self.id.to_string());
         let mut file = opened(&path, File::open(&path))?;
         let good = match look {
-            Look::Opening => has_contents(&mut file)?,
-            Look::Everything => checksum(&mut file)? == self.checksum,
+            Scrutiny::Opening => has_contents(&mut file)?,
+            Scrutiny::Everything => checksum(&mut file)? == self.checksum,
         };
         if good { Ok(()) } else { Err(damaged(&path, "is not what was written")) }
     }
@@ -131,17 +129,17 @@ struct Trailer {
 
 impl Trailer {
     fn of(bytes: &[u8]) -> Option<Self> {
-        let mut reading = Reading(bytes);
+        let mut reading = NumberReader(bytes);
         (reading.take(4)? == TRAILER_MARK && reading.take(2)? == [1, 0]).then_some(())?;
         Some(Self { checksum: reading.u128()?, start: reading.u64()?, length: reading.u64()? })
     }
 }
 
 /// The files of the version that counts.
-fn files(tree: &Path) -> Result<Vec<Listed>, Fault> {
+fn files(tree: &Path) -> Result<Vec<ListedFile>, EngineFault> {
     let path = tree.join(CURRENT);
     let current = opened(&path, std::fs::read(&path))?;
-    let named = Reading(&current).version().filter(|_| current.len() == 8 + 16 + 1);
+    let named = NumberReader(&current).version().filter(|_| current.len() == 8 + 16 + 1);
     let (number, checksum) = named.ok_or_else(|| damaged(&path, "cannot be read"))?;
     // Either of the two may be the damaged one.
     let (path, named_by) = (tree.join(format!("v{number}")), path);
@@ -166,7 +164,7 @@ fn files(tree: &Path) -> Result<Vec<Listed>, Fault> {
 fn section<'a>(file: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let end = file.len().checked_sub(TRAILER_BYTES)?;
     let trailer = Trailer::of(&file[end..])?;
-    let mut contents = Reading(file.get(usize::try_from(trailer.start).ok()?..end)?);
+    let mut contents = NumberReader(file.get(usize::try_from(trailer.start).ok()?..end)?);
     (contents.take(4)? == CONTENTS_MARK).then_some(())?;
     for _ in 0..contents.u32()? {
         let (start, length) = (usize::try_from(contents.u64()?).ok()?, usize::try_from(contents.u64()?).ok()?);
@@ -179,8 +177,8 @@ fn section<'a>(file: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// Levels of runs of tables.
-fn tables(bytes: &[u8]) -> Option<Vec<Listed>> {
-    let (mut reading, mut tables) = (Reading(bytes), Vec::new());
+fn tables(bytes: &[u8]) -> Option<Vec<ListedFile>> {
+    let (mut reading, mut tables) = (NumberReader(bytes), Vec::new());
     for _ in 0..reading.u8()? {
         for _ in 0..reading.u8()? {
             for _ in 0..reading.u32()? {
@@ -193,15 +191,15 @@ fn tables(bytes: &[u8]) -> Option<Vec<Listed>> {
     Some(tables)
 }
 
-fn blobs(bytes: &[u8]) -> Option<Vec<Listed>> {
-    let mut reading = Reading(bytes);
+fn blobs(bytes: &[u8]) -> Option<Vec<ListedFile>> {
+    let mut reading = NumberReader(bytes);
     (0..reading.u32()?).map(|_| reading.listed("blobs")).collect()
 }
 
 /// Reads numbers as the engine writes them: the lowest byte first.
-struct Reading<'a>(&'a [u8]);
+struct NumberReader<'a>(&'a [u8]);
 
-impl<'a> Reading<'a> {
+impl<'a> NumberReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -232,11 +230,11 @@ impl<'a> Reading<'a> {
         self.bytes().map(u128::from_le_bytes)
     }
 
-    fn listed(&mut self, folder: &'static str) -> Option<Listed> {
+    fn listed(&mut self, folder: &'static str) -> Option<ListedFile> {
         let id = self.u64()?;
         // There is one kind of checksum.
         (self.u8()? == 0).then_some(())?;
-        Some(Listed { folder, id, checksum: self.u128()? })
+        Some(ListedFile { folder, id, checksum: self.u128()? })
     }
 
     /// A version's number and checksum.

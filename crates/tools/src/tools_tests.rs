@@ -1,6 +1,6 @@
 use super::*;
 use std::time::Duration;
-use trellis_domain::config::{Item, Settings, validate};
+use trellis_domain::config::{ConfigItem, Settings, validate};
 use trellis_domain::document::Payload;
 use trellis_domain::{Collection, Scope};
 use trellis_orchestrator::memory::scripted::{SILENT, ScriptedPrompter};
@@ -9,7 +9,7 @@ use trellis_orchestrator::ports::PromptError;
 
 fn tool(value: &str) -> Arc<ToolItem> {
     match validate("tool", "t", value) {
-        Ok(Item::Tool(tool)) => tool,
+        Ok(ConfigItem::Tool(tool)) => tool,
         other => panic!("not a tool: {other:?}"),
     }
 }
@@ -125,6 +125,8 @@ impl Prompter for Fixed {
         let reply = |content| PromptReply {
             ms: 0,
             raw: "as written".to_owned(),
+            parts: Vec::new(),
+            stop: None,
             content,
             prompt: trellis_domain::record::PromptUse::default(),
             model: None,

@@ -7,7 +7,8 @@ use crate::model_settings;
 use std::path::PathBuf;
 use std::sync::Arc;
 use trellis_domain::{Scope, Workspace};
-use trellis_models::{Choice, Connections, Models, TemplatePrompter, choose};
+use trellis_models::{Choice, Connections, Models, Rehearsal, TemplatePrompter, choose};
+use trellis_orchestrator::RunService;
 use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{Config, RealWorld, World};
@@ -147,6 +148,12 @@ impl App {
             world: Arc::clone(&self.world),
         };
         Arc::new(Orchestrator::new(ports, Options { limits, ..Options::default() }))
+    }
+
+    /// The runs of this folder, for commands that answer none: no model is asked.
+    pub(crate) fn runs(&self) -> RunService {
+        let nobody = Models::new(Arc::new(Rehearsal::default()));
+        RunService::new(&self.orchestrator(OperatorLimits::default(), nobody))
     }
 }
 

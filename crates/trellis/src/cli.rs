@@ -211,7 +211,7 @@ pub(crate) struct Runs {
 }
 
 fn parse_state(word: &str) -> Result<RunState, String> {
-    RunState::from_word(word).ok_or_else(|| format!("choose one of {}", RunState::words()))
+    word.parse().map_err(|_| format!("choose one of {}", RunState::WORDS.join(", ")))
 }
 
 #[derive(Debug, Subcommand)]

@@ -5,7 +5,7 @@ use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
 use trellis_orchestrator::orchestrator::TurnError;
 use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LogError};
-use trellis_orchestrator::summary::PageError;
+use trellis_orchestrator::service::PageError;
 use trellis_store::OpenError;
 
 /// The exit codes of all commands.

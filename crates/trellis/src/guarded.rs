@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use tokio::sync::watch;
-use trellis_domain::config::{Item, Problem, PromptItem, Settings, StoredItem, validate};
+use trellis_domain::config::{ConfigItem, Problem, PromptItem, Settings, StoredItem, validate};
 use trellis_domain::{Caller, Configured, Hash, Workspace};
 use trellis_models::check_template;
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, HistoryEntry};
@@ -35,7 +35,7 @@ fn check(items: &[StoredItem]) -> Result<(), ConfigError> {
 
 /// Why the template in an item cannot be used, if it has one and cannot.
 pub(crate) fn broken_template(item: &StoredItem) -> Option<Problem> {
-    let Ok(Item::Prompt(PromptItem::Template { prompt: text, .. } | PromptItem::System(text))) =
+    let Ok(ConfigItem::Prompt(PromptItem::Template { prompt: text, .. } | PromptItem::System(text))) =
         validate(&item.kind, &item.key, &item.value)
     else {
         return None;

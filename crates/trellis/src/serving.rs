@@ -43,7 +43,7 @@ impl Serving {
     /// Finishes calls in flight, those of workers and others, but only for so long: what is not finished then is let go.
     pub(crate) async fn drain_within(
         mut self,
-        patience: Duration,
+        time_limit: Duration,
         interrupt: &mut Interrupt,
         others: impl Future<Output = ()>,
     ) -> Result<(), Failure> {
@@ -55,7 +55,7 @@ impl Serving {
         };
         tokio::select! {
             result = finished => return result,
-            () = tokio::time::sleep(patience) => {}
+            () = tokio::time::sleep(time_limit) => {}
             () = interrupt.received() => {}
         }
         if self.task.is_finished() { Ok(()) } else { self.abandon().await }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A valid configuration item.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Item {
+pub enum ConfigItem {
     Tool(Arc<ToolItem>),
     ToolService(ToolServiceItem),
     Mcp(McpItem),
@@ -93,20 +93,20 @@ pub struct TaskTypeItem {
 }
 
 /// Reads one item, or says what is wrong with it.
-pub fn validate(kind: &str, key: &str, value: &str) -> Result<Item, Problem> {
+pub fn validate(kind: &str, key: &str, value: &str) -> Result<ConfigItem, Problem> {
     if !AGENT_TYPES.contains(&kind) {
-        return Ok(Item::Other);
+        return Ok(ConfigItem::Other);
     }
     if kind == "agent" {
         return match key {
-            "additional-context" => Ok(Item::AdditionalContext(plain_text(value))),
+            "additional-context" => Ok(ConfigItem::AdditionalContext(plain_text(value))),
             "model" => {
                 // A name without quotes is meant as one.
                 let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value.trim()));
                 let map = [("value".to_owned(), value)].into_iter().collect();
-                Members { kind, key, map: &map }.models("value").map(Item::Models)
+                Members { kind, key, map: &map }.models("value").map(ConfigItem::Models)
             }
-            _ => Ok(Item::Other),
+            _ => Ok(ConfigItem::Other),
         };
     }
     let problem = |what: String, mend: &str| Problem {
@@ -120,21 +120,21 @@ pub fn validate(kind: &str, key: &str, value: &str) -> Result<Item, Problem> {
         .map_err(|error| problem(format!("not valid JSON: {error}"), "write a JSON value"))?;
     if kind == "prompt" && key == "system" {
         return match value {
-            Value::String(text) => Ok(Item::Prompt(PromptItem::System(text))),
+            Value::String(text) => Ok(ConfigItem::Prompt(PromptItem::System(text))),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
                 Err(problem(format!("expected a JSON text, found {}", kind_of(&value)), "write it in quotes"))
             }
         };
     }
     if kind == "prompt" && key == "template-index" {
-        return Ok(Item::Prompt(PromptItem::Index));
+        return Ok(ConfigItem::Prompt(PromptItem::Index));
     }
     let Value::Object(map) = &value else {
         return Err(problem(format!("expected an object, found {}", kind_of(&value)), "write {…}"));
     };
     let members = Members { kind, key, map };
     match kind {
-        "tool" => ToolItem::read(&members).map(|tool| Item::Tool(Arc::new(tool))),
+        "tool" => ToolItem::read(&members).map(|tool| ConfigItem::Tool(Arc::new(tool))),
         "tool-service" => read_tool_service(&members),
         "mcp" => read_mcp(&members),
         "prompt" => read_prompt(&members),
@@ -148,7 +148,7 @@ fn plain_text(value: &str) -> String {
     serde_json::from_str(value).unwrap_or_else(|_| value.to_owned())
 }
 
-fn read_tool_service(members: &Members<'_>) -> Result<Item, Problem> {
+fn read_tool_service(members: &Members<'_>) -> Result<ConfigItem, Problem> {
     let queue = |name| members.required_text(name, "both request-queue and response-queue are needed");
     let parameter = |value: &Value| match value {
         Value::String(name) => Ok((name.clone(), false)),
@@ -170,18 +170,18 @@ fn read_tool_service(members: &Members<'_>) -> Result<Item, Problem> {
         }
     };
     let (request_queue, response_queue) = (queue("request-queue")?, queue("response-queue")?);
-    Ok(Item::ToolService(ToolServiceItem { request_queue, response_queue, config_params }))
+    Ok(ConfigItem::ToolService(ToolServiceItem { request_queue, response_queue, config_params }))
 }
 
-fn read_mcp(members: &Members<'_>) -> Result<Item, Problem> {
-    Ok(Item::Mcp(McpItem {
+fn read_mcp(members: &Members<'_>) -> Result<ConfigItem, Problem> {
+    Ok(ConfigItem::Mcp(McpItem {
         url: members.required_text("url", "give the address of the MCP endpoint")?,
         remote_name: members.text(&["remote-name"])?.unwrap_or_else(|| members.key.to_owned()),
         auth_token: members.text(&["auth-token"])?,
     }))
 }
 
-fn read_prompt(members: &Members<'_>) -> Result<Item, Problem> {
+fn read_prompt(members: &Members<'_>) -> Result<ConfigItem, Problem> {
     let Some(id) = members.key.strip_prefix("template.").filter(|id| !id.is_empty()) else {
         return Err(members.problem("key", "is neither `system` nor `template.<id>`", "store it as template.<id>"));
     };
@@ -200,11 +200,11 @@ fn read_prompt(members: &Members<'_>) -> Result<Item, Problem> {
         }
     };
     let prompt = members.required_text("prompt", "give the template's text")?;
-    Ok(Item::Prompt(PromptItem::Template { id: id.to_owned(), prompt, reply, models: members.models("model")? }))
+    Ok(ConfigItem::Prompt(PromptItem::Template { id: id.to_owned(), prompt, reply, models: members.models("model")? }))
 }
 
-fn read_pattern(members: &Members<'_>) -> Result<Item, Problem> {
-    Ok(Item::Pattern(PatternItem {
+fn read_pattern(members: &Members<'_>) -> Result<ConfigItem, Problem> {
+    Ok(ConfigItem::Pattern(PatternItem {
         name: members.text(&["name"])?.unwrap_or_else(|| members.key.to_owned()),
         description: members.text(&["description"])?.unwrap_or_default(),
         when_to_use: members.text(&["when_to_use", "when-to-use"])?.unwrap_or_default(),
@@ -212,8 +212,8 @@ fn read_pattern(members: &Members<'_>) -> Result<Item, Problem> {
     }))
 }
 
-fn read_task_type(members: &Members<'_>) -> Result<Item, Problem> {
-    Ok(Item::TaskType(TaskTypeItem {
+fn read_task_type(members: &Members<'_>) -> Result<ConfigItem, Problem> {
+    Ok(ConfigItem::TaskType(TaskTypeItem {
         name: members.text(&["name"])?.unwrap_or_else(|| members.key.to_owned()),
         description: members.text(&["description"])?.unwrap_or_default(),
         framing: members.text(&["framing_prompt", "framing-prompt", "framing"])?.unwrap_or_default(),

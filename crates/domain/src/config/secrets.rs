@@ -1,6 +1,6 @@
 //! Configuration snapshots without the secrets in them, for those who check a run elsewhere.
 
-use super::settings::Snapshot;
+use super::settings::StoredSnapshot;
 use serde_json::Value;
 
 /// What stands in the place of a secret.
@@ -24,7 +24,7 @@ const WORDS: [&str; 8] =
 /// assert_eq!(without_secrets(&text), None);
 /// ```
 pub fn without_secrets(snapshot: &str) -> Option<String> {
-    let mut snapshot: Snapshot = serde_json::from_str(snapshot).ok()?;
+    let mut snapshot: StoredSnapshot = serde_json::from_str(snapshot).ok()?;
     let mut found = false;
     for item in snapshot.items.iter_mut().filter(|item| KINDS.contains(&item.kind.as_str())) {
         let value = redacted(&item.value);

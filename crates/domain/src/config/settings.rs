@@ -1,8 +1,8 @@
 //! All agent items of a workspace at one version: what a session is pinned to.
 
 use super::{
-    AGENT_TYPES, Item, McpItem, PatternItem, Problem, PromptItem, PromptReply, TaskTypeItem, ToolItem, ToolServiceItem,
-    validate,
+    AGENT_TYPES, ConfigItem, McpItem, PatternItem, Problem, PromptItem, PromptReply, TaskTypeItem, ToolItem,
+    ToolServiceItem, validate,
 };
 use crate::Hash;
 use crate::limits::SomeLimits;
@@ -53,7 +53,7 @@ pub struct Prompt {
 
 /// A snapshot as it is stored: the agent's items in order, under their content hash.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Snapshot {
+pub(super) struct StoredSnapshot {
     version: u64,
     pub(super) items: Vec<StoredItem>,
 }
@@ -63,7 +63,7 @@ impl Settings {
     pub fn take(version: u64, items: impl IntoIterator<Item = StoredItem>) -> (Self, Vec<u8>) {
         let mut items: Vec<_> = items.into_iter().filter(|item| AGENT_TYPES.contains(&item.kind.as_str())).collect();
         items.sort();
-        let snapshot = Snapshot { version, items };
+        let snapshot = StoredSnapshot { version, items };
         let bytes = serde_json::to_vec(&snapshot).expect("texts and numbers are always JSON");
         let mut settings = Self::read(version, &snapshot.items);
         settings.snapshot = Some(Hash::of(&bytes));
@@ -72,7 +72,7 @@ impl Settings {
 
     /// Reads a stored snapshot.
     pub fn from_snapshot(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        let snapshot: Snapshot = serde_json::from_slice(bytes)?;
+        let snapshot: StoredSnapshot = serde_json::from_slice(bytes)?;
         let mut settings = Self::read(snapshot.version, &snapshot.items);
         settings.snapshot = Some(Hash::of(bytes));
         Ok(settings)
@@ -131,31 +131,31 @@ impl Settings {
         problems
     }
 
-    fn put(&mut self, key: &str, item: Item) {
+    fn put(&mut self, key: &str, item: ConfigItem) {
         match item {
-            Item::Tool(tool) => {
+            ConfigItem::Tool(tool) => {
                 self.tools.insert(tool.name.clone(), tool);
             }
-            Item::ToolService(service) => {
+            ConfigItem::ToolService(service) => {
                 self.tool_services.insert(key.to_owned(), service);
             }
-            Item::Mcp(mcp) => {
+            ConfigItem::Mcp(mcp) => {
                 self.mcp.insert(key.to_owned(), mcp);
             }
-            Item::Prompt(PromptItem::System(text)) => self.system_prompt = text,
-            Item::Prompt(PromptItem::Template { id, prompt, reply, models }) => {
+            ConfigItem::Prompt(PromptItem::System(text)) => self.system_prompt = text,
+            ConfigItem::Prompt(PromptItem::Template { id, prompt, reply, models }) => {
                 let hash = Hash::of(prompt.as_bytes());
                 self.prompts.insert(id, Prompt { text: prompt, reply, hash, models });
             }
-            Item::AdditionalContext(text) => self.additional_context = text,
-            Item::Models(models) => self.models = models,
-            Item::Pattern(pattern) => {
+            ConfigItem::AdditionalContext(text) => self.additional_context = text,
+            ConfigItem::Models(models) => self.models = models,
+            ConfigItem::Pattern(pattern) => {
                 self.patterns.insert(key.to_owned(), pattern);
             }
-            Item::TaskType(task_type) => {
+            ConfigItem::TaskType(task_type) => {
                 self.task_types.insert(key.to_owned(), task_type);
             }
-            Item::Prompt(PromptItem::Index) | Item::Other => {}
+            ConfigItem::Prompt(PromptItem::Index) | ConfigItem::Other => {}
         }
     }
 

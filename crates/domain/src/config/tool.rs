@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 words!(
     /// What a tool does when it is called.
     ToolKind {
-        KnowledgeQuery = "knowledge-query",
-        TextCompletion = "text-completion",
-        McpTool = "mcp-tool",
-        Prompt = "prompt",
-        StructuredQuery = "structured-query",
-        RowEmbeddingsQuery = "row-embeddings-query",
-        ToolService = "tool-service",
+        KnowledgeQuery,
+        TextCompletion,
+        McpTool,
+        Prompt,
+        StructuredQuery,
+        RowEmbeddingsQuery,
+        ToolService,
     }
 );
 
@@ -119,10 +119,10 @@ impl ToolItem {
 }
 
 fn read_kind(members: &Members<'_>) -> Result<ToolKind, Problem> {
-    let known = ToolKind::words();
+    let known = ToolKind::WORDS.join(", ");
     let word = members.required_text("type", &format!("use one of {known}"))?;
-    ToolKind::from_word(&word)
-        .ok_or_else(|| members.problem("type", format!("unknown tool type `{word}`"), format!("use one of {known}")))
+    word.parse()
+        .map_err(|_| members.problem("type", format!("unknown tool type `{word}`"), format!("use one of {known}")))
 }
 
 fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> {

@@ -2,13 +2,11 @@
 //!
 //! Stock clients use the service `config`, which tells no versions and no history.
 
-use super::{Fault, Parameters, Place, Usual, enter, object, read};
+use super::{ApiError, Entered, JsonObject, Place, Usual};
 use crate::inside::Gateway;
 use crate::members::Members;
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::{FromRequestParts, Path, State};
-use axum::http::HeaderMap;
+use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde::Serialize;
 use std::sync::Arc;
@@ -76,12 +74,7 @@ pub(crate) struct History {
     params(Place),
     responses((status = 200, description = "All items, sorted", body = Items), Usual),
 )]
-pub(crate) async fn all(
-    State(gateway): State<Arc<Gateway>>,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Json<Items>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+pub(crate) async fn all(Entered { inside, .. }: Entered) -> Result<Json<Items>, ApiError> {
     let (version, items) = inside.config().all(inside.workspace()).await?;
     let item = |StoredItem { kind, key, value }| Item { kind, key, value };
     Ok(Json(Items { version, items: items.into_iter().map(item).collect() }))
@@ -96,22 +89,18 @@ pub(crate) async fn all(
     request_body(content = NewItems, content_type = "application/json"),
     responses(
         (status = 200, description = "Written", body = Changed),
-        (status = 413, description = "The body is too large", body = Fault),
-        (status = 422, description = "An item is invalid; nothing was written", body = Fault),
+        (status = 413, description = "The body is too large", body = ApiError),
+        (status = 422, description = "An item is invalid; nothing was written", body = ApiError),
         Usual,
     ),
 )]
 pub(crate) async fn write(
-    State(gateway): State<Arc<Gateway>>,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Json<Changed>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let body = object(&body)?;
+    Entered { inside, .. }: Entered,
+    JsonObject(body): JsonObject,
+) -> Result<Json<Changed>, ApiError> {
     let items = Members::new(&body).items("items")?;
     if items.is_empty() {
-        return Err(Fault::request("there is nothing to write; `items` must be a list of items"));
+        return Err(ApiError::request("there is nothing to write; `items` must be a list of items"));
     }
     let version = inside.config().put(inside.workspace(), items, inside.caller(Surface::Api)).await?;
     Ok(Json(Changed { version }))
@@ -121,11 +110,11 @@ pub(crate) async fn write(
 struct Named(String, String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Named {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let named = Path::<(String, String)>::from_request_parts(parts, state).await;
-        let Path((kind, key)) = named.map_err(|_| Fault::request("type and key in the path must be UTF-8"))?;
+        let Path((kind, key)) = named.map_err(|_| ApiError::request("type and key in the path must be UTF-8"))?;
         Ok(Self(kind, key))
     }
 }
@@ -138,19 +127,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
     ),
     responses(
         (status = 200, description = "Deleted", body = Changed),
-        (status = 422, description = "The item is the program's own", body = Fault),
+        (status = 422, description = "The item is the program's own", body = ApiError),
         Usual,
     ),
 )]
-async fn delete(
-    State(gateway): State<Arc<Gateway>>,
-    Named(kind, key): Named,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Json<Changed>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+async fn delete(Named(kind, key): Named, Entered { inside, .. }: Entered) -> Result<Json<Changed>, ApiError> {
     let deleted = inside.config().delete(inside.workspace(), &kind, &key, inside.caller(Surface::Api)).await?;
-    deleted.map(|version| Json(Changed { version })).ok_or_else(|| Fault::no_item(&kind, &key))
+    deleted.map(|version| Json(Changed { version })).ok_or_else(|| ApiError::no_item(&kind, &key))
 }
 
 /// Read how an item came to be as it is
@@ -161,16 +144,10 @@ async fn delete(
     ),
     responses((status = 200, description = "Its changes", body = History), Usual),
 )]
-async fn history(
-    State(gateway): State<Arc<Gateway>>,
-    Named(kind, key): Named,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Json<History>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
+async fn history(Named(kind, key): Named, Entered { inside, .. }: Entered) -> Result<Json<History>, ApiError> {
     let changes = inside.config().history(inside.workspace(), &kind, &key).await?;
     if changes.is_empty() {
-        return Err(Fault::no_item(&kind, &key));
+        return Err(ApiError::no_item(&kind, &key));
     }
     Ok(Json(History { kind, key, versions: changes.into_iter().map(Into::into).collect() }))
 }

@@ -1,17 +1,13 @@
 //! `/api/v1/log`: the log that proves all records. It covers every workspace, so it is the operator's.
 
 use super::runs::{limit, number};
-use super::{Fault, Parameters, Usual, object, read};
-use crate::bearer::identify;
+use super::{ApiError, JsonObject, OperatorLog, Parameters, Usual};
 use crate::inside::Gateway;
 use crate::members::Members;
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use trellis_orchestrator::ports::{Log, LogEntry, Verdict};
+use trellis_orchestrator::ports::{LogEntry, Verdict};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -24,12 +20,6 @@ const MOST: usize = 200;
 
 pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
     OpenApiRouter::new().routes(routes!(head)).routes(routes!(entries)).routes(routes!(verify))
-}
-
-/// The log, for a caller that sees every workspace.
-fn enter<'g>(gateway: &'g Gateway, headers: &HeaderMap) -> Result<&'g dyn Log, Fault> {
-    let identity = identify(gateway, headers)?;
-    gateway.log(&identity).ok_or_else(Fault::not_the_operator)
 }
 
 /// The newest state of the log
@@ -49,8 +39,7 @@ pub(crate) struct Head {
     get, path = "/api/v1/log", tag = "log", operation_id = "getCheckpoint",
     responses((status = 200, description = "The log as it is now", body = Head), Usual),
 )]
-pub(crate) async fn head(State(gateway): State<Arc<Gateway>>, headers: HeaderMap) -> Result<Json<Head>, Fault> {
-    let log = enter(&gateway, &headers)?;
+pub(crate) async fn head(OperatorLog(log): OperatorLog) -> Result<Json<Head>, ApiError> {
     Ok(Json(Head { checkpoint: log.checkpoint().await?, key: log.public_key() }))
 }
 
@@ -82,12 +71,9 @@ pub(crate) struct Page {
     responses((status = 200, description = "Entries; none behind the end", body = Page), Usual),
 )]
 pub(crate) async fn entries(
-    State(gateway): State<Arc<Gateway>>,
-    parameters: Parameters<Wanted>,
-    headers: HeaderMap,
-) -> Result<Json<Page>, Fault> {
-    let log = enter(&gateway, &headers)?;
-    let wanted = read(parameters)?;
+    OperatorLog(log): OperatorLog,
+    Parameters(wanted): Parameters<Wanted>,
+) -> Result<Json<Page>, ApiError> {
     let from = wanted.from.map(|from| number("from", &from)).transpose()?.unwrap_or(0);
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
     Ok(Json(Page { entries: log.entries(from, limit).await? }))
@@ -110,12 +96,9 @@ pub(crate) struct Kept {
     responses((status = 200, description = "What was found", body = Object), Usual),
 )]
 pub(crate) async fn verify(
-    State(gateway): State<Arc<Gateway>>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Json<Verdict>, Fault> {
-    let log = enter(&gateway, &headers)?;
-    let body = object(&body)?;
+    OperatorLog(log): OperatorLog,
+    JsonObject(body): JsonObject,
+) -> Result<Json<Verdict>, ApiError> {
     let checkpoint = Members::new(&body).required("checkpoint")?;
     Ok(Json(log.against(checkpoint).await?))
 }

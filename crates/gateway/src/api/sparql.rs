@@ -1,14 +1,12 @@
 //! `POST /api/v1/sparql`: queries over the graph of a workspace, with limits that the caller sets.
 
-use super::{Fault, Parameters, Place, Usual, enter, object, read};
+use super::{ApiError, Entered, JsonObject, Place, Usual};
 use crate::inside::Gateway;
 use crate::members::Members;
 use crate::peer::{Peer, while_there};
 use crate::services::held::Written;
 use crate::services::sparql::whole;
-use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,21 +51,18 @@ pub(crate) struct Asked {
     request_body(content = Asked, content_type = "application/json"),
     responses(
         (status = 200, description = "The answer", body = Object),
-        (status = 408, description = "The query took too long", body = Fault),
-        (status = 413, description = "The answer, or what it is made from, is too large", body = Fault),
-        (status = 429, description = "Too many queries at once; ask again later", body = Fault),
+        (status = 408, description = "The query took too long", body = ApiError),
+        (status = 413, description = "The answer, or what it is made from, is too large", body = ApiError),
+        (status = 429, description = "Too many queries at once; ask again later", body = ApiError),
         Usual,
     ),
 )]
 pub(crate) async fn query(
     State(gateway): State<Arc<Gateway>>,
-    parameters: Parameters<Place>,
+    Entered { inside, .. }: Entered,
     peer: Option<Extension<Peer>>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Json<Written>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let body = object(&body)?;
+    JsonObject(body): JsonObject,
+) -> Result<Json<Written>, ApiError> {
     let members = Members::new(&body);
     let usual = QueryLimits::default();
     let rows = bounded(members, "limit", 0, MOST_ROWS)?;
@@ -80,17 +75,17 @@ pub(crate) async fn query(
     let asking = inside.asking();
     tokio::select! {
         answer = while_there(peer.as_deref(), inside.graph().query(asking, query, limits)) => {
-            let answer = answer.ok_or_else(|| Fault::request("the caller has left"))?;
-            whole(&answer?).map(Json).map_err(Fault::no_room)
+            let answer = answer.ok_or_else(|| ApiError::request("the caller has left"))?;
+            Ok(Json(whole(&answer?)?))
         }
-        () = gateway.closed() => Err(Fault::stopping()),
+        () = gateway.closed() => Err(ApiError::stopping()),
     }
 }
 
-fn bounded(members: Members<'_>, name: &str, least: u64, most: u64) -> Result<Option<u64>, Fault> {
+fn bounded(members: Members<'_>, name: &str, least: u64, most: u64) -> Result<Option<u64>, ApiError> {
     match members.count(name)? {
         Some(number) if !(least..=most).contains(&number) => {
-            Err(Fault::request(format!("the member `{name}` is {number}; it must be from {least} to {most}")))
+            Err(ApiError::request(format!("the member `{name}` is {number}; it must be from {least} to {most}")))
         }
         number => Ok(number),
     }

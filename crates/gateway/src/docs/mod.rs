@@ -3,13 +3,14 @@
 mod page;
 
 use crate::api;
-use crate::denied::Refused;
+use crate::error::ErrorBody;
 use crate::inside::Gateway;
 use axum::Router;
 use axum::http::header;
 use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use std::sync::Arc;
+use trellis_orchestrator::events::RunEvent;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
@@ -35,7 +36,7 @@ use utoipa_axum::router::OpenApiRouter;
         crate::rest::workspace_service, crate::rest::flow_service, crate::socket::upgrade, crate::documents::stream,
         crate::rest::auth, crate::health::live, crate::health::ready, crate::health::metrics, ontology,
     ),
-    components(schemas(api::Fault)),
+    components(schemas(api::ApiError, RunEvent)),
     security((), ("bearer" = [])),
     modifiers(&Bearer),
 )]
@@ -73,8 +74,8 @@ pub(crate) fn routes() -> Router<Arc<Gateway>> {
     get, path = "/ontology", tag = "runs", operation_id = "ontology",
     responses(
         (status = 200, description = "The ontology", body = String, content_type = "text/turtle"),
-        (status = 403, description = "From a page of another site", body = Refused),
-        (status = 429, description = "Too many wrong tokens came from this address", body = Refused),
+        (status = 403, description = "From a page of another site", body = ErrorBody),
+        (status = 429, description = "Too many wrong tokens came from this address", body = ErrorBody),
     ),
 )]
 pub(crate) async fn ontology() -> impl IntoResponse {

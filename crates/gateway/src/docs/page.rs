@@ -85,7 +85,12 @@ fn response(status: &str, reply: &Value) -> [String; 3] {
     [format!("<code>{}</code>", escape(status)), shapes.collect::<Vec<_>>().join("<br>"), inline(&reply["description"])]
 }
 
+/// The members of an object; of one that is made of parts, those of each part.
 fn properties(schema: &Value) -> String {
+    let parts = list(&schema["allOf"]);
+    if !parts.is_empty() {
+        return parts.iter().map(properties).collect();
+    }
     let needed = list(&schema["required"]);
     let row = |(name, of): (&String, &Value)| {
         let optional =
@@ -104,9 +109,10 @@ fn kind(schema: &Value) -> String {
     if let Some(words) = schema["enum"].as_array() {
         return words.iter().map(|word| format!("<code>{}</code>", text(word))).collect::<Vec<_>>().join(" ");
     }
-    let one_of = list(&schema["oneOf"]);
-    if !one_of.is_empty() {
-        return one_of.iter().map(kind).collect::<Vec<_>>().join(" or ");
+    for (parts, between) in [(&schema["oneOf"], " or "), (&schema["allOf"], " with ")] {
+        if !list(parts).is_empty() {
+            return list(parts).iter().map(kind).collect::<Vec<_>>().join(between);
+        }
     }
     let types = match schema["type"].as_array() {
         Some(types) => types.iter().map(text).collect::<Vec<_>>().join(" or "),

@@ -2,28 +2,24 @@
 
 use crate::bounds;
 use crate::call::Call;
-use crate::error::{Gone, Refusal, Unserved};
+use crate::error::{Code, Gone, ServiceError, StreamError};
 use crate::inside::Gateway;
 use crate::outbox::Outbox;
 use serde_json::{Map, Value, json};
 use trellis_domain::gateway::{self as dialect, Compact};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::{AgentRequest, AgentResponse, ErrorInfo, message_type};
-use trellis_domain::{RequestId, RunId, Workspace};
+use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::dialog::Dialog;
-use trellis_orchestrator::hub::Subscription;
-use trellis_orchestrator::{AcceptError, Item};
-
-/// The kind of all errors of an agent.
-const AGENT_ERROR: &str = "agent-error";
+use trellis_orchestrator::{AcceptError, Item, RunSubscription};
 
 /// The messages of a run as they come, until the dialog is over.
-pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
+pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), StreamError> {
     let (mut following, streaming) = match begin(gateway, call).await {
         Ok(begun) => begun,
         // In the response too, as agents tell of their errors.
-        Err(refusal) => return Ok(outbox.failed(&Compact::from(&failed(&refusal)), &refusal).await?),
+        Err(error) => return Ok(outbox.failed(&Compact::from(&failed(&error)), &error).await?),
     };
     let mut dialog = Dialog::new(following.run.clone(), streaming);
     while !dialog.is_over() {
@@ -50,14 +46,14 @@ async fn send(mut message: AgentResponse, outbox: &Outbox) -> Result<(), Gone> {
     }
     let reply = Compact::from(&message);
     match &message.error {
-        Some(error) => outbox.failed(&reply, &Refusal::new(AGENT_ERROR, error.message.as_str())).await,
+        Some(error) => outbox.failed(&reply, &ServiceError::new(Code::Agent, error.message.as_str())).await,
         None if message.end_of_dialog => outbox.last(&reply).await,
         None => outbox.more(&reply).await,
     }
 }
 
 /// The whole answer at once. Beside the last message's own members it has those that the SDK reads.
-pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, ServiceError> {
     let (mut following, _) = begin(gateway, call).await?;
     let mut dialog = Dialog::new(following.run.clone(), false);
     let (mut thought, mut observation) = (String::new(), String::new());
@@ -65,7 +61,7 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
         let (item, ()) = following.next(gateway, || std::future::ready(())).await?;
         for message in dialog.project(item) {
             if let Some(error) = message.error {
-                return Err(Refusal::new(AGENT_ERROR, error.message));
+                return Err(ServiceError::new(Code::Agent, error.message));
             }
             if message.end_of_dialog {
                 let mut reply = dialect::response(&message);
@@ -96,7 +92,7 @@ fn is_too_long(message: &AgentResponse) -> bool {
 struct Following {
     workspace: Workspace,
     run: RunId,
-    subscription: Subscription,
+    subscription: RunSubscription,
 }
 
 impl Following {
@@ -104,18 +100,18 @@ impl Following {
         &mut self,
         gateway: &Gateway,
         make_room: impl Fn() -> R,
-    ) -> Result<(Item, R::Output), Refusal> {
+    ) -> Result<(Item, R::Output), ServiceError> {
         if let Some(item) = gateway.follow(&mut self.subscription, make_room).await {
             return Ok(item?);
         }
         let Self { workspace, run, .. } = self;
         let message = format!("the server is stopping; the run {run} of workspace {workspace} goes on when it is back");
-        Err(Refusal::gateway(message))
+        Err(ServiceError::gateway(message))
     }
 }
 
 /// The request, or which of its members is wrong.
-fn read(members: Map<String, Value>) -> Result<AgentRequest, Refusal> {
+fn read(members: Map<String, Value>) -> Result<AgentRequest, ServiceError> {
     let request = |members| serde_json::from_value::<AgentRequest>(Value::Object(members));
     request(members.clone()).map_err(|error| {
         let alone = |(name, value): (String, Value)| {
@@ -124,41 +120,40 @@ fn read(members: Map<String, Value>) -> Result<AgentRequest, Refusal> {
             Some(format!("the member `{name}` is wrong: {error}"))
         };
         let which = members.into_iter().find_map(alone).unwrap_or_else(|| error.to_string());
-        Refusal::request(format!("this is not a request to an agent: {which}"))
+        ServiceError::request(format!("this is not a request to an agent: {which}"))
     })
 }
 
 /// Accepts the question; from then on the run goes on whoever listens.
-async fn begin(gateway: &Gateway, call: Call) -> Result<(Following, bool), Refusal> {
+async fn begin(gateway: &Gateway, call: Call) -> Result<(Following, bool), ServiceError> {
     if !gateway.takes_questions() {
-        return Err(Refusal::stopping());
+        return Err(ServiceError::stopping());
     }
     let (scope, by) = (call.scope(), Some(call.caller()));
     let Call { inside, request, .. } = call;
     let request = read(request)?;
     let streaming = request.streaming;
-    let ports = &inside.orchestrator().ports;
-    let request_id = RequestId::new(&ports.world.fresh_id()).map_err(|error| Refusal::gateway(error.to_string()))?;
+    let request_id = inside.runs().new_request_id().map_err(|error| ServiceError::gateway(error.to_string()))?;
     let workspace = scope.workspace.clone();
     let question =
         Question { scope, request_id, request, limits: SomeLimits::default(), names: UnknownNames::FallBack, by };
-    let accepted = inside.accept(question).await.map_err(|error| Refusal::gateway(error.to_string()))?;
+    let accepted = inside.accept(question).await?;
     let run = accepted.map_err(refused)?.run;
-    let subscription = ports.hub.subscribe(&workspace, &run, 0);
+    let subscription = inside.runs().follow(&workspace, &run, 0);
     Ok((Following { workspace, run, subscription }, streaming))
 }
 
-fn refused(error: AcceptError) -> Refusal {
-    Refusal::new(AGENT_ERROR, error.to_string())
+fn refused(error: AcceptError) -> ServiceError {
+    ServiceError::new(Code::Agent, error.to_string())
 }
 
-fn failed(refusal: &Refusal) -> AgentResponse {
+fn failed(error: &ServiceError) -> AgentResponse {
     AgentResponse {
         message_type: message_type::ERROR.to_owned(),
-        content: refusal.message.clone(),
+        content: error.message.clone(),
         end_of_message: true,
         end_of_dialog: true,
-        error: Some(ErrorInfo { kind: AGENT_ERROR.to_owned(), message: refusal.message.clone() }),
+        error: Some(ErrorInfo { kind: Code::Agent.word().to_owned(), message: error.message.clone() }),
         ..AgentResponse::default()
     }
 }

@@ -1,7 +1,7 @@
 //! Long lists: how much of them is asked for, and how they travel.
 
 use crate::bounds;
-use crate::error::{Refusal, Unserved};
+use crate::error::{ServiceError, StreamError};
 use crate::members::Members;
 use crate::outbox::Outbox;
 use serde::Serialize;
@@ -25,14 +25,16 @@ pub(crate) struct Portions {
 }
 
 impl Portions {
-    pub(crate) fn read(members: Members<'_>) -> Result<Self, Refusal> {
+    pub(crate) fn read(members: Members<'_>) -> Result<Self, ServiceError> {
         let limit = members.count("limit")?.unwrap_or(USUAL);
         if limit > MOST {
-            return Err(Refusal::request(format!("the member `limit` is {limit}; at most {MOST} can be asked for")));
+            return Err(ServiceError::request(format!(
+                "the member `limit` is {limit}; at most {MOST} can be asked for"
+            )));
         }
         let batch = members.count("batch-size")?.unwrap_or(USUAL_BATCH);
         if batch == 0 {
-            return Err(Refusal::request("the member `batch-size` is 0; it must be at least 1"));
+            return Err(ServiceError::request("the member `batch-size` is 0; it must be at least 1"));
         }
         let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let (limit, batch) = (count(limit), count(batch.min(LARGEST_BATCH)));
@@ -45,7 +47,7 @@ impl Portions {
         items: &[impl Serialize],
         reply: impl Fn(Vec<Value>, Place) -> Value,
         outbox: &Outbox,
-    ) -> Result<(), Unserved> {
+    ) -> Result<(), StreamError> {
         let mut batch = Batch::default();
         for item in items {
             if batch.is_full(self.batch) {
@@ -92,7 +94,7 @@ mod tests {
     use crate::outbox::Replies;
     use serde_json::json;
 
-    fn read(request: &Value) -> Result<Portions, Refusal> {
+    fn read(request: &Value) -> Result<Portions, ServiceError> {
         Portions::read(Members::new(request.as_object().unwrap()))
     }
 

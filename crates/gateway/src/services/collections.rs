@@ -1,7 +1,7 @@
 //! The collections of a workspace. They are configuration items of the type `collection`.
 
 use crate::call::Call;
-use crate::error::Refusal;
+use crate::error::ServiceError;
 use crate::inside::Inside;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -39,16 +39,16 @@ impl Described {
     }
 }
 
-pub(crate) async fn answer(call: Call) -> Result<Value, Refusal> {
+pub(crate) async fn answer(call: Call) -> Result<Value, ServiceError> {
     match call.members().operation()? {
         "list-collections" => list(&call).await,
         "update-collection" => update(&call).await,
         "delete-collection" => delete(&call).await,
-        _ => Err(Refusal::unknown_operation()),
+        _ => Err(ServiceError::unknown_operation()),
     }
 }
 
-async fn list(call: &Call) -> Result<Value, Refusal> {
+async fn list(call: &Call) -> Result<Value, ServiceError> {
     let wanted = call.members().texts("tag-filter")?.unwrap_or_default();
     let limit = call.members().count("limit")?.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
     let mut collections = all(&call.inside).await?;
@@ -58,7 +58,7 @@ async fn list(call: &Call) -> Result<Value, Refusal> {
 }
 
 /// Makes a collection, or changes what is said about it; what is not mentioned stays.
-async fn update(call: &Call) -> Result<Value, Refusal> {
+async fn update(call: &Call) -> Result<Value, ServiceError> {
     let (members, collection) = (call.members(), named(call)?);
     let known = all(&call.inside).await?.into_iter().find(|known| known.collection == collection.as_str());
     let mut described = known.unwrap_or_else(|| Described::new(&collection));
@@ -77,19 +77,19 @@ async fn update(call: &Call) -> Result<Value, Refusal> {
     Ok(reply(&[described]))
 }
 
-async fn delete(call: &Call) -> Result<Value, Refusal> {
+async fn delete(call: &Call) -> Result<Value, ServiceError> {
     let collection = named(call)?;
     if collection == Collection::default() {
-        return Err(Refusal::request("the collection `default` is always there and cannot be deleted"));
+        return Err(ServiceError::request("the collection `default` is always there and cannot be deleted"));
     }
     match call.inside.config().delete(call.workspace(), KIND, collection.as_str(), call.caller()).await? {
         Some(_) => Ok(reply(&[])),
-        None => Err(Refusal::request(format!("Collection not found: {collection}"))),
+        None => Err(ServiceError::request(format!("Collection not found: {collection}"))),
     }
 }
 
 /// All collections by name; `default` is among them.
-async fn all(inside: &Inside) -> Result<Vec<Described>, Refusal> {
+async fn all(inside: &Inside) -> Result<Vec<Described>, ServiceError> {
     let (_, items) = inside.config().all(inside.workspace()).await?;
     let stored = items.iter().filter(|item| item.kind == KIND);
     let mut collections: Vec<_> = stored.filter_map(Described::read).collect();
@@ -101,8 +101,8 @@ async fn all(inside: &Inside) -> Result<Vec<Described>, Refusal> {
     Ok(collections)
 }
 
-fn named(call: &Call) -> Result<Collection, Refusal> {
-    Collection::new(call.members().required("collection")?).map_err(|error| Refusal::request(error.to_string()))
+fn named(call: &Call) -> Result<Collection, ServiceError> {
+    Collection::new(call.members().required("collection")?).map_err(|error| ServiceError::request(error.to_string()))
 }
 
 fn reply(collections: &[Described]) -> Value {

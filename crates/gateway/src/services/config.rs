@@ -1,7 +1,7 @@
 //! Configuration items, as the stock clients read and write them.
 
 use crate::call::Call;
-use crate::error::Refusal;
+use crate::error::ServiceError;
 use crate::inside::Gateway;
 use crate::members::Members;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use trellis_domain::Workspace;
 use trellis_domain::config::StoredItem;
 use trellis_orchestrator::ports::Config;
 
-pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, ServiceError> {
     let (config, workspace, members) = (call.inside.config(), call.workspace(), call.members());
     match members.operation()? {
         "get" => get(config, workspace, members).await,
@@ -34,7 +34,7 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
             }
             Ok(reply(version, &json!([]), &json!([]), &Value::Object(types)))
         }
-        _ => Err(Refusal::unknown_operation()),
+        _ => Err(ServiceError::unknown_operation()),
     }
 }
 
@@ -52,7 +52,7 @@ fn value(item: &StoredItem) -> Value {
 }
 
 /// Values in the order in which they are asked for; one that is not there is null.
-async fn get(config: &dyn Config, workspace: &Workspace, members: Members<'_>) -> Result<Value, Refusal> {
+async fn get(config: &dyn Config, workspace: &Workspace, members: Members<'_>) -> Result<Value, ServiceError> {
     let version = config.version(workspace).await?;
     let mut values = Vec::new();
     for (kind, key) in keys(members)? {
@@ -62,7 +62,7 @@ async fn get(config: &dyn Config, workspace: &Workspace, members: Members<'_>) -
     Ok(reply(version, &json!(values), &json!([]), &json!({})))
 }
 
-async fn put(call: &Call) -> Result<Value, Refusal> {
+async fn put(call: &Call) -> Result<Value, ServiceError> {
     let items = call.members().items("values")?;
     if !items.is_empty() {
         call.inside.config().put(call.workspace(), items, call.caller()).await?;
@@ -70,26 +70,30 @@ async fn put(call: &Call) -> Result<Value, Refusal> {
     Ok(done())
 }
 
-async fn delete(call: &Call) -> Result<Value, Refusal> {
+async fn delete(call: &Call) -> Result<Value, ServiceError> {
     for (kind, key) in keys(call.members())? {
         call.inside.config().delete(call.workspace(), kind, key, call.caller()).await?;
     }
     Ok(done())
 }
 
-fn keys<'a>(members: Members<'a>) -> Result<Vec<(&'a str, &'a str)>, Refusal> {
+fn keys<'a>(members: Members<'a>) -> Result<Vec<(&'a str, &'a str)>, ServiceError> {
     let key = |key: Members<'a>| Ok((key.required("type")?, key.required("key")?));
     members.objects("keys")?.into_iter().map(key).collect()
 }
 
-async fn of_type(config: &dyn Config, workspace: &Workspace, kind: &str) -> Result<(u64, Vec<StoredItem>), Refusal> {
+async fn of_type(
+    config: &dyn Config,
+    workspace: &Workspace,
+    kind: &str,
+) -> Result<(u64, Vec<StoredItem>), ServiceError> {
     let (version, mut items) = config.all(workspace).await?;
     items.retain(|item| item.kind == kind);
     Ok((version, items))
 }
 
 /// The items of a type in all workspaces of the caller's, each with its workspace.
-async fn everywhere(gateway: &Gateway, call: &Call, kind: &str) -> Result<Value, Refusal> {
+async fn everywhere(gateway: &Gateway, call: &Call, kind: &str) -> Result<Value, ServiceError> {
     let mut values = Vec::new();
     for inside in gateway.everywhere(call.inside.identity()).await? {
         for item in of_type(inside.config(), inside.workspace(), kind).await?.1 {

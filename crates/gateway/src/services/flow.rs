@@ -4,7 +4,7 @@
 //! TrustGraph keeps them; they lead to the same services.
 
 use crate::call::Call;
-use crate::error::Refusal;
+use crate::error::{Code, ServiceError};
 use serde_json::{Value, json};
 use trellis_domain::config::StoredItem;
 use trellis_domain::{Caller, Flow, Workspace};
@@ -17,14 +17,14 @@ const DEFAULT: &str = "default";
 const BUILT_IN: &str = "trellis";
 
 /// Refuses a flow that the workspace does not have.
-pub(crate) async fn check(call: &Call, flow: &Flow) -> Result<(), Refusal> {
+pub(crate) async fn check(call: &Call, flow: &Flow) -> Result<(), ServiceError> {
     let workspace = call.workspace();
     let known = flow.as_str() == DEFAULT || call.inside.config().get(workspace, FLOW, flow.as_str()).await?.is_some();
-    let unknown = || Refusal::new("flow-error", format!("Invalid flow {workspace}/{flow}"));
+    let unknown = || ServiceError::new(Code::Flow, format!("Invalid flow {workspace}/{flow}"));
     if known { Ok(()) } else { Err(unknown()) }
 }
 
-pub(crate) async fn answer(call: Call) -> Result<Value, Refusal> {
+pub(crate) async fn answer(call: Call) -> Result<Value, ServiceError> {
     let flows = Flows { config: call.inside.config(), workspace: call.workspace(), caller: call.caller() };
     let members = call.members();
     // The asynchronous SDK still uses the older word.
@@ -57,7 +57,7 @@ pub(crate) async fn answer(call: Call) -> Result<Value, Refusal> {
         }
         "put-blueprint" | "put-class" => flows.put_blueprint(blueprint()?, definition()?).await,
         "delete-blueprint" | "delete-class" => flows.delete_blueprint(blueprint()?).await,
-        _ => Err(Refusal::unknown_operation()),
+        _ => Err(ServiceError::unknown_operation()),
     }
 }
 
@@ -76,12 +76,12 @@ fn done() -> Value {
     reply("", Value::Null)
 }
 
-fn refused(message: impl Into<String>) -> Refusal {
-    Refusal::new("flow-error", message)
+fn refused(message: impl Into<String>) -> ServiceError {
+    ServiceError::new(Code::Flow, message)
 }
 
 /// An object, or the text of one.
-fn parameters(given: Option<&Value>) -> Result<Value, Refusal> {
+fn parameters(given: Option<&Value>) -> Result<Value, ServiceError> {
     let wrong = || refused("the parameters must be an object of texts");
     match given {
         None => Ok(json!({})),
@@ -102,13 +102,13 @@ struct Flows<'a> {
 
 impl Flows<'_> {
     /// What is built in, then what was added.
-    async fn names(&self, kind: &str, built_in: &str) -> Result<Vec<String>, Refusal> {
+    async fn names(&self, kind: &str, built_in: &str) -> Result<Vec<String>, ServiceError> {
         let (_, items) = self.config.all(self.workspace).await?;
         let added = items.into_iter().filter(|item| item.kind == kind && item.key != built_in);
         Ok(std::iter::once(built_in.to_owned()).chain(added.map(|item| item.key)).collect())
     }
 
-    async fn get(&self, id: &str) -> Result<Value, Refusal> {
+    async fn get(&self, id: &str) -> Result<Value, ServiceError> {
         let stored = self.config.get(self.workspace, FLOW, id).await?;
         let text = match stored {
             Some(text) => text,
@@ -125,7 +125,7 @@ impl Flows<'_> {
         Ok(reply)
     }
 
-    async fn start(&self, id: &str, blueprint: &str, text: &str, parameters: Value) -> Result<Value, Refusal> {
+    async fn start(&self, id: &str, blueprint: &str, text: &str, parameters: Value) -> Result<Value, ServiceError> {
         let flow = Flow::new(id).map_err(|error| refused(error.to_string()))?;
         self.blueprint(blueprint).await?;
         if id == DEFAULT || self.config.get(self.workspace, FLOW, flow.as_str()).await?.is_some() {
@@ -134,7 +134,7 @@ impl Flows<'_> {
         self.put(FLOW, id, record(blueprint, text, &parameters).to_string()).await
     }
 
-    async fn stop(&self, id: &str) -> Result<Value, Refusal> {
+    async fn stop(&self, id: &str) -> Result<Value, ServiceError> {
         if id == DEFAULT {
             return Err(refused("the flow `default` is built in and always runs"));
         }
@@ -144,7 +144,7 @@ impl Flows<'_> {
         }
     }
 
-    async fn blueprint(&self, name: &str) -> Result<String, Refusal> {
+    async fn blueprint(&self, name: &str) -> Result<String, ServiceError> {
         let stored = self.config.get(self.workspace, BLUEPRINT, name).await?;
         let built_in = (name == BUILT_IN).then(built_in_blueprint);
         stored
@@ -152,7 +152,7 @@ impl Flows<'_> {
             .ok_or_else(|| refused(format!("there is no blueprint `{name}`; the built-in one is `{BUILT_IN}`")))
     }
 
-    async fn put_blueprint(&self, name: &str, definition: &str) -> Result<Value, Refusal> {
+    async fn put_blueprint(&self, name: &str, definition: &str) -> Result<Value, ServiceError> {
         let read: Result<Value, _> = serde_json::from_str(definition);
         if !read.is_ok_and(|value| value.is_object()) {
             return Err(refused("the blueprint's definition must be the JSON text of an object"));
@@ -163,7 +163,7 @@ impl Flows<'_> {
         self.put(BLUEPRINT, name, definition.to_owned()).await
     }
 
-    async fn delete_blueprint(&self, name: &str) -> Result<Value, Refusal> {
+    async fn delete_blueprint(&self, name: &str) -> Result<Value, ServiceError> {
         if name == BUILT_IN {
             return Err(refused(format!("the blueprint `{BUILT_IN}` is built in")));
         }
@@ -173,7 +173,7 @@ impl Flows<'_> {
         }
     }
 
-    async fn put(&self, kind: &str, key: &str, value: String) -> Result<Value, Refusal> {
+    async fn put(&self, kind: &str, key: &str, value: String) -> Result<Value, ServiceError> {
         let item = StoredItem { kind: kind.to_owned(), key: key.to_owned(), value };
         self.config.put(self.workspace, vec![item], self.caller.clone()).await?;
         Ok(done())

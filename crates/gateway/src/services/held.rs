@@ -2,7 +2,7 @@
 //!
 //! A list of quads takes memory until it is written, and in a stream until its reader has read it.
 
-use crate::error::Refusal;
+use crate::error::ServiceError;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -25,18 +25,19 @@ pub(crate) fn written(reply: &impl Serialize) -> Written {
 pub(super) struct Held(#[expect(dead_code, reason = "it only has to be there")] SemaphorePermit<'static>);
 
 /// Takes the place for an answer that is there. Nobody waits for it with an answer in hand.
-fn hold(bytes: usize) -> Result<Held, Refusal> {
-    let full = || Refusal::gateway("the server holds as many answers as it can; ask again in a moment, or for less");
+fn hold(bytes: usize) -> Result<Held, ServiceError> {
+    let full =
+        || ServiceError::gateway("the server holds as many answers as it can; ask again in a moment, or for less");
     let bytes = u32::try_from(bytes).map_err(|_| full())?;
     ROOM.try_acquire_many(bytes).map(Held).map_err(|_| full())
 }
 
-pub(super) fn hold_quads(quads: &[Quad]) -> Result<Held, Refusal> {
+pub(super) fn hold_quads(quads: &[Quad]) -> Result<Held, ServiceError> {
     let graph = |quad: &Quad| quad.g.as_ref().map_or(0, String::len);
     hold(quads.iter().map(|quad| of(&quad.s) + of(&quad.p) + of(&quad.o) + graph(quad)).sum())
 }
 
-pub(super) fn hold_answer(answer: &Answer) -> Result<Held, Refusal> {
+pub(super) fn hold_answer(answer: &Answer) -> Result<Held, ServiceError> {
     hold(match answer {
         Answer::Rows { rows, .. } => rows.iter().flatten().map(|cell| cell.as_ref().map_or(TERM_BYTES, of)).sum(),
         Answer::Constructed(triples) | Answer::Described(triples) => triples.iter().map(of_triple).sum(),

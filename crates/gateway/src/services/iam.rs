@@ -1,13 +1,13 @@
 //! Who is who, as far as this server knows: its users are the ones its operator named, each in the workspaces it was given.
 
-use crate::access::{Outside, Reach};
+use crate::access::{EnterError, Reach};
 use crate::call::Call;
-use crate::error::Refusal;
+use crate::error::ServiceError;
 use crate::inside::Gateway;
 use serde_json::{Value, json};
 use trellis_domain::Workspace;
 
-pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, ServiceError> {
     let members = call.members();
     match members.operation()? {
         "whoami" => Ok(with_bootstrap(json!({"user": user(&call)}))),
@@ -20,7 +20,7 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
         "get-workspace" => {
             let name = named(&call)?;
             match gateway.enter(call.inside.identity(), name).await {
-                Err(Outside::NoWorkspace) => Err(Refusal::request(format!("there is no workspace `{name}`"))),
+                Err(EnterError::NoWorkspace) => Err(ServiceError::request(format!("there is no workspace `{name}`"))),
                 Err(outside) => Err(outside.into()),
                 Ok(_) => Ok(with_bootstrap(json!({"workspace": described(name)}))),
             }
@@ -28,18 +28,18 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Refus
         "create-workspace" => {
             let name = named(&call)?;
             if gateway.create(call.inside.identity(), name).await?.is_none() {
-                return Err(Refusal::request(format!("the workspace `{name}` exists already")));
+                return Err(ServiceError::request(format!("the workspace `{name}` exists already")));
             }
             Ok(with_bootstrap(json!({"workspace": described(name)})))
         }
-        _ => Err(Refusal::request(
+        _ => Err(ServiceError::request(
             "this server has no user management: its users are the ones that its operator named when it was started",
         )),
     }
 }
 
 /// The workspace that an operation is about: `workspace_record.id`, else `workspace_id`.
-fn named(call: &Call) -> Result<&str, Refusal> {
+fn named(call: &Call) -> Result<&str, ServiceError> {
     let record = call.members().object("workspace-record")?;
     let id = record.and_then(|record| record.get("id")).and_then(Value::as_str);
     let id = match id {
@@ -48,7 +48,7 @@ fn named(call: &Call) -> Result<&str, Refusal> {
     };
     match Workspace::new(id) {
         Ok(_) => Ok(id),
-        Err(error) => Err(Refusal::request(error.to_string())),
+        Err(error) => Err(ServiceError::request(error.to_string())),
     }
 }
 

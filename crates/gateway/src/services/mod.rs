@@ -17,7 +17,7 @@ mod terms;
 mod triples;
 
 use crate::call::Call;
-use crate::error::{Refusal, Unserved};
+use crate::error::{ServiceError, StreamError};
 use crate::inside::Gateway;
 use crate::outbox::Outbox;
 use axum::response::Response;
@@ -90,7 +90,7 @@ impl Service {
     }
 
     /// One reply, whole.
-    pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Written, Refusal> {
+    pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Written, ServiceError> {
         check_flow(&call).await?;
         let reply = match self {
             Self::Agent => agent::answer(gateway, call).await,
@@ -103,14 +103,14 @@ impl Service {
             Self::Triples => return triples::answer(gateway, call).await,
             Self::Sparql => return sparql::answer(gateway, call).await,
             Self::Missing(name) => {
-                Err(Refusal::gateway(format!("the service `{name}` is not available on this server")))
+                Err(ServiceError::gateway(format!("the service `{name}` is not available on this server")))
             }
         };
         reply.map(|reply| written(&reply))
     }
 
     /// A reply over HTTP that is sent while it is read, because it may be large. None if the service has none such.
-    pub(crate) async fn streamed(self, gateway: &Arc<Gateway>, call: &Call) -> Result<Option<Response>, Refusal> {
+    pub(crate) async fn streamed(self, gateway: &Arc<Gateway>, call: &Call) -> Result<Option<Response>, ServiceError> {
         match self {
             Self::Librarian => librarian::streamed(gateway, call).await,
             Self::Agent
@@ -126,7 +126,7 @@ impl Service {
     }
 
     /// As many replies as there are.
-    pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
+    pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), StreamError> {
         check_flow(&call).await?;
         match self {
             Self::Agent => agent::stream(gateway, call, outbox).await,
@@ -146,7 +146,7 @@ impl Service {
 }
 
 /// A flow that is named must be there.
-async fn check_flow(call: &Call) -> Result<(), Refusal> {
+async fn check_flow(call: &Call) -> Result<(), ServiceError> {
     match &call.flow {
         Some(flow) => flow::check(call, flow).await,
         None => Ok(()),

@@ -5,21 +5,19 @@
 use crate::bounds;
 use crate::call::Call;
 use crate::calls::InFlight;
-use crate::error::{Refusal, Unserved};
+use crate::error::{Code, ServiceError, StreamError};
 use crate::inside::{Gateway, Inside};
 use crate::outbox::Outbox;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use trellis_orchestrator::ports::{
     Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink,
 };
-
-/// The kind of all errors of a model.
-const MODEL_ERROR: &str = "llm-error";
 
 /// Which of the two services is asked; they differ in what they take and in how they name what they give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +43,7 @@ impl Order {
 
 impl Asked {
     /// The whole reply.
-    pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Value, Refusal> {
+    pub(crate) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Value, ServiceError> {
         if self.asks_for_models(&call)? {
             return Ok(models(&call));
         }
@@ -57,7 +55,7 @@ impl Asked {
     }
 
     /// The reply while it is written, if that is wished.
-    pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
+    pub(crate) async fn stream(self, gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), StreamError> {
         if self.asks_for_models(&call)? || !call.members().flag("streaming")? {
             return Ok(outbox.last(&self.answer(gateway, call).await?).await?);
         }
@@ -80,15 +78,15 @@ impl Asked {
         Ok(outbox.last(&last).await?)
     }
 
-    fn asks_for_models(self, call: &Call) -> Result<bool, Refusal> {
+    fn asks_for_models(self, call: &Call) -> Result<bool, ServiceError> {
         match (self, call.members().text("operation")?.unwrap_or_default()) {
             (Self::Prompt, _) | (Self::Completion, "" | "completion") => Ok(false),
             (Self::Completion, "list-models") => Ok(true),
-            (Self::Completion, _) => Err(Refusal::unknown_operation()),
+            (Self::Completion, _) => Err(ServiceError::unknown_operation()),
         }
     }
 
-    async fn read(self, call: &Call) -> Result<Order, Refusal> {
+    async fn read(self, call: &Call) -> Result<Order, ServiceError> {
         let (members, scope) = (call.members(), call.scope());
         let settings = call.inside.config().pin(call.workspace()).await?;
         Ok(match self {
@@ -108,7 +106,7 @@ impl Asked {
     }
 
     /// Sends what was written since the last time.
-    async fn send(self, live: &Live, outbox: &Outbox) -> Result<(), Unserved> {
+    async fn send(self, live: &Live, outbox: &Outbox) -> Result<(), StreamError> {
         let mut unsent = live.take()?;
         while !unsent.is_empty() {
             let rest = unsent.split_off(unsent.floor_char_boundary(bounds::PIECE));
@@ -126,7 +124,7 @@ impl Asked {
         }
     }
 
-    fn whole(self, reply: &PromptReply) -> Result<Value, Refusal> {
+    fn whole(self, reply: &PromptReply) -> Result<Value, ServiceError> {
         check(reply)?;
         let mut whole = match (self, &reply.content) {
             (Self::Prompt, ReplyContent::Object(object)) => object_reply(object.to_string()),
@@ -141,12 +139,12 @@ impl Asked {
 }
 
 /// A reply that is not what was asked for is an error, also if it was read while it was written.
-fn check(reply: &PromptReply) -> Result<(), Refusal> {
+fn check(reply: &PromptReply) -> Result<(), ServiceError> {
     match &reply.content {
         ReplyContent::Text | ReplyContent::Object(_) | ReplyContent::List(_) => Ok(()),
         ReplyContent::Wrong { reason } => {
             let message = format!("the reply is not what the prompt asks for: {reason}");
-            Err(Refusal::new(MODEL_ERROR, message))
+            Err(ServiceError::new(Code::Model, message))
         }
     }
 }
@@ -166,13 +164,14 @@ fn put_usage(reply: &mut Value, from: &PromptReply) {
 }
 
 /// `variables` with any values, or `terms` with JSON texts.
-fn variables(call: &Call) -> Result<Map<String, Value>, Refusal> {
+fn variables(call: &Call) -> Result<Map<String, Value>, ServiceError> {
     let members = call.members();
     let mut variables = members.object("variables")?.cloned().unwrap_or_default();
     for (name, term) in members.object("terms")?.into_iter().flatten() {
-        let text = term.as_str().ok_or_else(|| Refusal::request(format!("the term `{name}` must be a JSON text")))?;
+        let text =
+            term.as_str().ok_or_else(|| ServiceError::request(format!("the term `{name}` must be a JSON text")))?;
         let value = serde_json::from_str(text)
-            .map_err(|error| Refusal::request(format!("the term `{name}` is not JSON: {error}")))?;
+            .map_err(|error| ServiceError::request(format!("the term `{name}` is not JSON: {error}")))?;
         variables.insert(name.clone(), value);
     }
     Ok(variables)
@@ -183,25 +182,26 @@ fn models(call: &Call) -> Value {
         let owner = name.split_once('/').map_or("", |(provider, _)| provider).to_owned();
         json!({"id": name, "name": name, "owned_by": owner})
     };
-    let models: Vec<_> = call.inside.orchestrator().ports.prompter.models().into_iter().map(model).collect();
+    let models: Vec<_> = call.inside.prompter().models().into_iter().map(model).collect();
     json!({"response": "", "models": models, "end_of_stream": true})
 }
 
-fn begin(gateway: &Gateway) -> Result<InFlight<'_>, Refusal> {
-    if gateway.takes_questions() { Ok(gateway.calls().begin()) } else { Err(Refusal::stopping()) }
+fn begin(gateway: &Gateway) -> Result<InFlight<'_>, ServiceError> {
+    if gateway.takes_questions() { Ok(gateway.calls().begin()) } else { Err(ServiceError::stopping()) }
 }
 
 /// A call that is nobody's turn has the operator's limit all the same.
-async fn within_limit(inside: &Inside, order: Order, sink: &mut Live) -> Result<PromptReply, Refusal> {
-    let limit = Duration::from_millis(inside.orchestrator().options.limits.usual.model_timeout_ms);
-    let call = order.perform(&*inside.orchestrator().ports.prompter, sink);
+async fn within_limit(inside: &Inside, order: Order, sink: &mut Live) -> Result<PromptReply, ServiceError> {
+    let limit = Duration::from_millis(inside.limits().model_timeout_ms);
+    let call = order.perform(inside.prompter(), sink);
     let reply = tokio::time::timeout(limit, call).await;
-    let reply = reply
-        .map_err(|_| Refusal::new(MODEL_ERROR, format!("the model did not answer within {} s", limit.as_secs())))?;
-    if sink.state().bytes > sink.longest {
-        return Err(Refusal::new(MODEL_ERROR, format!("the reply was longer than {} bytes", sink.longest)));
+    let reply = reply.map_err(|_| {
+        ServiceError::new(Code::Model, format!("the model did not answer within {} s", limit.as_secs()))
+    })?;
+    if sink.state.lock().bytes > sink.longest {
+        return Err(ServiceError::new(Code::Model, format!("the reply was longer than {} bytes", sink.longest)));
     }
-    reply.map_err(|error| Refusal::new(MODEL_ERROR, error.to_string()))
+    reply.map_err(|error| ServiceError::new(Code::Model, error.to_string()))
 }
 
 /// Text on its way from the model to the socket. Whoever is slow gets larger pieces.
@@ -224,17 +224,13 @@ struct Text {
 
 impl Live {
     fn new(inside: &Inside) -> Self {
-        Self { longest: inside.orchestrator().options.limits.usual.max_reply_bytes, ..Self::default() }
+        Self { longest: inside.limits().max_reply_bytes, ..Self::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, Text> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take(&self) -> Result<String, Refusal> {
-        let mut state = self.state();
+    fn take(&self) -> Result<String, ServiceError> {
+        let mut state = self.state.lock();
         if state.broken {
-            return Err(Refusal::new(MODEL_ERROR, "the model broke off in the middle of its reply; ask again"));
+            return Err(ServiceError::new(Code::Model, "the model broke off in the middle of its reply; ask again"));
         }
         let unsent = std::mem::take(&mut state.unsent);
         state.sent |= !unsent.is_empty();
@@ -244,7 +240,7 @@ impl Live {
 
 impl ReplySink for Live {
     fn text(&mut self, text: &str) -> ControlFlow<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.bytes += text.len() as u64;
         if state.bytes > self.longest {
             return ControlFlow::Break(());
@@ -257,7 +253,7 @@ impl ReplySink for Live {
 
     fn restart(&mut self) {
         {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.unsent.clear();
             state.bytes = 0;
             state.broken = state.sent;

@@ -3,7 +3,7 @@
 use super::batches::{Place, Portions};
 use super::held::{Written, hold_answer, written};
 use crate::call::Call;
-use crate::error::{Refusal, Unserved};
+use crate::error::{ServiceError, StreamError};
 use crate::inside::Gateway;
 use crate::outbox::Outbox;
 use serde::Serialize;
@@ -12,13 +12,13 @@ use trellis_domain::rdf::{Term, Triple};
 use trellis_orchestrator::ports::{Answer, Found, QueryLimits};
 
 /// Everything at once.
-pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, Refusal> {
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, ServiceError> {
     let portions = Portions::read(call.members())?;
     whole(&ask(gateway, &call, portions.limit).await?)
 }
 
 /// Rows in batches, if that is wished. Other answers are one reply: the stock client reads no more of them.
-pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
+pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), StreamError> {
     let portions = Portions::read(call.members())?;
     let answer = ask(gateway, &call, portions.limit).await?;
     match &answer.found {
@@ -37,7 +37,7 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
 }
 
 /// Provenance is visible under every collection, so that which one is named does not matter.
-async fn ask(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Answer>, Refusal> {
+async fn ask(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Answer>, ServiceError> {
     let members = call.members();
     members.text("collection")?;
     let query = members.required("query")?;
@@ -45,7 +45,7 @@ async fn ask(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Answe
     let asking = call.inside.asking();
     tokio::select! {
         answer = call.inside.graph().query(asking, query, limits) => Ok(answer?),
-        () = gateway.closed() => Err(Refusal::stopping()),
+        () = gateway.closed() => Err(ServiceError::stopping()),
     }
 }
 
@@ -82,7 +82,7 @@ struct Reply<'a> {
 }
 
 /// An answer in one piece.
-pub(crate) fn whole(answer: &Found<Answer>) -> Result<Written, Refusal> {
+pub(crate) fn whole(answer: &Found<Answer>) -> Result<Written, ServiceError> {
     let _held = hold_answer(&answer.found)?;
     let told = match &answer.found {
         Answer::Rows { variables, rows, truncated } => {

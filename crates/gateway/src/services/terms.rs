@@ -1,13 +1,13 @@
 //! Terms as clients write them.
 
-use crate::error::Refusal;
+use crate::error::ServiceError;
 use serde_json::{Map, Value};
 use trellis_domain::rdf::{Term, Triple};
 
 /// A term, as the object that clients usually send, or as a bare text, which some of them send.
 ///
 /// A text in angle brackets, or one that begins like an IRI, is an IRI; any other is a literal.
-pub(crate) fn read(name: &str, value: &Value) -> Result<Term, Refusal> {
+pub(crate) fn read(name: &str, value: &Value) -> Result<Term, ServiceError> {
     match value {
         Value::String(text) => from_text(name, text),
         Value::Object(members) => from_object(name, members),
@@ -17,7 +17,7 @@ pub(crate) fn read(name: &str, value: &Value) -> Result<Term, Refusal> {
     }
 }
 
-fn from_text(name: &str, text: &str) -> Result<Term, Refusal> {
+fn from_text(name: &str, text: &str) -> Result<Term, ServiceError> {
     const SCHEMES: [&str; 3] = ["http://", "https://", "urn:"];
     if text.is_empty() {
         return Err(wrong(name, "is empty; leave it out to match anything"));
@@ -29,7 +29,7 @@ fn from_text(name: &str, text: &str) -> Result<Term, Refusal> {
     Ok(if is_iri { Term::iri(text) } else { Term::literal(text) })
 }
 
-fn from_object(name: &str, members: &Map<String, Value>) -> Result<Term, Refusal> {
+fn from_object(name: &str, members: &Map<String, Value>) -> Result<Term, ServiceError> {
     let kind = text(name, members, "t", "type")?;
     let needed = |short: &str, long: &str| {
         text(name, members, short, long)?.ok_or_else(|| wrong(name, &format!("has no text under `{short}`")))
@@ -62,13 +62,18 @@ fn member<'a>(members: &'a Map<String, Value>, short: &str, long: &str) -> Optio
     members.get(short).or_else(|| members.get(long)).filter(|value| !value.is_null())
 }
 
-fn text<'a>(name: &str, members: &'a Map<String, Value>, short: &str, long: &str) -> Result<Option<&'a str>, Refusal> {
+fn text<'a>(
+    name: &str,
+    members: &'a Map<String, Value>,
+    short: &str,
+    long: &str,
+) -> Result<Option<&'a str>, ServiceError> {
     let value = member(members, short, long);
     value.map(|value| value.as_str().ok_or_else(|| wrong(name, &format!("has no text under `{short}`")))).transpose()
 }
 
-fn wrong(name: &str, what: &str) -> Refusal {
-    Refusal::request(format!("the member `{name}` {what}"))
+fn wrong(name: &str, what: &str) -> ServiceError {
+    ServiceError::request(format!("the member `{name}` {what}"))
 }
 
 #[cfg(test)]

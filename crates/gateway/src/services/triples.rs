@@ -5,7 +5,7 @@ use super::held::{Written, hold_quads, written};
 use super::sparql::lacking;
 use super::terms;
 use crate::call::Call;
-use crate::error::{Refusal, Unserved};
+use crate::error::{ServiceError, StreamError};
 use crate::inside::Gateway;
 use crate::members::Members;
 use crate::outbox::Outbox;
@@ -17,7 +17,7 @@ use trellis_provenance::iri;
 use trellis_provenance::vocabulary::prov;
 
 /// All quads at once.
-pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, Refusal> {
+pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, ServiceError> {
     let portions = Portions::read(call.members())?;
     let Found { found, missing_runs } = find(gateway, &call, portions.limit).await?;
     let _held = hold_quads(&found)?;
@@ -25,7 +25,7 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, Ref
 }
 
 /// The quads in batches, if that is wished.
-pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
+pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), StreamError> {
     let portions = Portions::read(call.members())?;
     if !portions.streaming {
         return Ok(outbox.last(&answer(gateway, call).await?).await?);
@@ -43,12 +43,12 @@ struct Reply<'a> {
     missing_runs: Option<usize>,
 }
 
-async fn find(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Vec<Quad>>, Refusal> {
+async fn find(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Vec<Quad>>, ServiceError> {
     let pattern = pattern(call.members())?;
     let limit = if walks_a_trace(&pattern, limit) { WHOLE_NODE } else { limit };
     tokio::select! {
         found = call.inside.graph().matching(call.workspace(), &pattern, limit) => Ok(found?),
-        () = gateway.closed() => Err(Refusal::stopping()),
+        () = gateway.closed() => Err(ServiceError::stopping()),
     }
 }
 
@@ -70,7 +70,7 @@ fn walks_a_trace(pattern: &QuadPattern, limit: usize) -> bool {
 }
 
 /// Provenance is visible under every collection, so that which one is named does not matter.
-fn pattern(members: Members<'_>) -> Result<QuadPattern, Refusal> {
+fn pattern(members: Members<'_>) -> Result<QuadPattern, ServiceError> {
     members.text("collection")?;
     let term = |name| members.value(name).map(|value| terms::read(name, value)).transpose();
     // The original means the default graph if none is named, where our provenance is not: its own label look-ups,
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    fn read(request: &Value) -> Result<QuadPattern, Refusal> {
+    fn read(request: &Value) -> Result<QuadPattern, ServiceError> {
         pattern(Members::new(request.as_object().unwrap()))
     }
 

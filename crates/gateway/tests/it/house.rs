@@ -13,7 +13,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::{Caller, Workspace};
 use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring, router};
 use trellis_orchestrator::contract::play;
-use trellis_orchestrator::contract::runs::{Bench, Store};
+use trellis_orchestrator::contract::runs::{Bench, StorePorts};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::memory::{EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryLibrary};
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
@@ -22,7 +22,7 @@ use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
 /// How a server is set up; the usual one lets everybody in, and its model plays what the question says.
 pub(crate) struct Setup {
-    pub(crate) store: Store,
+    pub(crate) store: StorePorts,
     pub(crate) model: Arc<dyn Prompter>,
     pub(crate) options: Options,
     pub(crate) access: Access,
@@ -34,7 +34,7 @@ pub(crate) struct Setup {
     pub(crate) lingers: bool,
 }
 
-pub(crate) fn memory() -> Store {
+pub(crate) fn memory() -> StorePorts {
     (Arc::new(MemoryJournal::default()), Arc::new(MemoryConfig::new(Arc::new(RealWorld))))
 }
 
@@ -76,8 +76,13 @@ impl House {
         let ports = Ports { prompter: setup.model, ..bench.orchestrator.ports.clone() };
         let bench = Bench { orchestrator: Arc::new(Orchestrator::new(ports, setup.options)), ..bench };
         let (close, phase) = watch::channel(Phase::Serving);
+        let ports = bench.orchestrator.ports.clone();
         let gateway = Arc::new(Gateway::new(Wiring {
-            orchestrator: Arc::clone(&bench.orchestrator),
+            runs: bench.runs(),
+            config: ports.config,
+            prompter: ports.prompter,
+            world: ports.world,
+            limits: bench.orchestrator.options.limits.clone(),
             graph: setup.graph.unwrap_or_else(|| Arc::new(MemoryGraph::new(Arc::clone(&journal)))),
             log: Arc::new(EmptyLog),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),

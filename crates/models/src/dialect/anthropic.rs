@@ -1,10 +1,13 @@
 //! Anthropic's messages. A schema becomes the input of a tool that the model must call; its input is the reply.
 
-use super::{arguments, json_of, note_unrecognised, words};
-use crate::functions::{CallPiece, Function};
+use super::{arguments, json_of, note_unrecognised, object, words};
+use crate::conversation::CallIds;
+use crate::functions::strict_schema;
 use crate::provider::ModelRequest;
 use crate::remote::{Dialect, Fault, Framing, Said, Sampling, SchemaEnforcement, Stop, Understood};
 use serde_json::{Value, json};
+use trellis_domain::parts::{CallPiece, ChatTurn, ReplyPart};
+use trellis_patterns::react::functions::Function;
 
 /// The tool that takes the reply.
 const TOOL: &str = "reply";
@@ -23,7 +26,7 @@ impl Dialect for Anthropic {
     const FRAMING: Framing = Framing::Events;
 
     fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value {
-        let messages = [json!({ "role": "user", "content": request.user })];
+        let messages = messages(request);
         let mut body = json!({ "model": model, "max_tokens": USUAL_TOKENS, "messages": messages, "stream": true });
         if !request.system.is_empty() {
             body["system"] = json!(request.system);
@@ -36,8 +39,9 @@ impl Dialect for Anthropic {
             SchemaEnforcement::Strict(schema) => (vec![tool(TOOL, description, schema, true)], reply),
             SchemaEnforcement::Functions { functions, strict } => {
                 let offered = |function: &Function| {
-                    let closed = function.strict.as_ref().filter(|_| *strict);
-                    tool(&function.name, &function.description, closed.unwrap_or(&function.schema), closed.is_some())
+                    let closed = strict.then(|| strict_schema(function)).flatten();
+                    let schema = closed.as_ref().unwrap_or(&function.schema);
+                    tool(&function.name, &function.description, schema, closed.is_some())
                 };
                 let any = json!({ "type": "any", "disable_parallel_tool_use": true });
                 (functions.iter().map(offered).collect(), any)
@@ -93,6 +97,55 @@ impl Dialect for Anthropic {
     }
 }
 
+/// The prompt and what was said after it. Users and the model take turns: what follows from the same side is one message.
+fn messages(request: &ModelRequest) -> Vec<Value> {
+    let mut ids = CallIds::default();
+    let mut messages: Vec<(&str, Vec<Value>)> = vec![("user", vec![text(&request.user)])];
+    for turn in &request.turns {
+        let (role, content) = match turn {
+            ChatTurn::User { text: said } => ("user", vec![text(said.text())]),
+            ChatTurn::Assistant { parts } => {
+                ("assistant", parts.iter().filter_map(|part| said_before(part, &mut ids)).collect())
+            }
+            ChatTurn::ToolResult { call, text, is_error, .. } => {
+                let id = ids.of_result(call.as_ref());
+                let mut result = json!({ "type": "tool_result", "tool_use_id": id, "content": text.text() });
+                if *is_error {
+                    result["is_error"] = json!(true);
+                }
+                ("user", vec![result])
+            }
+        };
+        match messages.last_mut() {
+            Some((last, before)) if *last == role => before.extend(content),
+            Some(_) | None => messages.push((role, content)),
+        }
+    }
+    // A prompt alone is the shortest form there is.
+    if let [(role, _)] = messages.as_slice() {
+        return vec![json!({ "role": role, "content": request.user })];
+    }
+    messages.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
+}
+
+fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+/// A part of an earlier reply. Thoughts are only taken back with their signature, which is not kept.
+fn said_before(part: &ReplyPart, ids: &mut CallIds) -> Option<Value> {
+    match part {
+        ReplyPart::Text { text: said } | ReplyPart::Refusal { text: said } => {
+            Some(said.text()).filter(|said| !said.is_empty()).map(text)
+        }
+        ReplyPart::Call { id, function, arguments } => {
+            let (id, input) = (ids.of_call(id.as_ref()), object(arguments.text()));
+            Some(json!({ "type": "tool_use", "id": id, "name": function, "input": input }))
+        }
+        ReplyPart::Thought { .. } => None,
+    }
+}
+
 fn about(message: &Value, understood: &mut Understood) {
     understood.model = words(&message["model"]).or(understood.model.take());
     count(&message["usage"], understood);
@@ -127,9 +180,10 @@ fn block(place: u64, block: &Value, understood: &mut Understood) -> Vec<Said> {
         "tool_use" => {
             let input = block["input"].as_object().filter(|input| !input.is_empty());
             let arguments = input.map(|_| arguments(&block["input"])).unwrap_or_default();
-            vec![Said::Call(CallPiece { place, id: None, name: words(&block["name"]), arguments })]
+            let (id, function) = (words(&block["id"]), words(&block["name"]));
+            vec![Said::Call(CallPiece { place, id, function, arguments })]
         }
-        // Thoughts are not the reply.
+        "thinking" => words(&block["thinking"]).map(Said::Thought).into_iter().collect(),
         _ => Vec::new(),
     }
 }
@@ -141,6 +195,7 @@ fn piece(place: u64, delta: &Value, understood: &mut Understood) -> Vec<Said> {
             let arguments = words(&delta["partial_json"]).unwrap_or_default();
             vec![Said::Call(CallPiece { place, arguments, ..CallPiece::default() })]
         }
+        "thinking_delta" => words(&delta["thinking"]).map(Said::Thought).into_iter().collect(),
         _ => Vec::new(),
     }
 }
@@ -154,6 +209,7 @@ fn stop(reason: &Value) -> Option<Stop> {
     Some(match reason.as_str()? {
         "max_tokens" | "model_context_window_exceeded" => Stop::Length,
         "refusal" => Stop::Withheld,
+        "tool_use" => Stop::Calls,
         _ => Stop::Finished,
     })
 }

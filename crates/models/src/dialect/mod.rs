@@ -8,10 +8,13 @@ pub(crate) use anthropic::Anthropic;
 pub(crate) use ollama::Ollama;
 pub(crate) use openai::OpenAi;
 
-use crate::functions::{Function, Functions};
+use crate::conversation::CallIds;
+use crate::functions::strict_schema;
 use crate::provider::ModelRequest;
 use crate::remote::{Fault, Sampling, Understood};
 use serde_json::{Value, json};
+use trellis_domain::parts::{ChatTurn, ReplyPart};
+use trellis_patterns::react::functions::{Function, Functions};
 
 /// A message of a stream as JSON.
 fn json_of(message: &str) -> Result<Value, Fault> {
@@ -53,12 +56,59 @@ fn chat(request: &ModelRequest) -> Vec<Value> {
     system.into_iter().chain([json!({ "role": "user", "content": request.user })]).collect()
 }
 
+/// How a provider writes what was called and what came of it.
+trait Calls {
+    fn call(&self, id: String, function: &str, arguments: &str) -> Value;
+    fn result(&self, id: String, function: &str, text: &str) -> Value;
+}
+
+/// What was said after the prompt, in the form that most providers share.
+fn turns(turns: &[ChatTurn], calls: &dyn Calls) -> Vec<Value> {
+    let mut ids = CallIds::default();
+    let mut message = |turn: &ChatTurn| match turn {
+        ChatTurn::User { text } => json!({ "role": "user", "content": text.text() }),
+        ChatTurn::Assistant { parts } => {
+            let called = parts.iter().filter_map(|part| match part {
+                ReplyPart::Call { id, function, arguments } => {
+                    Some(calls.call(ids.of_call(id.as_ref()), function, arguments.text()))
+                }
+                ReplyPart::Thought { .. } | ReplyPart::Text { .. } | ReplyPart::Refusal { .. } => None,
+            });
+            let called: Vec<_> = called.collect();
+            let mut message = json!({ "role": "assistant", "content": spoken(parts) });
+            if !called.is_empty() {
+                message["tool_calls"] = json!(called);
+            }
+            message
+        }
+        ChatTurn::ToolResult { call, function, text, .. } => {
+            calls.result(ids.of_result(call.as_ref()), function, text.text())
+        }
+    };
+    turns.iter().map(&mut message).collect()
+}
+
+/// What was said in words.
+fn spoken(parts: &[ReplyPart]) -> String {
+    let texts = parts.iter().filter_map(|part| match part {
+        ReplyPart::Text { text } | ReplyPart::Refusal { text } => Some(text.text()),
+        ReplyPart::Thought { .. } | ReplyPart::Call { .. } => None,
+    });
+    texts.collect()
+}
+
+/// Arguments as JSON; nothing if they were none.
+fn object(arguments: &str) -> Value {
+    serde_json::from_str(arguments).ok().filter(Value::is_object).unwrap_or_else(|| json!({}))
+}
+
 /// Functions as OpenAI describes them, strict where that is wanted and possible.
 fn functions(functions: &Functions, strict: bool) -> Value {
     let function = |function: &Function| {
         let Function { name, description, schema, .. } = function;
-        let held = function.strict.as_ref().filter(|_| strict);
-        let mut described = json!({ "name": name, "description": description, "parameters": held.unwrap_or(schema) });
+        let held = strict.then(|| strict_schema(function)).flatten();
+        let parameters = held.as_ref().unwrap_or(schema);
+        let mut described = json!({ "name": name, "description": description, "parameters": parameters });
         if held.is_some() {
             described["strict"] = json!(true);
         }

@@ -1,10 +1,10 @@
 //! Ollama's own chat: one JSON object per line.
 
-use super::{arguments, chat, json_of, note_unrecognised, words};
-use crate::functions::CallPiece;
+use super::{Calls, arguments, chat, json_of, note_unrecognised, object, turns, words};
 use crate::provider::ModelRequest;
 use crate::remote::{Dialect, Fault, Framing, Said, Sampling, SchemaEnforcement, Stop, Understood};
 use serde_json::{Value, json};
+use trellis_domain::parts::CallPiece;
 
 #[derive(Debug)]
 pub(crate) struct Ollama;
@@ -14,7 +14,8 @@ impl Dialect for Ollama {
     const FRAMING: Framing = Framing::JsonLines;
 
     fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value {
-        let mut body = json!({ "model": model, "messages": chat(request), "stream": true });
+        let messages = [chat(request), turns(&request.turns, &ByName)].concat();
+        let mut body = json!({ "model": model, "messages": messages, "stream": true });
         match enforcement {
             SchemaEnforcement::Free => {}
             SchemaEnforcement::Guided(schema) => body["format"] = (*schema).clone(),
@@ -58,8 +59,22 @@ impl Dialect for Ollama {
             understood.calls += 1;
             let function = &call["function"];
             let (name, arguments) = (words(&function["name"]), arguments(&function["arguments"]));
-            Said::Call(CallPiece { place: understood.calls, id: None, name, arguments })
+            Said::Call(CallPiece { place: understood.calls, id: None, function: name, arguments })
         });
-        Ok(words(&message["content"]).map(Said::Text).into_iter().chain(calls).collect())
+        let texts = [words(&message["thinking"]).map(Said::Thought), words(&message["content"]).map(Said::Text)];
+        Ok(texts.into_iter().flatten().chain(calls).collect())
+    }
+}
+
+/// Calls and results are told apart by the names of their functions.
+struct ByName;
+
+impl Calls for ByName {
+    fn call(&self, _: String, function: &str, arguments: &str) -> Value {
+        json!({ "function": { "name": function, "arguments": object(arguments) } })
+    }
+
+    fn result(&self, _: String, function: &str, text: &str) -> Value {
+        json!({ "role": "tool", "tool_name": function, "content": text })
     }
 }

@@ -1,12 +1,13 @@
 //! Chat completions as OpenAI defines them and many servers speak them. Fields that some of them leave out are not
 //! relied on, and a server that does not stream is understood as well.
 
-use super::{arguments, chat, json_of, note_unrecognised, words};
-use crate::functions::{CallPiece, Functions};
+use super::{Calls, arguments, chat, json_of, note_unrecognised, turns, words};
 use crate::provider::ModelRequest;
 use crate::remote::{Dialect, Fault, Framing, Refusal, Said, Sampling, SchemaEnforcement, Stop, Understood};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU8, Ordering};
+use trellis_domain::parts::CallPiece;
+use trellis_patterns::react::functions::Functions;
 
 /// Counts the tokens of a stream.
 const COUNTS: u8 = 1;
@@ -61,7 +62,8 @@ impl Dialect for OpenAi {
     const FRAMING: Framing = Framing::Events;
 
     fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value {
-        let messages = if self.sends(SYSTEM) { chat(request) } else { vec![at_once(request)] };
+        let mut messages = if self.sends(SYSTEM) { chat(request) } else { vec![at_once(request)] };
+        messages.extend(turns(&request.turns, &InMessages));
         let mut body = json!({ "model": model, "messages": messages, "stream": true });
         if self.sends(COUNTS) {
             body["stream_options"] = json!({ "include_usage": true });
@@ -115,8 +117,9 @@ impl Dialect for OpenAi {
         let said = if is_whole { &choice["message"] } else { &choice["delta"] };
         let refused = words(&said["refusal"]);
         understood.unenforced |= refused.is_some();
-        let texts = [content(&said["content"]), refused].into_iter().flatten().map(Said::Text);
-        Ok(texts.chain(calls(&said["tool_calls"]).map(Said::Call)).collect())
+        let thought = words(&said["reasoning_content"]).or_else(|| words(&said["reasoning"])).map(Said::Thought);
+        let texts = [thought, content(&said["content"]).map(Said::Text), refused.map(Said::Refusal)];
+        Ok(texts.into_iter().flatten().chain(calls(&said["tool_calls"]).map(Said::Call)).collect())
     }
 
     fn left_out(&self) -> u8 {
@@ -128,6 +131,19 @@ impl Dialect for OpenAi {
         let named = named.fold(0, |members, (_, member)| members | member);
         self.left_out.fetch_or(named, Ordering::Relaxed);
         named & !before != 0
+    }
+}
+
+/// Calls in messages of the assistant, results in messages of their own.
+struct InMessages;
+
+impl Calls for InMessages {
+    fn call(&self, id: String, function: &str, arguments: &str) -> Value {
+        json!({ "id": id, "type": "function", "function": { "name": function, "arguments": arguments } })
+    }
+
+    fn result(&self, id: String, _: &str, text: &str) -> Value {
+        json!({ "role": "tool", "tool_call_id": id, "content": text })
     }
 }
 
@@ -145,7 +161,7 @@ fn calls(calls: &Value) -> impl Iterator<Item = CallPiece> {
         CallPiece {
             place: call["index"].as_u64().unwrap_or(place as u64),
             id: words(&call["id"]),
-            name: words(&function["name"]),
+            function: words(&function["name"]),
             arguments: arguments(&function["arguments"]),
         }
     })
@@ -164,6 +180,7 @@ fn stop(choice: &Value) -> Result<Option<Stop>, Fault> {
         Some("content_filter") => Some(Stop::Withheld),
         Some("error") if choice["error"].is_null() => return Err(Fault::rubbish("the reply ended with an error")),
         Some("error") => return Err(Fault::reported(&choice["error"])),
+        Some("tool_calls" | "function_call") => Some(Stop::Calls),
         Some(_) => Some(Stop::Finished),
     })
 }

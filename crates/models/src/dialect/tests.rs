@@ -1,10 +1,10 @@
 use super::*;
-use crate::functions::CallPiece;
 use crate::functions::tests::offered;
 use crate::provider::LastSent;
 use crate::remote::{Dialect, Refusal, Said, SchemaEnforcement, Stop};
 use serde_json::Map;
-use trellis_domain::config::{ArgumentItem, PromptReply};
+use trellis_domain::config::PromptReply;
+use trellis_domain::parts::CallPiece;
 
 fn request(system: &str) -> ModelRequest {
     ModelRequest {
@@ -13,6 +13,7 @@ fn request(system: &str) -> ModelRequest {
         prompt: "my prompt".to_owned(),
         variables: Map::new(),
         expected: PromptReply::Text,
+        turns: Vec::new(),
         tools: None,
         labels: None,
         sent: LastSent::default(),
@@ -26,7 +27,8 @@ fn read(dialect: &impl Dialect, messages: &[Value]) -> (String, Understood) {
         let message = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
         let said = dialect.read(&message, &mut understood).unwrap();
         said.into_iter().map(|said| match said {
-            Said::Text(text) => text,
+            Said::Text(text) | Said::Refusal(text) => text,
+            Said::Thought(_) => String::new(),
             Said::Call(piece) => piece.arguments,
         })
     });
@@ -178,7 +180,7 @@ fn anthropic_streams_are_read() {
         model: Some("claude-1".to_owned()),
         in_token: Some(13),
         out_token: Some(9),
-        stop: Some(Stop::Finished),
+        stop: Some(Stop::Calls),
         over: true,
         ..Understood::default()
     };
@@ -230,13 +232,7 @@ fn ollama_is_asked_and_read() {
 }
 
 fn two_functions() -> Functions {
-    let argument = |name: &str, kind: &str| ArgumentItem {
-        name: name.to_owned(),
-        kind: kind.to_owned(),
-        description: String::new(),
-    };
-    let (search, open) = (vec![argument("q", "string")], vec![argument("x", "object")]);
-    Functions::of(&[offered("web search", search), offered("open", open)])
+    Functions::of(&[offered("web search", &[("q", "string")]), offered("open", &[("x", "object")])])
 }
 
 #[test]
@@ -307,17 +303,17 @@ fn pieces(dialect: &impl Dialect, message: &Value) -> Vec<CallPiece> {
     said.into_iter()
         .map(|said| match said {
             Said::Call(piece) => piece,
-            Said::Text(text) => panic!("{text}"),
+            Said::Text(text) | Said::Thought(text) | Said::Refusal(text) => panic!("{text}"),
         })
         .collect()
 }
 
 #[test]
 fn calls_are_read_in_each_providers_words() {
-    let piece = |place, id: Option<&str>, name: Option<&str>, arguments: &str| CallPiece {
+    let piece = |place, id: Option<&str>, function: Option<&str>, arguments: &str| CallPiece {
         place,
         id: id.map(str::to_owned),
-        name: name.map(str::to_owned),
+        function: function.map(str::to_owned),
         arguments: arguments.to_owned(),
     };
     let openai = OpenAi::default();
@@ -334,7 +330,7 @@ fn calls_are_read_in_each_providers_words() {
     let anthropic = Anthropic { max_tokens: None };
     let block = json!({ "type": "tool_use", "id": "t", "name": "f", "input": {} });
     let start = json!({ "type": "content_block_start", "index": 1, "content_block": block });
-    assert_eq!(pieces(&anthropic, &start), [piece(1, None, Some("f"), "")]);
+    assert_eq!(pieces(&anthropic, &start), [piece(1, Some("t"), Some("f"), "")]);
     let delta = json!({ "type": "input_json_delta", "partial_json": "{\"q" });
     let delta = json!({ "type": "content_block_delta", "index": 1, "delta": delta });
     assert_eq!(pieces(&anthropic, &delta), [piece(1, None, None, "{\"q")]);

@@ -20,11 +20,12 @@ mod scenario;
 mod supervisor;
 mod synthesis;
 
-use crate::provider::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
+use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};
 use given::Given;
 use serde_json::Value;
 use std::time::Duration;
 use trellis_domain::config::PromptReply;
+use trellis_domain::parts::Piece;
 use trellis_orchestrator::ports::BoxFuture;
 
 /// The last line of every answer.
@@ -55,14 +56,14 @@ impl Rehearsal {
         Self::new(Duration::ZERO)
     }
 
-    async fn play(&self, script: &str, request: &ModelRequest, on_text: &mut OnText<'_>) -> ModelReply {
+    async fn play(&self, script: &str, request: &ModelRequest, on_piece: &mut OnPiece<'_>) -> ModelReply {
         let mut said = 0;
         for piece in pieces(script) {
             if said > 0 && !self.piece_delay.is_zero() {
                 tokio::time::sleep(self.piece_delay).await;
             }
             said += piece.len();
-            if on_text(piece).is_break() {
+            if on_piece(Piece::Text(piece)).is_break() {
                 break;
             }
         }
@@ -91,12 +92,12 @@ impl Provider for Rehearsal {
     fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,
-        on_text: &'a mut OnText<'_>,
+        on_piece: &'a mut OnPiece<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
         Box::pin(async move {
             let refused = |reason: &str| ProviderError::Permanent { reason: reason.to_owned() };
             match cue(request) {
-                Cue::Say(script) => Ok(self.play(&script, request, on_text).await),
+                Cue::Say(script) => Ok(self.play(&script, request, on_piece).await),
                 Cue::Refuse(reason) => Err(refused(reason)),
                 Cue::StaySilent(reason) => {
                     tokio::time::sleep(SILENCE).await;

@@ -187,7 +187,7 @@ fn read(prompt: &str, cast: &Cast, raw: &str) -> ReadReply {
         "agent-react" => (Reader::plain("agent-react"), vec![decision(DecisionKind::Tool, &tool_names(cast))]),
         _ => (Reader::under("plan-synthesise", known), Vec::new()),
     };
-    trellis_patterns::read(&reader, raw, offered)
+    trellis_patterns::read(&reader, &trellis_domain::parts::Reply::of_text(raw), offered)
 }
 
 fn tool_names(cast: &Cast) -> Vec<String> {

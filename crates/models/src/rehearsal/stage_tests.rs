@@ -4,6 +4,7 @@ use super::tests::{PARTNER, ask, settings};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use trellis_domain::config::Settings;
+use trellis_domain::parts::Reply;
 use trellis_domain::reading::Citation;
 use trellis_patterns::Reader;
 
@@ -33,7 +34,7 @@ pub(super) async fn routed(question: &str) -> (Value, Value) {
 /// The findings or steps that an answer cites, with the stated confidence.
 pub(super) fn cited(answer: &str, known: Vec<u32>) -> Vec<(u32, String)> {
     let stated = |citation: Citation| (citation.index, citation.confidence.unwrap_or_default());
-    trellis_patterns::read(&Reader::under("supervisor-synthesise", known), answer, Vec::new())
+    trellis_patterns::read(&Reader::under("supervisor-synthesise", known), &Reply::of_text(answer), Vec::new())
         .citations
         .into_iter()
         .map(stated)

@@ -1,24 +1,46 @@
 //! An answer while it arrives: bytes become lines, and lines become messages.
 
 use super::endpoint::Endpoint;
-use super::lines::{Brought, Framing, LONGEST_LINE, LineError, Lines, Messages};
-use crate::provider::ProviderError;
+use super::lines::{Brought, Framing, LONGEST_LINE, Messages};
+use crate::provider::{self, ProviderError};
 use reqwest::Response;
 use std::time::Duration;
 use tokio::time::timeout;
+use trellis_domain::event_stream::{LineError, LineReader};
+use trellis_domain::hash::Hashing;
 
 /// An answer that arrives.
 pub(crate) struct Answer<'e> {
     endpoint: &'e Endpoint,
     response: Response,
-    lines: Lines,
+    lines: LineReader,
     ended: bool,
+    /// All that came.
+    hashing: Hashing,
+    /// The same, if it is to be kept and not too long for that.
+    kept: Option<Vec<u8>>,
 }
 
+/// Longer answers are not kept.
+const LONGEST_KEPT: usize = 4 << 20;
+
 impl<'e> Answer<'e> {
-    /// What has come so far is in the lines.
-    pub(super) fn new(endpoint: &'e Endpoint, response: Response, lines: Lines, ended: bool) -> Self {
-        Self { endpoint, response, lines, ended }
+    /// Nothing has come if the answer is empty.
+    pub(super) fn new(endpoint: &'e Endpoint, response: Response, begun: Option<&[u8]>) -> Self {
+        let kept = endpoint.settings.keep_requests.then(Vec::new);
+        let (lines, hashing) = (LineReader::new(LONGEST_LINE), Hashing::default());
+        let mut answer = Self { endpoint, response, lines, ended: begun.is_none(), hashing, kept };
+        answer.push(begun.unwrap_or_default());
+        answer
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.lines.push(bytes);
+        self.hashing.update(bytes);
+        self.kept = self.kept.take().filter(|kept| kept.len() + bytes.len() <= LONGEST_KEPT);
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(bytes);
+        }
     }
 
     pub(crate) fn messages(self, framing: Framing) -> AnswerMessages<'e> {
@@ -33,7 +55,7 @@ impl<'e> Answer<'e> {
         let chunk = timeout(time_limit, self.response.chunk()).await;
         let chunk = chunk.map_err(|_| self.endpoint.silent(time_limit))?.map_err(|error| self.endpoint.lost(error))?;
         self.ended = chunk.is_none();
-        self.lines.push(chunk.as_deref().unwrap_or_default());
+        self.push(chunk.as_deref().unwrap_or_default());
         Ok(!self.ended)
     }
 
@@ -94,6 +116,13 @@ impl AnswerMessages<'_> {
                 }
             }
         }
+    }
+
+    /// What came so far, for the record.
+    pub(crate) fn response(&self) -> provider::Response {
+        let Answer { endpoint, hashing, kept, .. } = &self.answer;
+        let body = kept.as_ref().map(|kept| endpoint.redacted(&String::from_utf8_lossy(kept)));
+        provider::Response { hash: hashing.clone().finish(), body }
     }
 
     /// What was sent that belongs to no message.

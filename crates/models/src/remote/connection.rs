@@ -2,10 +2,10 @@
 
 use super::endpoint::EndpointError;
 use crate::provider::ModelRequest;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 use std::error::Error as _;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Where requests go, and how that is shown: without anything that is nobody's business.
@@ -77,14 +77,8 @@ pub(super) fn labels(request: &ModelRequest) -> HeaderMap {
 
 /// Visible ASCII; anything else is written as in web addresses.
 fn plain(value: &str) -> String {
-    value.bytes().fold(String::with_capacity(value.len()), |mut plain, byte| {
-        if byte.is_ascii_graphic() && byte != b'%' {
-            plain.push(char::from(byte));
-        } else if write!(plain, "%{byte:02X}").is_err() {
-            debug_assert!(false, "a String takes everything");
-        }
-        plain
-    })
+    const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
+    utf8_percent_encode(value, ENCODED).to_string()
 }
 
 /// Everything that lies behind an error. What an `io::Error` holds is not its source.

@@ -1,9 +1,10 @@
 //! What is said between us and a provider, in words that are nobody's dialect.
 
 use super::{Fault, Framing, Refusal, Sampling};
-use crate::functions::{CallPiece, Functions};
 use crate::provider::ModelRequest;
 use serde_json::Value;
+use trellis_domain::parts::{CallPiece, StopReason};
+use trellis_patterns::react::functions::Functions;
 
 /// How a reply is made to follow its schema.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,16 +41,33 @@ impl SchemaEnforcement<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     Finished,
+    /// To learn what comes of its calls.
+    Calls,
     /// At its limit of tokens.
     Length,
     /// Somebody thought that this must not be said.
     Withheld,
 }
 
+impl Stop {
+    /// For the record. What was withheld is no reply.
+    pub(super) fn reason(self) -> Option<StopReason> {
+        match self {
+            Self::Finished => Some(StopReason::End),
+            Self::Calls => Some(StopReason::Calls),
+            Self::Length => Some(StopReason::Length),
+            Self::Withheld => None,
+        }
+    }
+}
+
 /// What a message brings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
+    /// What was thought before it was said.
+    Thought(String),
     Text(String),
+    Refusal(String),
     Call(CallPiece),
 }
 

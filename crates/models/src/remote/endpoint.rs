@@ -3,7 +3,6 @@
 use super::answer::Answer;
 use super::connection::{address, cause, client, is_about_tls, labels};
 use super::failure::{self, ErrorBody, Failure};
-use super::lines::Lines;
 use crate::provider::{ModelRequest, ProviderError};
 use crate::secret::Secret;
 use base64::Engine as _;
@@ -14,6 +13,7 @@ use reqwest::{Client, Response, Url};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
+use trellis_domain::parts::ReplyPart;
 use trellis_orchestrator::ports::World;
 
 /// Nothing that a person would write by chance.
@@ -145,16 +145,13 @@ impl Endpoint {
             if !response.status().is_success() {
                 return Err(self.refused(response).await);
             }
-            let mut lines = Lines::default();
             let begun = response.chunk().await.map_err(|error| self.lost(error))?;
-            let ended = begun.is_none();
-            lines.push(begun.as_deref().unwrap_or_default());
-            Ok((response, lines, ended))
+            Ok((response, begun))
         };
         let time_limit = self.settings.first_token_timeout;
         let opened = timeout(time_limit, opened).await;
-        let (response, lines, ended) = opened.map_err(|_| self.silent(time_limit))??;
-        Ok(Answer::new(self, response, lines, ended))
+        let (response, begun) = opened.map_err(|_| self.silent(time_limit))??;
+        Ok(Answer::new(self, response, begun.as_deref()))
     }
 
     /// Where requests go, without anything that is nobody's business.
@@ -167,8 +164,24 @@ impl Endpoint {
         self.secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
+    /// Takes keys out of a reply. Whether there were any.
+    pub(crate) fn redact_parts(&self, parts: &mut [ReplyPart]) -> bool {
+        let mut held_a_key = false;
+        for part in parts {
+            let text = match part {
+                ReplyPart::Thought { text } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => text,
+                ReplyPart::Call { arguments, .. } => arguments,
+            };
+            let (redacted, held) = self.redacted_reply(text.text().to_owned());
+            if held {
+                (*text, held_a_key) = (redacted.into(), true);
+            }
+        }
+        held_a_key
+    }
+
     /// A reply without keys. A short one may be a word, which replies may well hold.
-    pub(crate) fn redacted_reply(&self, text: String) -> (String, bool) {
+    fn redacted_reply(&self, text: String) -> (String, bool) {
         let keys = self.secrets.iter().filter(|secret| secret.expose().len() >= LONG_SECRET);
         let redacted = keys.fold(None, |redacted: Option<String>, secret| {
             let text = redacted.as_deref().unwrap_or(&text);

@@ -1,67 +1,9 @@
-//! Bytes become lines, and lines become messages. Pure, and bounded whatever a server sends.
+//! Lines become messages. Pure, and bounded whatever a server sends.
+
+use trellis_domain::event_stream::{LineError, field};
 
 /// More than the largest reply that any limit allows, written as one JSON string.
-pub(super) const LONGEST_LINE: usize = 8 << 20;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LineError {
-    TooLong,
-    NotUtf8,
-}
-
-/// Cuts a stream of bytes into lines. Characters may be split anywhere between the pieces.
-#[derive(Debug, Default)]
-pub(crate) struct Lines {
-    buffer: Vec<u8>,
-    /// Where the first line that is not yet given begins.
-    start: usize,
-    /// Up to where no end of line is.
-    searched: usize,
-}
-
-impl Lines {
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        if self.start > 0 {
-            self.buffer.drain(..self.start);
-            self.searched -= self.start;
-            self.start = 0;
-        }
-        self.buffer.extend_from_slice(bytes);
-    }
-
-    /// The next whole line without its end.
-    pub(crate) fn next(&mut self) -> Option<Result<String, LineError>> {
-        let Some(place) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') else {
-            self.searched = self.buffer.len();
-            return (self.waiting() > LONGEST_LINE).then_some(Err(LineError::TooLong));
-        };
-        let end = self.searched + place;
-        let line = text(&self.buffer[self.start..end]);
-        self.start = end + 1;
-        self.searched = self.start;
-        Some(line)
-    }
-
-    /// What is left when the stream has ended: everything that was not given as a line.
-    pub(crate) fn rest(&mut self) -> Option<Result<String, LineError>> {
-        let rest = self.buffer.split_off(self.start);
-        *self = Self::default();
-        (!rest.is_empty()).then(|| text(&rest))
-    }
-
-    /// How many bytes are held that were not given yet.
-    pub(crate) fn waiting(&self) -> usize {
-        self.buffer.len() - self.start
-    }
-}
-
-fn text(bytes: &[u8]) -> Result<String, LineError> {
-    let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-    if bytes.len() > LONGEST_LINE {
-        return Err(LineError::TooLong);
-    }
-    String::from_utf8(bytes.to_vec()).map_err(|_| LineError::NotUtf8)
-}
+pub(crate) const LONGEST_LINE: usize = 8 << 20;
 
 /// How messages are told apart in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,14 +63,14 @@ impl Messages {
     }
 
     fn field(&mut self, line: &str) -> Result<Brought, LineError> {
-        let Some(data) = line.strip_prefix("data:") else {
-            let known = [":", "event:", "id:", "retry:"].iter().any(|name| line.starts_with(name));
-            if !known && self.unrecognised.is_none() {
-                self.unrecognised = Some(line.to_owned());
+        let data = match field(line) {
+            ("data", data) => data,
+            ("" | "event" | "id" | "retry", _) => return Ok(Brought::Nothing),
+            _ => {
+                self.unrecognised.get_or_insert_with(|| line.to_owned());
+                return Ok(Brought::Nothing);
             }
-            return Ok(Brought::Nothing);
         };
-        let data = data.strip_prefix(' ').unwrap_or(data);
         // Some servers leave out the blank lines.
         let brought = if !self.in_several && is_whole(&self.data) { self.take() } else { Brought::Nothing };
         if self.data.len() + data.len() > LONGEST_LINE {

@@ -1,45 +1,5 @@
 use super::*;
 
-/// The lines of a stream that arrives in pieces of this size, and what is left at its end.
-fn lines(stream: &[u8], piece: usize) -> Vec<Result<String, LineError>> {
-    let mut lines = Lines::default();
-    let mut given = Vec::new();
-    for bytes in stream.chunks(piece) {
-        lines.push(bytes);
-        given.extend(std::iter::from_fn(|| lines.next()));
-    }
-    given.extend(lines.rest());
-    given
-}
-
-#[test]
-fn lines_are_the_same_however_the_bytes_arrive() {
-    let stream = "data: Möös\r\n\r\n{\"a\": \"😀\"}\nend".as_bytes();
-    let expected: Vec<Result<String, LineError>> =
-        ["data: Möös", "", "{\"a\": \"😀\"}", "end"].map(|line| Ok(line.to_owned())).to_vec();
-    for piece in 1..=stream.len() {
-        assert_eq!(lines(stream, piece), expected, "pieces of {piece}");
-    }
-    assert_eq!(lines(b"", 1), []);
-}
-
-#[test]
-fn what_is_not_utf8_harms_its_own_line() {
-    assert_eq!(lines(b"good\n\xff\xfe\nagain\n", 3), [Ok("good".into()), Err(LineError::NotUtf8), Ok("again".into())]);
-    assert_eq!(lines(b"half \xc3", 3), [Err(LineError::NotUtf8)]);
-}
-
-#[test]
-fn a_line_without_end_is_given_up() {
-    let mut lines = Lines::default();
-    let mut pushed = 0;
-    while lines.next().is_none() {
-        lines.push(&vec![b'x'; 1 << 16]);
-        pushed += 1 << 16;
-    }
-    assert!(pushed <= LONGEST_LINE + (1 << 16), "{pushed} bytes were kept");
-}
-
 #[test]
 fn a_message_of_very_many_lines_is_read_once() {
     let mut messages = Messages::new(Framing::Events);

@@ -1,8 +1,8 @@
 //! What a model was found to take, for as long as the process runs.
 
 use super::Strength;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Prompts that are remembered; a workspace has a dozen.
 const KEPT: usize = 256;
@@ -28,19 +28,15 @@ impl Default for Known {
 }
 
 impl Memory {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The strongest form that is worth trying.
     pub(super) fn strongest(&self, prompt: &str) -> Strength {
-        let known = self.known();
+        let known = self.0.lock();
         known.prompts.get(prompt).map_or(known.strongest, |strongest| known.strongest.min(*strongest))
     }
 
     /// A request was taken in one form after it was refused in another.
     pub(super) fn learn(&self, prompt: &str, refused: Option<Strength>, taken: Strength) {
-        let mut known = self.known();
+        let mut known = self.0.lock();
         match refused {
             Some(refused) if known.taken < refused => known.strongest = taken,
             Some(_) if known.prompts.len() < KEPT => {

@@ -34,5 +34,5 @@ fn what_is_remembered_is_bounded() {
     for n in 0..2 * KEPT {
         memory.learn(&n.to_string(), Some(Strict), Free);
     }
-    assert_eq!(memory.known().prompts.len(), KEPT);
+    assert_eq!(memory.0.lock().prompts.len(), KEPT);
 }

@@ -17,22 +17,24 @@ pub(crate) use endpoint::{Endpoint, EndpointConfig, Key};
 pub(crate) use failure::{Fault, Refusal};
 pub(crate) use lines::Framing;
 #[cfg(test)]
-pub(crate) use lines::{Brought, Lines, Messages};
+pub(crate) use lines::{Brought, LONGEST_LINE, Messages};
 
-use crate::functions::Functions;
-use crate::provider::{ModelReply, ModelRequest, OnText, Provider, ProviderError};
+use crate::functions::{can_be_enforced, were_kept};
+use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};
 use crate::strict::strict;
 use answer::AnswerMessages;
 use converse::Strength;
 use failure::{Failure, is_about_the_schema};
 use memory::Memory;
-use received::Received;
+use received::{Complete, Received};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use trellis_domain::config::PromptReply;
+use trellis_domain::parts::{Reply, ReplyPart};
 use trellis_orchestrator::permits::Room;
 use trellis_orchestrator::ports::BoxFuture;
+use trellis_patterns::react::functions::Functions;
 
 /// How long a server that has said why the model stopped is waited for: counts of tokens come last.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -58,14 +60,14 @@ impl<D: Dialect> Remote<D> {
 
     /// Asks with the strongest enforcement that the provider takes. A refusal costs only time: it is noted, and does
     /// not count as an attempt that failed.
-    async fn ask(&self, request: &ModelRequest, on_text: &mut OnText<'_>) -> Result<ModelReply, ProviderError> {
+    async fn ask(&self, request: &ModelRequest, on_piece: &mut OnPiece<'_>) -> Result<ModelReply, ProviderError> {
         let functions = request.tools.as_deref().map(Functions::of);
         let memory = if functions.is_some() { &self.functions } else { &self.schemas };
         let mut enforcement = self.enforcement(request, functions.as_ref(), memory.strongest(&request.prompt));
         let mut refused = None;
         loop {
             let (left_out, began) = (self.dialect.left_out(), Instant::now());
-            let failure = match self.attempt(request, &enforcement, on_text).await {
+            let failure = match self.attempt(request, &enforcement, on_piece).await {
                 Ok(reply) => {
                     memory.learn(&request.prompt, refused, enforcement.strength());
                     return Ok(reply);
@@ -128,7 +130,7 @@ impl<D: Dialect> Remote<D> {
         &self,
         request: &ModelRequest,
         enforcement: &SchemaEnforcement<'_>,
-        on_text: &mut OnText<'_>,
+        on_piece: &mut OnPiece<'_>,
     ) -> Result<ModelReply, Failure> {
         let mut body = self.dialect.body(&self.model, request, enforcement);
         self.dialect.sample(&mut body, &self.endpoint.settings.sampling);
@@ -136,40 +138,47 @@ impl<D: Dialect> Remote<D> {
         drop(body);
         request.sent.tell(sent);
         let mut messages = self.endpoint.post(request, bytes).await?.messages(D::FRAMING);
-        let mut received = Received::new(on_text, enforcement);
+        let mut received = Received::new(on_piece, enforcement);
         let understood = self.listen(&mut messages, &mut received).await?;
-        let mut end = received.finish();
-        let Received { text, enough, .. } = received;
-        let (text, held_a_key) = self.endpoint.redacted_reply(text);
-        if held_a_key {
-            end.mended.push("a key that it held was taken out".to_owned());
+        let enough = received.enough;
+        let Complete { mut parts, mut mended } = received.finish();
+        if self.endpoint.redact_parts(&mut parts) {
+            mended.push("a key that it held was taken out".to_owned());
         }
+        let reply = Reply { parts, format: None };
         if !enough {
-            self.check(&text, &understood, &messages)?;
+            self.check(says_something(&reply.parts), &understood, &messages)?;
         }
         let model = understood.model.filter(|model| !model.trim().is_empty());
         let model = model.map_or_else(|| self.model.clone(), |model| self.endpoint.words(&model));
-        let finished = understood.stop.is_none_or(|stop| stop == Stop::Finished);
+        let finished = understood.stop.is_none_or(|stop| matches!(stop, Stop::Finished | Stop::Calls));
         let was_enforced = match enforcement {
-            SchemaEnforcement::Functions { functions, strict } => *strict && functions.can_be_enforced() && end.kept,
+            SchemaEnforcement::Functions { functions, strict } => {
+                *strict && can_be_enforced(functions) && were_kept(functions, &reply.parts)
+            }
             SchemaEnforcement::Strict(_) => !understood.unenforced,
             SchemaEnforcement::Guided(_) | SchemaEnforcement::Free => false,
         };
+        let text = reply.text().into_owned();
+        let only_text = matches!(reply.parts.as_slice(), [] | [ReplyPart::Text { .. }]);
         Ok(ModelReply {
             text,
+            parts: if only_text { Vec::new() } else { reply.parts },
+            stop: understood.stop.and_then(Stop::reason),
+            response: Some(messages.response()),
             model: format!("{}/{model}", D::NAME),
             in_token: understood.in_token,
             out_token: understood.out_token,
             enforced: was_enforced && finished && !enough,
             cut_short: understood.stop == Some(Stop::Length),
-            mended: end.mended,
+            mended,
         })
     }
 
     async fn listen(
         &self,
         messages: &mut AnswerMessages<'_>,
-        received: &mut Received<'_, '_, '_>,
+        received: &mut Received<'_, '_>,
     ) -> Result<Understood, Failure> {
         let mut understood = Understood::default();
         while !understood.over {
@@ -203,23 +212,37 @@ impl<D: Dialect> Remote<D> {
     }
 
     /// A reply has words and an end.
-    fn check(&self, text: &str, understood: &Understood, messages: &AnswerMessages<'_>) -> Result<(), ProviderError> {
+    fn check(
+        &self,
+        has_words: bool,
+        understood: &Understood,
+        messages: &AnswerMessages<'_>,
+    ) -> Result<(), ProviderError> {
         let ended = understood.over || understood.stop.is_some();
         let unrecognised = understood.unrecognised.as_deref().or(messages.unrecognised());
-        match (text.is_empty(), ended, unrecognised, understood.stop) {
+        match (!has_words, ended, unrecognised, understood.stop) {
             (false, true, _, Some(Stop::Withheld)) => {
                 Err(self.endpoint.permanent("withheld the rest of the reply by its filter"))
             }
-            (false, true, _, Some(Stop::Finished | Stop::Length) | None) => Ok(()),
+            (false, true, _, Some(Stop::Finished | Stop::Calls | Stop::Length) | None) => Ok(()),
             (true, false, Some(unrecognised), _) => Err(self.endpoint.not_a_reply(&format!("`{unrecognised}`"))),
             (_, false, _, _) => Err(self.endpoint.transient("broke off in the middle of the reply")),
             (true, true, _, Some(Stop::Withheld)) => Err(self.endpoint.permanent("withheld the reply by its filter")),
             (true, true, _, Some(Stop::Length)) => {
                 Err(self.endpoint.permanent("used up the limit of tokens before anything was said"))
             }
-            (true, true, _, Some(Stop::Finished) | None) => Err(self.endpoint.transient("said nothing")),
+            (true, true, _, Some(Stop::Finished | Stop::Calls) | None) => Err(self.endpoint.transient("said nothing")),
         }
     }
+}
+
+/// Whether there are words or calls in it, and not only thoughts.
+fn says_something(parts: &[ReplyPart]) -> bool {
+    parts.iter().any(|part| match part {
+        ReplyPart::Text { text } | ReplyPart::Refusal { text } => !text.text().is_empty(),
+        ReplyPart::Call { .. } => true,
+        ReplyPart::Thought { .. } => false,
+    })
 }
 
 impl<D: Dialect> Provider for Remote<D> {
@@ -238,7 +261,7 @@ impl<D: Dialect> Provider for Remote<D> {
     fn complete<'a>(
         &'a self,
         request: &'a ModelRequest,
-        on_text: &'a mut OnText<'_>,
+        on_piece: &'a mut OnPiece<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
         Box::pin(async move {
             let time_limit = self.endpoint.settings.total_timeout;
@@ -246,7 +269,7 @@ impl<D: Dialect> Provider for Remote<D> {
                 let what = format!("was not done after {} s", time_limit.as_secs_f32());
                 Err(self.endpoint.permanent(&what))
             };
-            timeout(time_limit, self.ask(request, on_text)).await.unwrap_or_else(late)
+            timeout(time_limit, self.ask(request, on_piece)).await.unwrap_or_else(late)
         })
     }
 }

@@ -1,92 +1,169 @@
 //! What was received of a reply so far, and who listens to it.
 
 use super::{Said, SchemaEnforcement};
-use crate::functions::{ReplyEnd, Transcript};
-use crate::provider::OnText;
+use crate::provider::OnPiece;
 use crate::thinking::{Thinking, UNMARKED, behind_thinking};
 use std::ops::ControlFlow;
+use trellis_domain::parts::{CallPiece, Piece, ReplyPart};
 
 /// The largest piece that a listener gets at once, so that what it stops is not much longer than it wanted.
 const LARGEST_PIECE: usize = 4 << 10;
+/// More than the largest reply that any limit allows, and than any reply calls.
+const LONGEST: usize = 4 << 20;
+const MOST_CALLS: usize = 1000;
+/// So much of what a model thinks is kept.
+const KEPT_THOUGHT: usize = 1 << 20;
 
-pub(super) struct Received<'a, 's, 'f> {
-    pub(super) text: String,
-    on_text: &'a mut OnText<'s>,
+pub(super) struct Received<'a, 's> {
+    parts: Vec<Growing>,
+    on_piece: &'a mut OnPiece<'s>,
     /// The listener wants no more.
     pub(super) enough: bool,
-    /// There if functions were offered: calls become text.
-    transcript: Option<Transcript<'f>>,
+    /// Functions were offered: what is called is a call, and not the reply itself.
+    offered: bool,
     thinking: Thinking,
+    size: usize,
 }
 
-impl<'a, 's, 'f> Received<'a, 's, 'f> {
-    pub(super) fn new(on_text: &'a mut OnText<'s>, enforcement: &SchemaEnforcement<'f>) -> Self {
-        let transcript = match enforcement {
-            SchemaEnforcement::Functions { functions, .. } => Some(Transcript::new(functions)),
-            SchemaEnforcement::Free | SchemaEnforcement::Guided(_) | SchemaEnforcement::Strict(_) => None,
-        };
-        Self { text: String::new(), on_text, enough: false, transcript, thinking: Thinking::default() }
+/// A part of a reply that may still grow.
+#[derive(Debug)]
+enum Growing {
+    Thought(String),
+    Text(String),
+    Refusal(String),
+    Call { place: u64, id: Option<String>, function: String, arguments: String },
+}
+
+/// What a reply came to.
+#[derive(Debug, Default)]
+pub(super) struct Complete {
+    pub(super) parts: Vec<ReplyPart>,
+    /// What had to be put right.
+    pub(super) mended: Vec<String>,
+}
+
+impl<'a, 's> Received<'a, 's> {
+    pub(super) fn new(on_piece: &'a mut OnPiece<'s>, enforcement: &SchemaEnforcement<'_>) -> Self {
+        let offered = matches!(enforcement, SchemaEnforcement::Functions { .. });
+        let (parts, thinking) = (Vec::new(), Thinking::default());
+        Self { parts, on_piece, enough: false, offered, thinking, size: 0 }
     }
 
     pub(super) fn has_received_nothing(&self) -> bool {
-        self.text.is_empty()
+        self.parts.is_empty()
     }
 
-    /// More is held back than any reply may have.
+    /// It is longer than any limit allows.
     pub(super) fn exceeds_limit(&self) -> bool {
-        self.transcript.as_ref().is_some_and(Transcript::is_too_long)
+        self.size > LONGEST || self.parts.len() > MOST_CALLS
     }
 
     pub(super) fn take(&mut self, said: Said) -> ControlFlow<()> {
-        match (&mut self.transcript, said) {
-            (_, Said::Text(text)) => {
+        match said {
+            Said::Thought(text) => self.think(&text),
+            Said::Text(text) => {
                 let spoken = self.thinking.spoken(text);
-                self.speak(&spoken);
+                let thought = self.thinking.take_thought();
+                self.think(&thought);
+                self.speak(&spoken, false);
             }
-            (Some(transcript), Said::Call(piece)) => {
-                let text = transcript.call(piece);
-                self.receive(&text);
-            }
+            Said::Refusal(text) => self.speak(&text, true),
+            Said::Call(piece) if self.offered => self.call(&piece),
             // The only function there can be takes the reply.
-            (None, Said::Call(piece)) => self.receive(&piece.arguments),
+            Said::Call(piece) => self.speak(&piece.arguments, false),
         }
         if self.enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn speak(&mut self, text: &str) {
-        match &mut self.transcript {
-            Some(transcript) => transcript.words(text),
-            None => self.receive(text),
+    /// Thoughts are kept and not listened to: they are not the reply.
+    fn think(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if !matches!(self.parts.last(), Some(Growing::Thought(_))) {
+            self.parts.push(Growing::Thought(String::new()));
+        }
+        if let Some(Growing::Thought(thought)) = self.parts.last_mut() {
+            let room = KEPT_THOUGHT.saturating_sub(thought.len());
+            thought.push_str(&text[..text.floor_char_boundary(room)]);
         }
     }
 
-    /// The reply is complete, unless somebody had enough of it.
-    pub(super) fn finish(&mut self) -> ReplyEnd {
-        let rest = self.thinking.rest();
-        self.speak(&rest);
-        let Some(transcript) = self.transcript.take() else { return self.finish_text() };
-        let end = if self.enough { ReplyEnd::default() } else { transcript.finish() };
-        self.receive(&end.rest);
-        end
-    }
-
-    /// Whoever listened has received too much then, and gets the right text with the reply.
-    fn finish_text(&mut self) -> ReplyEnd {
-        let mut end = ReplyEnd::default();
-        if let Some(spoken) = behind_thinking(&self.text).map(str::to_owned) {
-            self.text = spoken;
-            end.mended.push(UNMARKED.to_owned());
-        }
-        end
-    }
-
-    fn receive(&mut self, text: &str) {
+    fn speak(&mut self, text: &str, refuses: bool) {
         let mut rest = text;
         while !rest.is_empty() && !self.enough {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(LARGEST_PIECE));
             rest = after;
-            self.text.push_str(piece);
-            self.enough = (self.on_text)(piece).is_break();
+            match (self.parts.last_mut(), refuses) {
+                (Some(Growing::Text(spoken)), false) | (Some(Growing::Refusal(spoken)), true) => spoken.push_str(piece),
+                (_, false) => self.parts.push(Growing::Text(piece.to_owned())),
+                (_, true) => self.parts.push(Growing::Refusal(piece.to_owned())),
+            }
+            self.size += piece.len();
+            self.enough = (self.on_piece)(Piece::Text(piece)).is_break();
+        }
+    }
+
+    fn call(&mut self, piece: &CallPiece) {
+        let known = self.parts.iter().position(
+            |part| matches!(part, Growing::Call { place, id, .. } if piece.belongs_to(*place, id.as_deref())),
+        );
+        let at = known.unwrap_or_else(|| {
+            let (id, function) = (piece.id.clone(), piece.function.clone().unwrap_or_default());
+            self.parts.push(Growing::Call { place: piece.place, id, function, arguments: String::new() });
+            self.parts.len() - 1
+        });
+        let mut rest = piece.arguments.as_str();
+        let mut function = piece.function.clone();
+        loop {
+            let (arguments, after) = rest.split_at(rest.floor_char_boundary(LARGEST_PIECE));
+            rest = after;
+            if let Growing::Call { arguments: all, .. } = &mut self.parts[at] {
+                all.push_str(arguments);
+            }
+            self.size += arguments.len();
+            let (place, id) = (piece.place, piece.id.clone());
+            let part = CallPiece { place, id, function: function.take(), arguments: arguments.to_owned() };
+            self.enough = (self.on_piece)(Piece::Call(&part)).is_break();
+            if rest.is_empty() || self.enough {
+                return;
+            }
+        }
+    }
+
+    /// The reply is complete, unless somebody had enough of it.
+    pub(super) fn finish(mut self) -> Complete {
+        let rest = self.thinking.rest();
+        let thought = self.thinking.take_thought();
+        self.think(&thought);
+        self.speak(&rest, false);
+        let mut mended = self.mark_thinking();
+        let thought: usize =
+            self.parts.iter().map(|part| if let Growing::Thought(it) = part { it.len() } else { 0 }).sum();
+        if thought >= KEPT_THOUGHT {
+            mended.push("of what it thought, only the beginning was kept".to_owned());
+        }
+        Complete { parts: self.parts.into_iter().map(Growing::into_part).collect(), mended }
+    }
+
+    /// Only the end of the thinking may be marked. Whoever listened has received too much then, and gets the right text
+    /// with the reply.
+    fn mark_thinking(&mut self) -> Vec<String> {
+        let [Growing::Text(text)] = self.parts.as_slice() else { return Vec::new() };
+        let Some(spoken) = behind_thinking(text).map(str::to_owned) else { return Vec::new() };
+        let thought = text[..text.len() - spoken.len()].to_owned();
+        self.parts = vec![Growing::Thought(thought), Growing::Text(spoken)];
+        vec![UNMARKED.to_owned()]
+    }
+}
+
+impl Growing {
+    fn into_part(self) -> ReplyPart {
+        match self {
+            Self::Thought(text) => ReplyPart::Thought { text: text.into() },
+            Self::Text(text) => ReplyPart::Text { text: text.into() },
+            Self::Refusal(text) => ReplyPart::Refusal { text: text.into() },
+            Self::Call { id, function, arguments, .. } => ReplyPart::Call { id, function, arguments: arguments.into() },
         }
     }
 }

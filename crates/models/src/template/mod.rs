@@ -19,9 +19,10 @@ mod tree;
 mod value;
 
 use fault::{Fault, Outcome};
+use parking_lot::Mutex;
 use serde_json::Map;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tree::Tree;
 use trellis_domain::Hash;
 
@@ -55,23 +56,19 @@ impl Templates {
 
     fn read(&self, text: &str) -> Outcome<Arc<Tree>> {
         let key = Hash::of(text);
-        if let Some(tree) = self.lock().trees.get(&key) {
+        if let Some(tree) = self.kept.lock().trees.get(&key) {
             return Ok(Arc::clone(tree));
         }
         let tree = Arc::new(read(text)?);
         // What text and line breaks take is small beside what the parts take.
         let parts = tree.parts + text.len() / 64;
-        let mut kept = self.lock();
+        let mut kept = self.kept.lock();
         if kept.parts + parts > KEPT_PARTS {
             *kept = Kept::default();
         }
         kept.parts += parts;
         kept.trees.insert(key, Arc::clone(&tree));
         Ok(tree)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::PromptReply;
+use trellis_domain::parts::Piece;
 use trellis_domain::record::Name;
 use trellis_domain::{SessionId, Workspace};
 use trellis_models::{CallSettings, Choice, LastSent, ModelReply, ModelRequest, Provider, ProviderError, choose};
@@ -56,6 +57,7 @@ pub(crate) fn request(expected: PromptReply) -> ModelRequest {
         prompt: "pattern-select".to_owned(),
         variables: Map::new(),
         expected,
+        turns: Vec::new(),
         tools: None,
         labels: Some(CallLabels {
             run: SessionId::new("run-1").unwrap(),
@@ -80,6 +82,14 @@ pub(crate) fn held() -> ModelRequest {
     request(PromptReply::Json { schema: Some(schema()) })
 }
 
+/// A piece as the model wrote it.
+pub(crate) fn written(piece: Piece<'_>) -> String {
+    match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Call(piece) => piece.function.clone().unwrap_or_default() + &piece.arguments,
+    }
+}
+
 /// Asks once; gives the pieces as they arrived, too.
 pub(crate) async fn ask(
     provider: &dyn Provider,
@@ -92,8 +102,8 @@ pub(crate) async fn ask(
         None => None,
     };
     let result = provider
-        .complete(request, &mut |text| {
-            pieces.push(text.to_owned());
+        .complete(request, &mut |piece| {
+            pieces.push(written(piece));
             ControlFlow::Continue(())
         })
         .await;

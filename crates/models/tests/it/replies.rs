@@ -6,7 +6,9 @@ use crate::stub::{Act, Stub, answer, head, send, stream};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::time::Duration;
+use trellis_domain::Hash;
 use trellis_domain::config::PromptReply;
+use trellis_domain::parts::StopReason;
 use trellis_models::ModelReply;
 
 const PIECES: [&str; 4] = ["Moss ", "is gr", "\u{fc}n", " 😀"];
@@ -18,14 +20,20 @@ async fn a_reply_arrives_in_pieces_and_is_counted() {
         let provider = provider(name, &stub.base, patient());
         let (reply, pieces) = ask(&*provider, &request(PromptReply::Text)).await;
         assert_eq!(pieces, PIECES, "{name}");
+        let reply = reply.unwrap();
+        let sent = speech::reply(name, &PIECES).concat();
+        let response = reply.response.clone();
+        assert_eq!(response.as_ref().map(|response| response.hash), Some(Hash::of(sent)), "{name}: all that came");
         let expected = ModelReply {
             text: PIECES.concat(),
+            stop: Some(StopReason::End),
+            response,
             model: format!("{name}/m-2026"),
             in_token: Some(11),
             out_token: Some(4),
             ..ModelReply::default()
         };
-        assert_eq!(reply, Ok(expected));
+        assert_eq!(reply, expected);
     }
 }
 
@@ -83,7 +91,8 @@ async fn a_reply_that_is_stopped_ends_there() {
         let mut heard = 0;
         let provider = provider(name, &stub.base, patient());
         let reply = provider
-            .complete(&request(PromptReply::Text), &mut |text| {
+            .complete(&request(PromptReply::Text), &mut |piece| {
+                let text = &crate::ask::written(piece);
                 heard += text.len();
                 if heard > 50 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
@@ -105,7 +114,8 @@ async fn a_large_piece_is_cut() {
     let provider = provider("openai", &stub.base, patient());
     let mut heard = 0;
     let reply = provider
-        .complete(&request(PromptReply::Text), &mut |text| {
+        .complete(&request(PromptReply::Text), &mut |piece| {
+            let text = &crate::ask::written(piece);
             heard += text.len();
             if heard > 10_000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })

@@ -10,9 +10,11 @@ use trellis_domain::config::StoredItem;
 use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
+use trellis_domain::parts::ReplyPart;
 use trellis_domain::record::{Body, Name, Reading, Record, ReplyFormat};
 use trellis_domain::{Caller, RequestId, Scope, Workspace};
 use trellis_models::{CallSettings, Provider, TemplatePrompter};
+use trellis_orchestrator::RunService;
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::hub::{Hub, Item};
 use trellis_orchestrator::memory::scripted::ScriptedTools;
@@ -107,6 +109,7 @@ async fn run_with(model: Arc<dyn Provider>, pattern: &str) -> Vec<Arc<Record>> {
         world,
     };
     let orchestrator = Arc::new(Orchestrator::new(ports, Options::default()));
+    let runs = RunService::new(&orchestrator);
     let request = AgentRequest {
         question: "Why is moss green?".to_owned(),
         pattern: pattern.to_owned(),
@@ -121,15 +124,14 @@ async fn run_with(model: Arc<dyn Provider>, pattern: &str) -> Vec<Arc<Record>> {
         names: UnknownNames::Refuse,
         by: None,
     };
-    let run = orchestrator.accept(question).await.unwrap().run;
+    let run = runs.accept(question).await.unwrap().run;
     let (stop, stopped) = watch::channel(None);
-    let workers = Workers::new(Arc::clone(&orchestrator), WorkerOptions::default());
+    let workers = Workers::new(orchestrator, WorkerOptions::default());
     let serving = tokio::spawn(async move { workers.run(stopped).await });
-    let ports = &orchestrator.ports;
-    let mut subscription = ports.hub.subscribe(&Workspace::default(), &run, 0);
+    let mut subscription = runs.follow(&Workspace::default(), &run, 0);
     let mut records = Vec::new();
     loop {
-        let Item::Record(record) = subscription.next(&*ports.journal).await.unwrap() else { continue };
+        let Item::Record(record) = subscription.next().await.unwrap() else { continue };
         let last = record.header.name == Name::end() && record.header.session == run;
         records.push(record);
         if last {
@@ -285,7 +287,8 @@ fn decided(seen: &Seen) -> Script {
     stream(speech::reply("openai", &[&text]))
 }
 
-/// What a run's records say, without what differs by nature: times, bytes sent, and how a choice was held.
+/// What a run's records say, without what differs by nature: times, bytes sent, how a choice was held, and in which words
+/// a model is told what was wrong with its own form.
 fn story(records: &[Arc<Record>]) -> Vec<String> {
     let told = records.iter().map(|record| {
         let body = match &record.body {
@@ -306,7 +309,11 @@ fn story(records: &[Arc<Record>]) -> Vec<String> {
         };
         format!("{} {body}", record.header.name)
     });
-    told.collect()
+    let same = |told: String| match told.find("not a JSON object") {
+        Some(_) => told.split_whitespace().next().unwrap_or_default().to_owned() + " is no JSON object",
+        None => told,
+    };
+    told.map(same).collect()
 }
 
 fn formats(records: &[Arc<Record>]) -> Vec<Option<ReplyFormat>> {
@@ -323,6 +330,11 @@ async fn a_run_with_functions_and_one_in_text_tell_the_same_story() {
     assert_eq!(answer_of(&native), "Because of\n\nchlorophyll.");
     assert_eq!(formats(&native), [Some(ReplyFormat::NativeTools); 4]);
     assert_eq!(formats(&text), [Some(ReplyFormat::Text); 4]);
+    for replied in native.iter().filter_map(|record| record.body.as_replied()) {
+        let [ReplyPart::Call { id, arguments, .. }] = &replied.parts[..] else { panic!("{replied:?}") };
+        assert!(replied.raw.text().is_empty() && id.is_some() && !arguments.text().is_empty(), "as it was called");
+        assert!(replied.prompt.received.is_some());
+    }
     let readings: Vec<_> = native.iter().filter_map(|record| Some(&record.body.as_replied()?.reading)).collect();
     let [Reading::Acted { .. }, Reading::Acted { tool, .. }, Reading::Unusable { .. }, Reading::Answered { .. }] =
         readings.as_slice()

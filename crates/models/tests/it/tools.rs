@@ -1,25 +1,26 @@
 //! Tools as functions: offered, called, refused.
 
-use crate::ask::{ask, patient, provider, request};
+use crate::ask::{ask, patient, provider, request, written};
 use crate::speech;
 use crate::stub::{Act, Script, Seen, Stub, answer, stream};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use trellis_domain::Hash;
-use trellis_domain::config::{Item, PromptReply, Settings, StoredItem, ToolItem, validate};
+use trellis_domain::config::{ConfigItem, PromptReply, Settings, StoredItem, ToolItem, validate};
+use trellis_domain::parts::{ChatTurn, Piece, ReplyPart, StopReason};
 use trellis_domain::record::ReplyFormat;
 use trellis_models::{CallSettings, ModelRequest, Provider, TemplatePrompter};
 use trellis_orchestrator::ports::{PromptCall, PromptReply as Reply, Prompter, RealWorld, ReplySink};
 
 const EACH: [&str; 3] = ["openai", "anthropic", "ollama"];
 
-fn tools() -> Vec<Arc<ToolItem>> {
+fn tools() -> Arc<[Arc<ToolItem>]> {
     let question = json!({"name": "question", "type": "string", "description": "what to ask"});
     let tool = json!({"type": "prompt", "name": "web search", "description": "Searches.", "template": "search",
         "arguments": [question]});
     match validate("tool", "search", &tool.to_string()) {
-        Ok(Item::Tool(tool)) => vec![tool],
+        Ok(ConfigItem::Tool(tool)) => [tool].into(),
         other => panic!("not a tool: {other:?}"),
     }
 }
@@ -31,18 +32,29 @@ fn offering() -> ModelRequest {
 const ARGUMENTS: [&str; 3] = ["{\"thought\": \"Look it", " up.\", \"question\": \"Why", "?\"}"];
 const TEXT: &str = "Thought: Look it up.\nAction: web search\nArgs: {\"question\": \"Why?\"}";
 
+/// The function that was called and what it was called with.
+fn called(part: &ReplyPart) -> (&str, Value) {
+    let ReplyPart::Call { function, arguments, .. } = part else { panic!("not a call: {part:?}") };
+    (function, serde_json::from_str(arguments.text()).unwrap())
+}
+
 #[tokio::test]
-async fn a_call_is_told_in_the_text_grammar() {
+async fn a_call_is_given_as_it_was_made() {
     for name in EACH {
         let stub = Stub::always(stream(speech::call(name, "web_search", &ARGUMENTS))).await;
         let provider = provider(name, &stub.base, patient());
         let (reply, pieces) = ask(&*provider, &offering()).await;
         let reply = reply.unwrap();
-        assert_eq!(reply.text.replace("\"question\":\"", "\"question\": \""), TEXT, "{name}");
-        assert_eq!(pieces.concat(), reply.text);
+        let [part] = &reply.parts[..] else { panic!("{name}: {reply:?}") };
+        assert_eq!(called(part), ("web_search", json!({"thought": "Look it up.", "question": "Why?"})), "{name}");
+        let ReplyPart::Call { id, arguments, .. } = part else { panic!("{part:?}") };
+        assert_eq!(id.is_some(), name == "openai", "{name} tells ids in this stream or not");
+        assert_eq!(pieces.concat(), format!("web_search{}", arguments.text()), "{name}");
+        assert_eq!((reply.text.as_str(), reply.stop.is_some()), ("", true), "{name}");
+        assert!(reply.response.is_some(), "what came back is known by its hash");
         assert_eq!(reply.enforced, name != "ollama", "Ollama offers functions and enforces nothing");
         if name != "ollama" {
-            assert_eq!(pieces[..2], ["Thought: Look it", " up."], "{name}: a thought is heard while it is written");
+            assert_eq!(pieces[1..3], ARGUMENTS[..2], "{name}: it is heard while it is written");
         }
         let offered = &stub.seen()[0].body["tools"];
         assert_eq!(offered.as_array().unwrap().len(), 2, "the tool and the final answer");
@@ -55,18 +67,18 @@ async fn an_answer_is_heard_while_it_is_written() {
     for name in ["openai", "anthropic"] {
         let stub = Stub::always(stream(speech::call(name, "final_answer", &arguments))).await;
         let (reply, pieces) = ask(&*provider(name, &stub.base, patient()), &offering()).await;
-        assert_eq!(pieces, ["Thought: Enough.\nFinal Answer: Beca", "use."], "{name}");
+        assert_eq!(pieces[1..], arguments, "{name}");
         assert!(reply.unwrap().enforced);
     }
 }
 
 #[tokio::test]
-async fn words_instead_of_a_call_are_the_answer() {
+async fn words_instead_of_a_call_are_words() {
     for name in EACH {
         let stub = Stub::always(stream(speech::reply(name, &["Because ", "of moss."]))).await;
         let (reply, _) = ask(&*provider(name, &stub.base, patient()), &offering()).await;
         let reply = reply.unwrap();
-        assert_eq!((reply.text.as_str(), reply.enforced), ("Final Answer: Because of moss.", false));
+        assert_eq!((reply.text.as_str(), reply.parts.len(), reply.enforced), ("Because of moss.", 0, false));
     }
 }
 
@@ -78,12 +90,14 @@ async fn a_listener_can_stop_a_call() {
     let provider = provider("openai", &stub.base, patient());
     let mut heard = String::new();
     let request = offering();
-    let mut listener = |text: &str| {
-        heard.push_str(text);
-        ControlFlow::Break(())
+    let mut listener = |piece: Piece<'_>| {
+        heard += &written(piece);
+        if heard.contains("Look") { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let reply = provider.complete(&request, &mut listener).await.unwrap();
-    assert_eq!((heard.as_str(), reply.text.as_str(), reply.enforced), ("Thought: Look it", "Thought: Look it", false));
+    assert_eq!(heard, format!("web_search{}", ARGUMENTS[0]));
+    let [ReplyPart::Call { arguments, .. }] = &reply.parts[..] else { panic!("{reply:?}") };
+    assert_eq!((arguments.text(), reply.enforced), (ARGUMENTS[0], false));
 }
 
 fn settings() -> Arc<Settings> {
@@ -103,15 +117,18 @@ impl ReplySink for Unheard {
     fn restart(&mut self) {}
 }
 
-async fn prompt(prompter: &TemplatePrompter) -> Reply {
-    let call = PromptCall {
+fn asked() -> PromptCall {
+    PromptCall {
         settings: settings(),
         id: "agent-react".to_owned(),
         variables: json!({ "question": "Why?" }).as_object().cloned().unwrap(),
         tools: Some(tools()),
         ..PromptCall::default()
-    };
-    prompter.ask(call, &mut Unheard).await.unwrap()
+    }
+}
+
+async fn prompt(prompter: &TemplatePrompter) -> Reply {
+    prompter.ask(asked(), &mut Unheard).await.unwrap()
 }
 
 fn prompter(model: Arc<dyn Provider>) -> TemplatePrompter {
@@ -164,8 +181,11 @@ async fn a_model_that_refuses_strict_functions_is_offered_loose_ones() {
         let prompter = prompter(provider(name, &stub.base, patient()));
         for (asked, refused) in [(2, 1), (3, 0)] {
             let reply = prompt(&prompter).await;
-            assert_eq!((reply.raw.as_str(), reply.prompt.format), (TEXT, Some(ReplyFormat::NativeTools)), "{name}");
-            assert!(!reply.enforced);
+            assert_eq!(
+                (called(&reply.parts[0]).0, reply.prompt.format),
+                ("web_search", Some(ReplyFormat::NativeTools))
+            );
+            assert!(!reply.enforced, "{name}");
             assert_eq!((reply.failures.len(), stub.seen().len()), (refused, asked));
         }
     }
@@ -193,14 +213,136 @@ async fn schemas_and_functions_are_remembered_apart() {
 }
 
 #[tokio::test]
-async fn several_calls_at_once_are_put_right() {
+async fn several_calls_at_once_are_given_as_they_were_made() {
     let calls = json!([
         { "index": 0, "id": "a", "function": { "name": "web_search", "arguments": ARGUMENTS.concat() } },
-        { "index": 1, "id": "b", "function": { "name": "final_answer", "arguments": "{}" } },
+        { "index": 1, "id": "b", "function": { "name": "web_search", "arguments": ARGUMENTS.concat() } },
     ]);
     let body = json!({ "id": "c", "choices": [{ "message": { "tool_calls": calls }, "finish_reason": "tool_calls" }] });
     let stub = Stub::always(answer("200 OK", "", &body.to_string())).await;
     let reply = prompt(&prompter(provider("openai", &stub.base, patient()))).await;
-    assert_eq!((reply.raw.as_str(), reply.enforced), (TEXT, true));
-    assert_eq!(reply.mended, ["2 calls were made at once; only the first counts"]);
+    let ids = reply.parts.iter().map(|part| match part {
+        ReplyPart::Call { id, .. } => id.as_deref(),
+        ReplyPart::Thought { .. } | ReplyPart::Text { .. } | ReplyPart::Refusal { .. } => None,
+    });
+    assert_eq!((ids.collect::<Vec<_>>(), reply.enforced), (vec![Some("a"), Some("b")], true));
+    assert_eq!(reply.stop, Some(StopReason::Calls));
+    assert!(reply.mended.is_empty());
+}
+
+/// A thought, words and a call of a model that tells them apart: each is a part, and words are what is read.
+#[tokio::test]
+async fn thoughts_and_words_are_parts_of_their_own() {
+    let call = json!({ "id": "a", "function": { "name": "web_search", "arguments": "{}" } });
+    let message = json!({ "reasoning_content": "Hm.", "content": "Let me look.", "tool_calls": [call] });
+    let body = json!({ "id": "c", "choices": [{ "message": message, "finish_reason": "tool_calls" }] });
+    let stub = Stub::always(answer("200 OK", "", &body.to_string())).await;
+    let (reply, _) = ask(&*provider("openai", &stub.base, patient()), &offering()).await;
+    let reply = reply.unwrap();
+    let expected = [
+        ReplyPart::Thought { text: "Hm.".into() },
+        ReplyPart::Text { text: "Let me look.".into() },
+        ReplyPart::Call { id: Some("a".to_owned()), function: "web_search".to_owned(), arguments: "{}".into() },
+    ];
+    assert_eq!((reply.text.as_str(), &reply.parts[..]), ("Let me look.", &expected[..]));
+}
+
+/// What was thought between tags in the text is a part, too, and what came back is kept if that is wanted.
+#[tokio::test]
+async fn a_reply_is_kept_as_it_came_if_that_is_wanted() {
+    let settings = CallSettings { keep_requests: true, ..patient() };
+    let stub = Stub::always(stream(speech::reply("openai", &["<think>Hm.</th", "ink>Moss."]))).await;
+    let reply = ask(&*provider("openai", &stub.base, settings), &request(PromptReply::Text)).await.0.unwrap();
+    let parts = [ReplyPart::Thought { text: "Hm.".into() }, ReplyPart::Text { text: "Moss.".into() }];
+    assert_eq!((reply.text.as_str(), &reply.parts[..]), ("Moss.", &parts[..]));
+    let response = reply.response.unwrap();
+    let body = response.body.unwrap();
+    assert!(body.contains("<think>Hm.</th") && body.contains("[DONE]"), "{body}");
+    assert_eq!(response.hash, Hash::of(&body), "no key was taken out of this one");
+}
+
+/// A conversation: what the model called and what came of it, in each provider's words.
+#[tokio::test]
+async fn a_conversation_is_told_in_each_providers_words() {
+    let call = |id: Option<&str>, question: &str| ReplyPart::Call {
+        id: id.map(str::to_owned),
+        function: "web_search".to_owned(),
+        arguments: json!({ "question": question }).to_string().into(),
+    };
+    let result = |call: Option<&str>, text: &str, is_error| ChatTurn::ToolResult {
+        call: call.map(str::to_owned),
+        function: "web_search".to_owned(),
+        text: text.into(),
+        is_error,
+    };
+    let said = ReplyPart::Text { text: "Both.".into() };
+    let turns = vec![
+        ChatTurn::Assistant { parts: vec![said, call(Some("x"), "a"), call(None, "b")] },
+        result(Some("x"), "one", false),
+        result(None, "two", true),
+        ChatTurn::User { text: "Go on.".into() },
+    ];
+    let (first, second) = (json!({ "question": "a" }), json!({ "question": "b" }));
+    let function = |arguments: &Value| json!({ "name": "web_search", "arguments": arguments });
+    let openai = json!([
+        { "role": "assistant", "content": "Both.", "tool_calls": [
+            { "id": "x", "type": "function", "function": function(&json!(first.to_string())) },
+            { "id": "call_2", "type": "function", "function": function(&json!(second.to_string())) },
+        ] },
+        { "role": "tool", "tool_call_id": "x", "content": "one" },
+        { "role": "tool", "tool_call_id": "call_2", "content": "two" },
+        { "role": "user", "content": "Go on." },
+    ]);
+    let anthropic = json!([
+        { "role": "assistant", "content": [
+            { "type": "text", "text": "Both." },
+            { "type": "tool_use", "id": "x", "name": "web_search", "input": first },
+            { "type": "tool_use", "id": "call_2", "name": "web_search", "input": second },
+        ] },
+        { "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": "x", "content": "one" },
+            { "type": "tool_result", "tool_use_id": "call_2", "content": "two", "is_error": true },
+            { "type": "text", "text": "Go on." },
+        ] },
+    ]);
+    let ollama = json!([
+        { "role": "assistant", "content": "Both.", "tool_calls": [
+            { "function": function(&first) }, { "function": function(&second) },
+        ] },
+        { "role": "tool", "tool_name": "web_search", "content": "one" },
+        { "role": "tool", "tool_name": "web_search", "content": "two" },
+        { "role": "user", "content": "Go on." },
+    ]);
+    for (name, expected) in EACH.into_iter().zip([openai, anthropic, ollama]) {
+        let stub = Stub::always(stream(speech::reply(name, &["Moss."]))).await;
+        let request = ModelRequest { turns: turns.clone(), ..offering() };
+        ask(&*provider(name, &stub.base, patient()), &request).await.0.unwrap();
+        let sent = stub.seen()[0].body["messages"].as_array().unwrap().clone();
+        let after = sent.len() - expected.as_array().unwrap().len();
+        assert_eq!(json!(sent[after..]), expected, "{name}");
+    }
+}
+
+/// A model without functions is told the same in words.
+#[tokio::test]
+async fn a_conversation_without_functions_is_told_in_words() {
+    let stub = Stub::always(stream(speech::reply("openai", &[TEXT]))).await;
+    let settings = CallSettings { native_tools: false, ..patient() };
+    let call = ReplyPart::Call { id: None, function: "web search".to_owned(), arguments: "{}".into() };
+    let result = ChatTurn::ToolResult {
+        call: None,
+        function: "web search".to_owned(),
+        text: "Nothing.".into(),
+        is_error: false,
+    };
+    let turns = vec![ChatTurn::Assistant { parts: vec![call] }, result];
+    let prompter = prompter(provider("openai", &stub.base, settings));
+    prompter.ask(PromptCall { turns, ..asked() }, &mut Unheard).await.unwrap();
+    let messages = stub.seen()[0].body["messages"].clone();
+    let expected = json!([
+        { "role": "user", "content": "Write. Why?" },
+        { "role": "assistant", "content": "Action: web search\nArgs: {}" },
+        { "role": "user", "content": "Observation: Nothing." },
+    ]);
+    assert_eq!(messages, expected);
 }

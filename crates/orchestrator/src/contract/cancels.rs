@@ -1,6 +1,6 @@
 //! Cancelled runs over any journal: one end per session, nothing left open, whenever it happens.
 
-use super::runs::{Bench, Store};
+use super::runs::{Bench, StorePorts};
 use super::teams::{Played, agent, question, silent};
 use super::trouble::live_for;
 use crate::cancel::Cancelling;
@@ -16,13 +16,13 @@ use trellis_domain::record::Name;
 use trellis_domain::run::{RunState, Termination};
 use trellis_domain::{Caller, RunId, Surface, Workspace};
 
-pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
+pub async fn suite<F: Future<Output = StorePorts>>(fresh: impl Fn() -> F) {
     a_call_that_hangs_is_let_go_at_once(fresh().await).await;
     a_run_is_cancelled_once_and_only_if_it_has_not_ended(fresh().await).await;
 }
 
 /// Cancels a run at every moment there is: when it was left open, and while it is at work.
-pub async fn at_any_moment<F: Future<Output = Store>>(fresh: impl Fn() -> F, scene: &Value, pattern: &str) {
+pub async fn at_any_moment<F: Future<Output = StorePorts>>(fresh: impl Fn() -> F, scene: &Value, pattern: &str) {
     a_run_left_open_after_any_commit_can_be_cancelled(&fresh, scene, pattern).await;
     a_run_at_work_can_be_cancelled_after_any_record(&fresh, scene, pattern).await;
 }
@@ -36,16 +36,16 @@ fn canceller() -> Caller {
 }
 
 async fn cancel(bench: &Bench, run: &RunId) -> Cancelling {
-    bench.orchestrator.cancel(&Workspace::default(), run, &canceller()).await.expect("the store works")
+    bench.runs().cancel(&Workspace::default(), run, &canceller()).await.expect("the store works")
 }
 
 /// Workers in the background.
-struct Serving {
+struct BackgroundWorkers {
     stop: watch::Sender<Option<Stop>>,
     task: tokio::task::JoinHandle<()>,
 }
 
-impl Serving {
+impl BackgroundWorkers {
     fn start(bench: &Bench) -> Self {
         let workers = Workers::new(Arc::clone(&bench.orchestrator), WorkerOptions::default());
         let (stop, stopped) = watch::channel(None);
@@ -81,7 +81,7 @@ async fn was_cancelled(bench: &Bench, run: RunId, when: &str) {
     assert_eq!(spent, (summary.usage.model_calls, summary.usage.in_token), "{when}: the end tells what it cost");
 }
 
-async fn a_run_left_open_after_any_commit_can_be_cancelled<F: Future<Output = Store>>(
+async fn a_run_left_open_after_any_commit_can_be_cancelled<F: Future<Output = StorePorts>>(
     fresh: &impl Fn() -> F,
     scene: &Value,
     pattern: &str,
@@ -100,21 +100,20 @@ async fn a_run_left_open_after_any_commit_can_be_cancelled<F: Future<Output = St
     }
 }
 
-async fn a_run_at_work_can_be_cancelled_after_any_record<F: Future<Output = Store>>(
+async fn a_run_at_work_can_be_cancelled_after_any_record<F: Future<Output = StorePorts>>(
     fresh: &impl Fn() -> F,
     scene: &Value,
     pattern: &str,
 ) {
-    let (mut heard, mut cancelled) = (0, 0);
+    let (mut received, mut cancelled) = (0, 0);
     for records in 1.. {
         let bench = Bench::play(fresh().await).await;
         let run = bench.request(1, question(scene, pattern), SomeLimits::default()).await;
-        let ports = &bench.orchestrator.ports;
-        let mut subscription = ports.hub.subscribe(&Workspace::default(), &run, 0);
+        let mut subscription = bench.runs().follow(&Workspace::default(), &run, 0);
         let mut serving = None;
         let (mut seen, mut became) = (0, None);
         loop {
-            let Item::Record(record) = subscription.next(&*ports.journal).await.expect("the store works") else {
+            let Item::Record(record) = subscription.next().await.expect("the store works") else {
                 continue;
             };
             seen += 1;
@@ -125,7 +124,7 @@ async fn a_run_at_work_can_be_cancelled_after_any_record<F: Future<Output = Stor
                 became = Some(cancel(&bench, &run).await);
             }
             // Work begins after the first record, so that a cancellation then is never too late.
-            serving.get_or_insert_with(|| Serving::start(&bench));
+            serving.get_or_insert_with(|| BackgroundWorkers::start(&bench));
         }
         if let Some(serving) = serving {
             serving.drain().await;
@@ -139,8 +138,8 @@ async fn a_run_at_work_can_be_cancelled_after_any_record<F: Future<Output = Stor
             Some(Cancelling::AlreadyEnded(_)) => Played::of(&bench, run).await.keeps_the_promises(),
             Some(Cancelling::Unknown) => panic!("the run is known"),
             None => {
-                heard += 1;
-                if heard == 2 {
+                received += 1;
+                if received == 2 {
                     break;
                 }
             }
@@ -149,11 +148,11 @@ async fn a_run_at_work_can_be_cancelled_after_any_record<F: Future<Output = Stor
     assert!(cancelled > 0, "{pattern}: at least the first records leave time to cancel");
 }
 
-async fn a_call_that_hangs_is_let_go_at_once(store: Store) {
+async fn a_call_that_hangs_is_let_go_at_once(store: StorePorts) {
     let bench = Bench::play(store).await;
     let scene = json!({"team": [[silent(), {"team": [[silent(), agent("x")]]}, {"silent": true, "plan": []}]]});
     let run = bench.request(1, question(&scene, "supervisor"), SomeLimits::default()).await;
-    let serving = Serving::start(&bench);
+    let serving = BackgroundWorkers::start(&bench);
     let calls = || bench.prompter.calls.all().len();
     // Two decompositions, three silent models, and the agent that answers.
     while calls() < 7 {
@@ -170,13 +169,13 @@ async fn a_call_that_hangs_is_let_go_at_once(store: Store) {
     was_cancelled(&bench, run, "while models hang").await;
 }
 
-async fn a_run_is_cancelled_once_and_only_if_it_has_not_ended(store: Store) {
+async fn a_run_is_cancelled_once_and_only_if_it_has_not_ended(store: StorePorts) {
     let bench = Bench::play(store).await;
     let nobody = RunId::new("nobody").expect("a valid id");
     assert_eq!(cancel(&bench, &nobody).await, Cancelling::Unknown);
     let run = bench.request(1, question(&json!({"team": [[silent()]]}), "supervisor"), SomeLimits::default()).await;
     let other = Workspace::new("other").expect("a valid name");
-    let elsewhere = bench.orchestrator.cancel(&other, &run, &canceller()).await.expect("the store works");
+    let elsewhere = bench.runs().cancel(&other, &run, &canceller()).await.expect("the store works");
     assert_eq!(elsewhere, Cancelling::Unknown, "workspaces are apart");
     assert_eq!(cancel(&bench, &run).await, Cancelling::Cancelled);
     assert_eq!(cancel(&bench, &run).await, Cancelling::AlreadyEnded(RunState::Cancelled));

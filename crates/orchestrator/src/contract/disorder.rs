@@ -1,7 +1,7 @@
 //! A queue in disorder.
 
 use crate::ports::{BoxFuture, Delivery, OpenTurn, Queue, QueueError, Receipt, Role};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -17,13 +17,9 @@ impl Disorder {
         Self { state: Mutex::new((seed | 1, Vec::new())), changed: Notify::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, (u64, Vec<OpenTurn>)> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// One of the waiting wake-ups of a role, any of them.
     fn pick(&self, role: Role) -> Option<OpenTurn> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let mine =
             (0..state.1.len()).filter(|place| Role::of(&state.1[*place]) == role && state.1[*place].due.is_none());
         let mine: Vec<_> = mine.collect();
@@ -46,7 +42,7 @@ fn chance(state: &mut u64, most: usize) -> usize {
 impl Queue for Disorder {
     fn publish(&self, turn: OpenTurn) -> BoxFuture<'_, Result<(), QueueError>> {
         {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             // Lost now and then: the sweeper finds the turn again. Often doubled.
             let copies = [0, 1, 1, 2, 3][chance(&mut state.0, 5)];
             state.1.extend(std::iter::repeat_n(turn, copies));
@@ -59,7 +55,7 @@ impl Queue for Disorder {
         Box::pin(async move {
             loop {
                 let changed = self.changed.notified();
-                let hold_back = chance(&mut self.state().0, 3) == 0;
+                let hold_back = chance(&mut self.state.lock().0, 3) == 0;
                 if hold_back {
                     tokio::task::yield_now().await;
                 } else if let Some(turn) = self.pick(role) {

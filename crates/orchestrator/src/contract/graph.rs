@@ -1,6 +1,6 @@
 //! The contract of the graph: what is found is what a filter over all projected runs finds, in a stable order.
 
-use super::runs::{Bench, Store};
+use super::runs::{Bench, StorePorts};
 use super::teams::{agent, question};
 use crate::ports::{Answer, Asking, Graph, GraphError, QuadPattern, QueryLimits, RunFilter};
 use serde_json::{Value, json};
@@ -16,10 +16,10 @@ use trellis_provenance::iri;
 use trellis_provenance::vocabulary::{GRAPH_RETRIEVAL, prov, rdf, tg, trellis};
 
 /// A store and the graph of its journal.
-pub type Place = (Store, Arc<dyn Graph>);
+pub type GraphStore = (StorePorts, Arc<dyn Graph>);
 
 /// What every adapter does.
-pub async fn suite<F: Future<Output = Place>>(fresh: impl Fn() -> F) {
+pub async fn suite<F: Future<Output = GraphStore>>(fresh: impl Fn() -> F) {
     a_run_is_current_at_any_time(fresh().await).await;
     every_pattern_finds_what_a_filter_finds(fresh().await).await;
     the_newest_questions_win_under_a_limit(fresh().await).await;
@@ -27,7 +27,7 @@ pub async fn suite<F: Future<Output = Place>>(fresh: impl Fn() -> F) {
 }
 
 /// What an adapter with SPARQL does besides.
-pub async fn sparql_suite<F: Future<Output = Place>>(fresh: impl Fn() -> F) {
+pub async fn sparql_suite<F: Future<Output = GraphStore>>(fresh: impl Fn() -> F) {
     each_form_of_query_has_its_answer(fresh().await).await;
     limits_end_a_query_and_say_so(fresh().await).await;
     a_query_harms_nothing_but_itself(fresh().await).await;
@@ -49,11 +49,11 @@ impl std::fmt::Debug for Scene {
 }
 
 impl Scene {
-    pub async fn of((store, graph): Place) -> Self {
+    pub async fn of((store, graph): GraphStore) -> Self {
         Self { bench: Bench::play(store).await, graph, runs: Vec::new() }
     }
 
-    async fn with_every_pattern(place: Place) -> Self {
+    async fn with_every_pattern(place: GraphStore) -> Self {
         let mut scene = Self::of(place).await;
         let plan = json!({"plan": [{"say": "zero", "tool": true}, {"say": "one", "needs": [0]}]});
         scene.ask(&json!({"team": [[agent("a"), {"fail": true}]]}), "supervisor", "").await;
@@ -122,7 +122,7 @@ pub fn patterns(quad: &Quad, graph: Option<&str>) -> impl Iterator<Item = QuadPa
     })
 }
 
-async fn a_run_is_current_at_any_time(place: Place) {
+async fn a_run_is_current_at_any_time(place: GraphStore) {
     let mut scene = Scene::of(place).await;
     let run = scene.begin(&agent("a"), "react", "").await;
     let workspace = Workspace::default();
@@ -140,7 +140,7 @@ async fn a_run_is_current_at_any_time(place: Place) {
     assert_eq!(scene.graph.run(&workspace, &unknown).await.expect("the store works"), []);
 }
 
-async fn every_pattern_finds_what_a_filter_finds(place: Place) {
+async fn every_pattern_finds_what_a_filter_finds(place: GraphStore) {
     let scene = Scene::with_every_pattern(place).await;
     let quads = scene.quads().await;
     let links = [rdf::TYPE, prov::WAS_DERIVED_FROM, tg::DOCUMENT, trellis::EARLIER_QUESTION];
@@ -166,7 +166,7 @@ async fn every_pattern_finds_what_a_filter_finds(place: Place) {
     }
 }
 
-async fn the_newest_questions_win_under_a_limit(place: Place) {
+async fn the_newest_questions_win_under_a_limit(place: GraphStore) {
     let scene = Scene::with_every_pattern(place).await;
     let questions = QuadPattern { p: Some(Term::iri(tg::QUERY)), ..QuadPattern::default() };
     let found = scene.found(&questions, 100).await;
@@ -183,7 +183,7 @@ async fn the_newest_questions_win_under_a_limit(place: Place) {
     scene.agrees(&scene.quads().await, &questions).await;
 }
 
-async fn workspaces_see_nothing_of_each_other(place: Place) {
+async fn workspaces_see_nothing_of_each_other(place: GraphStore) {
     let mut scene = Scene::of(place).await;
     let run = scene.ask(&agent("a"), "react", "").await;
     let other = Workspace::new("other").expect("a valid name");
@@ -195,7 +195,7 @@ async fn workspaces_see_nothing_of_each_other(place: Place) {
     }
 }
 
-async fn each_form_of_query_has_its_answer(place: Place) {
+async fn each_form_of_query_has_its_answer(place: GraphStore) {
     let scene = Scene::with_every_pattern(place).await;
     let limits = QueryLimits::default();
     let root = iri::session(&scene.runs[4]);
@@ -216,7 +216,7 @@ async fn each_form_of_query_has_its_answer(place: Place) {
     assert!(matches!(&found, Answer::Rows { rows, .. } if rows.len() == 2), "{found:?}");
 }
 
-async fn limits_end_a_query_and_say_so(place: Place) {
+async fn limits_end_a_query_and_say_so(place: GraphStore) {
     let scene = Scene::with_every_pattern(place).await;
     let limits = QueryLimits { max_rows: 3, ..QueryLimits::default() };
     let cut = scene.query("SELECT ?s { ?s ?p ?o }", limits).await.expect("a good query");
@@ -235,7 +235,7 @@ async fn limits_end_a_query_and_say_so(place: Place) {
 /// Counts for ever, and takes hardly any memory.
 const COUNTING: &str = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }";
 
-async fn a_query_harms_nothing_but_itself(place: Place) {
+async fn a_query_harms_nothing_but_itself(place: GraphStore) {
     let scene = Scene::with_every_pattern(place).await;
     let limits = QueryLimits::default();
     let sorted = "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l } ORDER BY ?a";
@@ -250,7 +250,7 @@ async fn a_query_harms_nothing_but_itself(place: Place) {
     assert_eq!(asked, Answer::Truth(true), "others are answered afterwards");
 }
 
-async fn long_queries_leave_room_for_others(place: Place) {
+async fn long_queries_leave_room_for_others(place: GraphStore) {
     let scene = Scene::with_every_pattern(place).await;
     let (mine, other) = (Workspace::default(), Workspace::new("other").expect("a valid name"));
     let limits = QueryLimits::default();

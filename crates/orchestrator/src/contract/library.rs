@@ -13,7 +13,7 @@ use trellis_domain::rdf::{Term, Triple};
 use trellis_domain::{Hash, Timestamp, Workspace};
 
 /// A library and the journal of the runs whose texts it has.
-pub type Place = (Arc<dyn Library>, Arc<dyn Journal>);
+pub type LibraryStore = (Arc<dyn Library>, Arc<dyn Journal>);
 
 /// A clock that stands still until it is moved.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl World for Clock {
     }
 }
 
-pub async fn suite<F: Future<Output = Place>>(fresh: impl Fn(Arc<dyn World>) -> F) {
+pub async fn suite<F: Future<Output = LibraryStore>>(fresh: impl Fn(Arc<dyn World>) -> F) {
     let library = async || fresh(Arc::new(RealWorld)).await.0;
     a_document_comes_back_as_it_was_added(&*library().await).await;
     wrong_documents_are_refused(&*library().await).await;
@@ -258,7 +258,7 @@ async fn workspaces_are_apart(library: &dyn Library) {
     assert_eq!(content(library, &document).await, b"text");
 }
 
-async fn the_texts_of_runs_are_read_and_left_alone((library, journal): Place) {
+async fn the_texts_of_runs_are_read_and_left_alone((library, journal): LibraryStore) {
     let ws = Workspace::default();
     committed(&*journal, first("r")).await;
     committed(&*journal, end("r", 1)).await;

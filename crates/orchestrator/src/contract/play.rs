@@ -2,6 +2,7 @@
 //! one script plays teams of any shape and depth:
 //!
 //! - `{"tools": 2, "answer": "…"}`: an agent that calls a tool twice and answers
+//! - `{"tools": 4, "at_once": 2}`: the same with two calls in each reply
 //! - `{"tools": 2, "unsound": true}` under `reflexion`: the same, and each call is found wanting
 //! - `{"to": "agent:react", "ask": goal}` under `dispatch`: the goal goes to that agent; without them, to a tool
 //! - `{"sides": ["a", "b"], "rounds": 3}` under `debate`: these sides, for so many rounds
@@ -10,12 +11,30 @@
 //! - `{"plan": [step, …], "revisions": [[step, …]]}`: a plan; a step is `{"needs": [0], "tool": true, "fail": true,
 //!   "surprise": true}`
 
-use crate::memory::scripted::SILENT;
+use crate::memory::scripted::{SILENT, Scripted};
 use crate::ports::{PromptCall, ToolCall};
 use serde_json::{Map, Value, json};
+use trellis_domain::parts::ReplyPart;
 use trellis_domain::record::Body;
 
-/// The reply to any prompt.
+/// The reply to any prompt, in calls where the question says so.
+pub fn reply_or_call(call: &PromptCall) -> Result<Scripted, String> {
+    let text = call.variables.get("question").and_then(Value::as_str).unwrap_or_default();
+    let scene: Value = serde_json::from_str(text).unwrap_or_default();
+    let done = call.variables.get("history").and_then(Value::as_array).map_or(0, Vec::len) as u64;
+    let due = scene["tools"].as_u64().unwrap_or(0).saturating_sub(done).min(scene["at_once"].as_u64().unwrap_or(0));
+    if due == 0 || call.tools.is_none() {
+        return reply(call).map(Scripted::from);
+    }
+    let part = |number: u64| ReplyPart::Call {
+        id: Some(format!("call-{number}")),
+        function: "search".to_owned(),
+        arguments: json!({"thought": format!("step {number}"), "question": number.to_string()}).to_string().into(),
+    };
+    Ok(Scripted::Parts((done..done + due).map(part).collect()))
+}
+
+/// The reply to any prompt, in words.
 pub fn reply(call: &PromptCall) -> Result<String, String> {
     say(&call.id, &call.variables)
 }

@@ -10,12 +10,12 @@ use trellis_domain::record::Name;
 use trellis_patterns::react::IterationNames;
 
 /// Keeps what it hears, up to a limit.
-struct Heard {
+struct CappedText {
     text: String,
     pieces: usize,
 }
 
-impl ReplySink for Heard {
+impl ReplySink for CappedText {
     fn text(&mut self, text: &str) -> ControlFlow<()> {
         self.text.push_str(text);
         self.pieces -= 1;
@@ -43,7 +43,7 @@ pub async fn suite(prompter: &dyn Prompter, settings: Arc<Settings>, prompt: &st
         }),
         ..PromptCall::default()
     };
-    let mut all = Heard { text: String::new(), pieces: usize::MAX };
+    let mut all = CappedText { text: String::new(), pieces: usize::MAX };
     let reply = prompter.ask(call(), &mut all).await.expect("the prompt is known");
     assert!(!reply.raw.is_empty(), "a reply says something");
     assert_eq!(all.text, reply.raw, "what was streamed is the reply");
@@ -51,7 +51,7 @@ pub async fn suite(prompter: &dyn Prompter, settings: Arc<Settings>, prompt: &st
     assert!(reply.prompt.sent.is_some(), "and what was sent, by its hash");
     assert!(reply.model.is_some(), "and who answered");
 
-    let mut first = Heard { text: String::new(), pieces: 1 };
+    let mut first = CappedText { text: String::new(), pieces: 1 };
     let reply = prompter.ask(call(), &mut first).await.expect("a reply that is cut is a reply");
     assert!(all.text.starts_with(&first.text), "the same call gives the same reply");
     assert!(reply.raw.starts_with(&first.text), "what was heard before the cut is part of the record");

@@ -9,6 +9,7 @@ use crate::memory::scripted::{ScriptedPrompter, ScriptedTools};
 use crate::orchestrator::{Options, Orchestrator, Ports};
 use crate::ports::{Config, Journal, OpenTurn, RealWorld, World, all_due_turns};
 use crate::queue::FairQueue;
+use crate::service::RunService;
 use crate::workers::{Stop, WorkerOptions, Workers};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -20,7 +21,7 @@ use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{Caller, RequestId, RunId, Surface, Workspace};
 
 /// Journal and configuration of one store.
-pub type Store = (Arc<dyn Journal>, Arc<dyn Config>);
+pub type StorePorts = (Arc<dyn Journal>, Arc<dyn Config>);
 
 /// Three tool calls and an answer.
 pub const SCRIPT: [&str; 4] = [
@@ -39,17 +40,17 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub async fn new((journal, config): Store, prompter: ScriptedPrompter) -> Self {
+    pub async fn new((journal, config): StorePorts, prompter: ScriptedPrompter) -> Self {
         Self::with_tools((journal, config), prompter, ScriptedTools::new(|_| Ok(" a fact \n".to_owned()))).await
     }
 
     /// A model and tools that play what the question says; see [`play`](super::play).
-    pub async fn play(store: Store) -> Self {
-        Self::with_tools(store, ScriptedPrompter::new(super::play::reply), ScriptedTools::new(super::play::result))
-            .await
+    pub async fn play(store: StorePorts) -> Self {
+        let prompter = ScriptedPrompter::saying(super::play::reply_or_call);
+        Self::with_tools(store, prompter, ScriptedTools::new(super::play::result)).await
     }
 
-    pub async fn with_tools((journal, config): Store, prompter: ScriptedPrompter, tools: ScriptedTools) -> Self {
+    pub async fn with_tools((journal, config): StorePorts, prompter: ScriptedPrompter, tools: ScriptedTools) -> Self {
         let tool = r#"{"type":"text-completion","name":"search","description":"finds facts"}"#;
         let item = StoredItem { kind: "tool".to_owned(), key: "search".to_owned(), value: tool.to_owned() };
         config.put(&Workspace::default(), vec![item], Caller::program()).await.expect("a valid item");
@@ -66,6 +67,11 @@ impl Bench {
         };
         let orchestrator = Arc::new(Orchestrator::new(ports, Options::default()));
         Self { orchestrator, prompter, tools }
+    }
+
+    /// The runs, as those see them who ask for them.
+    pub fn runs(&self) -> RunService {
+        RunService::new(&self.orchestrator)
     }
 
     pub async fn ask(&self, n: usize, limits: SomeLimits) -> RunId {
@@ -86,14 +92,13 @@ impl Bench {
             names: UnknownNames::Refuse,
             by: None,
         };
-        Ok(self.orchestrator.accept(question).await?.run)
+        Ok(self.runs().accept(question).await?.run)
     }
 
     /// Waits for the end of a run. False if the store fails before.
     pub async fn try_follow(&self, run: &RunId) -> bool {
-        let ports = &self.orchestrator.ports;
-        let mut subscription = ports.hub.subscribe(&Workspace::default(), run, 0);
-        while let Ok(item) = subscription.next(&*ports.journal).await {
+        let mut subscription = self.runs().follow(&Workspace::default(), run, 0);
+        while let Ok(item) = subscription.next().await {
             if let Item::Record(record) = item
                 && record.header.name == Name::end()
                 && record.header.session == *run
@@ -106,11 +111,10 @@ impl Bench {
 
     /// Follows a run to its end.
     pub async fn follow(&self, run: &RunId) -> Vec<Item> {
-        let ports = &self.orchestrator.ports;
-        let mut subscription = ports.hub.subscribe(&Workspace::default(), run, 0);
+        let mut subscription = self.runs().follow(&Workspace::default(), run, 0);
         let mut items = Vec::new();
         loop {
-            let item = subscription.next(&*ports.journal).await.expect("the store works");
+            let item = subscription.next().await.expect("the store works");
             items.push(item.clone());
             if let Item::Record(record) = item
                 && record.header.name == Name::end()
@@ -154,7 +158,7 @@ impl Bench {
     }
 }
 
-pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
+pub async fn suite<F: Future<Output = StorePorts>>(fresh: impl Fn() -> F) {
     a_session_leaves_its_records_in_order(fresh().await).await;
     every_text_of_a_run_is_a_document(fresh().await).await;
     many_sessions_and_several_workers_answer_each_once(fresh().await).await;
@@ -169,7 +173,7 @@ fn names(records: &[Arc<Record>]) -> String {
     records.iter().map(|record| record.header.name.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-async fn a_session_leaves_its_records_in_order(store: Store) {
+async fn a_session_leaves_its_records_in_order(store: StorePorts) {
     let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
     let run = bench.ask(1, SomeLimits::default()).await;
     bench.finish(std::slice::from_ref(&run), 1).await;
@@ -186,7 +190,7 @@ async fn a_session_leaves_its_records_in_order(store: Store) {
     assert!(open.is_empty(), "an ended run leaves no open turn");
 }
 
-async fn every_text_of_a_run_is_a_document(store: Store) {
+async fn every_text_of_a_run_is_a_document(store: StorePorts) {
     let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
     let run = bench.ask(1, SomeLimits::default()).await;
     bench.finish(std::slice::from_ref(&run), 1).await;
@@ -209,7 +213,7 @@ async fn every_text_of_a_run_is_a_document(store: Store) {
     assert!(document(&other, "answer").await.is_none(), "workspaces are apart");
 }
 
-async fn many_sessions_and_several_workers_answer_each_once(store: Store) {
+async fn many_sessions_and_several_workers_answer_each_once(store: StorePorts) {
     let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
     let mut runs = Vec::new();
     for n in 0..40 {
@@ -224,7 +228,7 @@ async fn many_sessions_and_several_workers_answer_each_once(store: Store) {
     assert_eq!((calls.len(), calls.values().max()), (160, Some(&1)), "paid once");
 }
 
-async fn two_workers_on_one_turn_leave_one_outcome(store: Store) {
+async fn two_workers_on_one_turn_leave_one_outcome(store: StorePorts) {
     let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
     for n in 0..20 {
         let run = bench.ask(n, SomeLimits::default()).await;
@@ -246,7 +250,7 @@ async fn first_turn(bench: &Bench, run: &RunId) -> OpenTurn {
     open.into_iter().find(|turn| turn.key.run == *run).expect("an accepted question has an open turn")
 }
 
-async fn a_recorded_reply_is_not_asked_for_again(store: Store) {
+async fn a_recorded_reply_is_not_asked_for_again(store: StorePorts) {
     let tools = ScriptedTools::new(|_| panic!("the process dies here, so to speak"));
     let bench = Bench::with_tools(store.clone(), ScriptedPrompter::replies(&SCRIPT), tools).await;
     let run = bench.ask(1, SomeLimits::default()).await;
@@ -261,7 +265,7 @@ async fn a_recorded_reply_is_not_asked_for_again(store: Store) {
     assert_eq!(calls.len(), 3);
 }
 
-async fn the_same_request_attaches_and_another_gets_its_own_session(store: Store) {
+async fn the_same_request_attaches_and_another_gets_its_own_session(store: StorePorts) {
     let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
     let alice = Caller::new(Some("alice".to_owned()), Surface::Api);
     let question = |text: &str| Question {
@@ -272,20 +276,20 @@ async fn the_same_request_attaches_and_another_gets_its_own_session(store: Store
         names: UnknownNames::Refuse,
         by: Some(alice.clone()),
     };
-    let first = bench.orchestrator.accept(question("a?")).await.expect("a good question");
+    let first = bench.runs().accept(question("a?")).await.expect("a good question");
     let somebody_else = Question { by: Some(Caller::new(None, Surface::CommandLine)), ..question("a?") };
-    let again = bench.orchestrator.accept(somebody_else).await.expect("a good question");
+    let again = bench.runs().accept(somebody_else).await.expect("a good question");
     let accepted = bench.records(&first.run).await.into_iter().find_map(|record| record.body.as_accepted().cloned());
     assert_eq!(accepted.and_then(|accepted| accepted.by), Some(alice.clone()), "whoever asked first");
-    let other = bench.orchestrator.accept(question("b?")).await.expect("a good question");
-    let other_again = bench.orchestrator.accept(question("b?")).await.expect("a good question");
+    let other = bench.runs().accept(question("b?")).await.expect("a good question");
+    let other_again = bench.runs().accept(question("b?")).await.expect("a good question");
     assert_eq!((first.run.as_str(), first.attached), ("mine", false));
     assert_eq!((again.run.as_str(), again.attached), ("mine", true));
     assert_ne!(other.run, first.run);
     assert_eq!((other_again.run, other_again.attached), (other.run, true));
 }
 
-async fn a_request_id_names_one_request_only(store: Store) {
+async fn a_request_id_names_one_request_only(store: StorePorts) {
     let bench = Bench::new(store, ScriptedPrompter::replies(&SCRIPT)).await;
     let ask = async |question: &str, limits: SomeLimits| {
         let request = AgentRequest { question: question.to_owned(), ..AgentRequest::default() };
@@ -300,7 +304,7 @@ async fn a_request_id_names_one_request_only(store: Store) {
     }
 }
 
-async fn a_turn_that_panics_ends_its_run_only(store: Store) {
+async fn a_turn_that_panics_ends_its_run_only(store: StorePorts) {
     let prompter = ScriptedPrompter::new(|call| {
         assert!(call.variables["question"] != "question 1", "a bug that only this question finds");
         Ok("Final Answer: fine".to_owned())

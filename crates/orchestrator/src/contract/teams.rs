@@ -2,7 +2,7 @@
 
 use super::dying::Dying;
 use super::layer::Layered;
-use super::runs::{Bench, Store};
+use super::runs::{Bench, StorePorts};
 use crate::ports::{RealWorld, Role, World, all_due_turns};
 use crate::promises::{self, RunEvidence};
 use crate::replay::replay;
@@ -103,7 +103,7 @@ impl Played {
     }
 }
 
-pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
+pub async fn suite<F: Future<Output = StorePorts>>(fresh: impl Fn() -> F) {
     a_team_works_in_parallel_and_is_joined_once(fresh().await).await;
     equal_goals_are_told_apart(fresh().await).await;
     a_failed_subagent_counts_and_is_named(fresh().await).await;
@@ -126,7 +126,7 @@ pub async fn suite<F: Future<Output = Store>>(fresh: impl Fn() -> F) {
 
 /// The join is frozen as it was made, although the subagent can be read later.
 async fn a_subagent_that_cannot_be_read_for_a_moment_is_gone_without(
-    (journal, config): Store,
+    (journal, config): StorePorts,
     team: &[Value],
     end: usize,
 ) {
@@ -138,7 +138,7 @@ async fn a_subagent_that_cannot_be_read_for_a_moment_is_gone_without(
 }
 
 /// Nobody joins while the time runs out, as if the process had been away.
-async fn a_run_that_comes_back_too_late_ends_with_everything_below_it(store: Store) {
+async fn a_run_that_comes_back_too_late_ends_with_everything_below_it(store: StorePorts) {
     let bench = Bench::play(store).await;
     let inner = json!({"team": [[silent(), {"team": [[silent()]]}]]});
     let limits = SomeLimits { run_timeout_ms: Some(300), ..SomeLimits::default() };
@@ -167,7 +167,7 @@ async fn a_run_that_comes_back_too_late_ends_with_everything_below_it(store: Sto
     assert_eq!(last, Some(&played.run), "the root's end is the last that a follower hears");
 }
 
-async fn subagents_that_never_stop_working_do_not_keep_a_join_from_its_deadline(store: Store) {
+async fn subagents_that_never_stop_working_do_not_keep_a_join_from_its_deadline(store: StorePorts) {
     let bench = Bench::play(store).await;
     let busy = json!({"tools": 1_000_000});
     let scene = json!({"team": [vec![busy; 32]]});
@@ -179,7 +179,7 @@ async fn subagents_that_never_stop_working_do_not_keep_a_join_from_its_deadline(
     assert_eq!((end.reason, end.missing.len()), (Termination::SubagentsPartial, 32), "{end:?}");
 }
 
-async fn a_subagent_whose_id_is_taken_ends_the_run_with_the_reason(store: Store) {
+async fn a_subagent_whose_id_is_taken_ends_the_run_with_the_reason(store: StorePorts) {
     let bench = Bench::play(store).await;
     let scene = json!({"team": [[agent("a")]]});
     let squatter = AgentRequest { session_id: "mine".to_owned(), ..question(&scene, "supervisor") };
@@ -194,7 +194,7 @@ async fn a_subagent_whose_id_is_taken_ends_the_run_with_the_reason(store: Store)
     assert_eq!(error, "what follows cannot be recorded: an id is taken already");
 }
 
-async fn a_team_works_in_parallel_and_is_joined_once(store: Store) {
+async fn a_team_works_in_parallel_and_is_joined_once(store: StorePorts) {
     let bench = Bench::play(store).await;
     let scene = json!({"team": [[agent("a"), agent("b"), agent("c")]]});
     let played = play(&bench, &scene, "supervisor", SomeLimits::default()).await;
@@ -215,7 +215,7 @@ async fn a_team_works_in_parallel_and_is_joined_once(store: Store) {
     assert!(open.is_empty(), "nothing is left open, not even the deadline: {open:?}");
 }
 
-async fn equal_goals_are_told_apart(store: Store) {
+async fn equal_goals_are_told_apart(store: StorePorts) {
     let bench = Bench::play(store).await;
     let scene = json!({"team": [[agent("a"), agent("a"), agent("a")]]});
     let played = play(&bench, &scene, "supervisor", SomeLimits::default()).await;
@@ -224,7 +224,7 @@ async fn equal_goals_are_told_apart(store: Store) {
     assert_eq!(indices, [0, 1, 2]);
 }
 
-async fn a_failed_subagent_counts_and_is_named(store: Store) {
+async fn a_failed_subagent_counts_and_is_named(store: StorePorts) {
     let bench = Bench::play(store).await;
     let scene = json!({"team": [[agent("a"), {"fail": true}]]});
     let played = play(&bench, &scene, "supervisor", SomeLimits::default()).await;
@@ -235,7 +235,7 @@ async fn a_failed_subagent_counts_and_is_named(store: Store) {
     assert_eq!(bench.summary(&played.run).await.state, RunState::AnsweredPartial);
 }
 
-async fn a_silent_subagent_is_waited_for_until_the_deadline(store: Store) {
+async fn a_silent_subagent_is_waited_for_until_the_deadline(store: StorePorts) {
     let bench = Bench::play(store).await;
     let scene = json!({"team": [[agent("a"), silent()]]});
     let played = play(&bench, &scene, "supervisor", hurried(100)).await;
@@ -247,14 +247,14 @@ async fn a_silent_subagent_is_waited_for_until_the_deadline(store: Store) {
     assert_eq!(played.end().missing, [1]);
 }
 
-async fn a_silent_team_ends_with_an_answer_all_the_same(store: Store) {
+async fn a_silent_team_ends_with_an_answer_all_the_same(store: StorePorts) {
     let bench = Bench::play(store).await;
     let played = play(&bench, &json!({"team": [[silent(), silent()]]}), "supervisor", hurried(50)).await;
     played.keeps_the_promises();
     assert_eq!((played.end().reason, played.end().missing.len()), (Termination::SubagentsPartial, 2));
 }
 
-async fn a_supervisor_below_a_supervisor_ends_only_its_own_part(store: Store) {
+async fn a_supervisor_below_a_supervisor_ends_only_its_own_part(store: StorePorts) {
     let bench = Bench::play(store).await;
     let inner = json!({"team": [[agent("x"), agent("y")]]});
     let scene = json!({"team": [[inner, agent("b")]]});
@@ -266,7 +266,7 @@ async fn a_supervisor_below_a_supervisor_ends_only_its_own_part(store: Store) {
     assert!(played.answer().contains("[finding 0] [finding 0] x"), "{}", played.answer());
 }
 
-async fn a_silent_team_below_a_team_ends_with_it(store: Store) {
+async fn a_silent_team_below_a_team_ends_with_it(store: StorePorts) {
     let bench = Bench::play(store).await;
     let inner = json!({"team": [[silent(), {"team": [[silent()]]}]]});
     let scene = json!({"team": [[agent("a"), inner]]});
@@ -278,7 +278,7 @@ async fn a_silent_team_below_a_team_ends_with_it(store: Store) {
     assert_eq!(timeouts, 2, "the silent ones");
 }
 
-async fn a_second_round_begins_where_the_first_one_ended(store: Store) {
+async fn a_second_round_begins_where_the_first_one_ended(store: StorePorts) {
     let bench = Bench::play(store).await;
     let scene = json!({"team": [[agent("a"), {"fail": true}], [agent("c")]]});
     let played = play(&bench, &scene, "supervisor", SomeLimits::default()).await;
@@ -295,7 +295,7 @@ async fn a_second_round_begins_where_the_first_one_ended(store: Store) {
     assert!(played.answer().contains("[finding 2] c"), "{}", played.answer());
 }
 
-async fn rounds_are_limited(store: Store) {
+async fn rounds_are_limited(store: StorePorts) {
     let bench = Bench::play(store).await;
     let scene = json!({"team": [[agent("a")], [agent("b")], [agent("c")], [agent("d")]]});
     let limits = SomeLimits { max_rounds: Some(2), ..SomeLimits::default() };
@@ -308,7 +308,7 @@ async fn rounds_are_limited(store: Store) {
     assert_eq!(Played::of(&bench, run).await.joins().len(), 1, "two iterations make a round");
 }
 
-async fn depth_is_limited(store: Store) {
+async fn depth_is_limited(store: StorePorts) {
     let bench = Bench::play(store).await;
     let scene = json!({"team": [[{"team": [[{"team": [[agent("deep")]]}]]}]]});
     let limits = SomeLimits { max_depth: Some(2), ..SomeLimits::default() };
@@ -322,7 +322,7 @@ async fn depth_is_limited(store: Store) {
     assert!(excluded.iter().any(|option| option.name == "supervisor" && option.reason.contains("depth")));
 }
 
-async fn costs_add_up_over_all_sessions(store: Store) {
+async fn costs_add_up_over_all_sessions(store: StorePorts) {
     let bench = Bench::play(store).await;
     let inner = json!({"team": [[agent("x")]]});
     let scene = json!({"team": [[inner, agent("b"), {"fail": true}], [agent("c")]]});
@@ -336,7 +336,7 @@ async fn costs_add_up_over_all_sessions(store: Store) {
     assert_eq!(total.model_calls as usize, bench.prompter.calls.all().len());
 }
 
-async fn a_plan_runs_on_the_queue(store: Store) {
+async fn a_plan_runs_on_the_queue(store: StorePorts) {
     let bench = Bench::play(store).await;
     let first = json!([
         {"say": "zero", "tool": true}, {"say": "one", "tool": true, "fail": true},

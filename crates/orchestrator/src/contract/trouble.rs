@@ -5,7 +5,7 @@ use super::disorder::Disorder;
 use super::dying::Dying;
 use super::layer::{Layered, WithoutClaims};
 use super::play;
-use super::runs::{Bench, Store};
+use super::runs::{Bench, StorePorts};
 use super::teams::{Played, agent, question};
 use crate::memory::scripted::{ScriptedPrompter, ScriptedTools};
 use crate::orchestrator::{Options, Orchestrator, Ports};
@@ -20,8 +20,8 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::record::Record;
 
 /// A place that can be opened again after the process that used it has died.
-pub trait Place {
-    fn open(&self) -> impl Future<Output = Store> + Send;
+pub trait Reopenable {
+    fn open(&self) -> impl Future<Output = StorePorts> + Send;
 }
 
 /// The scenes that must survive anything: nested, several rounds, a failure, a plan below a supervisor.
@@ -43,13 +43,13 @@ fn essence(played: &Played) -> (BTreeSet<String>, String) {
     (played.records.iter().map(name).collect(), played.answer().to_owned())
 }
 
-async fn undisturbed(store: Store, scene: &Value, pattern: &str) -> (BTreeSet<String>, String) {
+async fn undisturbed(store: StorePorts, scene: &Value, pattern: &str) -> (BTreeSet<String>, String) {
     let bench = Bench::play(store).await;
     essence(&super::teams::play(&bench, scene, pattern, SomeLimits::default()).await)
 }
 
 /// Dies after every number of commits there is; a second process finishes the run.
-pub async fn a_run_survives_a_restart_between_any_two_commits<P: Place>(
+pub async fn a_run_survives_a_restart_between_any_two_commits<P: Reopenable>(
     fresh: impl Fn() -> P,
     scene: &Value,
     pattern: &str,
@@ -80,7 +80,7 @@ pub async fn a_run_survives_a_restart_between_any_two_commits<P: Place>(
 }
 
 /// Serves until the store dies after that many commits, or until the run has ended: true.
-pub(super) async fn live_for(store: Store, commits: usize, scene: &Value, pattern: &str) -> bool {
+pub(super) async fn live_for(store: StorePorts, commits: usize, scene: &Value, pattern: &str) -> bool {
     let dying = Arc::new(Layered(Dying::after(commits, store.0)));
     let bench = Bench::play((Arc::clone(&dying) as _, store.1)).await;
     let accepted = bench.try_request(1, question(scene, pattern), SomeLimits::default()).await;
@@ -100,7 +100,7 @@ pub(super) async fn live_for(store: Store, commits: usize, scene: &Value, patter
 }
 
 /// Two processes on the same turns, with wake-ups in disorder: the run is the same.
-pub async fn disorder_changes_nothing<F: Future<Output = Store>>(
+pub async fn disorder_changes_nothing<F: Future<Output = StorePorts>>(
     fresh: impl Fn() -> F,
     scene: &Value,
     pattern: &str,

@@ -19,21 +19,21 @@ pub(super) struct Piece {
 
 /// What the caller was told.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
-    told: Option<Told>,
+pub(super) struct DialogAnswer {
+    told: Option<SentText>,
     /// The id of a reply that so far only repeats what was told of another, and its text.
     repeating: (String, String),
 }
 
 #[derive(Debug)]
-struct Told {
+struct SentText {
     /// The reply that it comes from.
     reply: String,
     shown: String,
     text: String,
 }
 
-impl Answer {
+impl DialogAnswer {
     /// More of a reply. What only repeats an earlier one is held back.
     pub(super) fn more(&mut self, reply: &str, text: &str, taken: &mut HashSet<String>) -> Vec<Piece> {
         let told = match &mut self.told {
@@ -80,7 +80,7 @@ impl Answer {
         let Some(told) = self.told.take() else { return self.begin(reply, text, taken) };
         if let Some(rest) = text.strip_prefix(&told.text) {
             let pieces = piece(&told.shown, rest);
-            self.told = Some(Told { reply: reply.to_owned(), shown: told.shown, text });
+            self.told = Some(SentText { reply: reply.to_owned(), shown: told.shown, text });
             return pieces;
         }
         let end = Piece { id: told.shown, text: BROKEN_OFF.to_owned(), ends: true };
@@ -90,7 +90,7 @@ impl Answer {
     fn begin(&mut self, reply: &str, text: String, taken: &mut HashSet<String>) -> Vec<Piece> {
         let shown = super::free_id(taken, reply);
         let pieces = piece(&shown, &text);
-        self.told = Some(Told { reply: reply.to_owned(), shown, text });
+        self.told = Some(SentText { reply: reply.to_owned(), shown, text });
         pieces
     }
 }
@@ -106,13 +106,13 @@ mod tests {
 
     /// What is told of replies that arrive in these pieces; the last reply is the answer.
     fn told(replies: &[(&str, &[&str])], answer: &str) -> Vec<(String, String)> {
-        let (mut heard, mut taken) = (Answer::default(), HashSet::new());
+        let (mut received, mut taken) = (DialogAnswer::default(), HashSet::new());
         let mut pieces = Vec::new();
         for (reply, texts) in replies {
-            pieces.extend(texts.iter().flat_map(|text| heard.more(reply, text, &mut taken)));
+            pieces.extend(texts.iter().flat_map(|text| received.more(reply, text, &mut taken)));
         }
         let (last, _) = replies.last().unwrap();
-        pieces.extend(heard.whole(last, answer, &mut taken).0);
+        pieces.extend(received.whole(last, answer, &mut taken).0);
         pieces.into_iter().map(|piece| (piece.id, piece.text)).collect()
     }
 
@@ -137,11 +137,11 @@ mod tests {
     /// A reply that was cut short does not count, and the next one of the session has the same id.
     #[test]
     fn what_was_no_answer_is_told_apart_even_under_the_same_id() {
-        let (mut heard, mut taken) = (Answer::default(), HashSet::new());
-        let mut pieces = heard.more("a", "Half of th", &mut taken);
-        heard.break_off();
-        pieces.extend(["Sho", "rt."].iter().flat_map(|text| heard.more("a", text, &mut taken)));
-        pieces.extend(heard.whole("a", "Short.", &mut taken).0);
+        let (mut received, mut taken) = (DialogAnswer::default(), HashSet::new());
+        let mut pieces = received.more("a", "Half of th", &mut taken);
+        received.break_off();
+        pieces.extend(["Sho", "rt."].iter().flat_map(|text| received.more("a", text, &mut taken)));
+        pieces.extend(received.whole("a", "Short.", &mut taken).0);
         let told: Vec<_> = pieces.into_iter().map(|piece| (piece.id, piece.text)).collect();
         assert_eq!(told, of(&[("a", "Half of th"), ("a", BROKEN_OFF), ("a#2", "Sho"), ("a#2", "rt.")]));
     }

@@ -4,7 +4,7 @@
 
 mod answer;
 
-use self::answer::{Answer, Piece};
+use self::answer::{DialogAnswer, Piece};
 use crate::hub::{Item, TextKind};
 use crate::messages::{answer_id, thought_id};
 use std::collections::{HashMap, HashSet};
@@ -28,7 +28,7 @@ pub struct Dialog {
     streaming: bool,
     /// An event's quads depend on what came before it.
     projector: Projector,
-    answer: Answer,
+    answer: DialogAnswer,
     /// The message under which the answer was streamed.
     answered: Option<String>,
     /// How much of each open thought was sent, and the piece held back so that the last one can say so.
@@ -50,7 +50,7 @@ struct Progress {
 impl Dialog {
     pub fn new(run: RunId, streaming: bool) -> Self {
         let (projector, open, taken) = (Projector::default(), HashMap::new(), HashSet::new());
-        let answer = Answer::default();
+        let answer = DialogAnswer::default();
         Self { run, streaming, projector, answer, answered: None, open, taken, over: false }
     }
 

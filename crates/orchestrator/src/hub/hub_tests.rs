@@ -113,6 +113,8 @@ fn replied() -> Body {
     Body::from(Replied {
         prompt: PromptUse::default(),
         raw: "".into(),
+        parts: Vec::new(),
+        stop: None,
         thought: None,
         reading: Reading::Unusable { reason: "it is empty".to_owned() },
         decision: Vec::new(),

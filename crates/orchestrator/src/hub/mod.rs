@@ -23,6 +23,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
+use trellis_domain::parts::ReplyPart;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::{RunId, SessionId, Workspace};
 
@@ -187,7 +188,8 @@ pub fn size_of_texts(record: &Record) -> usize {
     let body = &record.body;
     let lengths = [
         body.as_accepted().map(|accepted| accepted.question.text().len()),
-        body.as_replied().map(|replied| replied.raw.text().len()),
+        body.as_replied()
+            .map(|replied| replied.raw.text().len() + replied.parts.iter().map(ReplyPart::len).sum::<usize>()),
         body.as_observed().and_then(|observed| observed.result.as_ref()).map(|result| result.text().len()),
         body.as_ended().and_then(|ended| ended.answer.as_ref()).map(|answer| answer.text().len()),
     ];

@@ -1,27 +1,28 @@
 //! Configuration in memory.
 
 use crate::ports::{BoxFuture, Config, ConfigError, HistoryEntry, World};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::config::{Problem, Settings, StoredItem, validate};
 use trellis_domain::{Caller, Configured, Hash, Workspace};
 
 #[derive(Debug)]
 pub struct MemoryConfig {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ConfigState>>,
     changes: watch::Sender<u64>,
     world: Arc<dyn World>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    workspaces: BTreeMap<Workspace, Items>,
+struct ConfigState {
+    workspaces: BTreeMap<Workspace, WorkspaceItems>,
     snapshots: BTreeMap<(Workspace, Hash), Arc<Settings>>,
 }
 
 #[derive(Debug, Default)]
-struct Items {
+struct WorkspaceItems {
     version: u64,
     values: BTreeMap<(String, String), String>,
     history: BTreeMap<(String, String), Vec<HistoryEntry>>,
@@ -41,14 +42,10 @@ impl MemoryConfig {
         Self { state, changes: watch::Sender::new(0), world }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn change(&self, workspace: &Workspace, values: Vec<(String, String, Option<String>)>, by: &Caller) -> u64 {
         let time = self.world.now();
         let version = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             let items = state.workspaces.entry(workspace.clone()).or_default();
             items.version += 1;
             items.made.push(Configured { version: items.version, time, by: by.clone() });
@@ -67,7 +64,7 @@ impl MemoryConfig {
     }
 
     fn items(&self, workspace: &Workspace) -> (u64, Vec<StoredItem>) {
-        let state = self.state();
+        let state = self.state.lock();
         let Some(items) = state.workspaces.get(workspace) else { return (0, Vec::new()) };
         let item = |((kind, key), value): (&(String, String), &String)| StoredItem {
             kind: kind.clone(),
@@ -120,15 +117,15 @@ impl Config for MemoryConfig {
         key: &'a str,
     ) -> BoxFuture<'a, Result<Option<String>, ConfigError>> {
         let key = (kind.to_owned(), key.to_owned());
-        ready(Ok(self.state().workspaces.get(workspace).and_then(|items| items.values.get(&key).cloned())))
+        ready(Ok(self.state.lock().workspaces.get(workspace).and_then(|items| items.values.get(&key).cloned())))
     }
 
     fn version<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<u64, ConfigError>> {
-        ready(Ok(self.state().workspaces.get(workspace).map_or(0, |items| items.version)))
+        ready(Ok(self.state.lock().workspaces.get(workspace).map_or(0, |items| items.version)))
     }
 
     fn workspaces(&self) -> BoxFuture<'_, Result<Vec<Workspace>, ConfigError>> {
-        ready(Ok(self.state().workspaces.keys().cloned().collect()))
+        ready(Ok(self.state.lock().workspaces.keys().cloned().collect()))
     }
 
     fn all<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(u64, Vec<StoredItem>), ConfigError>> {
@@ -156,7 +153,7 @@ impl Config for MemoryConfig {
         by: Caller,
     ) -> BoxFuture<'a, Result<Option<u64>, ConfigError>> {
         let place = (kind.to_owned(), key.to_owned());
-        let exists = self.state().workspaces.get(workspace).is_some_and(|items| items.values.contains_key(&place));
+        let exists = self.state.lock().workspaces.get(workspace).is_some_and(|items| items.values.contains_key(&place));
         ready(Ok(exists.then(|| self.change(workspace, vec![(place.0, place.1, None)], &by))))
     }
 
@@ -167,7 +164,7 @@ impl Config for MemoryConfig {
         key: &'a str,
     ) -> BoxFuture<'a, Result<Vec<HistoryEntry>, ConfigError>> {
         let place = (kind.to_owned(), key.to_owned());
-        let state = self.state();
+        let state = self.state.lock();
         let entries = state.workspaces.get(workspace).and_then(|items| items.history.get(&place).cloned());
         ready(Ok(entries.unwrap_or_default()))
     }
@@ -177,7 +174,7 @@ impl Config for MemoryConfig {
         workspace: &'a Workspace,
         version: u64,
     ) -> BoxFuture<'a, Result<Option<Configured>, ConfigError>> {
-        let state = self.state();
+        let state = self.state.lock();
         let made = state.workspaces.get(workspace).into_iter().flat_map(|items| &items.made);
         ready(Ok(made.rev().find(|made| made.version == version).cloned()))
     }
@@ -186,7 +183,7 @@ impl Config for MemoryConfig {
         let (version, items) = self.items(workspace);
         let settings = Arc::new(Settings::take(version, items).0);
         let hash = settings.snapshot.unwrap_or(Hash::ZERO);
-        self.state().snapshots.insert((workspace.clone(), hash), Arc::clone(&settings));
+        self.state.lock().snapshots.insert((workspace.clone(), hash), Arc::clone(&settings));
         ready(Ok(settings))
     }
 
@@ -195,7 +192,7 @@ impl Config for MemoryConfig {
         workspace: &'a Workspace,
         hash: Hash,
     ) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>> {
-        let found = self.state().snapshots.get(&(workspace.clone(), hash)).cloned();
+        let found = self.state.lock().snapshots.get(&(workspace.clone(), hash)).cloned();
         ready(found.ok_or(ConfigError::NoSnapshot(hash)))
     }
 

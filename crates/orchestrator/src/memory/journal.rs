@@ -5,51 +5,52 @@ use crate::ports::{
     BoxFuture, Claim, ClaimId, Claiming, Commit, Committed, Journal, JournalError, OpenTurn, Outcome, RunFilter,
     RunPage, Service, SessionLog, SetAside, TurnKey, World,
 };
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
 
-type Place = (Workspace, SessionId);
+type SessionPlace = (Workspace, SessionId);
 
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
-    state: Mutex<State>,
+    state: Mutex<JournalState>,
     /// The clock that claims expire by. Without one they never do.
     clock: Option<Arc<dyn World>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    sessions: BTreeMap<Place, (SessionHead, Vec<Arc<Record>>)>,
-    runs: BTreeMap<Place, (RunSummary, Vec<Arc<Record>>)>,
+struct JournalState {
+    sessions: BTreeMap<SessionPlace, (SessionHead, Vec<Arc<Record>>)>,
+    runs: BTreeMap<SessionPlace, (RunSummary, Vec<Arc<Record>>)>,
     turns: BTreeMap<TurnKey, OpenTurn>,
-    claims: BTreeMap<TurnKey, Held>,
+    claims: BTreeMap<TurnKey, HeldTurn>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct HeldTurn {
     by: ClaimId,
     until: Option<Timestamp>,
 }
 
-impl Held {
+impl HeldTurn {
     fn is_over(self, now: Option<Timestamp>) -> bool {
         self.until.zip(now).is_some_and(|(until, now)| until <= now)
     }
 }
 
-struct Look<'a> {
-    state: &'a State,
+struct MemoryStored<'a> {
+    state: &'a JournalState,
     workspace: Workspace,
     run: RunId,
 }
 
-impl Stored for Look<'_> {
+impl Stored for MemoryStored<'_> {
     type Error = Infallible;
 
     fn session(&mut self, session: &SessionId) -> Result<SessionHead, Infallible> {
@@ -72,7 +73,7 @@ impl Stored for Look<'_> {
     }
 }
 
-impl State {
+impl JournalState {
     fn write(&mut self, workspace: &Workspace, prepared: Prepared) -> Committed {
         let run = (workspace.clone(), prepared.summary.run.clone());
         let records: Vec<_> = prepared.records.into_iter().map(|prepared| prepared.record).collect();
@@ -111,27 +112,27 @@ impl MemoryJournal {
 
     fn claim_now(&self, claim: &Claim, life: Duration) -> Claiming {
         let (now, until) = (self.now(), self.until(life));
-        let mut state = self.state();
-        let State { turns, claims, .. } = &mut *state;
+        let mut state = self.state.lock();
+        let JournalState { turns, claims, .. } = &mut *state;
         let Some(open) = turns.get_mut(&claim.turn) else { return Claiming::Closed };
         if claims.get(&claim.turn).is_some_and(|held| held.by != claim.id && !held.is_over(now)) {
             return Claiming::Held;
         }
-        let before = claims.insert(claim.turn.clone(), Held { by: claim.id, until });
+        let before = claims.insert(claim.turn.clone(), HeldTurn { by: claim.id, until });
         open.begun += u32::from(before.is_none_or(|held| held.by != claim.id));
         Claiming::Claimed { begun: open.begun, expires: until.is_some() }
     }
 
     fn renew_now(&self, claim: &Claim, life: Duration) -> bool {
         let until = self.until(life);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         // One that has expired and that nobody else has claimed is as good as new.
         let held = state.claims.get_mut(&claim.turn).filter(|held| held.by == claim.id);
         held.map(|held| held.until = until).is_some()
     }
 
     fn give_back_now(&self, claim: &Claim) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.claims.get(&claim.turn).is_some_and(|held| held.by == claim.id) {
             state.claims.remove(&claim.turn);
             if let Some(open) = state.turns.get_mut(&claim.turn) {
@@ -140,14 +141,10 @@ impl MemoryJournal {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn commit_now(&self, commit: Commit) -> Outcome {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let workspace = commit.scope.workspace.clone();
-        let mut look = Look { state: &state, workspace: workspace.clone(), run: commit.run.clone() };
+        let mut look = MemoryStored { state: &state, workspace: workspace.clone(), run: commit.run.clone() };
         let Ok(prepared) = prepare(commit, &mut look);
         match prepared {
             None => Outcome::Conflict,
@@ -171,7 +168,8 @@ impl Journal for MemoryJournal {
         session: &'a SessionId,
     ) -> BoxFuture<'a, Result<Option<SessionLog>, JournalError>> {
         let found = self
-            .state()
+            .state
+            .lock()
             .sessions
             .get(&(workspace.clone(), session.clone()))
             .map(|(head, records)| SessionLog { version: head.version, records: records.clone() });
@@ -183,14 +181,14 @@ impl Journal for MemoryJournal {
         workspace: &'a Workspace,
         session: &'a SessionId,
     ) -> BoxFuture<'a, Result<Option<Arc<Record>>, JournalError>> {
-        let state = self.state();
+        let state = self.state.lock();
         let records = state.sessions.get(&(workspace.clone(), session.clone())).map(|(_, records)| records);
         let end = records.and_then(|records| records.iter().find(|record| record.header.name == Name::end()).cloned());
         ready(end)
     }
 
     fn is_open<'a>(&'a self, turn: &'a TurnKey) -> BoxFuture<'a, Result<bool, JournalError>> {
-        ready(self.state().turns.contains_key(turn))
+        ready(self.state.lock().turns.contains_key(turn))
     }
 
     fn claim<'a>(&'a self, claim: &'a Claim, life: Duration) -> BoxFuture<'a, Result<Claiming, JournalError>> {
@@ -207,7 +205,7 @@ impl Journal for MemoryJournal {
     }
 
     fn in_hand<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<HashSet<RunId>, JournalError>> {
-        let (now, state) = (self.now(), self.state());
+        let (now, state) = (self.now(), self.state.lock());
         let held = state.claims.iter().filter(|(turn, held)| turn.scope.workspace == *workspace && !held.is_over(now));
         ready(held.map(|(turn, _)| turn.run.clone()).collect())
     }
@@ -227,7 +225,7 @@ impl Journal for MemoryJournal {
 
     fn set_aside(&self, aside: SetAside) -> BoxFuture<'_, Result<(), JournalError>> {
         let SetAside { workspace, run, session, reason: _, state, time } = aside;
-        let mut memory = self.state();
+        let mut memory = self.state.lock();
         let whole = session == run;
         let concerned =
             |turn: &TurnKey| turn.scope.workspace == workspace && turn.run == run && (whole || turn.session == session);
@@ -255,7 +253,7 @@ impl Journal for MemoryJournal {
         after: Option<&'a TurnKey>,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<OpenTurn>, JournalError>> {
-        let (now, state) = (self.now(), self.state());
+        let (now, state) = (self.now(), self.state.lock());
         let free = |turn: &OpenTurn| state.claims.get(&turn.key).is_none_or(|held| held.is_over(now));
         let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
         let turns = state.turns.range::<TurnKey, _>((behind, Bound::Unbounded)).map(|(_, turn)| turn);
@@ -269,11 +267,11 @@ impl Journal for MemoryJournal {
         run: &'a RunId,
     ) -> BoxFuture<'a, Result<Vec<OpenTurn>, JournalError>> {
         let of = |turn: &&OpenTurn| turn.key.run == *run && turn.key.scope.workspace == *workspace;
-        ready(self.state().turns.values().filter(of).cloned().collect())
+        ready(self.state.lock().turns.values().filter(of).cloned().collect())
     }
 
     fn open_runs(&self) -> BoxFuture<'_, Result<usize, JournalError>> {
-        ready(self.state().runs.values().filter(|(summary, _)| !summary.state.is_end()).count())
+        ready(self.state.lock().runs.values().filter(|(summary, _)| !summary.state.is_end()).count())
     }
 
     fn run<'a>(
@@ -281,7 +279,7 @@ impl Journal for MemoryJournal {
         workspace: &'a Workspace,
         run: &'a RunId,
     ) -> BoxFuture<'a, Result<Option<RunSummary>, JournalError>> {
-        ready(self.state().runs.get(&(workspace.clone(), run.clone())).map(|(summary, _)| summary.clone()))
+        ready(self.state.lock().runs.get(&(workspace.clone(), run.clone())).map(|(summary, _)| summary.clone()))
     }
 
     fn runs<'a>(
@@ -291,7 +289,7 @@ impl Journal for MemoryJournal {
         cursor: Option<&'a str>,
         limit: usize,
     ) -> BoxFuture<'a, Result<RunPage, JournalError>> {
-        let state = self.state();
+        let state = self.state.lock();
         let mut runs: Vec<_> = state.runs.values().map(|(summary, _)| summary).collect();
         runs.retain(|run| run.workspace == *workspace);
         runs.sort_by(|a, b| (b.started, &b.run).cmp(&(a.started, &a.run)));
@@ -308,7 +306,7 @@ impl Journal for MemoryJournal {
         start: &'a str,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<RunId>, JournalError>> {
-        let state = self.state();
+        let state = self.state.lock();
         let runs = state.runs.keys().filter(|(place, run)| place == workspace && run.as_str().starts_with(start));
         ready(runs.map(|(_, run)| run.clone()).take(limit).collect())
     }
@@ -320,7 +318,7 @@ impl Journal for MemoryJournal {
         after: u64,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Arc<Record>>, JournalError>> {
-        let state = self.state();
+        let state = self.state.lock();
         let Some((_, records)) = state.runs.get(&(workspace.clone(), run.clone())) else { return ready(Vec::new()) };
         ready(records.iter().filter(|record| record.header.seq > after).take(limit).cloned().collect())
     }

@@ -5,9 +5,10 @@ use crate::ports::{
     BoxFuture, DocumentMetadata, Journal, Library, LibraryError, Listing, MetadataChanges, Processing, StoredDocument,
     Upload, World,
 };
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use trellis_domain::{Hash, Timestamp, Workspace};
 
 /// Documents in memory, beside the texts of the runs of a journal.
@@ -70,7 +71,7 @@ impl MemoryLibrary {
     /// Looks at a workspace, without the uploads that are too old.
     fn shelf<T>(&self, workspace: &Workspace, look: impl FnOnce(&mut Shelf) -> T) -> T {
         let now: Timestamp = self.world.now();
-        let mut state: MutexGuard<'_, _> = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let found = state.entry(workspace.clone()).or_default();
         found.uploads.retain(|_, (upload, _)| !upload.is_over(now));
         look(found)

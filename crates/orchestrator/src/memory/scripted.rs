@@ -5,14 +5,15 @@ use crate::ports::{
     BoxFuture, CallLabels, Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink,
     ToolCall, ToolError, ToolOutput, ToolRunner,
 };
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use trellis_domain::Hash;
-use trellis_domain::record::PromptUse;
+use trellis_domain::parts::{CallPiece, ReplyPart};
+use trellis_domain::record::{PromptUse, ReplyFormat};
 use trellis_patterns::react::IterationNames;
 
-type ReplyScript = dyn Fn(&PromptCall) -> Result<String, String> + Send + Sync;
+type ReplyScript = dyn Fn(&PromptCall) -> Result<Scripted, String> + Send + Sync;
 type ToolScript = dyn Fn(&ToolCall) -> Result<String, String> + Send + Sync;
 
 const MODEL: &str = "scripted";
@@ -20,22 +21,32 @@ const MODEL: &str = "scripted";
 /// A script that gives this as its error never answers at all.
 pub const SILENT: &str = "say nothing, for ever";
 
+/// What a script says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scripted {
+    Text(String),
+    /// What a model says that was offered functions.
+    Parts(Vec<ReplyPart>),
+}
+
+impl From<String> for Scripted {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
 /// Counts calls by the step they were made for.
 #[derive(Debug, Default)]
 pub struct Calls(Mutex<BTreeMap<String, u32>>);
 
 impl Calls {
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<String, u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn count(&self, step: String) {
-        *self.counts().entry(step).or_default() += 1;
+        *self.0.lock().entry(step).or_default() += 1;
     }
 
     /// How often each `session/step` was called.
     pub fn all(&self) -> BTreeMap<String, u32> {
-        self.counts().clone()
+        self.0.lock().clone()
     }
 }
 
@@ -56,7 +67,13 @@ impl std::fmt::Debug for ScriptedPrompter {
 
 impl ScriptedPrompter {
     pub fn new(script: impl Fn(&PromptCall) -> Result<String, String> + Send + Sync + 'static) -> Self {
-        Self { script: Box::new(script), piece: usize::MAX, delay: Duration::ZERO, calls: Calls::default() }
+        Self::saying(move |call| script(call).map(Scripted::from))
+    }
+
+    /// A model that may call functions, too.
+    pub fn saying(script: impl Fn(&PromptCall) -> Result<Scripted, String> + Send + Sync + 'static) -> Self {
+        let script = Box::new(script);
+        Self { script, piece: usize::MAX, delay: Duration::ZERO, calls: Calls::default() }
     }
 
     /// Replies by iteration: the first for `i1`, and so on; the last for all that follow.
@@ -81,9 +98,12 @@ impl ScriptedPrompter {
             tokio::time::sleep(self.delay).await;
         }
         let provider = |reason| PromptError::Provider { reason, failures: Vec::new() };
-        let raw = match (self.script)(&call) {
+        let (raw, parts) = match (self.script)(&call) {
             Err(reason) if reason == SILENT => std::future::pending().await,
-            said => said.map_err(provider)?,
+            said => match said.map_err(provider)? {
+                Scripted::Text(raw) => (raw, Vec::new()),
+                Scripted::Parts(parts) => (String::new(), parts),
+            },
         };
         let characters: Vec<char> = raw.chars().collect();
         for piece in characters.chunks(self.piece.min(characters.len().max(1))) {
@@ -91,12 +111,28 @@ impl ScriptedPrompter {
                 break;
             }
         }
+        for (part, place) in parts.iter().zip(0..) {
+            if let ReplyPart::Call { id, function, arguments } = part {
+                sink.begin(ReplyFormat::NativeTools);
+                let (function, arguments) = (Some(function.clone()), arguments.text().to_owned());
+                if sink.call(&CallPiece { place, id: id.clone(), function, arguments }).is_break() {
+                    break;
+                }
+            }
+        }
         let tokens = |text: &str| Some(text.split_whitespace().count() as u64);
         Ok(PromptReply {
             in_token: Some(7),
             out_token: tokens(&raw),
             content: ReplyContent::Text,
-            prompt: PromptUse { id: call.id, sent: Some(Hash::of(&raw)), ..PromptUse::default() },
+            prompt: PromptUse {
+                id: call.id,
+                sent: Some(Hash::of(&raw)),
+                format: (!parts.is_empty()).then_some(ReplyFormat::NativeTools),
+                ..PromptUse::default()
+            },
+            parts,
+            stop: None,
             model: Some(MODEL.to_owned()),
             enforced: false,
             cut_short: false,

@@ -9,6 +9,7 @@ use trellis_domain::outage::Outages;
 use trellis_domain::record::{Body, Cause, Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{ConversationId, Hash, RunId, Scope, SessionId, Timestamp, Workspace};
+use utoipa::ToSchema;
 
 /// Names one turn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -192,9 +193,10 @@ pub struct RunPage {
 }
 
 /// A run that is known and cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UnreadableRun {
     #[serde(rename = "run_id")]
+    #[schema(value_type = String)]
     pub run: RunId,
     pub reason: String,
 }

@@ -111,7 +111,7 @@ pub enum LibraryError {
     Store(#[from] JournalError),
 }
 
-type Reply<'a, T> = BoxFuture<'a, Result<T, LibraryError>>;
+pub type LibraryFuture<'a, T> = BoxFuture<'a, Result<T, LibraryError>>;
 
 /// What the library promises:
 ///
@@ -122,7 +122,7 @@ type Reply<'a, T> = BoxFuture<'a, Result<T, LibraryError>>;
 ///
 /// The texts of runs are found by the ids that the graph has for them. They are not listed and cannot be changed.
 pub trait Library: Send + Sync + std::fmt::Debug {
-    fn find<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> Reply<'a, Option<StoredDocument>>;
+    fn find<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> LibraryFuture<'a, Option<StoredDocument>>;
 
     /// A range of the content, cut off at its end. If the document was removed or replaced since it was found, it
     /// counts as not found: ranges of two contents are never mixed.
@@ -131,20 +131,20 @@ pub trait Library: Send + Sync + std::fmt::Debug {
         workspace: &'a Workspace,
         document: &'a StoredDocument,
         range: Range<u64>,
-    ) -> Reply<'a, Vec<u8>>;
+    ) -> LibraryFuture<'a, Vec<u8>>;
 
     /// Documents by id.
-    fn list<'a>(&'a self, workspace: &'a Workspace, listing: &'a Listing) -> Reply<'a, Vec<StoredDocument>>;
+    fn list<'a>(&'a self, workspace: &'a Workspace, listing: &'a Listing) -> LibraryFuture<'a, Vec<StoredDocument>>;
 
     fn update<'a>(
         &'a self,
         workspace: &'a Workspace,
         id: &'a str,
         changes: MetadataChanges,
-    ) -> Reply<'a, StoredDocument>;
+    ) -> LibraryFuture<'a, StoredDocument>;
 
     /// Removes a document and all that was taken from it.
-    fn remove<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> Reply<'a, ()>;
+    fn remove<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> LibraryFuture<'a, ()>;
 
     /// Begins a document of that many bytes. The size of its pieces is a wish; the upload says what it came to.
     fn begin<'a>(
@@ -153,7 +153,7 @@ pub trait Library: Send + Sync + std::fmt::Debug {
         document: DocumentMetadata,
         size: u64,
         piece: u64,
-    ) -> Reply<'a, Upload>;
+    ) -> LibraryFuture<'a, Upload>;
 
     /// Pieces come in any order; one that comes again replaces the first.
     fn put_piece<'a>(
@@ -162,11 +162,11 @@ pub trait Library: Send + Sync + std::fmt::Debug {
         upload: &'a str,
         index: u64,
         content: Vec<u8>,
-    ) -> Reply<'a, Upload>;
+    ) -> LibraryFuture<'a, Upload>;
 
-    fn upload<'a>(&'a self, workspace: &'a Workspace, upload: &'a str) -> Reply<'a, Option<Upload>>;
+    fn upload<'a>(&'a self, workspace: &'a Workspace, upload: &'a str) -> LibraryFuture<'a, Option<Upload>>;
 
-    fn uploads<'a>(&'a self, workspace: &'a Workspace) -> Reply<'a, Vec<Upload>>;
+    fn uploads<'a>(&'a self, workspace: &'a Workspace) -> LibraryFuture<'a, Vec<Upload>>;
 
     /// Reads back what was received and makes the document visible. With a hash, the content must have it.
     fn complete<'a>(
@@ -174,13 +174,13 @@ pub trait Library: Send + Sync + std::fmt::Debug {
         workspace: &'a Workspace,
         upload: &'a str,
         expected: Option<Hash>,
-    ) -> Reply<'a, StoredDocument>;
+    ) -> LibraryFuture<'a, StoredDocument>;
 
-    fn abort<'a>(&'a self, workspace: &'a Workspace, upload: &'a str) -> Reply<'a, ()>;
+    fn abort<'a>(&'a self, workspace: &'a Workspace, upload: &'a str) -> LibraryFuture<'a, ()>;
 
-    fn add_processing<'a>(&'a self, workspace: &'a Workspace, processing: Processing) -> Reply<'a, ()>;
+    fn add_processing<'a>(&'a self, workspace: &'a Workspace, processing: Processing) -> LibraryFuture<'a, ()>;
 
-    fn remove_processing<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> Reply<'a, ()>;
+    fn remove_processing<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> LibraryFuture<'a, ()>;
 
-    fn processings<'a>(&'a self, workspace: &'a Workspace) -> Reply<'a, Vec<Processing>>;
+    fn processings<'a>(&'a self, workspace: &'a Workspace) -> LibraryFuture<'a, Vec<Processing>>;
 }

@@ -18,7 +18,8 @@ pub use journal::{
     Outcome, RunFilter, RunPage, Service, SessionLog, SetAside, TurnKey, UnreadableRun, all_due_turns,
 };
 pub use library::{
-    DocumentMetadata, Library, LibraryError, Listing, MetadataChanges, Processing, StoredDocument, Upload,
+    DocumentMetadata, Library, LibraryError, LibraryFuture, Listing, MetadataChanges, Processing, StoredDocument,
+    Upload,
 };
 pub use log::{Log, LogEntry, LogError, Verdict};
 pub use prompter::{

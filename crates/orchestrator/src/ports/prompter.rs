@@ -1,4 +1,4 @@
-//! Prompts to models: an id with variables in, text, object or list out.
+//! Prompts to models: an id with variables in, and a conversation that follows it; typed parts out, as text, object or list.
 
 use super::BoxFuture;
 use crate::permits::{Permit, Room};
@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::{Settings, ToolItem};
-use trellis_domain::record::{FailedAttempt, Name, PromptUse};
+use trellis_domain::parts::{CallPiece, ChatTurn, ReplyPart, StopReason};
+use trellis_domain::record::{FailedAttempt, Name, PromptUse, ReplyFormat};
 use trellis_domain::{RunId, Scope, SessionId};
 
 /// One prompt to send.
@@ -19,9 +20,10 @@ pub struct PromptCall {
     pub variables: Map<String, Value>,
     /// Replaces the schema of the template, if any.
     pub schema: Option<Value>,
-    /// The tools that the reply chooses from, if it does. A model that can is offered them as functions; what it calls
-    /// is given as the text that another model would write.
-    pub tools: Option<Vec<Arc<ToolItem>>>,
+    /// What was said after the rendered prompt, if this goes on with a conversation.
+    pub turns: Vec<ChatTurn>,
+    /// The tools that the reply chooses from, if it does. A model that can is offered them as functions.
+    pub tools: Option<Arc<[Arc<ToolItem>]>>,
     /// How long the models may take altogether, without the time that the call waits for its turn. None for as long as
     /// they take.
     pub patience: Option<Duration>,
@@ -80,8 +82,12 @@ impl CallLabels {
 
 #[derive(Debug, Clone)]
 pub struct PromptReply {
-    /// As the model wrote it.
+    /// What the model said in words, as it wrote them.
     pub raw: String,
+    /// All that it said; empty if that is nothing but words.
+    pub parts: Vec<ReplyPart>,
+    /// Why it stopped, if the provider tells.
+    pub stop: Option<StopReason>,
     pub content: ReplyContent,
     pub prompt: PromptUse,
     pub model: Option<String>,
@@ -129,8 +135,16 @@ impl PromptError {
 
 /// Receives a reply while it is written.
 pub trait ReplySink: Send {
+    /// An attempt begins, at a model that is asked to say in this form which tool it wants.
+    fn begin(&mut self, _format: ReplyFormat) {}
+
     /// More text. Break stops the call: what came so far is the reply.
     fn text(&mut self, text: &str) -> ControlFlow<()>;
+
+    /// More of a call of a function.
+    fn call(&mut self, _piece: &CallPiece) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     /// The call is made again from the start: forget what came so far.
     fn restart(&mut self);

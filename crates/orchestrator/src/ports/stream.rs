@@ -5,9 +5,10 @@ use super::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use trellis_domain::{RunId, SessionId, Workspace};
+use utoipa::ToSchema;
 
 /// What a piece of live text belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TextKind {
     Thought,

@@ -128,7 +128,7 @@ impl Replayed {
                 ..replied.clone()
             }
         } else {
-            let mut read = read(&order.reader, replied.raw.text(), order.offered.clone());
+            let mut read = read(&order.reader, &replied.reply(), order.offered.clone());
             if let Some(incomplete) = replied.incomplete {
                 let limit = self.session.limits().max_reply_bytes;
                 read.reading = Reading::Unusable { reason: incomplete_reason(incomplete, limit) };

@@ -72,7 +72,7 @@ async fn a_call_in_flight_is_dropped_and_leaves_no_record() {
     let serving = Serving::start(&bench, WorkerOptions::default());
     model.asked.notified().await;
     assert_eq!(model.waiting.load(Ordering::SeqCst), 1);
-    let became = bench.orchestrator.cancel(&Workspace::default(), &run, &Caller::program()).await.unwrap();
+    let became = bench.runs().cancel(&Workspace::default(), &run, &Caller::program()).await.unwrap();
     assert_eq!(became, Cancelling::Cancelled);
     serving.stop(Stop::Drain).await;
     assert_eq!(model.waiting.load(Ordering::SeqCst), 0, "nobody waits for the model any more");
@@ -89,7 +89,7 @@ async fn a_run_of_its_own_goes_on_when_another_is_cancelled() {
     let other = bench.request(2, question(&agent("b"), "react"), SomeLimits::default()).await;
     model.asked.notified().await;
     assert_eq!(model.waiting.load(Ordering::SeqCst), 2);
-    bench.orchestrator.cancel(&Workspace::default(), &other, &Caller::program()).await.unwrap();
+    bench.runs().cancel(&Workspace::default(), &other, &Caller::program()).await.unwrap();
     while model.waiting.load(Ordering::SeqCst) == 2 {
         tokio::task::yield_now().await;
     }

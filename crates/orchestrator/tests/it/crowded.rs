@@ -66,14 +66,13 @@ async fn ask(bench: &Bench, workspace: &Workspace, n: usize) -> RunId {
         names: UnknownNames::Refuse,
         by: None,
     };
-    bench.orchestrator.accept(question).await.unwrap().run
+    bench.runs().accept(question).await.unwrap().run
 }
 
 async fn follow(bench: &Bench, workspace: &Workspace, run: &RunId) {
-    let ports = &bench.orchestrator.ports;
-    let mut subscription = ports.hub.subscribe(workspace, run, 0);
+    let mut subscription = bench.runs().follow(workspace, run, 0);
     loop {
-        if let Item::Record(record) = subscription.next(&*ports.journal).await.unwrap()
+        if let Item::Record(record) = subscription.next().await.unwrap()
             && record.header.name == Name::end()
         {
             return;
@@ -119,10 +118,7 @@ async fn who_waits_for_a_permit_can_be_cancelled_and_ends_when_its_time_is_over(
     let late = bench.ask(3, hurried).await;
     follow(&bench, &workspace, &late).await;
     assert!(bench.summary(&late).await.state.is_end(), "its time was over while it waited");
-    assert_eq!(
-        bench.orchestrator.cancel(&workspace, &waiting, &Caller::program()).await.unwrap(),
-        Cancelling::Cancelled
-    );
+    assert_eq!(bench.runs().cancel(&workspace, &waiting, &Caller::program()).await.unwrap(), Cancelling::Cancelled);
     let journal = &bench.orchestrator.ports.journal;
     let open = async |run| journal.turns_of(&workspace, run).await.unwrap().len();
     while open(&waiting).await + open(&late).await > 0 {

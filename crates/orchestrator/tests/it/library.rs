@@ -6,7 +6,7 @@ use trellis_orchestrator::contract::library;
 use trellis_orchestrator::memory::{MemoryJournal, MemoryLibrary};
 use trellis_orchestrator::ports::{Journal, RealWorld, World};
 
-fn fresh(world: Arc<dyn World>) -> library::Place {
+fn fresh(world: Arc<dyn World>) -> library::LibraryStore {
     let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
     (Arc::new(MemoryLibrary::new(Arc::clone(&journal), world)), journal)
 }

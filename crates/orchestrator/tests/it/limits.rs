@@ -12,6 +12,7 @@ use trellis_domain::record::{Body, Name, Observed, Reading, Record};
 use trellis_domain::request::earlier_fingerprint;
 use trellis_domain::run::RunState;
 use trellis_domain::{Hash, RequestId, Scope, SessionId, Timestamp};
+use trellis_orchestrator::RunService;
 use trellis_orchestrator::accept::{AcceptError, Question, UnknownNames};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
 use trellis_orchestrator::memory::scripted::{SILENT, ScriptedPrompter, ScriptedTools};
@@ -152,7 +153,7 @@ async fn more_open_runs_than_allowed_are_refused_clearly() {
         names: UnknownNames::Refuse,
         by: None,
     };
-    let refused = full.accept(question).await.unwrap_err().to_string();
+    let refused = RunService::new(&Arc::new(full)).accept(question).await.unwrap_err().to_string();
     assert_eq!(refused, "1 run open, which is the limit; wait until some have ended");
 }
 
@@ -168,7 +169,7 @@ async fn bad_questions_are_refused_with_a_reason_and_leave_nothing() {
             names: UnknownNames::Refuse,
             by: None,
         };
-        bench.orchestrator.accept(question).await.map(|accepted| accepted.run).unwrap_err().to_string()
+        bench.runs().accept(question).await.map(|accepted| accepted.run).unwrap_err().to_string()
     };
     let question = |text: &str| AgentRequest { question: text.into(), ..AgentRequest::default() };
     assert_eq!(ask(question(" \n")).await, AcceptError::EmptyQuestion.to_string());

@@ -17,6 +17,7 @@ mod precedence;
 mod processes;
 mod promises;
 mod replayed;
+mod several_calls;
 mod tool_sets;
 mod trouble;
 mod wrong_replies;
@@ -28,7 +29,7 @@ use trellis_orchestrator::memory::{MemoryConfig, MemoryGraph, MemoryJournal, Vir
 use trellis_orchestrator::ports::{Config, Journal, RealWorld, World};
 use trellis_orchestrator::queue::FairQueue;
 
-pub(crate) fn memory() -> runs::Store {
+pub(crate) fn memory() -> runs::StorePorts {
     (Arc::new(MemoryJournal::default()), Arc::new(MemoryConfig::new(Arc::new(RealWorld))))
 }
 

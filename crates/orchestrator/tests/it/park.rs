@@ -36,7 +36,7 @@ fn answering(choice: &str) -> Answering {
 }
 
 async fn decide(bench: &Bench, run: &RunId, answer: &Answering) -> Result<SessionId, DecideError> {
-    let answered = bench.orchestrator.decide(&Workspace::default(), run, answer).await?;
+    let answered = bench.runs().decide(&Workspace::default(), run, answer).await?;
     Ok(answered.session)
 }
 
@@ -160,7 +160,7 @@ async fn several_agents_of_a_team_wait_and_are_answered_one_by_one_or_cancelled(
         ));
     }
     until_waiting(&bench, &run, 1).await;
-    let cancelled = bench.orchestrator.cancel(&Workspace::default(), &run, &ada()).await.unwrap();
+    let cancelled = bench.runs().cancel(&Workspace::default(), &run, &ada()).await.unwrap();
     assert_eq!(cancelled, Cancelling::Cancelled);
     serving.stop(Stop::Drain).await;
     let summary = bench.summary(&run).await;

@@ -24,7 +24,7 @@ use trellis_orchestrator::ports::{
 };
 use trellis_orchestrator::queue::FairQueue;
 use trellis_orchestrator::workers::{WorkerOptions, Workers};
-use trellis_orchestrator::{Cancelling, Question};
+use trellis_orchestrator::{Cancelling, Question, RunService};
 
 #[tokio::test(start_paused = true)]
 async fn the_stream_in_memory_keeps_its_contract() {
@@ -190,7 +190,7 @@ impl TwoProcesses {
             names: UnknownNames::Refuse,
             by: None,
         };
-        self.two.accept(question).await.unwrap().run
+        RunService::new(&self.two).accept(question).await.unwrap().run
     }
 
     async fn until_waiting(&self, count: usize) {
@@ -282,7 +282,7 @@ async fn lets_go_after(stream: impl Stream + 'static) -> Duration {
     world.until_waiting(1).await;
     tokio::time::sleep(PIECE * 3).await;
     let began = Instant::now();
-    let cancelled = world.two.cancel(&Workspace::default(), &run, &Caller::program()).await.unwrap();
+    let cancelled = RunService::new(&world.two).cancel(&Workspace::default(), &run, &Caller::program()).await.unwrap();
     assert_eq!(cancelled, Cancelling::Cancelled);
     world.until_waiting(0).await;
     let took = began.elapsed();

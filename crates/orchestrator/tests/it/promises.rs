@@ -14,7 +14,7 @@ use trellis_domain::rdf::Quad;
 use trellis_domain::record::Name;
 use trellis_domain::run::Termination;
 use trellis_domain::{Caller, RunId, Timestamp, Workspace};
-use trellis_orchestrator::contract::runs::{Bench, Store};
+use trellis_orchestrator::contract::runs::{Bench, StorePorts};
 use trellis_orchestrator::contract::teams::{Played, agent, hurried, question, silent};
 use trellis_orchestrator::contract::{play, trouble};
 use trellis_orchestrator::dialog::Dialog;
@@ -183,15 +183,14 @@ fn told_answer(messages: &[AgentResponse]) -> String {
 }
 
 /// Serves a question until so many records are there, and then dies. False if the run ended before.
-async fn live_for(store: Store, scene: &Value, pattern: &str, records: usize) -> bool {
+async fn live_for(store: StorePorts, scene: &Value, pattern: &str, records: usize) -> bool {
     let bench = Bench::play(store).await;
     let run = bench.request(1, question(scene, pattern), SomeLimits::default()).await;
-    let ports = &bench.orchestrator.ports;
-    let mut subscription = ports.hub.subscribe(&Workspace::default(), &run, 0);
+    let mut subscription = bench.runs().follow(&Workspace::default(), &run, 0);
     let serving = Serving::start(&bench, WorkerOptions::default());
     let mut seen = 0;
     while seen < records {
-        if let Item::Record(record) = subscription.next(&*ports.journal).await.unwrap() {
+        if let Item::Record(record) = subscription.next().await.unwrap() {
             seen += 1;
             if record.header.session == run && record.header.name == Name::end() {
                 serving.stop(Stop::Abandon).await;

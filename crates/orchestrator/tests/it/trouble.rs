@@ -3,16 +3,16 @@
 use crate::memory;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use trellis_orchestrator::contract::runs::Store;
+use trellis_orchestrator::contract::runs::StorePorts;
 use trellis_orchestrator::contract::trouble::{
-    Place, a_run_survives_a_restart_between_any_two_commits, disorder_changes_nothing, scenes,
+    Reopenable, a_run_survives_a_restart_between_any_two_commits, disorder_changes_nothing, scenes,
 };
 
 /// The memory outlives the processes that are played over it.
-struct Kept(Store);
+struct Kept(StorePorts);
 
-impl Place for Kept {
-    async fn open(&self) -> Store {
+impl Reopenable for Kept {
+    async fn open(&self) -> StorePorts {
         self.0.clone()
     }
 }

@@ -21,6 +21,7 @@ use crate::synthesis::SynthesisName;
 use names::DebateTurn;
 use read::{Moderation, Stances};
 use trellis_domain::decision::{DecidedBy, Decision};
+use trellis_domain::parts::Reply;
 use trellis_domain::record::{Name, Reading, Replied};
 use trellis_domain::run::Termination;
 
@@ -65,7 +66,8 @@ impl Pattern for Debate {
         if prompt == prompt::JUDGE { ReplyForm::Answer } else { ReplyForm::Whole }
     }
 
-    fn read(&self, reader: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply {
+    fn read(&self, reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply {
+        let raw = &reply.text();
         match reader.prompt() {
             prompt::STANCES => read::stances(raw, reader.rules(), offered),
             prompt::MODERATE => read::moderation(raw, offered),

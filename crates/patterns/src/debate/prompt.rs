@@ -27,7 +27,7 @@ pub(super) fn stances(session: &Session, problem: Option<&str>) -> PromptOrder {
         )),
         reader: Reader::under(STANCES, most),
         offered: Vec::new(),
-        tools: None,
+        turns: Vec::new(),
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) fn moderate(session: &Session, round: u32, problem: Option<&str>) -> 
         schema: Some(schema),
         reader: Reader::plain(MODERATE),
         offered: vec![choice],
-        tools: None,
+        turns: Vec::new(),
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn judge(session: &Session, problem: Option<&str>) -> PromptOrder {
         schema: None,
         reader: Reader::under(JUDGE, VerdictRules { known, strict: problem.is_none() }),
         offered: round_without_model(session, |round| is_judged(session, round)).into_iter().collect(),
-        tools: None,
+        turns: Vec::new(),
     }
 }
 

@@ -13,8 +13,8 @@ pub struct Notice<'r> {
     /// What programs are told of it, by name.
     pub details: Map<String, Value>,
     pub spoken: Option<Spoken<'r>>,
-    /// The tool that it calls, with its arguments.
-    pub call: Option<(&'r str, &'r Map<String, Value>)>,
+    /// The tools that it calls, with their arguments.
+    pub calls: Vec<(&'r str, &'r Map<String, Value>)>,
     pub shown: Shown,
     /// Parts of the session that this begins, in the order of their numbers, which go on behind those before.
     pub parts: Vec<Part>,
@@ -78,7 +78,7 @@ pub enum Spoken<'r> {
 
 impl<'r> Notice<'r> {
     pub(crate) fn new(kind: &'static str) -> Self {
-        Self { kind, details: Map::new(), spoken: None, call: None, shown: Shown::Plain, parts: Vec::new() }
+        Self { kind, details: Map::new(), spoken: None, calls: Vec::new(), shown: Shown::Plain, parts: Vec::new() }
     }
 
     pub(crate) fn with(mut self, name: &str, value: impl Serialize) -> Self {
@@ -95,9 +95,10 @@ impl<'r> Notice<'r> {
 /// What any reply means.
 pub(crate) fn plain(replied: &Replied) -> Notice<'_> {
     match &replied.reading {
-        Reading::Acted { tool, arguments, .. } => {
+        Reading::Acted { tool, arguments, also, .. } => {
             let notice = Notice::new("analysis").with("tool", tool).with("arguments", arguments);
-            Notice { call: Some((tool, arguments)), ..notice.with("mended", &replied.mended) }
+            let notice = if also.is_empty() { notice } else { notice.with("also", also) };
+            Notice { calls: replied.reading.calls().collect(), ..notice.with("mended", &replied.mended) }
         }
         Reading::Unusable { reason } => Notice::new("analysis").with("error", reason),
         Reading::Failed { reason } => Notice::new("error").with("error", reason),

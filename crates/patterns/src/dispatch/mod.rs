@@ -18,6 +18,7 @@ use choice::{AGENT, Forward};
 use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
 use trellis_domain::message::AgentStep;
+use trellis_domain::parts::Reply;
 use trellis_domain::record::{Name, Observed, Reading, Replied};
 use trellis_domain::run::Termination;
 
@@ -66,8 +67,8 @@ impl Pattern for Dispatch {
         react::iterations_before(session, turn)
     }
 
-    fn read(&self, _: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply {
-        choice::read(raw, offered)
+    fn read(&self, _: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply {
+        choice::read(&reply.text(), offered)
     }
 
     fn notice<'r>(&self, _: &Name, replied: &'r Replied) -> Option<Notice<'r>> {

@@ -87,5 +87,5 @@ pub(super) fn choose(session: &Session, problem: Option<&str>) -> PromptOrder {
         "additionalProperties": false,
     });
     let reader = Reader::plain(CHOOSE);
-    PromptOrder { id: CHOOSE, variables, schema: Some(schema), reader, offered: vec![offered], tools: None }
+    PromptOrder { id: CHOOSE, variables, schema: Some(schema), reader, offered: vec![offered], turns: Vec::new() }
 }

@@ -26,6 +26,7 @@ use crate::text::cut;
 use serde::{Deserialize, Serialize};
 use trellis_domain::decision::Decision;
 use trellis_domain::message::AgentStep;
+use trellis_domain::parts::Reply;
 use trellis_domain::record::{Name, Reading, Replied};
 use trellis_domain::run::Termination;
 
@@ -82,7 +83,8 @@ impl Pattern for Plan {
         if prompt == prompt::SYNTHESISE { ReplyForm::Answer } else { ReplyForm::Whole }
     }
 
-    fn read(&self, reader: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply {
+    fn read(&self, reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply {
+        let raw = &reply.text();
         match reader.prompt() {
             prompt::CREATE => read::read_plan(raw, &reader.rules(), offered),
             prompt::STEP => read::read_step(raw, &reader.rules::<String>(), offered),

@@ -28,7 +28,7 @@ pub(super) fn create(session: &Session, problem: Option<&str>) -> PromptOrder {
         schema: Some(schema::plan(most)),
         reader: Reader::under(CREATE, PlanRules { first: 0, finished: Vec::new(), most }),
         offered: Vec::new(),
-        tools: None,
+        turns: Vec::new(),
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn step<'s>(
         schema: Some(schema::step(&choice.options)),
         reader: Reader::under(STEP, format!("Step {}: {}", step.number, step.goal)),
         offered: vec![choice],
-        tools: None,
+        turns: Vec::new(),
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) fn revise(session: &Session, state: &PlanState<'_>, problem: Option<&
         schema: Some(schema::revision(rules.most)),
         reader: Reader::under(REVISE, rules),
         offered: vec![tools::review(session, problem.is_some())],
-        tools: None,
+        turns: Vec::new(),
     }
 }
 
@@ -125,7 +125,7 @@ pub(super) fn synthesise(session: &Session, state: &PlanState<'_>, problem: Opti
         schema: None,
         reader: Reader::under(SYNTHESISE, told.iter().map(|step| step.number).collect::<Vec<_>>()),
         offered: Vec::new(),
-        tools: None,
+        turns: Vec::new(),
     }
 }
 

@@ -98,7 +98,7 @@ fn a_step_names_a_tool_and_its_arguments() {
         "I will look.\n{\"tool\": \"search\", \"arguments\": {\"question\": \"x\"}}",
     ] {
         let reply = step(raw);
-        let Reading::Acted { tool, arguments, value } = &reply.reading else { panic!("{raw}: {reply:?}") };
+        let Reading::Acted { tool, arguments, value, .. } = &reply.reading else { panic!("{raw}: {reply:?}") };
         assert_eq!((tool.as_str(), value), ("search", &serde_json::Value::Null));
         assert_eq!(json!(arguments), json!({"question": "x"}));
         assert_eq!(thought(&reply), "Step 2: look → calling search");

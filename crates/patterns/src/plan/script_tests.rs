@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
+use trellis_domain::parts::Reply;
 use trellis_domain::record::{Body, Name, Observed, PromptUse, Reading, Replied};
 use trellis_domain::usage::Usage;
 
@@ -99,8 +100,10 @@ impl Act {
 
 fn replied(order: &PromptOrder, said: &Said) -> Body {
     let (raw, read) = match said {
-        Said::Text(raw) => (raw.as_str(), crate::registry::read(&order.reader, raw, order.offered.clone())),
-        Said::Nothing => ("", crate::registry::read(&order.reader, "", order.offered.clone())),
+        Said::Text(raw) => {
+            (raw.as_str(), crate::registry::read(&order.reader, &Reply::of_text(raw.as_str()), order.offered.clone()))
+        }
+        Said::Nothing => ("", crate::registry::read(&order.reader, &Reply::of_text(""), order.offered.clone())),
     };
     let reading = match said {
         Said::Text(_) => read.reading,
@@ -109,6 +112,8 @@ fn replied(order: &PromptOrder, said: &Said) -> Body {
     Body::from(Replied {
         prompt: PromptUse::default(),
         raw: raw.into(),
+        parts: Vec::new(),
+        stop: None,
         thought: read.thought,
         reading,
         decision: read.decisions,

@@ -3,10 +3,11 @@
 use super::IterationNames;
 use crate::describe::asked::told;
 use crate::describe::asking::Asking;
-use crate::describe::decision::{PlacedDecision, place};
+use crate::describe::decision::{PlacedDecision, decision_nodes, place};
 use crate::describe::told::Told;
 use crate::describe::{Describer, Rest};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use trellis_domain::decision::DecisionKind;
 use trellis_domain::record::{Body, Ended, Header, Observed, Reading, Record, Replied};
 use trellis_provenance::node::Node;
@@ -23,6 +24,8 @@ pub(crate) struct Iterations {
     nodes: u32,
     /// What the next iteration derives from, if it is not the first.
     last: Option<String>,
+    /// What came back beside it.
+    beside: BTreeMap<u32, String>,
     /// The reply after which no iteration follows: its words belong to the conclusion.
     closing: Option<Asking>,
 }
@@ -51,7 +54,8 @@ impl Describer for Iterations {
 
     fn end(&mut self, _: &Told, _: &Ended) -> Rest {
         let parents = self.last.iter().cloned().collect();
-        Rest { closing: self.closing.take(), parents, missing_property: trellis::MISSING_FINDING, ..Rest::default() }
+        let (closing, influenced) = (self.closing.take(), self.beside());
+        Rest { closing, parents, influenced, missing_property: trellis::MISSING_FINDING, ..Rest::default() }
     }
 }
 
@@ -63,12 +67,17 @@ fn is_step(reading: &Reading) -> bool {
 impl Iterations {
     /// Iterations of so many nodes: the call, what came back, and what the pattern adds.
     pub(crate) fn of_nodes(nodes: u32) -> Self {
-        Self { nodes, last: None, closing: None }
+        Self { nodes, last: None, beside: BTreeMap::new(), closing: None }
     }
 
     /// The next iteration follows from this node.
     pub(crate) fn follow(&mut self, node: String) {
-        self.last = Some(node);
+        (self.last, self.beside) = (Some(node), BTreeMap::new());
+    }
+
+    /// What came back beside the last.
+    fn beside(&self) -> Vec<String> {
+        self.beside.values().filter(|id| self.last.as_ref() != Some(id)).cloned().collect()
     }
 
     /// A reply that acts is a step. One that ends the session is told by the conclusion, unless it came too
@@ -80,7 +89,9 @@ impl Iterations {
             self.closing = Some(asking);
             return None;
         }
-        let decisions = place(&id, &replied.decision);
+        let several = replied.reading.calls().count() > 1;
+        let own = if several { 1 } else { replied.decision.len() };
+        let decisions = place(&id, replied.decision.iter().take(own));
         let main = if is_step(&replied.reading) {
             with_action(Node::new(&id), &replied.reading, &decisions)
         } else {
@@ -88,34 +99,63 @@ impl Iterations {
         };
         let before = self.last.clone().filter(|_| n > 1 && n % (STRETCH / self.nodes) == 1);
         let follows = self.last.clone().filter(|_| before.is_none());
+        let beside = self.beside();
         let parents = follows.map_or_else(|| session.first_parents(), |node| vec![node]);
         let main = main
             .text(tg::STEP_NUMBER, n)
             .derived_from(parents)
-            .links(prov::WAS_INFLUENCED_BY, before)
+            .links(prov::WAS_INFLUENCED_BY, before.into_iter().chain(beside))
             .marks(header.attempt, header.late);
-        let nodes = told(session, main, Some(&asking), decisions, action(&replied.reading));
+        let mut nodes = told(session, main, Some(&asking), decisions, action(&replied.reading));
+        nodes.extend(other_calls(&id, n, header, replied));
         if !header.late {
-            self.last = Some(id.clone());
+            self.follow(id.clone());
         }
         Some(Act { id, nodes })
     }
 
     /// A tool's result. It must not be called a reflection, or the stock walk would stop here.
     fn observation(&mut self, session: &Told, header: &Header, n: u32, observed: &Observed) -> Act {
-        let id = iri::observation(&session.id, n);
+        let call = header.name.as_observation().unwrap_or(1);
+        let called = call_iri(&iri::iteration(&session.id, n), call);
+        let id = format!("{called}/observation");
         let node = Node::new(&id)
             .types(&[prov::class::ENTITY, tg::class::OBSERVATION])
             .label("Observation")
-            .derived_from([iri::iteration(&session.id, n)])
+            .derived_from([called])
             .document(&id, "Agent Observation", observed.result.as_ref())
             .error(observed.error.as_deref())
             .marks(header.attempt, header.late);
         if !header.late {
-            self.last = Some(id.clone());
+            // Stock readers walk along one line only: that of the last call, whichever came back last.
+            self.beside.insert(call, id.clone());
+            let last = self.beside.last_entry().map(|last| last.get().clone());
+            self.last = last;
         }
         Act { id, nodes: vec![with_tool_facts(node, observed).cost(&observed.usage)] }
     }
+}
+
+/// The node of one of the calls of a reply, counted from 1. The first is the reply's own.
+fn call_iri(reply: &str, call: u32) -> String {
+    if call == 1 { reply.to_owned() } else { format!("{reply}/call/{call}") }
+}
+
+/// What a reply calls besides its first, each with the choice that it is.
+fn other_calls(reply: &str, n: u32, header: &Header, replied: &Replied) -> Vec<Node> {
+    let calls = replied.reading.calls().zip(1..).skip(1);
+    let node = |((tool, arguments), call): ((&str, &Map<String, Value>), u32)| {
+        let id = call_iri(reply, call);
+        let decision = usize::try_from(call - 1).ok().and_then(|place| replied.decision.get(place));
+        let decisions = place(&id, decision);
+        let node = with_action(Node::new(&id), &Reading::acted(tool, arguments.clone()), &decisions)
+            .text(tg::STEP_NUMBER, n)
+            .derived_from([reply])
+            .links(trellis::DECISION, decisions.iter().map(|placed| &placed.iri))
+            .marks(header.attempt, header.late);
+        std::iter::once(node).chain(decision_nodes(decisions)).collect::<Vec<_>>()
+    };
+    calls.flat_map(node).collect()
 }
 
 pub(crate) fn with_action(node: Node, reading: &Reading, decisions: &[PlacedDecision<'_>]) -> Node {

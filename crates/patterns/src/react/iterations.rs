@@ -4,6 +4,7 @@
 use super::IterationNames;
 use crate::contract::{Effect, Ending, Order, PromptOrder, Turn};
 use crate::session::Session;
+use serde_json::{Map, Value};
 use trellis_domain::counted;
 use trellis_domain::document::Document;
 use trellis_domain::record::{Name, Observed, Reading, Replied};
@@ -40,39 +41,62 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
     let Some(replied) = session.replied(&Name::iteration(n)) else {
         return vec![Order::Perform(Name::iteration(n), Effect::AskModel(Box::new(pattern.prompt(session, n))))];
     };
-    let effect = match &replied.reading {
+    let effects = match &replied.reading {
         Reading::Answered { text, .. } => {
             return vec![Order::End(Ending::answered(Termination::FinalAnswer, text.text()))];
         }
         Reading::Failed { reason } => {
             return vec![Order::End(Ending::failed(Termination::Error, reason.clone()))];
         }
-        Reading::Acted { tool, .. } if !was_offered(replied, tool) => {
-            Effect::Report { error: unknown_tool(replied, tool) }
+        Reading::Acted { tool, .. } if times_in_a_row(session, n) > LOOP && was_offered(replied, tool) => {
+            return vec![Order::End(going_in_circles(session, n, tool))];
         }
-        Reading::Acted { tool, arguments, .. } => match (times_in_a_row(session, n), pattern.objection(session, n)) {
-            (0..LOOP, None) => Effect::CallTool { tool: tool.clone(), arguments: arguments.clone() },
-            (0..LOOP, Some(error)) => Effect::Report { error },
-            (LOOP, _) => Effect::Report { error: repeated(tool) },
-            _ => return vec![Order::End(going_in_circles(session, n, tool))],
-        },
-        Reading::Unusable { reason } => Effect::Report { error: reason.clone() },
-        Reading::Decided { .. } => Effect::Report { error: "the reply was read in another way".to_owned() },
+        Reading::Acted { .. } => {
+            let (repeats, objection) = (times_in_a_row(session, n) >= LOOP, pattern.objection(session, n));
+            let effect = |call| effect_of(replied, call, repeats, objection.as_ref());
+            replied.reading.calls().map(effect).collect()
+        }
+        Reading::Unusable { reason } => vec![Effect::Report { error: reason.clone() }],
+        Reading::Decided { .. } => vec![Effect::Report { error: "the reply was read in another way".to_owned() }],
     };
-    if !session.has(&Name::observation(n)) {
-        return vec![Order::Perform(Name::observation(n), effect)];
+    let named = effects.into_iter().zip(1..).map(|(effect, call)| (Name::observation_of(n, call), effect));
+    let due: Vec<_> = named.filter(|(name, _)| !session.has(name)).collect();
+    if !due.is_empty() {
+        return due.into_iter().map(|(name, effect)| Order::Perform(name, effect)).collect();
     }
     vec![pattern.between(session, n).unwrap_or_else(|| Order::Open(Name::iteration(n + 1)))]
+}
+
+/// What comes of one call of a reply: it is made, or the model is told why not.
+fn effect_of(
+    replied: &Replied,
+    (tool, arguments): (&str, &Map<String, Value>),
+    repeats: bool,
+    objection: Option<&String>,
+) -> Effect {
+    let error = match objection {
+        _ if !was_offered(replied, tool) => unknown_tool(replied, tool),
+        _ if repeats => repeated(tool),
+        Some(objection) => objection.clone(),
+        None => return Effect::CallTool { tool: tool.to_owned(), arguments: arguments.clone() },
+    };
+    Effect::Report { error }
+}
+
+/// What a record of an iteration follows from. Calls of one reply are made side by side, and none follows from another.
+pub(crate) fn causes(session: &Session, name: &Name) -> Vec<Name> {
+    let reply = name.as_observation().and(name.iteration_of()).map(Name::iteration);
+    let has_several = |reply: &Name| session.replied(reply).is_some_and(|it| it.reading.calls().count() > 1);
+    reply.filter(has_several).map_or_else(|| session.tips().to_vec(), |reply| vec![reply])
 }
 
 /// So many equal calls in a row are a loop: the model is told instead of the tool being called once more.
 const LOOP: u32 = 3;
 
-/// How often in a row, up to iteration `n`, the same tool was named with the same arguments.
+/// How often in a row, up to iteration `n`, the same tools were named with the same arguments.
 fn times_in_a_row(session: &Session, n: u32) -> u32 {
-    let call = |i: u32| session.replied(&Name::iteration(i))?.reading.call();
-    let last = call(n);
-    let equal = (1..=n).rev().take_while(|i| last.is_some() && call(*i) == last);
+    let calls = |i: u32| session.replied(&Name::iteration(i)).into_iter().flat_map(|replied| replied.reading.calls());
+    let equal = (1..=n).rev().take_while(|i| calls(n).next().is_some() && calls(*i).eq(calls(n)));
     u32::try_from(equal.count()).unwrap_or(u32::MAX)
 }
 
@@ -119,9 +143,9 @@ fn out_of_iterations(session: &Session, n: u32) -> Ending {
 /// finding.
 fn found_so_far(session: &Session, n: u32, why: &str) -> String {
     const KEPT: usize = 3;
-    let found = (1..=n).rev().filter_map(|i| step(session, i));
-    let found = found.filter(|(_, observed)| observed.idempotency_key.is_some()).take(KEPT);
-    let mut lines: Vec<_> = found.map(|(replied, observed)| finding(observed, replied)).collect();
+    let found = (1..=n).rev().flat_map(|i| done(session, i).into_iter().rev());
+    let found = found.filter(|done| done.observed.idempotency_key.is_some()).take(KEPT);
+    let mut lines: Vec<_> = found.map(|done| finding(&done)).collect();
     if lines.is_empty() {
         return format!("{why} Nothing was found so far.");
     }
@@ -129,14 +153,33 @@ fn found_so_far(session: &Session, n: u32, why: &str) -> String {
     format!("{why} Found so far:{}", lines.concat())
 }
 
-/// A reply and what came back.
-pub(crate) fn step(session: &Session, n: u32) -> Option<(&Replied, &Observed)> {
-    session.replied(&Name::iteration(n)).zip(session.observed(&Name::observation(n)))
+/// One thing that an iteration did, and what came back.
+pub(crate) struct Done<'s> {
+    /// Of several things that were done at once, only the first has the thought.
+    pub(crate) thought: &'s str,
+    /// The tool that was named, or the stand-in for a reply that named none.
+    pub(crate) action: &'s str,
+    pub(crate) arguments: Option<&'s Map<String, Value>>,
+    pub(crate) observed: &'s Observed,
 }
 
-fn finding(observed: &Observed, replied: &Replied) -> String {
+/// What iteration `n` did, as far as it has come back.
+pub(crate) fn done(session: &Session, n: u32) -> Vec<Done<'_>> {
+    let Some(replied) = session.replied(&Name::iteration(n)) else { return Vec::new() };
+    let mut calls: Vec<_> = replied.reading.calls().map(|(tool, arguments)| (tool, Some(arguments))).collect();
+    if calls.is_empty() {
+        calls.push((action_of(replied), None));
+    }
+    let done = calls.into_iter().zip(1..).filter_map(|((action, arguments), call)| {
+        let thought = replied.thought.as_ref().filter(|_| call == 1).map_or("", Document::text);
+        Some(Done { thought, action, arguments, observed: session.observed(&Name::observation_of(n, call))? })
+    });
+    done.collect()
+}
+
+fn finding(Done { action, observed, .. }: &Done<'_>) -> String {
     let text: String = observed.result.as_ref().map_or("nothing", Document::text).chars().take(500).collect();
-    format!("\n- {}: {text}", action_of(replied))
+    format!("\n- {action}: {text}")
 }
 
 /// The tool that a reply named, or the stand-in for a reply that named none.

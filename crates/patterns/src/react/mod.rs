@@ -1,6 +1,9 @@
 //! ReAct: think, act, observe, until there is an answer.
 
+pub mod calls;
+pub mod decoder;
 mod describe;
+pub mod functions;
 mod history;
 mod iterations;
 mod names;
@@ -12,14 +15,16 @@ use crate::describe::Describer;
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::toolset;
+use serde_json::Value;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::message::AgentStep;
+use trellis_domain::parts::Reply;
 use trellis_domain::record::{Name, Reading};
 use trellis_domain::reply::ReactReply;
 
 pub(crate) use describe::{Iterations, as_json, with_action, with_tool_facts};
-pub(crate) use iterations::{Iteration, decide, step};
+pub(crate) use iterations::{Iteration, causes, decide, done};
 pub use iterations::{PARSE_ERROR, action_of};
 pub use names::IterationNames;
 pub(crate) use prompt::variables;
@@ -48,20 +53,29 @@ impl Pattern for React {
         decide(&Plain, session, turn)
     }
 
+    fn causes(&self, session: &Session, name: &Name) -> Vec<Name> {
+        causes(session, name)
+    }
+
     fn history(&self, session: &Session, turn: &Name) -> Vec<AgentStep> {
         iterations_before(session, turn)
     }
 
     fn form(&self, _: &str) -> ReplyForm {
-        ReplyForm::Grammar
+        ReplyForm::Steps
     }
 
-    fn read(&self, _: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply {
-        read(raw, offered)
+    fn read(&self, reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply {
+        read(reader, reply, offered)
     }
 
     fn describer(&self) -> Box<dyn Describer> {
         Box::<Iterations>::default()
+    }
+
+    #[cfg(test)]
+    fn samples(&self) -> Vec<Vec<trellis_domain::record::Record>> {
+        several_tests::samples()
     }
 }
 
@@ -80,11 +94,9 @@ pub(crate) fn iterations_before(session: &Session, turn: &Name) -> Vec<AgentStep
 }
 
 /// What a reply means: its reading, its thought, and the choice it makes in the set it was offered.
-pub(crate) fn read(raw: &str, offered: Vec<Decision>) -> ReadReply {
-    let mut parser = parser::ReplyParser::new();
-    parser.push(raw);
-    let (_, reply) = parser.finish();
-    interpret(reply, offered)
+pub(crate) fn read(reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply {
+    let (reply, notes) = decoder::decode(reply, reader.tools().map_or(&[], |tools| &tools[..]));
+    interpret(reply, offered).with_mended(notes)
 }
 
 fn interpret(reply: ReactReply, mut offered: Vec<Decision>) -> ReadReply {
@@ -95,18 +107,24 @@ fn interpret(reply: ReactReply, mut offered: Vec<Decision>) -> ReadReply {
             Reading::answered(answer)
         }
         ReactReply::Unreadable { reason, .. } => Reading::Unusable { reason },
-        ReactReply::Action { tool, arguments, .. } => {
-            for decision in &mut offered {
-                if decision.options.contains(&tool) {
-                    decision.chosen = vec![tool.clone()];
-                } else {
-                    decision.rejected = Document::stored(tool.as_str());
-                }
-            }
-            Reading::acted(tool, arguments)
+        ReactReply::Action { tool, arguments, also, .. } => {
+            // Each call is a choice of its own.
+            let named = std::iter::once(&tool).chain(also.iter().map(|call| &call.tool));
+            offered = named.flat_map(|tool| offered.iter().map(|offered| chosen(offered.clone(), tool))).collect();
+            Reading::Acted { tool, arguments, also, value: Value::Null }
         }
     };
     ReadReply::new(&thought, reading, offered)
+}
+
+/// The decision with what was named, be it of the set or outside of it.
+fn chosen(mut decision: Decision, tool: &String) -> Decision {
+    if decision.options.contains(tool) {
+        decision.chosen = vec![tool.clone()];
+    } else {
+        decision.rejected = Document::stored(tool.as_str());
+    }
+    decision
 }
 
 /// The tool decision of an iteration before the model has replied.
@@ -120,6 +138,9 @@ pub(crate) fn offered_tools(session: &Session) -> Decision {
 #[cfg(test)]
 #[path = "../react_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod several_tests;
 
 #[cfg(test)]
 #[path = "../react_loop_tests.rs"]

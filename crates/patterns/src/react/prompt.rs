@@ -1,6 +1,7 @@
 //! The variables of the prompt `agent-react`.
 
-use super::{action_of, offered_tools, step};
+use super::iterations::Done;
+use super::{done, offered_tools};
 use crate::contract::PromptOrder;
 use crate::reader::Reader;
 use crate::session::Session;
@@ -10,7 +11,6 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use trellis_domain::config::ToolItem;
 use trellis_domain::document::Document;
-use trellis_domain::record::{Observed, Replied};
 
 pub(super) const REACT: &str = "agent-react";
 
@@ -18,7 +18,8 @@ pub(super) const REACT: &str = "agent-react";
 pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
     let (variables, tools) = variables(session, n);
     let offered = vec![offered_tools(session)];
-    PromptOrder { id: REACT, variables, schema: None, reader: Reader::plain(REACT), offered, tools: Some(tools) }
+    let reader = Reader::plain(REACT).with_tools(tools);
+    PromptOrder { id: REACT, variables, schema: None, reader, offered, turns: Vec::new() }
 }
 
 /// What every prompt of an iteration is told, and the tools that its reply chooses from.
@@ -49,16 +50,15 @@ fn history(session: &Session, n: u32) -> Value {
             "observation": cut(&step.observation, shown),
         })
     });
-    let own = (1..n).filter_map(|i| step(session, i)).map(|(replied, observed)| told(replied, observed, shown));
+    let own = (1..n).flat_map(|i| done(session, i)).map(|done| told(&done, shown));
     brought.chain(own).collect()
 }
 
-fn told(replied: &Replied, observed: &Observed, shown: usize) -> Value {
-    let arguments = replied.reading.call().map_or_else(|| json!({}), |(_, arguments)| json!(arguments));
+fn told(done: &Done<'_>, shown: usize) -> Value {
     json!({
-        "thought": replied.thought.as_ref().map_or("", Document::text),
-        "action": action_of(replied),
-        "arguments": arguments,
-        "observation": cut(observed.result.as_ref().map_or("", Document::text), shown),
+        "thought": done.thought,
+        "action": done.action,
+        "arguments": done.arguments.map_or_else(|| json!({}), |arguments| json!(arguments)),
+        "observation": cut(done.observed.result.as_ref().map_or("", Document::text), shown),
     })
 }

@@ -17,6 +17,7 @@ use crate::session::Session;
 use critique::{Critique, name_of};
 use trellis_domain::decision::Decision;
 use trellis_domain::message::AgentStep;
+use trellis_domain::parts::Reply;
 use trellis_domain::record::{Name, Replied};
 
 #[derive(Debug, Clone, Copy)]
@@ -43,16 +44,24 @@ impl Pattern for Reflexion {
         react::decide(self, session, turn)
     }
 
+    fn causes(&self, session: &Session, name: &Name) -> Vec<Name> {
+        react::causes(session, name)
+    }
+
     fn history(&self, session: &Session, turn: &Name) -> Vec<AgentStep> {
         react::iterations_before(session, turn)
     }
 
     fn form(&self, prompt: &str) -> ReplyForm {
-        if prompt == prompt::ACT { ReplyForm::Grammar } else { ReplyForm::Whole }
+        if prompt == prompt::ACT { ReplyForm::Steps } else { ReplyForm::Whole }
     }
 
-    fn read(&self, reader: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply {
-        if reader.prompt() == prompt::ACT { react::read(raw, offered) } else { critique::read(raw, offered) }
+    fn read(&self, reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply {
+        if reader.prompt() == prompt::ACT {
+            react::read(reader, reply, offered)
+        } else {
+            critique::read(&reply.text(), offered)
+        }
     }
 
     fn notice<'r>(&self, name: &Name, replied: &'r Replied) -> Option<Notice<'r>> {
@@ -78,8 +87,9 @@ impl Iteration for Reflexion {
     fn objection(&self, session: &Session, n: u32) -> Option<String> {
         let before = n.checked_sub(1)?;
         let critique = critique_of(session, before).filter(|critique| !critique.sound)?;
-        let call = |n: u32| session.replied(&Name::iteration(n))?.reading.call();
-        let repeats = call(n).is_some() && call(n) == call(before);
+        let calls = |n: u32| session.replied(&Name::iteration(n)).map(|replied| replied.reading.calls().collect());
+        let now: Vec<_> = calls(n)?;
+        let repeats = !now.is_empty() && Some(now) == calls(before);
         repeats.then(|| {
             format!(
                 "this is the call that was found wanting, so it was not made again: {}; do something else, or answer",

@@ -13,18 +13,25 @@ pub(super) const CRITIQUE: &str = "reflexion-critique";
 /// The prompt of iteration `n`: that of ReAct, with what the model thought of each step.
 pub(super) fn act(session: &Session, n: u32) -> PromptOrder {
     let (mut variables, tools) = react::variables(session, n);
-    let own: Vec<u32> = (1..n).filter(|i| react::step(session, *i).is_some()).collect();
+    // What was done at once is judged at once: only the last of it is followed by a critique.
+    let own: Vec<_> = (1..n).flat_map(|i| judged(i, react::done(session, i).len())).collect();
     if let Some(Value::Array(history)) = variables.get_mut("history") {
         let brought = history.len().saturating_sub(own.len());
-        for (step, i) in history.iter_mut().skip(brought).zip(&own) {
-            let told = critique_of(session, *i).map(|critique| critique.told());
+        for (step, judged) in history.iter_mut().skip(brought).zip(&own) {
+            let told = judged.and_then(|i| critique_of(session, i)).map(|critique| critique.told());
             step.as_object_mut().into_iter().for_each(|step| drop(step.insert("critique".to_owned(), json!(told))));
         }
     }
-    let last = own.last().and_then(|i| critique_of(session, *i)).filter(|critique| !critique.sound);
+    let last = own.last().copied().flatten().and_then(|i| critique_of(session, i)).filter(|critique| !critique.sound);
     variables.insert("to_take_up".to_owned(), json!(last.map(|critique| critique.told())));
     let offered = vec![react::offered_tools(session)];
-    PromptOrder { id: ACT, variables, schema: None, reader: Reader::plain(ACT), offered, tools: Some(tools) }
+    let reader = Reader::plain(ACT).with_tools(tools);
+    PromptOrder { id: ACT, variables, schema: None, reader, offered, turns: Vec::new() }
+}
+
+/// For each thing that iteration `n` did, the iteration if a critique follows it.
+fn judged(n: u32, done: usize) -> impl Iterator<Item = Option<u32>> {
+    (1..=done).map(move |it| (it == done).then_some(n))
 }
 
 /// The prompt for the critique of iteration `n`.
@@ -41,5 +48,5 @@ pub(super) fn critique(session: &Session, n: u32, problem: Option<&str>) -> Prom
         "additionalProperties": false,
     });
     let reader = Reader::plain(CRITIQUE);
-    PromptOrder { id: CRITIQUE, variables, schema: Some(schema), reader, offered: Vec::new(), tools: None }
+    PromptOrder { id: CRITIQUE, variables, schema: Some(schema), reader, offered: Vec::new(), turns: Vec::new() }
 }

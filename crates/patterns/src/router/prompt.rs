@@ -56,7 +56,14 @@ pub(super) fn pattern(session: &Session, task_type: &str, offered: Decision, pro
 }
 
 fn order(id: &'static str, variables: Map<String, Value>, schema: Value, offered: Decision) -> PromptOrder {
-    PromptOrder { id, variables, schema: Some(schema), reader: Reader::plain(id), offered: vec![offered], tools: None }
+    PromptOrder {
+        id,
+        variables,
+        schema: Some(schema),
+        reader: Reader::plain(id),
+        offered: vec![offered],
+        turns: Vec::new(),
+    }
 }
 
 fn map<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {

@@ -22,6 +22,7 @@ use crate::synthesis::{self, SynthesisName};
 use names::TeamTurn;
 use trellis_domain::decision::{DecidedBy, Decision};
 use trellis_domain::message::AgentStep;
+use trellis_domain::parts::Reply;
 use trellis_domain::record::{Name, Reading, Replied};
 use trellis_domain::run::Termination;
 
@@ -67,7 +68,8 @@ impl Pattern for Supervisor {
         if prompt == prompt::SYNTHESISE { ReplyForm::Answer } else { ReplyForm::Whole }
     }
 
-    fn read(&self, reader: &Reader, raw: &str, offered: Vec<Decision>) -> ReadReply {
+    fn read(&self, reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply {
+        let raw = &reply.text();
         match reader.prompt() {
             prompt::DECOMPOSE => read::read_goals(raw, &reader.rules(), offered),
             prompt::REVIEW => read::read_review(raw, &reader.rules(), offered),

@@ -31,7 +31,7 @@ pub(super) fn decompose(session: &Session, problem: Option<&str>) -> PromptOrder
         })),
         reader: Reader::under(DECOMPOSE, rules(session)),
         offered,
-        tools: None,
+        turns: Vec::new(),
     }
 }
 
@@ -52,7 +52,7 @@ pub(super) fn review(session: &Session, round: u32, problem: Option<&str>) -> Pr
     });
     offered.insert(0, round_by_model(session));
     let reader = Reader::under(REVIEW, rules(session));
-    PromptOrder { id: REVIEW, variables, schema: Some(schema), reader, offered, tools: None }
+    PromptOrder { id: REVIEW, variables, schema: Some(schema), reader, offered, turns: Vec::new() }
 }
 
 pub(super) fn synthesise(session: &Session, problem: Option<&str>) -> PromptOrder {
@@ -68,7 +68,7 @@ pub(super) fn synthesise(session: &Session, problem: Option<&str>) -> PromptOrde
         schema: None,
         reader: Reader::under(SYNTHESISE, known),
         offered: round_without_model(session, |round| is_judged(session, round)).into_iter().collect(),
-        tools: None,
+        turns: Vec::new(),
     }
 }
 

@@ -2,15 +2,15 @@
 
 use super::Fault;
 use super::choices::{not_followed, of_kind};
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::iri;
-use crate::trace::Decision;
+use crate::trace::DecisionTrace;
 use crate::vocabulary::{prov, tg, trellis};
 use std::collections::BTreeSet;
 use trellis_domain::decision::DecisionKind;
 use trellis_domain::decision::option::{AGAIN, ANSWER, KEEP, REVISE};
 
-pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {
+pub(super) fn faults(graph: &QuadIndex<'_>) -> Vec<Fault> {
     let mut faults: Vec<Fault> = graph.of_class(tg::class::STEP_RESULT).flat_map(|step| goal(graph, step)).collect();
     faults.extend(graph.of_class(tg::class::PLAN).flat_map(|plan| planned(graph, plan)));
     faults.extend(graph.of_class(tg::class::DECOMPOSITION).flat_map(|node| goals(graph, node)));
@@ -24,7 +24,7 @@ pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {
 }
 
 /// A step was one of its plan's, with the number it has there.
-fn goal(graph: &Graph<'_>, step: Subject<'_>) -> Vec<Fault> {
+fn goal(graph: &QuadIndex<'_>, step: Subject<'_>) -> Vec<Fault> {
     let plans = step.links(prov::WAS_DERIVED_FROM).filter_map(|plan| graph.subject(plan));
     let plan = plans.into_iter().find(|node| node.is(tg::class::PLAN));
     let planned = step.links(trellis::PLANNED).find_map(|planned| graph.subject(planned));
@@ -37,7 +37,7 @@ fn goal(graph: &Graph<'_>, step: Subject<'_>) -> Vec<Fault> {
 }
 
 /// What was planned step by step is what the plan says as a whole.
-fn planned(graph: &Graph<'_>, plan: Subject<'_>) -> Vec<Fault> {
+fn planned(graph: &QuadIndex<'_>, plan: Subject<'_>) -> Vec<Fault> {
     let steps = plan.links(trellis::PLANNED_STEP).filter_map(|step| graph.subject(step));
     steps.filter_map(|step| disagrees(step, trellis::GOAL, plan, tg::PLAN_STEP)).collect()
 }
@@ -54,10 +54,10 @@ pub(super) fn disagrees(node: Subject<'_>, property: &str, other: Subject<'_>, o
 }
 
 /// Exactly the goals that were chosen.
-fn goals(graph: &Graph<'_>, decomposition: Subject<'_>) -> Vec<Fault> {
+fn goals(graph: &QuadIndex<'_>, decomposition: Subject<'_>) -> Vec<Fault> {
     let goals: BTreeSet<String> = decomposition.texts(tg::SUBAGENT_GOAL).map(str::to_owned).collect();
     let choices = of_kind(graph, decomposition, DecisionKind::Goals).filter(|choice| !choice.chosen.is_empty());
-    let compare = |choice: Decision| {
+    let compare = |choice: DecisionTrace| {
         let chosen: BTreeSet<String> = choice.chosen.iter().cloned().collect();
         let (node, decision) = (decomposition.iri.to_owned(), choice.id);
         let unchosen = goals.difference(&chosen).cloned();
@@ -70,13 +70,13 @@ fn goals(graph: &Graph<'_>, decomposition: Subject<'_>) -> Vec<Fault> {
 }
 
 /// A node whose choice was what it is not.
-fn chose(graph: &Graph<'_>, node: Subject<'_>, kind: DecisionKind, other: &str) -> Vec<Fault> {
+fn chose(graph: &QuadIndex<'_>, node: Subject<'_>, kind: DecisionKind, other: &str) -> Vec<Fault> {
     let choices = of_kind(graph, node, kind).filter(|choice| choice.chosen.iter().any(|chosen| chosen == other));
     choices.flat_map(|choice| not_followed(&choice, node)).collect()
 }
 
 /// Another round follows if and only if it was chosen; if the session ended before its answer, it may be missing.
-fn rounds(graph: &Graph<'_>, review: Subject<'_>) -> Vec<Fault> {
+fn rounds(graph: &QuadIndex<'_>, review: Subject<'_>) -> Vec<Fault> {
     let Some((session, round)) = iri::session_of(review.iri).zip(iri::number_of(review.iri, "review")) else {
         return Vec::new();
     };

@@ -1,9 +1,9 @@
 //! No choice outside its set, and every node does what was chosen for it.
 
 use super::Fault;
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::iri;
-use crate::trace::{Decision, Word, decision, decisions};
+use crate::trace::{DecisionTrace, Word, decision, decisions};
 use crate::vocabulary::{tg, trellis};
 use trellis_domain::decision::option::NO_TOOL;
 use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
@@ -18,7 +18,7 @@ const CHOICES: &[(&str, &str, DecisionKind)] = &[
     (trellis::class::PARKED_ANSWER, trellis::ACT, DecisionKind::Approval),
 ];
 
-pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {
+pub(super) fn faults(graph: &QuadIndex<'_>) -> Vec<Fault> {
     let mut faults: Vec<Fault> = graph.subjects().flat_map(unknown_words).collect();
     faults.extend(graph.of_class(trellis::class::DECISION).flat_map(|node| outside_the_set(&decision(node))));
     for (class, property, kind) in CHOICES {
@@ -37,7 +37,7 @@ fn chose_tool(node: Subject<'_>) -> bool {
 }
 
 /// A step uses the tool that was chosen for it, or none if that was the choice.
-fn tool_of_step(graph: &Graph<'_>, step: Subject<'_>) -> Vec<Fault> {
+fn tool_of_step(graph: &QuadIndex<'_>, step: Subject<'_>) -> Vec<Fault> {
     let tool = step.text(trellis::TOOL);
     let choices: Vec<_> = of_kind(graph, step, DecisionKind::Tool).filter(|choice| !choice.chosen.is_empty()).collect();
     match (tool, choices.is_empty()) {
@@ -53,14 +53,14 @@ fn tool_of_step(graph: &Graph<'_>, step: Subject<'_>) -> Vec<Fault> {
 
 /// The choices of a kind that belong to a node.
 pub(super) fn of_kind<'g>(
-    graph: &'g Graph<'_>,
+    graph: &'g QuadIndex<'_>,
     node: Subject<'g>,
     kind: DecisionKind,
-) -> impl Iterator<Item = Decision> + 'g {
+) -> impl Iterator<Item = DecisionTrace> + 'g {
     decisions(graph, node).into_iter().filter(move |found| is_of_kind(found, kind))
 }
 
-pub(super) fn not_followed(decision: &Decision, node: Subject<'_>) -> Vec<Fault> {
+pub(super) fn not_followed(decision: &DecisionTrace, node: Subject<'_>) -> Vec<Fault> {
     let each = decision.chosen.iter().map(|chosen| Fault::NotFollowed {
         decision: decision.id.clone(),
         chosen: chosen.clone(),
@@ -69,13 +69,13 @@ pub(super) fn not_followed(decision: &Decision, node: Subject<'_>) -> Vec<Fault>
     each.collect()
 }
 
-fn is_of_kind(decision: &Decision, kind: DecisionKind) -> bool {
+fn is_of_kind(decision: &DecisionTrace, kind: DecisionKind) -> bool {
     decision.kind == Some(Word::Known(kind))
 }
 
 fn unknown_words(node: Subject<'_>) -> Vec<Fault> {
-    let unknown = |property: &str, is_known: &dyn Fn(&str) -> bool| -> Vec<Fault> {
-        let words = node.texts(property).filter(|word| !is_known(word));
+    let unknown = |property: &str, known: &[&str]| -> Vec<Fault> {
+        let words = node.texts(property).filter(|word| !known.contains(word));
         words
             .map(|word| Fault::UnknownWord {
                 node: node.iri.to_owned(),
@@ -85,18 +85,18 @@ fn unknown_words(node: Subject<'_>) -> Vec<Fault> {
             .collect()
     };
     [
-        unknown(trellis::DECISION_KIND, &|word| DecisionKind::from_word(word).is_some()),
-        unknown(trellis::DECIDED_BY, &|word| DecidedBy::from_word(word).is_some()),
-        unknown(trellis::ENFORCEMENT, &|word| Enforcement::from_word(word).is_some()),
-        unknown(trellis::JOIN_CAUSE, &|word| JoinCause::from_word(word).is_some()),
-        unknown(trellis::STATUS, &|word| Termination::from_word(word).is_some()),
-        unknown(tg::TERMINATION_REASON, &|word| Termination::from_word(word).is_some()),
+        unknown(trellis::DECISION_KIND, DecisionKind::WORDS),
+        unknown(trellis::DECIDED_BY, DecidedBy::WORDS),
+        unknown(trellis::ENFORCEMENT, Enforcement::WORDS),
+        unknown(trellis::JOIN_CAUSE, JoinCause::WORDS),
+        unknown(trellis::STATUS, Termination::WORDS),
+        unknown(tg::TERMINATION_REASON, Termination::WORDS),
     ]
     .concat()
 }
 
 /// Goals are written by the model: where none were offered, there is no set to be outside of.
-fn outside_the_set(decision: &Decision) -> Vec<Fault> {
+fn outside_the_set(decision: &DecisionTrace) -> Vec<Fault> {
     if is_of_kind(decision, DecisionKind::Goals) && decision.options.is_empty() {
         return Vec::new();
     }
@@ -107,7 +107,7 @@ fn outside_the_set(decision: &Decision) -> Vec<Fault> {
 
 /// A model that named a tool outside the set chose nothing: the node then tells what it named, and only
 /// the router must stay inside the set all the same.
-fn not_as_decided(node: Subject<'_>, property: &str, decision: &Decision) -> Option<Fault> {
+fn not_as_decided(node: Subject<'_>, property: &str, decision: &DecisionTrace) -> Option<Fault> {
     let value = node.text(property)?;
     let (node_iri, decision_iri) = (node.iri.to_owned(), decision.id.clone());
     if !decision.chosen.is_empty() && !decision.chosen.contains(&value) {

@@ -1,13 +1,13 @@
 //! Every document is there and is what it was.
 
 use super::Fault;
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::iri;
 use crate::vocabulary::{tg, trellis};
 use trellis_domain::Hash;
 
 /// Only agent nodes: the documents of a tool's own trace lie where the tool keeps them.
-pub(super) fn faults(graph: &Graph<'_>, document: &dyn Fn(&str) -> Option<String>) -> Vec<Fault> {
+pub(super) fn faults(graph: &QuadIndex<'_>, document: &dyn Fn(&str) -> Option<String>) -> Vec<Fault> {
     let nodes = graph.subjects().filter(|node| iri::session_of(node.iri).is_some());
     let references = nodes.flat_map(|node| references(graph, node));
     references.filter_map(|reference| reference.fault(document)).collect()
@@ -21,7 +21,7 @@ struct Reference<'g> {
 
 /// A node with `tg:document` says itself what the content hashes to. The documents of a choice and of a fan-out, and a
 /// history that was brought along, each say it for themselves.
-fn references<'g>(graph: &'g Graph<'_>, node: Subject<'g>) -> Vec<Reference<'g>> {
+fn references<'g>(graph: &'g QuadIndex<'_>, node: Subject<'g>) -> Vec<Reference<'g>> {
     let own = node.links(tg::DOCUMENT).map(|document| (document, Some(node)));
     let of_choices = [trellis::RATIONALE, trellis::REJECTED_REPLY, tg::SUBAGENT_GOALS, trellis::FOR_GOAL];
     let properties = of_choices.into_iter().chain([trellis::BROUGHT_HISTORY]);

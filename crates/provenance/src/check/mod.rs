@@ -6,7 +6,7 @@ mod documents;
 mod structure;
 mod subagents;
 
-use crate::graph::Graph;
+use crate::graph::QuadIndex;
 use trellis_domain::rdf::Quad;
 
 /// Something in a graph that cannot be right, or, for [`Fault::NoEnd`], is not finished.
@@ -83,7 +83,7 @@ impl Fault {
 /// assert_eq!(check(&[], &|_| None), [Fault::NoRoot]);
 /// ```
 pub fn check(quads: &[Quad], document: &dyn Fn(&str) -> Option<String>) -> Vec<Fault> {
-    let graph = Graph::new(quads);
+    let graph = QuadIndex::new(quads);
     let mut faults = structure::faults(&graph);
     faults.extend(choices::faults(&graph));
     faults.extend(acts::faults(&graph));

@@ -1,7 +1,7 @@
 //! One root, one end per session, and every edge leads somewhere.
 
 use super::Fault;
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::iri;
 use crate::vocabulary::{prov, tg, trellis};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +40,7 @@ const EDGES: &[&str] = &[
     trellis::UNUSED_REPLY,
 ];
 
-pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {
+pub(super) fn faults(graph: &QuadIndex<'_>) -> Vec<Fault> {
     let mut faults: Vec<Fault> = root(graph).into_iter().collect();
     for session in graph.of_class(tg::class::AGENT_QUESTION) {
         faults.extend(end(graph, session));
@@ -51,7 +51,7 @@ pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {
     faults
 }
 
-fn root(graph: &Graph<'_>) -> Option<Fault> {
+fn root(graph: &QuadIndex<'_>) -> Option<Fault> {
     let sessions = graph.of_class(tg::class::AGENT_QUESTION);
     let roots: Vec<_> = sessions.filter(|session| session.links(prov::WAS_DERIVED_FROM).next().is_none()).collect();
     match roots.as_slice() {
@@ -61,7 +61,7 @@ fn root(graph: &Graph<'_>) -> Option<Fault> {
     }
 }
 
-fn end(graph: &Graph<'_>, session: Subject<'_>) -> Option<Fault> {
+fn end(graph: &QuadIndex<'_>, session: Subject<'_>) -> Option<Fault> {
     let within = graph.within(iri::session_of(session.iri)?);
     let ends: Vec<_> = within.filter(|node| node.is(tg::class::CONCLUSION) || node.is(tg::class::SYNTHESIS)).collect();
     let session = session.iri.to_owned();
@@ -72,20 +72,20 @@ fn end(graph: &Graph<'_>, session: Subject<'_>) -> Option<Fault> {
     }
 }
 
-/// Only the last step may lack an observation: the run ended, or is, between the two.
-fn observations(graph: &Graph<'_>, session: Subject<'_>) -> Vec<Fault> {
+/// Only the last step may lack an observation, or its calls some of theirs: the run ended, or is, between the two.
+fn observations(graph: &QuadIndex<'_>, session: Subject<'_>) -> Vec<Fault> {
     let Some(id) = iri::session_of(session.iri) else { return Vec::new() };
     let in_time = graph.within(id).filter(|node| node.links(trellis::LATE).next().is_none());
-    let mut analyses: Vec<_> = in_time.filter(|node| node.is(tg::class::ANALYSIS)).collect();
-    analyses.sort_by_key(|node| iri::iteration_of(node.iri));
-    analyses.pop();
+    let analyses: Vec<_> = in_time.filter(|node| node.is(tg::class::ANALYSIS)).collect();
+    let last = analyses.iter().map(|node| iri::iteration_of(node.iri)).max();
     let observed = |node: &Subject<'_>| graph.subject(&format!("{}/observation", node.iri)).is_some();
-    let missing = analyses.into_iter().filter(|node| !observed(node));
+    let earlier = analyses.into_iter().filter(|node| Some(iri::iteration_of(node.iri)) != last);
+    let missing = earlier.filter(|node| !observed(node));
     missing.map(|node| Fault::NoObservation { node: node.iri.to_owned() }).collect()
 }
 
 /// Only agent nodes are looked for: what a tool's own trace refers to may lie in another store.
-fn dangling(graph: &Graph<'_>, node: Subject<'_>) -> Vec<Fault> {
+fn dangling(graph: &QuadIndex<'_>, node: Subject<'_>) -> Vec<Fault> {
     let exists = |target: &str| graph.subject(target).is_some_and(Subject::has_type);
     let edges = EDGES.iter().flat_map(|property| node.links(property).map(move |target| (*property, target)));
     let lost = edges.filter(|(_, target)| target.starts_with(iri::AGENT) && !exists(target));
@@ -99,7 +99,7 @@ fn dangling(graph: &Graph<'_>, node: Subject<'_>) -> Vec<Fault> {
 
 /// Takes away, again and again, what derives from nothing and what nothing derives from: only cycles,
 /// and what lies between two cycles, remain.
-fn cycles(graph: &Graph<'_>) -> Vec<Fault> {
+fn cycles(graph: &QuadIndex<'_>) -> Vec<Fault> {
     let parents = graph.subjects().map(|node| (node.iri, node.links(prov::WAS_DERIVED_FROM).collect()));
     let parents = without_ends(parents.collect());
     let children = without_ends(reversed(&parents));

@@ -3,7 +3,7 @@
 use super::Fault;
 use super::acts::disagrees;
 use super::choices::{not_followed, of_kind};
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::iri;
 use crate::vocabulary::{prov, tg, trellis};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use trellis_domain::decision::DecisionKind;
 /// Subagents and findings by what they derive from.
 type Derived<'g> = BTreeMap<&'g str, Vec<Subject<'g>>>;
 
-pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {
+pub(super) fn faults(graph: &QuadIndex<'_>) -> Vec<Fault> {
     let children = derived(graph, tg::class::AGENT_QUESTION);
     let findings = derived(graph, tg::class::FINDING);
     let mut faults = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn faults(graph: &Graph<'_>) -> Vec<Fault> {
     faults
 }
 
-fn derived<'g>(graph: &'g Graph<'_>, class: &str) -> Derived<'g> {
+fn derived<'g>(graph: &'g QuadIndex<'_>, class: &str) -> Derived<'g> {
     let mut derived: Derived<'g> = BTreeMap::new();
     for node in graph.of_class(class) {
         for parent in node.links(prov::WAS_DERIVED_FROM) {
@@ -39,7 +39,7 @@ fn derived<'g>(graph: &'g Graph<'_>, class: &str) -> Derived<'g> {
 
 /// All subagents are there once the session has ended, and all findings if it ended by putting them together.
 fn counts(
-    graph: &Graph<'_>,
+    graph: &QuadIndex<'_>,
     decomposition: Subject<'_>,
     children: &[Subject<'_>],
     findings: &[Subject<'_>],
@@ -68,7 +68,7 @@ fn counts(
 }
 
 /// A subagent's session is the one that the decomposition began, with the pattern and the tools chosen for it.
-fn subagent(graph: &Graph<'_>, decomposition: Subject<'_>, child: Subject<'_>) -> Vec<Fault> {
+fn subagent(graph: &QuadIndex<'_>, decomposition: Subject<'_>, child: Subject<'_>) -> Vec<Fault> {
     let fan_out = decomposition.links(trellis::FAN_OUT).find_map(|iri| graph.subject(iri));
     let correlation =
         fan_out.and_then(|fan_out| disagrees(child, tg::PARENT_CORRELATION_ID, fan_out, tg::CORRELATION_ID));
@@ -90,13 +90,13 @@ fn subagent(graph: &Graph<'_>, decomposition: Subject<'_>, child: Subject<'_>) -
 }
 
 /// The goal of the subagent's number.
-fn own_goal<'g>(graph: &'g Graph<'_>, fan_out: Subject<'_>, child: Subject<'_>) -> Option<Subject<'g>> {
+fn own_goal<'g>(graph: &'g QuadIndex<'_>, fan_out: Subject<'_>, child: Subject<'_>) -> Option<Subject<'g>> {
     let index = child.number(trellis::SIBLING_INDEX)?;
     let mut goals = fan_out.links(tg::SUBAGENT_GOALS).filter_map(|goal| graph.subject(goal));
     goals.find(|goal| goal.number(trellis::SIBLING_INDEX) == Some(index))
 }
 
-fn pattern(graph: &Graph<'_>, decomposition: Subject<'_>, child: Subject<'_>) -> Vec<Fault> {
+fn pattern(graph: &QuadIndex<'_>, decomposition: Subject<'_>, child: Subject<'_>) -> Vec<Fault> {
     let Some(routing) = graph.subject(&format!("{}/pattern-decision", child.iri)) else { return Vec::new() };
     let Some(pattern) = routing.text(tg::PATTERN) else { return Vec::new() };
     let choices = of_kind(graph, decomposition, DecisionKind::SubagentPattern).filter(|choice| concerns(choice, child));
@@ -105,7 +105,7 @@ fn pattern(graph: &Graph<'_>, decomposition: Subject<'_>, child: Subject<'_>) ->
 }
 
 /// A subagent that states no group, or all of them, leaves nothing to compare.
-fn groups(graph: &Graph<'_>, decomposition: Subject<'_>, child: Subject<'_>) -> Vec<Fault> {
+fn groups(graph: &QuadIndex<'_>, decomposition: Subject<'_>, child: Subject<'_>) -> Vec<Fault> {
     let stated: BTreeSet<String> = child.texts(trellis::TOOL_GROUP).map(str::to_owned).collect();
     if stated.is_empty() || stated.contains("*") {
         return Vec::new();
@@ -116,13 +116,13 @@ fn groups(graph: &Graph<'_>, decomposition: Subject<'_>, child: Subject<'_>) -> 
 }
 
 /// Whether a choice was made for this subagent: both name the same goal by its number.
-fn concerns(choice: &crate::trace::Decision, child: Subject<'_>) -> bool {
+fn concerns(choice: &crate::trace::DecisionTrace, child: Subject<'_>) -> bool {
     let goal = choice.goal.as_deref().and_then(|goal| goal.rsplit('/').next()?.parse::<u64>().ok());
     goal.is_some() && goal == child.number(trellis::SIBLING_INDEX)
 }
 
 /// A finding has one of the goals, and is what the subagent of its number ended with.
-fn finding(graph: &Graph<'_>, decomposition: Subject<'_>, finding: Subject<'_>) -> Vec<Fault> {
+fn finding(graph: &QuadIndex<'_>, decomposition: Subject<'_>, finding: Subject<'_>) -> Vec<Fault> {
     let goal = disagrees(finding, tg::SUBAGENT_GOAL, decomposition, tg::SUBAGENT_GOAL);
     let ends = finding.links(prov::WAS_DERIVED_FROM).filter_map(|parent| graph.subject(parent));
     let end = ends.into_iter().find(|end| end.is(tg::class::CONCLUSION) || end.is(tg::class::SYNTHESIS));
@@ -135,7 +135,7 @@ fn finding(graph: &Graph<'_>, decomposition: Subject<'_>, finding: Subject<'_>) 
 }
 
 /// What a subagent reported is what it found, to whom it belongs.
-fn completion(graph: &Graph<'_>, completion: Subject<'_>) -> Vec<Fault> {
+fn completion(graph: &QuadIndex<'_>, completion: Subject<'_>) -> Vec<Fault> {
     let Some(session) = iri::session_of(completion.iri) else { return Vec::new() };
     let Some(question) = graph.subject(&format!("{}{session}", iri::AGENT)) else { return Vec::new() };
     let correlation = disagrees(completion, tg::CORRELATION_ID, question, tg::PARENT_CORRELATION_ID);

@@ -8,7 +8,7 @@ mod problems;
 mod read;
 
 pub use form::Form;
-pub use problems::Problem;
+pub use problems::OntologyProblem;
 pub use read::UnreadableOntology;
 
 pub use read::Declarations;

@@ -2,7 +2,7 @@
 
 use super::form::Form;
 use super::{Membership, Ontology, Property};
-use crate::graph::Graph;
+use crate::graph::QuadIndex;
 use crate::vocabulary::rdf;
 use std::collections::{BTreeMap, BTreeSet};
 use trellis_domain::rdf::{Quad, Term};
@@ -11,7 +11,7 @@ const LITERAL: &str = "http://www.w3.org/2000/01/rdf-schema#Literal";
 
 /// Something in a graph that the vocabulary does not allow for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum Problem {
+pub enum OntologyProblem {
     #[error("{node} uses {term}, which is not declared")]
     Undeclared { node: String, term: String },
     #[error("{node} has {property}, but is none of {}", domain.join(", "))]
@@ -35,9 +35,10 @@ type Classes<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 impl Ontology {
     /// Checks the graph of one run; finds nothing in a graph that is told in the words of the vocabulary.
-    pub fn problems(&self, quads: &[Quad]) -> Vec<Problem> {
-        let (graph, classes) = (Graph::new(quads), self.classes_of_nodes(quads));
-        let mut problems: Vec<Problem> = quads.iter().flat_map(|quad| self.of_quad(&graph, &classes, quad)).collect();
+    pub fn problems(&self, quads: &[Quad]) -> Vec<OntologyProblem> {
+        let (graph, classes) = (QuadIndex::new(quads), self.classes_of_nodes(quads));
+        let mut problems: Vec<OntologyProblem> =
+            quads.iter().flat_map(|quad| self.of_quad(&graph, &classes, quad)).collect();
         problems.extend(classes.iter().flat_map(|(node, classes)| self.disjoint(node, classes)));
         problems.sort();
         problems.dedup();
@@ -83,15 +84,15 @@ impl Ontology {
         matches!(self.classes.get(only)?.membership, Membership::PointedAt).then_some(only)
     }
 
-    fn of_quad(&self, graph: &Graph<'_>, classes: &Classes<'_>, quad: &Quad) -> Vec<Problem> {
+    fn of_quad(&self, graph: &QuadIndex<'_>, classes: &Classes<'_>, quad: &Quad) -> Vec<OntologyProblem> {
         let (node, term) = (quad.s.text().to_owned(), quad.p.text());
         if term == rdf::TYPE {
             let class = quad.o.text();
             let declared = self.classes.contains_key(class);
-            return Vec::from_iter((!declared).then(|| Problem::Undeclared { node, term: class.to_owned() }));
+            return Vec::from_iter((!declared).then(|| OntologyProblem::Undeclared { node, term: class.to_owned() }));
         }
         let Some(property) = self.properties.get(term) else {
-            return vec![Problem::Undeclared { node, term: term.to_owned() }];
+            return vec![OntologyProblem::Undeclared { node, term: term.to_owned() }];
         };
         let statement = Statement { quad, property, classes };
         let mut problems = Vec::from_iter(statement.outside_domain());
@@ -101,12 +102,16 @@ impl Ontology {
         problems
     }
 
-    fn disjoint(&self, node: &str, classes: &BTreeSet<&str>) -> Vec<Problem> {
+    fn disjoint(&self, node: &str, classes: &BTreeSet<&str>) -> Vec<OntologyProblem> {
         let others = classes.iter().filter_map(|one| Some((*one, self.classes.get(*one)?)));
         let pairs = others.flat_map(|(one, class)| class.disjoint.iter().map(move |other| (one, other)));
         let both = pairs.filter(|(_, other)| classes.contains(other.as_str()));
-        both.map(|(one, other)| Problem::Disjoint { node: node.to_owned(), one: one.to_owned(), other: other.clone() })
-            .collect()
+        both.map(|(one, other)| OntologyProblem::Disjoint {
+            node: node.to_owned(),
+            one: one.to_owned(),
+            other: other.clone(),
+        })
+        .collect()
     }
 }
 
@@ -136,24 +141,24 @@ impl Statement<'_> {
             || classes.is_some_and(|classes| allowed.iter().any(|class| classes.contains(class.as_str())))
     }
 
-    fn outside_domain(&self) -> Option<Problem> {
+    fn outside_domain(&self) -> Option<OntologyProblem> {
         let domain = &self.property.domain;
         let inside = self.is_one_of(self.quad.s.text(), domain);
-        (!inside).then(|| Problem::Domain {
+        (!inside).then(|| OntologyProblem::Domain {
             node: self.node(),
             property: self.term(),
             domain: domain.iter().cloned().collect(),
         })
     }
 
-    fn outside_range(&self) -> Option<Problem> {
+    fn outside_range(&self) -> Option<OntologyProblem> {
         let range = &self.property.range;
         let inside = match &self.quad.o {
             Term::Literal { .. } => range.is_empty() || range.contains(LITERAL),
             Term::Iri { iri } => self.is_one_of(iri, range),
             Term::Blank { .. } | Term::Quoted { .. } => range.is_empty(),
         };
-        (!inside).then(|| Problem::Range {
+        (!inside).then(|| OntologyProblem::Range {
             node: self.node(),
             property: self.term(),
             value: self.value(),
@@ -162,27 +167,27 @@ impl Statement<'_> {
     }
 
     /// What is wrong with a literal.
-    fn not_as_written(&self) -> Option<Problem> {
+    fn not_as_written(&self) -> Option<OntologyProblem> {
         let Term::Literal { value: text, datatype, language } = &self.quad.o else { return None };
         let (node, property, value) = (self.node(), self.term(), text.clone());
         if !datatype.is_empty() || !language.is_empty() {
-            return Some(Problem::TypedLiteral { node, property, value });
+            return Some(OntologyProblem::TypedLiteral { node, property, value });
         }
         let Property { form, words, .. } = self.property;
         if let Some(form) = form.filter(|form| !form.fits(text)) {
-            return Some(Problem::Form { node, property, value, form });
+            return Some(OntologyProblem::Form { node, property, value, form });
         }
-        (!words.is_empty() && !words.contains(text)).then_some(Problem::Word { node, property, value })
+        (!words.is_empty() && !words.contains(text)).then_some(OntologyProblem::Word { node, property, value })
     }
 
-    fn one_way(&self, graph: &Graph<'_>) -> Vec<Problem> {
+    fn one_way(&self, graph: &QuadIndex<'_>) -> Vec<OntologyProblem> {
         let Some(target) = self.quad.o.as_iri() else { return Vec::new() };
         let leads_back = |back: &str| {
             graph.subject(target).is_some_and(|target| target.links(back).any(|node| node == self.quad.s.text()))
         };
         let missing = self.property.back.iter().filter(|back| !leads_back(back));
         missing
-            .map(|back| Problem::OneWay {
+            .map(|back| OntologyProblem::OneWay {
                 node: self.node(),
                 property: self.term(),
                 target: target.to_owned(),

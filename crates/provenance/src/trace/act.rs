@@ -1,8 +1,8 @@
 //! What a pattern did that no other step has a form for, read back from the graph.
 
-use super::decision::{Decision, Word, decisions, word};
+use super::decision::{DecisionTrace, Word, decisions, word};
 use super::parts::{Cost, DocumentLink, Mark, Thought, arguments, cost, document, mark, number, thoughts};
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::vocabulary::{rdfs, tg, trellis};
 use serde::Serialize;
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub struct PatternAct {
     pub error: Option<String>,
     /// What else the pattern says of it, by the names of its own properties.
     pub facts: BTreeMap<String, Vec<String>>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionTrace>,
     pub thoughts: Vec<Thought>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Word<ReplyFormat>>,
@@ -55,7 +55,7 @@ pub(super) fn is_act(node: Subject<'_>) -> bool {
     node.texts(trellis::ACT).next().is_some()
 }
 
-pub(super) fn act(graph: &Graph<'_>, node: Subject<'_>) -> PatternAct {
+pub(super) fn act(graph: &QuadIndex<'_>, node: Subject<'_>) -> PatternAct {
     let own = node.literals().filter(|(property, _)| !COMMON.contains(property));
     let own = own.filter_map(|(property, texts)| Some((property.strip_prefix(trellis::NS)?, texts)));
     PatternAct {
@@ -70,7 +70,7 @@ pub(super) fn act(graph: &Graph<'_>, node: Subject<'_>) -> PatternAct {
         facts: own.map(|(name, texts)| (name.to_owned(), texts)).collect(),
         decisions: decisions(graph, node),
         thoughts: thoughts(graph, node),
-        format: word(node, trellis::REPLY_FORMAT, ReplyFormat::from_word),
+        format: word(node, trellis::REPLY_FORMAT),
         mended: node.all_texts(trellis::MENDED),
         cost: cost(node),
         mark: mark(node),

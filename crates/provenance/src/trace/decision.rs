@@ -1,9 +1,10 @@
 //! Choices, read back from the graph.
 
 use super::parts::{Cost, cost};
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::vocabulary::trellis;
 use serde::Serialize;
+use std::str::FromStr;
 use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement, Excluded};
 
 /// A word of a closed list, or one that we do not know: reading a trace loses nothing, and
@@ -16,10 +17,6 @@ pub enum Word<T> {
 }
 
 impl<T> Word<T> {
-    pub(crate) fn read(word: &str, from_word: impl Fn(&str) -> Option<T>) -> Self {
-        from_word(word).map_or_else(|| Self::Unknown(word.to_owned()), Self::Known)
-    }
-
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
@@ -30,7 +27,7 @@ impl<T> Word<T> {
 
 /// One choice with the set it was made from. The graph keeps no order: lists are sorted by text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Decision {
+pub struct DecisionTrace {
     pub id: String,
     pub kind: Option<Word<DecisionKind>>,
     pub options: Vec<String>,
@@ -52,21 +49,21 @@ pub struct Decision {
 }
 
 /// The choices that belong to a node, by IRI.
-pub(crate) fn decisions(graph: &Graph<'_>, node: Subject<'_>) -> Vec<Decision> {
+pub(crate) fn decisions(graph: &QuadIndex<'_>, node: Subject<'_>) -> Vec<DecisionTrace> {
     node.links(trellis::DECISION).filter_map(|iri| graph.subject(iri)).map(decision).collect()
 }
 
-pub(crate) fn decision(node: Subject<'_>) -> Decision {
-    Decision {
+pub(crate) fn decision(node: Subject<'_>) -> DecisionTrace {
+    DecisionTrace {
         id: node.iri.to_owned(),
-        kind: word(node, trellis::DECISION_KIND, DecisionKind::from_word),
+        kind: word(node, trellis::DECISION_KIND),
         options: node.all_texts(trellis::OPTION),
         excluded: node.texts(trellis::EXCLUDED_OPTION).map(excluded).collect(),
         chosen: node.all_texts(trellis::CHOSEN),
         source: node.link(trellis::OPTION_SOURCE),
         config_version: node.number(trellis::CONFIG_VERSION),
-        decided_by: word(node, trellis::DECIDED_BY, DecidedBy::from_word),
-        enforcement: word(node, trellis::ENFORCEMENT, Enforcement::from_word),
+        decided_by: word(node, trellis::DECIDED_BY),
+        enforcement: word(node, trellis::ENFORCEMENT),
         signals: node.all_texts(trellis::SIGNAL),
         rationale: node.link(trellis::RATIONALE),
         rejected: node.link(trellis::REJECTED_REPLY),
@@ -75,8 +72,9 @@ pub(crate) fn decision(node: Subject<'_>) -> Decision {
     }
 }
 
-pub(crate) fn word<T>(node: Subject<'_>, property: &str, from_word: impl Fn(&str) -> Option<T>) -> Option<Word<T>> {
-    node.texts(property).next().map(|found| Word::read(found, from_word))
+pub(crate) fn word<T: FromStr>(node: Subject<'_>, property: &str) -> Option<Word<T>> {
+    let found = node.texts(property).next()?;
+    Some(found.parse().map_or_else(|_| Word::Unknown(found.to_owned()), Word::Known))
 }
 
 /// Names hold no `: `, reasons may.

@@ -1,8 +1,8 @@
 //! Ends of sessions, read back from the graph.
 
-use super::decision::{Decision, Word, decisions, word};
+use super::decision::{DecisionTrace, Word, decisions, word};
 use super::parts::{Cost, DocumentLink, Mark, Thought, all_links, cost, document, mark, thought, thoughts};
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::vocabulary::{tg, trellis};
 use serde::Serialize;
 use trellis_domain::record::ReplyFormat;
@@ -22,7 +22,7 @@ pub struct Conclusion {
     /// What a limit did not let be done, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionTrace>,
     pub thought: Option<Thought>,
     /// How the model said that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,16 +55,16 @@ pub struct Synthesis {
     pub cites: Vec<String>,
     /// IRIs of the steps or findings that it has to do without.
     pub missing: Vec<String>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionTrace>,
     pub thoughts: Vec<Thought>,
     pub cost: Cost,
     pub mark: Mark,
 }
 
-pub(super) fn conclusion(graph: &Graph<'_>, node: Subject<'_>) -> Conclusion {
+pub(super) fn conclusion(graph: &QuadIndex<'_>, node: Subject<'_>) -> Conclusion {
     Conclusion {
         id: node.iri.to_owned(),
-        reason: word(node, tg::TERMINATION_REASON, Termination::from_word),
+        reason: word(node, tg::TERMINATION_REASON),
         document: document(node),
         error: node.text(tg::TOOL_ERROR),
         criteria: node.text(trellis::TERMINATION_CRITERIA),
@@ -72,18 +72,18 @@ pub(super) fn conclusion(graph: &Graph<'_>, node: Subject<'_>) -> Conclusion {
         left_out: node.all_texts(trellis::LEFT_OUT),
         decisions: decisions(graph, node),
         thought: thought(graph, node),
-        format: word(node, trellis::REPLY_FORMAT, ReplyFormat::from_word),
+        format: word(node, trellis::REPLY_FORMAT),
         mended: node.all_texts(trellis::MENDED),
         cost: cost(node),
         mark: mark(node),
     }
 }
 
-pub(super) fn synthesis(graph: &Graph<'_>, node: Subject<'_>) -> Synthesis {
+pub(super) fn synthesis(graph: &QuadIndex<'_>, node: Subject<'_>) -> Synthesis {
     let missing = [trellis::MISSING_STEP, trellis::MISSING_FINDING].map(|property| all_links(node, property));
     Synthesis {
         id: node.iri.to_owned(),
-        reason: word(node, tg::TERMINATION_REASON, Termination::from_word),
+        reason: word(node, tg::TERMINATION_REASON),
         document: document(node),
         error: node.text(tg::TOOL_ERROR),
         criteria: node.text(trellis::TERMINATION_CRITERIA),

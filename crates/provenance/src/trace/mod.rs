@@ -16,10 +16,10 @@ mod session;
 mod supervisor;
 
 pub use act::PatternAct;
-pub use decision::{Decision, Word};
+pub use decision::{DecisionTrace, Word};
 pub(crate) use decision::{decision, decisions};
 pub use end::{Conclusion, Synthesis};
-pub use goal::Goal;
+pub use goal::GoalTrace;
 pub use parts::{Cost, DocumentLink, Mark, Thought};
 pub use plan::{LateResult, Plan, PlanReview, StepResult};
 pub use planned::PlannedStep;

@@ -2,12 +2,12 @@
 
 use super::act::is_act;
 use super::parts::number;
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::iri;
 use crate::vocabulary::{prov, tg, trellis};
 
 /// Phase; number of the iteration, plan or round; what came of it; number of the result.
-pub(super) type Place = (u8, u32, u8, u32);
+pub(super) type StepOrder = (u8, u32, u8, u32);
 
 const BEGINNING: u8 = 0;
 const ACTS: u8 = 1;
@@ -16,7 +16,7 @@ const LATE: u8 = 3;
 const END: u8 = 4;
 
 /// Where a step stands. Numbers decide, not names: `i10` comes after `i9`.
-pub(super) fn place(graph: &Graph<'_>, node: Subject<'_>) -> Place {
+pub(super) fn place(graph: &QuadIndex<'_>, node: Subject<'_>) -> StepOrder {
     let result = number(node).unwrap_or(0);
     if is_act(node) {
         // Behind what it is about: an iteration with its observation, or a round with its findings.
@@ -35,7 +35,7 @@ pub(super) fn place(graph: &Graph<'_>, node: Subject<'_>) -> Place {
     } else if node.is(tg::class::FINDING) {
         (ACTS, round_of_finding(node), 1, result)
     } else if node.is(tg::class::OBSERVATION) {
-        (ACTS, iteration(node), 2, 0)
+        (ACTS, iteration(node), 2, call(node))
     } else if node.is(trellis::class::REVIEW) {
         (ACTS, iri::number_of(node.iri, "review").unwrap_or(0), 2, 0)
     } else if node.is(tg::class::PLAN) || node.is(trellis::class::PLAN_REVIEW) {
@@ -43,7 +43,7 @@ pub(super) fn place(graph: &Graph<'_>, node: Subject<'_>) -> Place {
     } else if node.is(tg::class::DECOMPOSITION) {
         (ACTS, round(node.iri), 0, 0)
     } else if iri::iteration_of(node.iri).is_some() {
-        (ACTS, iteration(node), 1, 0)
+        (ACTS, iteration(node), 1, call(node))
     } else {
         (LATE, 0, 0, 0)
     }
@@ -52,6 +52,12 @@ pub(super) fn place(graph: &Graph<'_>, node: Subject<'_>) -> Place {
 /// A plan step, whether it has a result or not.
 pub(super) fn is_step(node: Subject<'_>) -> bool {
     node.is(tg::class::STEP_RESULT) || node.is(trellis::class::UNFINISHED_STEP)
+}
+
+/// Which of the calls of an iteration a node belongs to; 0 for the first.
+fn call(node: Subject<'_>) -> u32 {
+    let mut path = iri::path_of(node.iri).unwrap_or_default().split('/').skip(1);
+    path.next().filter(|word| *word == "call").and(path.next()).and_then(|call| call.parse().ok()).unwrap_or(0)
 }
 
 /// The iteration's number; some foreign graphs have it in the IRI only.

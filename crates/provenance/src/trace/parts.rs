@@ -1,6 +1,6 @@
 //! What the steps of a trace are made of.
 
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::vocabulary::{prov, tg, trellis};
 use serde::Serialize;
 use serde_json::Value;
@@ -43,7 +43,7 @@ pub struct DocumentLink {
 }
 
 /// All thoughts of a node: that of a reply which could not be used comes before that of the one that counts.
-pub(super) fn thoughts(graph: &Graph<'_>, node: Subject<'_>) -> Vec<Thought> {
+pub(super) fn thoughts(graph: &QuadIndex<'_>, node: Subject<'_>) -> Vec<Thought> {
     let mut found: Vec<_> = node.links(tg::THOUGHT).filter_map(|iri| graph.subject(iri)).collect();
     found.sort_by_key(|thought| thought.iri.ends_with("/retry/thought"));
     let thought = |thought: Subject<'_>| Thought {
@@ -55,7 +55,7 @@ pub(super) fn thoughts(graph: &Graph<'_>, node: Subject<'_>) -> Vec<Thought> {
 }
 
 /// The thought of the reply that counts.
-pub(super) fn thought(graph: &Graph<'_>, node: Subject<'_>) -> Option<Thought> {
+pub(super) fn thought(graph: &QuadIndex<'_>, node: Subject<'_>) -> Option<Thought> {
     thoughts(graph, node).pop()
 }
 

@@ -1,12 +1,12 @@
 //! Plans and their steps, read back from the graph.
 
-use super::decision::{Decision, decisions};
+use super::decision::{DecisionTrace, decisions};
 use super::order::plan_number;
 use super::parts::{
     Cost, DocumentLink, Mark, Thought, all_links, arguments, cost, document, flag, mark, number, thoughts,
 };
 use super::planned::{PlannedStep, planned_steps};
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::iri;
 use crate::vocabulary::{prov, tg, trellis};
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct Plan {
     pub mended: Vec<String>,
     /// Why the model's plan could not be used, if it could not.
     pub error: Option<String>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionTrace>,
     pub thoughts: Vec<Thought>,
     pub cost: Cost,
     pub mark: Mark,
@@ -39,7 +39,7 @@ pub struct PlanReview {
     /// IRI of the plan that stays in force.
     pub plan: Option<String>,
     pub error: Option<String>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionTrace>,
     pub thoughts: Vec<Thought>,
     pub cost: Cost,
     pub mark: Mark,
@@ -70,7 +70,7 @@ pub struct StepResult {
     pub unfinished: bool,
     /// The answer's own word for how sure it is of this.
     pub confidence: Option<String>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionTrace>,
     pub thoughts: Vec<Thought>,
     pub cost: Cost,
     pub mark: Mark,
@@ -90,7 +90,7 @@ pub struct LateResult {
     pub mark: Mark,
 }
 
-pub(super) fn plan(graph: &Graph<'_>, node: Subject<'_>) -> Plan {
+pub(super) fn plan(graph: &QuadIndex<'_>, node: Subject<'_>) -> Plan {
     Plan {
         id: node.iri.to_owned(),
         number: plan_number(node.iri),
@@ -106,7 +106,7 @@ pub(super) fn plan(graph: &Graph<'_>, node: Subject<'_>) -> Plan {
     }
 }
 
-pub(super) fn plan_review(graph: &Graph<'_>, node: Subject<'_>) -> PlanReview {
+pub(super) fn plan_review(graph: &QuadIndex<'_>, node: Subject<'_>) -> PlanReview {
     PlanReview {
         id: node.iri.to_owned(),
         number: plan_number(node.iri),
@@ -119,7 +119,7 @@ pub(super) fn plan_review(graph: &Graph<'_>, node: Subject<'_>) -> PlanReview {
     }
 }
 
-pub(super) fn step_result(graph: &Graph<'_>, node: Subject<'_>) -> StepResult {
+pub(super) fn step_result(graph: &QuadIndex<'_>, node: Subject<'_>) -> StepResult {
     StepResult {
         id: node.iri.to_owned(),
         number: number(node).or_else(|| iri::number_of(node.iri, "step")).unwrap_or(0),

@@ -1,7 +1,7 @@
 //! What a plan wants done, read back from the graph.
 
 use super::parts::number;
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::vocabulary::{tg, trellis};
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub struct PlannedStep {
 }
 
 /// The steps of a plan by number, then the goals that have none.
-pub(super) fn planned_steps(graph: &Graph<'_>, plan: Subject<'_>) -> Vec<PlannedStep> {
+pub(super) fn planned_steps(graph: &QuadIndex<'_>, plan: Subject<'_>) -> Vec<PlannedStep> {
     let nodes = plan.links(trellis::PLANNED_STEP).filter_map(|iri| graph.subject(iri));
     let mut steps: Vec<_> = nodes.map(|node| planned_step(graph, node)).collect();
     steps.sort_by_key(|step| step.number);
@@ -32,7 +32,7 @@ pub(super) fn planned_steps(graph: &Graph<'_>, plan: Subject<'_>) -> Vec<Planned
     steps
 }
 
-fn planned_step(graph: &Graph<'_>, node: Subject<'_>) -> PlannedStep {
+fn planned_step(graph: &QuadIndex<'_>, node: Subject<'_>) -> PlannedStep {
     let needs = node.links(trellis::DEPENDS_ON_PLANNED).filter_map(|iri| number(graph.subject(iri)?));
     let mut depends_on: Vec<_> = needs.collect();
     depends_on.sort_unstable();

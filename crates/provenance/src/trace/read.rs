@@ -2,13 +2,13 @@
 
 use super::Step;
 use super::act::{act, is_act};
-use super::decision::{Decision, Word, decisions, word};
+use super::decision::{DecisionTrace, Word, decisions, word};
 use super::end::{conclusion, synthesis};
 use super::order::{is_step, iteration};
 use super::parts::{Cost, DocumentLink, Mark, Thought, arguments, cost, document, mark, thought, thoughts};
 use super::plan::{late_result, plan, plan_review, step_result};
 use super::supervisor::{decomposition, finding, review};
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::iri;
 use crate::vocabulary::{tg, trellis};
 use serde::Serialize;
@@ -23,7 +23,7 @@ pub struct Routing {
     /// The limits in force, as JSON.
     pub limits: Option<Value>,
     /// Where a model was asked for a choice, the choice tells what that took.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionTrace>,
     pub mark: Mark,
 }
 
@@ -35,7 +35,7 @@ pub struct Analysis {
     /// The arguments as JSON; as plain text if they are none.
     pub arguments: Value,
     pub candidates: Vec<String>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionTrace>,
     pub thought: Option<Thought>,
     /// How the model said what it wants.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct LateReply {
     /// The name of its record, such as `step/3`.
     pub name: String,
     pub error: Option<String>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionTrace>,
     pub thought: Option<Thought>,
     pub cost: Cost,
     pub mark: Mark,
@@ -82,13 +82,13 @@ pub struct UnusedReply {
     /// The name of its record, such as `decompose`.
     pub name: String,
     pub error: Option<String>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionTrace>,
     pub thoughts: Vec<Thought>,
     pub cost: Cost,
     pub mark: Mark,
 }
 
-pub(super) fn step(graph: &Graph<'_>, node: Subject<'_>) -> Option<Step> {
+pub(super) fn step(graph: &QuadIndex<'_>, node: Subject<'_>) -> Option<Step> {
     let step = if is_act(node) {
         Step::PatternAct(act(graph, node))
     } else if node.is(tg::class::PATTERN_DECISION) {
@@ -125,7 +125,7 @@ pub(super) fn step(graph: &Graph<'_>, node: Subject<'_>) -> Option<Step> {
     Some(step)
 }
 
-fn routing(graph: &Graph<'_>, node: Subject<'_>) -> Routing {
+fn routing(graph: &QuadIndex<'_>, node: Subject<'_>) -> Routing {
     Routing {
         id: node.iri.to_owned(),
         pattern: node.text(tg::PATTERN),
@@ -136,7 +136,7 @@ fn routing(graph: &Graph<'_>, node: Subject<'_>) -> Routing {
     }
 }
 
-fn analysis(graph: &Graph<'_>, node: Subject<'_>) -> Analysis {
+fn analysis(graph: &QuadIndex<'_>, node: Subject<'_>) -> Analysis {
     Analysis {
         id: node.iri.to_owned(),
         n: iteration(node),
@@ -145,7 +145,7 @@ fn analysis(graph: &Graph<'_>, node: Subject<'_>) -> Analysis {
         candidates: node.all_texts(tg::TOOL_CANDIDATE),
         decisions: decisions(graph, node),
         thought: thought(graph, node),
-        format: word(node, trellis::REPLY_FORMAT, ReplyFormat::from_word),
+        format: word(node, trellis::REPLY_FORMAT),
         mended: node.all_texts(trellis::MENDED),
         cost: cost(node),
         mark: mark(node),
@@ -171,7 +171,7 @@ fn name(node: Subject<'_>) -> String {
     iri::path_of(node.iri).unwrap_or_default().to_owned()
 }
 
-fn late_reply(graph: &Graph<'_>, node: Subject<'_>) -> LateReply {
+fn late_reply(graph: &QuadIndex<'_>, node: Subject<'_>) -> LateReply {
     LateReply {
         id: node.iri.to_owned(),
         n: iri::iteration_of(node.iri).unwrap_or(0),
@@ -184,7 +184,7 @@ fn late_reply(graph: &Graph<'_>, node: Subject<'_>) -> LateReply {
     }
 }
 
-fn unused_reply(graph: &Graph<'_>, node: Subject<'_>) -> UnusedReply {
+fn unused_reply(graph: &QuadIndex<'_>, node: Subject<'_>) -> UnusedReply {
     UnusedReply {
         id: node.iri.to_owned(),
         name: name(node),

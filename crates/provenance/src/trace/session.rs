@@ -4,7 +4,7 @@ use super::order::place;
 use super::parts::{DocumentLink, Mark, mark, pinned};
 use super::read::step;
 use super::{Step, Trace};
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::iri;
 use crate::vocabulary::{prov, tg, trellis};
 use serde::Serialize;
@@ -85,7 +85,7 @@ pub struct Totals {
 /// assert_eq!((sessions[0].session.as_str(), sessions[0].question.as_str()), ("8f2c1a", "why?"));
 /// ```
 pub fn trace(quads: &[Quad]) -> Trace {
-    let graph = Graph::new(quads);
+    let graph = QuadIndex::new(quads);
     let roots = graph.of_class(tg::class::AGENT_QUESTION);
     let mut sessions: Vec<_> = roots.filter_map(|root| session_trace(&graph, root)).collect();
     // Siblings begin at the same time: their numbers decide.
@@ -99,7 +99,7 @@ fn started(session: &SessionTrace) -> Option<&str> {
     session.started.as_deref().map(|time| time.trim_end_matches('Z'))
 }
 
-fn session_trace(graph: &Graph<'_>, root: Subject<'_>) -> Option<SessionTrace> {
+fn session_trace(graph: &QuadIndex<'_>, root: Subject<'_>) -> Option<SessionTrace> {
     let session = iri::session_of(root.iri)?;
     let run = graph.subject(&format!("{}/run", root.iri));
     let routing = graph.within(session).find(|node| node.is(tg::class::PATTERN_DECISION));

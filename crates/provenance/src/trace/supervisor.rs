@@ -1,10 +1,10 @@
 //! Fan-outs, findings and reviews, read back from the graph.
 
-use super::decision::{Decision, Word, decisions, word};
-use super::goal::{Goal, goals};
+use super::decision::{DecisionTrace, Word, decisions, word};
+use super::goal::{GoalTrace, goals};
 use super::order::{round, round_of_finding};
 use super::parts::{Cost, DocumentLink, Mark, Thought, all_links, cost, document, mark, number, thoughts};
-use crate::graph::{Graph, Subject};
+use crate::graph::{QuadIndex, Subject};
 use crate::iri;
 use crate::vocabulary::{prov, tg, trellis};
 use serde::Serialize;
@@ -16,14 +16,14 @@ pub struct Decomposition {
     pub id: String,
     /// Counts from 1.
     pub round: u32,
-    pub goals: Vec<Goal>,
+    pub goals: Vec<GoalTrace>,
     pub correlation: Option<String>,
     /// IRIs of the findings that a later round reacts to.
     pub reviewed: Vec<String>,
     /// What had to be put right in the model's goals.
     pub mended: Vec<String>,
     pub fan_out: Option<FanOut>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionTrace>,
     pub thoughts: Vec<Thought>,
     pub cost: Cost,
     pub mark: Mark,
@@ -78,13 +78,13 @@ pub struct Review {
     pub round: u32,
     pub reviewed: Vec<String>,
     pub error: Option<String>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<DecisionTrace>,
     pub thoughts: Vec<Thought>,
     pub cost: Cost,
     pub mark: Mark,
 }
 
-pub(super) fn decomposition(graph: &Graph<'_>, node: Subject<'_>) -> Decomposition {
+pub(super) fn decomposition(graph: &QuadIndex<'_>, node: Subject<'_>) -> Decomposition {
     let fan_out_node = node.links(trellis::FAN_OUT).find_map(|iri| graph.subject(iri));
     Decomposition {
         id: node.iri.to_owned(),
@@ -101,7 +101,7 @@ pub(super) fn decomposition(graph: &Graph<'_>, node: Subject<'_>) -> Decompositi
     }
 }
 
-fn fan_out(graph: &Graph<'_>, node: Subject<'_>) -> FanOut {
+fn fan_out(graph: &QuadIndex<'_>, node: Subject<'_>) -> FanOut {
     let mut goals: Vec<&str> = node.links(tg::SUBAGENT_GOALS).collect();
     goals.sort_by_key(|goal| goal.rsplit('/').next().and_then(|index| index.parse::<u32>().ok()));
     let goal = |id: &str| DocumentLink {
@@ -110,7 +110,7 @@ fn fan_out(graph: &Graph<'_>, node: Subject<'_>) -> FanOut {
     };
     let join = node.links(trellis::JOIN).find_map(|iri| graph.subject(iri)).map(|join| Join {
         id: join.iri.to_owned(),
-        cause: word(join, trellis::JOIN_CAUSE, JoinCause::from_word),
+        cause: word(join, trellis::JOIN_CAUSE),
         outage_ms: join.number(trellis::OUTAGE_MS),
         findings: all_links(join, trellis::JOINED),
     });
@@ -134,7 +134,7 @@ pub(super) fn finding(node: Subject<'_>) -> Finding {
         goal: node.text(tg::SUBAGENT_GOAL).unwrap_or_default(),
         correlation: node.text(tg::CORRELATION_ID),
         subagent_end: parents.find(of_another).map(str::to_owned),
-        status: word(node, trellis::STATUS, Termination::from_word),
+        status: word(node, trellis::STATUS),
         document: document(node),
         error: node.text(tg::TOOL_ERROR),
         confidence: node.text(trellis::CONFIDENCE),
@@ -142,7 +142,7 @@ pub(super) fn finding(node: Subject<'_>) -> Finding {
     }
 }
 
-pub(super) fn review(graph: &Graph<'_>, node: Subject<'_>) -> Review {
+pub(super) fn review(graph: &QuadIndex<'_>, node: Subject<'_>) -> Review {
     Review {
         id: node.iri.to_owned(),
         round: iri::number_of(node.iri, "review").unwrap_or(0),

@@ -10,7 +10,7 @@ mod runs;
 
 pub(crate) use runs::read as records;
 
-use crate::log::{self, Kind, Leaf};
+use crate::log::{self, Leaf, LeafKind};
 use crate::tables::{Reader, Tables, read_failed};
 use std::collections::HashSet;
 use trellis_domain::merkle::Frontier;
@@ -86,7 +86,7 @@ fn covered(reader: &Reader<'_>, number: u64, leaf: &Leaf) -> Result<(fjall::User
         return Ok((value, false));
     }
     // A record of an older format had its texts in it; an erasure that is itself in the log tells what is left of it.
-    if leaf.kind == Kind::Record && crate::erasures::replaced(reader, &value, hash)? {
+    if leaf.kind == LeafKind::Record && crate::erasures::replaced(reader, &value, hash)? {
         return Ok((value, true));
     }
     Err(damaged("what it covers is not what was written"))
@@ -97,9 +97,9 @@ fn named(leaf: &Leaf) -> Option<String> {
     let mut parts = leaf.key.split(|byte| *byte == 0).map(|part| String::from_utf8_lossy(part));
     let (first, second) = (parts.next()?, parts.next()?);
     match leaf.kind {
-        Kind::Record => Some(format!("session {second} of workspace {first}")),
-        Kind::Config => Some(format!("item {second}/{} of workspace {}", parts.next()?, first.get(1..)?)),
-        Kind::Erasure => None,
+        LeafKind::Record => Some(format!("session {second} of workspace {first}")),
+        LeafKind::Config => Some(format!("item {second}/{} of workspace {}", parts.next()?, first.get(1..)?)),
+        LeafKind::Erasure => None,
     }
 }
 
@@ -126,9 +126,9 @@ fn the_log(reader: &Reader<'_>, checked: &mut Checked) -> Proven {
         }
         let value = checked.read("the record", covered(reader, number, &leaf));
         match leaf.kind {
-            Kind::Config => proven.changes += 1,
-            Kind::Erasure => proven.erasures += 1,
-            Kind::Record => {
+            LeafKind::Config => proven.changes += 1,
+            LeafKind::Erasure => proven.erasures += 1,
+            LeafKind::Record => {
                 proven.records += 1;
                 if let Some((value, replaced)) = value {
                     record(reader, &value, replaced, &mut proven, checked);

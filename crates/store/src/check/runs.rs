@@ -12,7 +12,7 @@ use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::audit::Audit;
 use trellis_orchestrator::ledger::summary_of;
 
-type Place = (Workspace, RunId);
+type RunPlace = (Workspace, RunId);
 
 pub(super) fn check(reader: &Reader<'_>, proven: &Proven, checked: &mut Checked) {
     let mut summaries = HashMap::new();
@@ -40,7 +40,7 @@ pub(super) fn check(reader: &Reader<'_>, proven: &Proven, checked: &mut Checked)
 }
 
 /// Runs with turns that were set aside.
-fn set_aside(reader: &Reader<'_>, checked: &mut Checked) -> HashSet<Place> {
+fn set_aside(reader: &Reader<'_>, checked: &mut Checked) -> HashSet<RunPlace> {
     let keys = reader.index_prefix(&[prefix::ASIDE]).map(|row| row.key().map_err(read_failed));
     let turns = keys.filter_map(|key| checked.read("the turns set aside", key)).filter_map(|key| keys::read_turn(&key));
     turns.map(|turn| (turn.scope.workspace, turn.run)).collect()
@@ -52,7 +52,7 @@ fn count(reader: &Reader<'_>, prefix: &[u8], checked: &mut Checked) -> u64 {
 }
 
 /// One run: its events without gap, its links, its line.
-fn run(reader: &Reader<'_>, summary: &RunSummary, aside: &HashSet<Place>, checked: &mut Checked) -> u64 {
+fn run(reader: &Reader<'_>, summary: &RunSummary, aside: &HashSet<RunPlace>, checked: &mut Checked) -> u64 {
     let (workspace, run) = (&summary.workspace, &summary.run);
     let (faults, records) = read(reader, workspace, run);
     let events = records.len() as u64;
@@ -97,7 +97,12 @@ pub(crate) fn read(reader: &Reader<'_>, workspace: &Workspace, run: &RunId) -> (
 }
 
 /// The lists that runs are found by.
-fn lists(reader: &Reader<'_>, summaries: &HashMap<Place, RunSummary>, aside: &HashSet<Place>, checked: &mut Checked) {
+fn lists(
+    reader: &Reader<'_>,
+    summaries: &HashMap<RunPlace, RunSummary>,
+    aside: &HashSet<RunPlace>,
+    checked: &mut Checked,
+) {
     let mut expected = HashMap::new();
     for summary in summaries.values() {
         let rows = crate::listing::rows(summary, true, summary.state.is_end());
@@ -131,7 +136,7 @@ fn lists(reader: &Reader<'_>, summaries: &HashMap<Place, RunSummary>, aside: &Ha
 }
 
 /// A run without end has something that will bring it there.
-fn turns(reader: &Reader<'_>, summaries: &HashMap<Place, RunSummary>, checked: &mut Checked) {
+fn turns(reader: &Reader<'_>, summaries: &HashMap<RunPlace, RunSummary>, checked: &mut Checked) {
     let mut going = HashSet::new();
     for row in reader.index_prefix(&[prefix::TURN]) {
         let row = row.into_inner().map_err(read_failed);

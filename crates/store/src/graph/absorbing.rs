@@ -19,7 +19,7 @@ const WORTH_SHARING: usize = 8;
 /// So long runs are left to finish together: one batch costs less than many.
 const GATHERING: Duration = Duration::from_millis(200);
 
-pub(super) type Runs = BTreeSet<(Workspace, RunId)>;
+pub(super) type RunPlaces = BTreeSet<(Workspace, RunId)>;
 
 impl EmbeddedGraph {
     /// Takes finished runs into the view. How many; blocks until the view has caught up.
@@ -98,7 +98,7 @@ impl EmbeddedGraph {
     /// Projects a run anew, after something was taken out of its records: what it said before goes from the view, and
     /// from its files.
     pub fn renew(&self, workspace: &Workspace, run: &RunId) -> Result<(), GraphError> {
-        let _alone = self.absorbing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _alone = self.absorbing.lock();
         self.projections.forget(workspace, run);
         let view = self.view()?;
         let quads = self.said(workspace, run)?;
@@ -111,7 +111,7 @@ impl EmbeddedGraph {
 
     /// Absorbs one batch. How many runs; none if the view has caught up.
     fn absorb_next(&self) -> Result<usize, GraphError> {
-        let _alone = self.absorbing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _alone = self.absorbing.lock();
         let (runs, last) = self.finished_after(self.cursor()?, BATCH)?;
         if runs.is_empty() {
             return Ok(0);
@@ -152,20 +152,20 @@ impl EmbeddedGraph {
     }
 
     /// Finished runs behind a cursor, and the cursor behind them.
-    pub(super) fn finished_after(&self, cursor: u64, limit: usize) -> Result<(Runs, u64), JournalError> {
+    pub(super) fn finished_after(&self, cursor: u64, limit: usize) -> Result<(RunPlaces, u64), JournalError> {
         let (runs, last) = self.finished(cursor + 1, u64::MAX, limit)?;
         Ok((runs, last.unwrap_or(cursor)))
     }
 
     /// Finished runs up to a cursor.
-    pub(super) fn finished_until(&self, cursor: u64) -> Result<Runs, JournalError> {
+    pub(super) fn finished_until(&self, cursor: u64) -> Result<RunPlaces, JournalError> {
         self.finished(0, cursor, usize::MAX).map(|(runs, _)| runs)
     }
 
     /// The first finished runs of a part of their list, and where the last of them stands.
-    fn finished(&self, from: u64, to: u64, limit: usize) -> Result<(Runs, Option<u64>), JournalError> {
+    fn finished(&self, from: u64, to: u64, limit: usize) -> Result<(RunPlaces, Option<u64>), JournalError> {
         let range = keys::numbered(prefix::FINISHED, from)..=keys::numbered(prefix::FINISHED, to);
-        let (mut runs, mut last) = (Runs::new(), None);
+        let (mut runs, mut last) = (RunPlaces::new(), None);
         let reader = self.journal.tables.read();
         for row in reader.index_range(range) {
             let (key, value) = row.into_inner().map_err(read_failed)?;

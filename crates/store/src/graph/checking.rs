@@ -1,10 +1,9 @@
 //! The view held against its files' checksums, and against the records.
 
 use super::EmbeddedGraph;
-use super::absorbing::Runs;
-use crate::tables::{Refusal, catching_panics};
+use super::absorbing::RunPlaces;
+use crate::tables::{OpenRefused, catching_panics};
 use crate::view::{Comparison, View};
-use std::sync::PoisonError;
 use trellis_domain::counted;
 use trellis_orchestrator::ports::GraphError;
 
@@ -26,12 +25,12 @@ impl EmbeddedGraph {
     /// Reads every file and every row of the view and compares them with what the records give. A view that is not
     /// there yet is whole; one that is damaged is left as it is.
     pub fn check(&self) -> CheckedView {
-        let _alone = self.absorbing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.absorbing.lock();
         let mut checked = CheckedView::default();
         match catching_panics(|| self.look_at_view(&mut checked)) {
             Some(Ok(())) => {}
             Some(Err(error)) => checked.faults.push(error.to_string()),
-            None => checked.faults.push(Refusal::Panicked.to_string()),
+            None => checked.faults.push(OpenRefused::Panicked.to_string()),
         }
         checked
     }
@@ -72,7 +71,12 @@ impl EmbeddedGraph {
     }
 
     /// Which runs the view does not have whole.
-    fn name_runs(&self, covered: &Runs, comparison: &Comparison, checked: &mut CheckedView) -> Result<(), GraphError> {
+    fn name_runs(
+        &self,
+        covered: &RunPlaces,
+        comparison: &Comparison,
+        checked: &mut CheckedView,
+    ) -> Result<(), GraphError> {
         let mut concerned = 0;
         for (workspace, run) in covered {
             let lacking = comparison.lacking(&self.said(workspace, run)?).map_err(super::unusable)?;

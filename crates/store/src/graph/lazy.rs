@@ -1,11 +1,12 @@
 //! The view, opened when somebody needs it: most commands do not.
 
 use super::identity::identity_at;
-use crate::tables::{Refusal, Tables, catching_panics};
+use crate::tables::{OpenRefused, Tables, catching_panics};
 use crate::view::{Cursor, View, ViewError};
+use parking_lot::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use trellis_orchestrator::ports::GraphError;
 
 #[derive(Debug)]
@@ -25,7 +26,7 @@ impl LazyView {
 
     /// The view of this journal. What was derived from another one, or from a part of it that is gone, is forgotten.
     pub(super) fn get(&self, journal: &Tables) -> Result<Arc<View>, GraphError> {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         if let Some(view) = &*opened {
             return Ok(Arc::clone(view));
         }
@@ -44,7 +45,7 @@ fn open(path: &Path) -> Result<View, ViewError> {
     let reason = match catching_panics(|| View::open(path).and_then(|view| view.cursor().map(|_| view))) {
         Some(Ok(view)) => return Ok(view),
         Some(Err(error)) => error.to_string(),
-        None => Refusal::Panicked.to_string(),
+        None => OpenRefused::Panicked.to_string(),
     };
     tracing::error!(reason, "the graph view cannot be opened; it is derived anew");
     remove(path)?;

@@ -10,9 +10,9 @@ mod checking;
 mod identity;
 mod lazy;
 mod newer;
-mod patience;
 mod projections;
 mod questions;
+mod timeout;
 
 pub use checking::CheckedView;
 
@@ -20,11 +20,12 @@ use crate::journal::EmbeddedJournal;
 use crate::queries::{Asker, Attended, Program, Queries, QuerySettings};
 use crate::view::{Bounds, Cancellation, Job, NoOverlay, Overlay, QueryError, Unanswered, View, ViewError};
 use lazy::LazyView;
-use patience::{LOOKS, SCANS, patiently};
+use parking_lot::Mutex;
 use projections::Projections;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use timeout::{LOOKS, SCANS, within_timeout};
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::{RunId, SessionId, Workspace};
 use trellis_orchestrator::ports::{Answer, Asking, BoxFuture, Found, Graph, GraphError, QuadPattern, QueryLimits};
@@ -153,7 +154,7 @@ impl Reach {
 impl Graph for EmbeddedGraph {
     fn run<'a>(&'a self, workspace: &'a Workspace, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Quad>, GraphError>> {
         let (graph, workspace, run) = (self.clone(), workspace.clone(), run.clone());
-        Box::pin(patiently(&LOOKS, LOOKING, move |_| Ok(graph.project(&workspace, &run)?.to_vec())))
+        Box::pin(within_timeout(&LOOKS, LOOKING, move |_| Ok(graph.project(&workspace, &run)?.to_vec())))
     }
 
     fn matching<'a>(
@@ -241,7 +242,7 @@ impl EmbeddedGraph {
         let (graph, place, wanted) = (self.clone(), workspace.clone(), pattern.clone());
         let near = match Reach::of(pattern) {
             Reach::Node(node) => {
-                patiently(&LOOKS, LOOKING, move |_| {
+                within_timeout(&LOOKS, LOOKING, move |_| {
                     let Some(run) = graph.run_of(&place, &node)? else { return Ok(None) };
                     let quads = graph.project(&place, &run)?;
                     Ok(Some(quads.iter().filter(|quad| wanted.matches(quad)).take(limit).cloned().collect()))
@@ -249,7 +250,7 @@ impl EmbeddedGraph {
                 .await?
             }
             Reach::Questions => {
-                patiently(&LOOKS, LOOKING, move |cancellation| {
+                within_timeout(&LOOKS, LOOKING, move |cancellation| {
                     let reader = graph.journal.tables.read();
                     questions::all(&reader, &place, &wanted, &bounds(limit, cancellation)).map(Some)
                 })
@@ -261,7 +262,8 @@ impl EmbeddedGraph {
             return Ok(Found::whole(quads));
         }
         let (graph, place, wanted) = (self.clone(), workspace.clone(), pattern.clone());
-        patiently(&SCANS, LOOKING, move |cancellation| graph.find(&place, &wanted, &bounds(limit, cancellation))).await
+        within_timeout(&SCANS, LOOKING, move |cancellation| graph.find(&place, &wanted, &bounds(limit, cancellation)))
+            .await
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::cache::Cache;
 use crate::tables::Reader;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use trellis_domain::rdf::Quad;
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::ports::JournalError;
@@ -24,12 +25,8 @@ impl Default for Projections {
 }
 
 impl Projections {
-    fn known(&self) -> MutexGuard<'_, Cache<(Workspace, RunId), Known>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn forget(&self, workspace: &Workspace, run: &RunId) {
-        self.known().remove_with_weight(&(workspace.clone(), run.clone()));
+        self.0.lock().remove_with_weight(&(workspace.clone(), run.clone()));
     }
 
     /// The quads of a run as of this look at its records.
@@ -41,7 +38,7 @@ impl Projections {
     ) -> Result<Arc<[Quad]>, JournalError> {
         let Some(summary) = reader.run(workspace, run)? else { return Ok(Arc::default()) };
         let place = (workspace.clone(), run.clone());
-        if let Some((seq, quads)) = self.known().get(&place)
+        if let Some((seq, quads)) = self.0.lock().get(&place)
             && *seq == summary.seq
         {
             return Ok(Arc::clone(quads));
@@ -49,7 +46,7 @@ impl Projections {
         let quads: Arc<[Quad]> = project(&reader.events(workspace, run, 0, usize::MAX)?).into();
         // A large run would only push out all others.
         if quads.len() < REMEMBERED {
-            self.known().put(place, (summary.seq, Arc::clone(&quads)), quads.len());
+            self.0.lock().put(place, (summary.seq, Arc::clone(&quads)), quads.len());
         }
         Ok(quads)
     }

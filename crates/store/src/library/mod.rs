@@ -15,26 +15,24 @@ use std::sync::Arc;
 use trellis_domain::{Hash, Timestamp, Workspace};
 use trellis_orchestrator::library::RunDocuments;
 use trellis_orchestrator::ports::{
-    BoxFuture, DocumentMetadata, JournalError, Library, LibraryError, Listing, MetadataChanges, Processing,
+    DocumentMetadata, JournalError, Library, LibraryError, LibraryFuture, Listing, MetadataChanges, Processing,
     StoredDocument, Upload, World,
 };
-use writing::Desk;
+use writing::LibraryWriter;
 
 /// Documents in the data folder.
 #[derive(Debug)]
 pub struct EmbeddedLibrary {
-    desk: Arc<Desk>,
+    desk: Arc<LibraryWriter>,
 }
-
-type Reply<'a, T> = BoxFuture<'a, Result<T, LibraryError>>;
 
 impl EmbeddedLibrary {
     pub(crate) fn new(journal: EmbeddedJournal, world: Arc<dyn World>) -> Self {
-        Self { desk: Arc::new(Desk::new(journal, world)) }
+        Self { desk: Arc::new(LibraryWriter::new(journal, world)) }
     }
 
     /// In a task of its own: a caller that goes away must not leave a change half checked.
-    fn change<'a, T, F>(&self, change: impl FnOnce(Arc<Desk>) -> F) -> Reply<'a, T>
+    fn change<'a, T, F>(&self, change: impl FnOnce(Arc<LibraryWriter>) -> F) -> LibraryFuture<'a, T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, LibraryError>> + Send + 'static,
@@ -107,7 +105,7 @@ fn read_range(
 }
 
 impl Library for EmbeddedLibrary {
-    fn find<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> Reply<'a, Option<StoredDocument>> {
+    fn find<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> LibraryFuture<'a, Option<StoredDocument>> {
         Box::pin(self.desk.find(workspace, id))
     }
 
@@ -116,7 +114,7 @@ impl Library for EmbeddedLibrary {
         workspace: &'a Workspace,
         document: &'a StoredDocument,
         range: Range<u64>,
-    ) -> Reply<'a, Vec<u8>> {
+    ) -> LibraryFuture<'a, Vec<u8>> {
         let (tables, of, asked) = (self.desk.tables(), workspace.clone(), document.clone());
         let place = range.clone();
         Box::pin(async move {
@@ -127,7 +125,7 @@ impl Library for EmbeddedLibrary {
         })
     }
 
-    fn list<'a>(&'a self, workspace: &'a Workspace, listing: &'a Listing) -> Reply<'a, Vec<StoredDocument>> {
+    fn list<'a>(&'a self, workspace: &'a Workspace, listing: &'a Listing) -> LibraryFuture<'a, Vec<StoredDocument>> {
         let (tables, of, listing) = (self.desk.tables(), workspace.clone(), listing.clone());
         Box::pin(async move { Ok(off_the_runtime(move || read_listing(&tables.read(), &of, &listing)).await?) })
     }
@@ -137,12 +135,12 @@ impl Library for EmbeddedLibrary {
         workspace: &'a Workspace,
         id: &'a str,
         changes: MetadataChanges,
-    ) -> Reply<'a, StoredDocument> {
+    ) -> LibraryFuture<'a, StoredDocument> {
         let (workspace, id) = (workspace.clone(), id.to_owned());
         self.change(|desk| async move { desk.update(&workspace, &id, changes).await })
     }
 
-    fn remove<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> Reply<'a, ()> {
+    fn remove<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> LibraryFuture<'a, ()> {
         let (workspace, id) = (workspace.clone(), id.to_owned());
         self.change(|desk| async move { desk.remove(&workspace, &id).await })
     }
@@ -153,7 +151,7 @@ impl Library for EmbeddedLibrary {
         document: DocumentMetadata,
         size: u64,
         piece: u64,
-    ) -> Reply<'a, Upload> {
+    ) -> LibraryFuture<'a, Upload> {
         let workspace = workspace.clone();
         self.change(move |desk| async move { desk.begin(&workspace, document, size, piece).await })
     }
@@ -164,16 +162,16 @@ impl Library for EmbeddedLibrary {
         upload: &'a str,
         index: u64,
         content: Vec<u8>,
-    ) -> Reply<'a, Upload> {
+    ) -> LibraryFuture<'a, Upload> {
         let (workspace, upload) = (workspace.clone(), upload.to_owned());
         self.change(move |desk| async move { desk.put_piece(&workspace, &upload, index, content).await })
     }
 
-    fn upload<'a>(&'a self, workspace: &'a Workspace, upload: &'a str) -> Reply<'a, Option<Upload>> {
+    fn upload<'a>(&'a self, workspace: &'a Workspace, upload: &'a str) -> LibraryFuture<'a, Option<Upload>> {
         Box::pin(async move { Ok(self.desk.upload(workspace, upload).await?.map(|(upload, _)| upload)) })
     }
 
-    fn uploads<'a>(&'a self, workspace: &'a Workspace) -> Reply<'a, Vec<Upload>> {
+    fn uploads<'a>(&'a self, workspace: &'a Workspace) -> LibraryFuture<'a, Vec<Upload>> {
         let (tables, of, now) = (self.desk.tables(), workspace.clone(), self.desk.world.now());
         let read = move || {
             let reader = tables.read();
@@ -190,27 +188,27 @@ impl Library for EmbeddedLibrary {
         workspace: &'a Workspace,
         upload: &'a str,
         expected: Option<Hash>,
-    ) -> Reply<'a, StoredDocument> {
+    ) -> LibraryFuture<'a, StoredDocument> {
         let (workspace, upload) = (workspace.clone(), upload.to_owned());
         self.change(move |desk| async move { desk.complete(&workspace, &upload, expected).await })
     }
 
-    fn abort<'a>(&'a self, workspace: &'a Workspace, upload: &'a str) -> Reply<'a, ()> {
+    fn abort<'a>(&'a self, workspace: &'a Workspace, upload: &'a str) -> LibraryFuture<'a, ()> {
         let (workspace, upload) = (workspace.clone(), upload.to_owned());
         self.change(|desk| async move { desk.abort(&workspace, &upload).await })
     }
 
-    fn add_processing<'a>(&'a self, workspace: &'a Workspace, processing: Processing) -> Reply<'a, ()> {
+    fn add_processing<'a>(&'a self, workspace: &'a Workspace, processing: Processing) -> LibraryFuture<'a, ()> {
         let workspace = workspace.clone();
         self.change(|desk| async move { desk.add_processing(&workspace, processing).await })
     }
 
-    fn remove_processing<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> Reply<'a, ()> {
+    fn remove_processing<'a>(&'a self, workspace: &'a Workspace, id: &'a str) -> LibraryFuture<'a, ()> {
         let (workspace, id) = (workspace.clone(), id.to_owned());
         self.change(|desk| async move { desk.remove_processing(&workspace, &id).await })
     }
 
-    fn processings<'a>(&'a self, workspace: &'a Workspace) -> Reply<'a, Vec<Processing>> {
+    fn processings<'a>(&'a self, workspace: &'a Workspace) -> LibraryFuture<'a, Vec<Processing>> {
         let (tables, prefix) = (self.desk.tables(), rows::processings(workspace));
         Box::pin(async move { Ok(off_the_runtime(move || rows::list(&tables.read(), &prefix)).await?) })
     }

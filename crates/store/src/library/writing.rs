@@ -15,7 +15,7 @@ use trellis_orchestrator::ports::{
 };
 
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct LibraryWriter {
     journal: EmbeddedJournal,
     pub(super) runs: RunDocuments,
     pub(super) world: Arc<dyn World>,
@@ -23,7 +23,7 @@ pub(super) struct Desk {
     writing: Semaphore,
 }
 
-impl Desk {
+impl LibraryWriter {
     pub(super) fn new(journal: EmbeddedJournal, world: Arc<dyn World>) -> Self {
         let runs = RunDocuments::new(Arc::new(journal.clone()));
         Self { journal, runs, world, writing: Semaphore::new(1) }

@@ -4,6 +4,7 @@ mod places;
 mod process;
 
 use crate::view::{Cancellation, QueryError, Unanswered};
+use parking_lot::Mutex;
 pub(crate) use places::Asker;
 use places::{Full, Places};
 use process::{Leash, Pipes, Process};
@@ -11,7 +12,7 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use trellis_orchestrator::ports::{GraphError, JournalError};
@@ -83,10 +84,6 @@ impl Queries {
         queries
     }
 
-    fn spares(&self) -> MutexGuard<'_, Vec<Process>> {
-        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Lets somebody attend to a worker for at most that long, the wait for a place included. The place is free again
     /// once the worker has really ended.
     pub(crate) async fn with_worker<T: Send + 'static>(
@@ -148,7 +145,7 @@ impl Queries {
     /// A spare worker if there is one that lives, else a new one.
     fn process(&self) -> io::Result<Process> {
         let spare = {
-            let mut spares = self.spares();
+            let mut spares = self.spares.lock();
             spares.retain_mut(Process::is_alive);
             spares.pop()
         };
@@ -158,11 +155,11 @@ impl Queries {
 
     /// Starts what is missing of the spares, off the path of whoever asks.
     fn refill(&self) {
-        for _ in self.spares().len()..self.settings.spares {
+        for _ in self.spares.lock().len()..self.settings.spares {
             let queries = self.clone();
             tokio::task::spawn_blocking(move || match Process::start(&queries.program) {
                 Ok(process) => {
-                    let mut spares = queries.spares();
+                    let mut spares = queries.spares.lock();
                     // Somebody else may have been faster.
                     if spares.len() < queries.settings.spares {
                         spares.push(process);

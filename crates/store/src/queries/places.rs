@@ -2,8 +2,9 @@
 //!
 //! Nobody holds more than half of the places, so that there is always one for somebody else.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 use trellis_domain::Workspace;
 
@@ -30,16 +31,16 @@ impl Asker {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Places(Arc<Shared>);
+pub(crate) struct Places(Arc<SharedPlaces>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedPlaces {
     at_once: usize,
-    state: Mutex<State>,
+    state: Mutex<PlacesState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PlacesState {
     /// Who holds a place.
     held: Vec<Asker>,
     /// In the order in which they came.
@@ -49,12 +50,12 @@ struct State {
 #[derive(Debug)]
 struct Waiter {
     asker: Asker,
-    wake: oneshot::Sender<Place>,
+    wake: oneshot::Sender<QueryPlace>,
 }
 
 /// A place, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct QueryPlace {
     places: Places,
     asker: Asker,
 }
@@ -65,21 +66,17 @@ pub(crate) struct Full;
 
 impl Places {
     pub(crate) fn new(at_once: usize) -> Self {
-        Self(Arc::new(Shared { at_once: at_once.max(1), state: Mutex::default() }))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        Self(Arc::new(SharedPlaces { at_once: at_once.max(1), state: Mutex::default() }))
     }
 
     /// Waits for a place. Whoever stops waiting by dropping the future gives up its turn.
-    pub(crate) async fn take(&self, asker: Asker) -> Result<Place, Full> {
+    pub(crate) async fn take(&self, asker: Asker) -> Result<QueryPlace, Full> {
         let woken = {
-            let mut state = self.state();
+            let mut state = self.0.state.lock();
             if state.held.len() < self.0.at_once && state.may_hold(&asker, self.0.at_once) {
                 state.held.push(asker.clone());
                 drop(state);
-                return Ok(Place { places: self.clone(), asker });
+                return Ok(QueryPlace { places: self.clone(), asker });
             }
             state.waiting.retain(|waiter| !waiter.wake.is_closed());
             let of_workspace = state.waiting.iter().filter(|waiter| waiter.asker.shares_workspace(&asker)).count();
@@ -98,7 +95,7 @@ impl Places {
     fn grant(&self) {
         loop {
             let next = {
-                let mut state = self.state();
+                let mut state = self.0.state.lock();
                 if state.held.len() >= self.0.at_once {
                     return;
                 }
@@ -106,8 +103,8 @@ impl Places {
                 state.held.push(next.asker.clone());
                 next
             };
-            let place = Place { places: self.clone(), asker: next.asker };
-            // Whoever has gone meanwhile gives it back; `Place` grants again when it is dropped.
+            let place = QueryPlace { places: self.clone(), asker: next.asker };
+            // Whoever has gone meanwhile gives it back; `QueryPlace` grants again when it is dropped.
             if next.wake.send(place).is_ok() {
                 continue;
             }
@@ -116,7 +113,7 @@ impl Places {
     }
 }
 
-impl State {
+impl PlacesState {
     fn may_hold(&self, asker: &Asker, at_once: usize) -> bool {
         let most = (at_once / 2).max(1);
         let of_workspace = self.held.iter().filter(|held| held.shares_workspace(asker)).count();
@@ -134,10 +131,10 @@ impl State {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueryPlace {
     fn drop(&mut self) {
         {
-            let mut state = self.places.state();
+            let mut state = self.places.0.state.lock();
             let mine = state.held.iter().position(|held| *held == self.asker);
             if let Some(mine) = mine {
                 state.held.swap_remove(mine);

@@ -14,7 +14,7 @@ fn now<T>(future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     }
 }
 
-fn taken(places: &Places, workspace: &str, caller: Option<&str>) -> Option<Place> {
+fn taken(places: &Places, workspace: &str, caller: Option<&str>) -> Option<QueryPlace> {
     now(pin!(places.take(asker(workspace, caller)))).map(|place| place.unwrap())
 }
 

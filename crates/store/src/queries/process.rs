@@ -1,9 +1,10 @@
 //! A query's process, from its start to its end.
 
 use super::Program;
+use parking_lot::Mutex;
 use std::io::{self, BufReader, Read};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Bytes of its last words that are read.
 const LAST_WORDS: u64 = 4096;
@@ -71,13 +72,13 @@ impl Process {
 
     /// Gives the process to whoever may end it while its pipes are in use. None if that was wished already.
     pub(super) fn under(self, leash: &Leash) -> Option<Pipes> {
-        let mut held = leash.held();
+        let mut held = leash.0.lock();
         match &*held {
-            Held::Nothing => {
-                *held = Held::Process(self.running);
+            HeldProcess::Nothing => {
+                *held = HeldProcess::Process(self.running);
                 Some(self.pipes)
             }
-            Held::Process(_) | Held::Cut => None,
+            HeldProcess::Process(_) | HeldProcess::Cut => None,
         }
     }
 }
@@ -95,10 +96,10 @@ impl Pipes {
 
 /// Holds a process while another thread uses its pipes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Leash(Arc<Mutex<Held>>);
+pub(super) struct Leash(Arc<Mutex<HeldProcess>>);
 
 #[derive(Debug, Default)]
-enum Held {
+enum HeldProcess {
     /// Not yet.
     #[default]
     Nothing,
@@ -108,25 +109,21 @@ enum Held {
 }
 
 impl Leash {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends the process, now or as soon as there is one. Whoever reads from it notices.
     pub(super) fn cut(&self) {
-        let mut held = self.held();
+        let mut held = self.0.lock();
         match &mut *held {
-            Held::Process(running) => running.end(),
-            Held::Nothing | Held::Cut => *held = Held::Cut,
+            HeldProcess::Process(running) => running.end(),
+            HeldProcess::Nothing | HeldProcess::Cut => *held = HeldProcess::Cut,
         }
     }
 
     /// Lets go of a process that has ended, or is about to: how?
     pub(super) fn ended(&self) -> Option<ExitStatus> {
-        let held = std::mem::replace(&mut *self.held(), Held::Cut);
+        let held = std::mem::replace(&mut *self.0.lock(), HeldProcess::Cut);
         match held {
-            Held::Process(mut running) => running.0.wait().ok(),
-            Held::Nothing | Held::Cut => None,
+            HeldProcess::Process(mut running) => running.0.wait().ok(),
+            HeldProcess::Nothing | HeldProcess::Cut => None,
         }
     }
 }

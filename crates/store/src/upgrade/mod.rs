@@ -8,7 +8,7 @@ use crate::folder::{Folder, OpenError};
 use crate::head::{Head, HeadFile};
 use crate::key::Key;
 use crate::keys::{self, prefix};
-use crate::log::{self, GROUP, Kind, Leaf};
+use crate::log::{self, GROUP, Leaf, LeafKind};
 use crate::request::LibraryTable;
 use crate::served::first_sign;
 use crate::tables::{Reader, TALLY, Tables, read_failed, unreadable};
@@ -54,7 +54,7 @@ fn make_log(folder: &Folder, tables: &Tables) -> Result<Head, JournalError> {
     let marks = chain::walk(&reader, |link| {
         for (kind, key, value) in link.items {
             let number = frontier.size();
-            if let (Kind::Record, Ok(header)) = (kind, Record::header_of(&value)) {
+            if let (LeafKind::Record, Ok(header)) = (kind, Record::header_of(&value)) {
                 let event = keys::event(&header.workspace, &header.run, header.seq);
                 batch.insert(&tables.index, event, keys::event_value(number, &key));
                 newest = newest.max(Some(header.time));

@@ -8,7 +8,7 @@ use super::RunQuads;
 use super::ViewError;
 use super::order::{EncodedQuad, Order, quad_key};
 use super::overlay::AGENT_PREFIX;
-use super::reader::{Reader, TermKey, term_key};
+use super::reader::{TermKey, ViewReader, term_key};
 use super::recent_terms::RecentTerms;
 use super::term_id::{TERM_ID_BYTES, TermId, WorkspaceId, canonical_bytes, canonical_iri, read_term};
 use super::trees::Writing;
@@ -136,7 +136,7 @@ impl<'r> Additions<'r> {
     }
 
     /// Finds what these sessions said before and do not say any more.
-    pub(super) fn find_stale(&mut self, reader: &Reader) -> Result<(), ViewError> {
+    pub(super) fn find_stale(&mut self, reader: &ViewReader) -> Result<(), ViewError> {
         let mut before = Vec::new();
         for session in self.sessions.keys() {
             let known = reader.dictionary(&session_key(self.workspace, session))?;

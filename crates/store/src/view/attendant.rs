@@ -2,7 +2,7 @@
 
 use super::overlay::Overlay;
 use super::query::{Cancellation, QueryError};
-use super::reader::{Reader, Scan};
+use super::reader::{Scan, ViewReader};
 use super::term_id::{canonical_bytes, read_term};
 use super::wire::{Message, Pack, ask, await_greeting, tell};
 use super::{Job, View, ViewError};
@@ -82,7 +82,7 @@ fn refusal(said: &mut Message) -> Option<GraphError> {
 }
 
 struct Attendant<'o> {
-    reader: Reader,
+    reader: ViewReader,
     overlay: &'o dyn Overlay,
     /// With the size of their next block.
     scans: HashMap<u64, (Scan, usize)>,

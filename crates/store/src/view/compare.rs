@@ -36,7 +36,7 @@ impl Sum {
 
 /// A quad that is no session's own.
 #[derive(Default)]
-struct Shared {
+struct SharedQuad {
     /// A run says so that the view covers as it is.
     required: bool,
     /// In which orders it was found.
@@ -50,7 +50,7 @@ pub(crate) struct Comparison {
     found: [Sum; ORDERS],
     expected_sessions: Sum,
     found_sessions: Sum,
-    shared: HashMap<(WorkspaceId, EncodedQuad), Shared>,
+    shared: HashMap<(WorkspaceId, EncodedQuad), SharedQuad>,
     /// Nodes and sessions of runs that the view may have in an earlier form.
     loose_nodes: HashSet<(WorkspaceId, TermId)>,
     loose_sessions: HashSet<TermKey>,
@@ -180,7 +180,7 @@ impl Comparison {
 
     fn missing_shared(&self) -> usize {
         let required = self.shared.iter().filter(|(_, shared)| shared.required);
-        let missing = |quad: &EncodedQuad, shared: &Shared| {
+        let missing = |quad: &EncodedQuad, shared: &SharedQuad| {
             Order::ALL.into_iter().zip(shared.found).any(|(order, found)| order.keeps(quad) && !found)
         };
         required.filter(|((_, quad), shared)| missing(quad, shared)).count()

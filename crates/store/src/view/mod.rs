@@ -61,9 +61,9 @@ pub(crate) use compare::Comparison;
 pub(crate) use size::Size;
 pub(crate) use worker::Job;
 
-use crate::engine_fault::Fault;
+use crate::engine_fault::EngineFault;
 use additions::Additions;
-use reader::{Reader, TermKey};
+use reader::{TermKey, ViewReader};
 use recent_terms::RecentTerms;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -108,11 +108,11 @@ impl ViewError {
     }
 }
 
-impl From<Fault> for ViewError {
-    fn from(fault: Fault) -> Self {
+impl From<EngineFault> for ViewError {
+    fn from(fault: EngineFault) -> Self {
         match fault {
-            Fault::Io(error) => Self::Files(error),
-            Fault::Damaged(what) => Self::Damaged(what),
+            EngineFault::Io(error) => Self::Files(error),
+            EngineFault::Damaged(what) => Self::Damaged(what),
         }
     }
 }
@@ -231,9 +231,9 @@ impl View {
         self.visited.load(Ordering::Relaxed)
     }
 
-    fn reader(&self, workspace: &str, cancellation: Cancellation) -> Reader {
+    fn reader(&self, workspace: &str, cancellation: Cancellation) -> ViewReader {
         let visited = Arc::clone(&self.visited);
-        Reader::new(self.trees().snapshot(), WorkspaceId::of(workspace), cancellation, visited)
+        ViewReader::new(self.trees().snapshot(), WorkspaceId::of(workspace), cancellation, visited)
     }
 
     fn trees(&self) -> Arc<Trees> {

@@ -39,8 +39,8 @@ fn question() -> Term {
 
 /// Runs one piece of work alone, because the counter is the view's.
 fn visited<T>(work: impl FnOnce(&View) -> T) -> (T, u64) {
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+    let _alone = ALONE.lock();
     let before = LOADED.view.keys_visited();
     let result = work(&LOADED.view);
     (result, LOADED.view.keys_visited() - before)

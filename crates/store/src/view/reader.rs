@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trellis_domain::rdf::Term;
 
-pub(super) struct Reader {
+pub(super) struct ViewReader {
     snapshot: Snapshot,
     workspace: WorkspaceId,
     cancellation: Cancellation,
@@ -21,7 +21,7 @@ pub(super) struct Reader {
     read_terms: RefCell<TermCache>,
 }
 
-impl Reader {
+impl ViewReader {
     pub(super) fn new(
         snapshot: Snapshot,
         workspace: WorkspaceId,
@@ -91,7 +91,7 @@ impl Reader {
     }
 }
 
-impl Source for Reader {
+impl Source for ViewReader {
     fn scan(&self, pattern: IdPattern) -> Result<QuadSource, QueryError> {
         Ok(Box::new(self.quads(pattern).map(|quad| Ok(quad?))))
     }

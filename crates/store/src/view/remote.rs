@@ -27,7 +27,7 @@ const REMEMBERED_TERMS: usize = 8 << 20;
 const LONGEST_IRI: usize = 4096;
 
 /// Both ways to the process that has the tables.
-pub(super) struct Link {
+pub(super) struct ProcessLink {
     from: RefCell<Box<dyn Read>>,
     to: RefCell<Box<dyn Write>>,
     scans: Cell<u64>,
@@ -47,7 +47,7 @@ fn lost<T>(_: T) -> QueryError {
     QueryError::Cancelled
 }
 
-impl Link {
+impl ProcessLink {
     pub(super) fn new(from: Box<dyn Read>, to: Box<dyn Write>) -> Self {
         Self {
             from: RefCell::new(from),
@@ -169,7 +169,7 @@ fn quad(part: &mut Message) -> Option<Quad> {
 }
 
 /// The tables behind a link.
-pub(super) struct Remote(pub(super) Rc<Link>);
+pub(super) struct Remote(pub(super) Rc<ProcessLink>);
 
 impl Source for Remote {
     fn scan(&self, pattern: IdPattern) -> Result<QuadSource, QueryError> {
@@ -212,7 +212,7 @@ impl Source for Remote {
 
 /// The quads of one scan, block by block.
 struct Blocks {
-    link: Rc<Link>,
+    link: Rc<ProcessLink>,
     number: u64,
     block: Rc<[EncodedQuad]>,
     at: usize,
@@ -250,7 +250,7 @@ impl Drop for Blocks {
 
 /// The runs that the view lacks, behind a link. If that is gone, the next question finds out.
 pub(super) struct RemoteOverlay {
-    pub(super) link: Rc<Link>,
+    pub(super) link: Rc<ProcessLink>,
     pub(super) runs: Vec<String>,
 }
 

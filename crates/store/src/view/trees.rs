@@ -17,11 +17,12 @@ use crate::tree_files;
 use lsm_tree::compaction::Leveled;
 use lsm_tree::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, PartitioningPolicy, RestartIntervalPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, IterGuardImpl, SeqNo, SequenceNumberCounter};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// Part of the folder's name. A new number makes an old view empty, so that it is built anew.
@@ -116,10 +117,6 @@ struct Users {
 }
 
 impl Both {
-    fn users(&self) -> MutexGuard<'_, Users> {
-        self.users.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The first number that a reader who begins now does not see.
     fn seen(&self, users: &Users) -> SeqNo {
         users.writing.unwrap_or(SeqNo::MAX).min(self.visible.get())
@@ -127,7 +124,7 @@ impl Both {
 
     /// Versions below this number nobody reads.
     fn unread(&self) -> SeqNo {
-        let users = self.users();
+        let users = self.users.lock();
         users.readers.keys().next().copied().unwrap_or_else(|| self.seen(&users)).saturating_sub(1)
     }
 
@@ -198,7 +195,7 @@ impl Trees {
 
     /// Everything as of now, for as long as it is held.
     pub(super) fn snapshot(self: &Arc<Self>) -> Snapshot {
-        let mut users = self.both.users();
+        let mut users = self.both.users.lock();
         let at = self.both.seen(&users);
         *users.readers.entry(at).or_default() += 1;
         drop(users);
@@ -207,7 +204,7 @@ impl Trees {
 
     /// Begins a batch: readers see all of it once it is shown, or nothing.
     pub(super) fn write(&self) -> Writing<'_> {
-        let mut users = self.both.users();
+        let mut users = self.both.users.lock();
         let number = self.numbers.next();
         users.writing = Some(number);
         Writing { trees: self, number }
@@ -232,7 +229,7 @@ impl Trees {
 
     /// Begins to merge, unless that is under way and not far behind.
     fn merge(&self) -> Result<(), ViewError> {
-        let mut merging = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut merging = self.merging.lock();
         if merging.as_ref().is_some_and(|thread| !thread.is_finished()) && self.both.unmerged() < UNMERGED {
             return Ok(());
         }
@@ -244,7 +241,7 @@ impl Trees {
 
     /// Waits for what is being merged.
     fn settle(&self) -> Result<(), ViewError> {
-        merged(self.merging.lock().unwrap_or_else(PoisonError::into_inner).take())
+        merged(self.merging.lock().take())
     }
 
     /// Writes all tables anew, so that nothing is left of what was removed.
@@ -308,7 +305,7 @@ impl Writing<'_> {
 
     /// The batch is whole.
     pub(super) fn show(self) {
-        let mut users = self.trees.both.users();
+        let mut users = self.trees.both.users.lock();
         self.trees.both.visible.fetch_max(self.number + 1);
         users.writing = None;
     }
@@ -351,7 +348,7 @@ impl Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        let mut users = self.trees.both.users();
+        let mut users = self.trees.both.users.lock();
         if let Some(count) = users.readers.get_mut(&self.at) {
             *count -= 1;
             if *count == 0 {

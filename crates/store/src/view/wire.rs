@@ -164,13 +164,13 @@ impl Message {
 
 /// Reads up to the end of the greeting.
 pub(super) fn await_greeting(from: &mut impl Read) -> io::Result<()> {
-    let (mut heard, mut byte) = (Vec::new(), [0]);
-    while !heard.ends_with(GREETING) {
-        if heard.len() == NOISE {
+    let (mut received, mut byte) = (Vec::new(), [0]);
+    while !received.ends_with(GREETING) {
+        if received.len() == NOISE {
             return Err(io::Error::new(ErrorKind::InvalidData, "this is not a query worker"));
         }
         from.read_exact(&mut byte)?;
-        heard.push(byte[0]);
+        received.push(byte[0]);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! more than its own worker, and to cancel a query is to end its worker.
 
 use super::query::{Bounds, Cancellation, QueryError};
-use super::remote::{Link, Remote, RemoteOverlay};
+use super::remote::{ProcessLink, Remote, RemoteOverlay};
 use super::wire::{GREETING, Message, Pack, ask, tell};
 use super::{attendant, evaluate};
 use std::any::Any;
@@ -94,7 +94,7 @@ pub fn work() -> io::Result<()> {
 
 /// Answers a query, or says why there is no answer.
 fn answer(job: &Job, runs: Vec<String>, from: Box<dyn Read>, to: Box<dyn Write>) -> Result<(), GraphError> {
-    let link = Rc::new(Link::new(from, to));
+    let link = Rc::new(ProcessLink::new(from, to));
     let (source, overlay) = (Remote(Rc::clone(&link)), RemoteOverlay { link: Rc::clone(&link), runs });
     let bounds = Bounds {
         max_rows: job.max_rows,

@@ -44,7 +44,7 @@ fn query_worker() {
     }
 }
 
-pub(crate) fn ports(store: &Store) -> runs::Store {
+pub(crate) fn ports(store: &Store) -> runs::StorePorts {
     (Arc::clone(&store.journal) as Arc<dyn Journal>, Arc::clone(&store.config) as Arc<dyn Config>)
 }
 
@@ -53,11 +53,11 @@ pub(crate) fn ports(store: &Store) -> runs::Store {
 struct Stores(Mutex<Vec<(TempDir, Store)>>);
 
 impl Stores {
-    fn fresh(&self) -> runs::Store {
+    fn fresh(&self) -> runs::StorePorts {
         self.with_graph().0
     }
 
-    fn with_graph(&self) -> graph_contract::Place {
+    fn with_graph(&self) -> graph_contract::GraphStore {
         let folder = TempDir::new().unwrap();
         let store = open(folder.path()).unwrap();
         let place = (ports(&store), Arc::clone(&store.graph) as Arc<dyn Graph>);
@@ -122,8 +122,8 @@ struct Folder {
     open: Mutex<Option<Store>>,
 }
 
-impl trouble::Place for Folder {
-    async fn open(&self) -> runs::Store {
+impl trouble::Reopenable for Folder {
+    async fn open(&self) -> runs::StorePorts {
         // The process before has died: its store goes first, and the lock with it.
         drop(self.open.lock().unwrap().take());
         let store = open(self.path.path()).unwrap();

@@ -19,7 +19,7 @@ use trellis_orchestrator::audit::Audit;
 use trellis_orchestrator::checkpoint::{Checkpoint, Signature};
 use trellis_orchestrator::evidence::{Erasure, Evidence, ProvenErasure};
 use trellis_orchestrator::ports::{Config, Journal, Log};
-use trellis_store::{Store, Wish};
+use trellis_store::{ErasureRequest, Store};
 
 type Row = (Vec<u8>, Vec<u8>);
 
@@ -236,7 +236,7 @@ async fn an_erased_text_is_gone_from_every_file_and_everything_still_verifies() 
     assert!(occurs(folder.path(), secret.as_bytes()));
     {
         let store = open(folder.path()).unwrap();
-        let wish = Wish {
+        let wish = ErasureRequest {
             workspace: Workspace::default(),
             run: run.clone(),
             containing: vec![secret.to_owned()],

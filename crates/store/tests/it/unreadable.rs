@@ -98,7 +98,7 @@ async fn a_run_that_cannot_be_read_can_be_cancelled() {
     let bench = Bench::new(ports(&store), ScriptedPrompter::replies(&SCRIPT)).await;
     let workspace = Workspace::default();
     let by = Caller::new(Some("ada".to_owned()), Surface::Api);
-    let cancel = async |run| bench.orchestrator.cancel(&workspace, run, &by).await.unwrap();
+    let cancel = async |run| bench.runs().cancel(&workspace, run, &by).await.unwrap();
     assert_eq!(cancel(&lost).await, Cancelling::Cancelled);
     assert_eq!(cancel(&lost).await, Cancelling::AlreadyEnded(RunState::Cancelled));
     let aside = store.set_aside().unwrap();

@@ -17,7 +17,7 @@ use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{agent, question};
 use trellis_orchestrator::ports::{Asking, Graph, QuadPattern, QueryLimits};
 use trellis_store::view::{Bounds, Cursor, NoOverlay, RunQuads, View};
-use trellis_store::{Store, Wish};
+use trellis_store::{ErasureRequest, Store};
 
 const ALL: &str = "SELECT * { ?s ?p ?o } ORDER BY ?s ?p ?o";
 const LABELS: &str =
@@ -241,8 +241,8 @@ async fn a_view_that_is_whole_says_what_it_has() {
     assert_eq!(checked.quads, quads.len() as u64);
 }
 
-fn wish(run: &RunId) -> Wish {
-    Wish {
+fn wish(run: &RunId) -> ErasureRequest {
+    ErasureRequest {
         workspace: Workspace::default(),
         run: run.clone(),
         containing: Vec::new(),

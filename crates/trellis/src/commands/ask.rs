@@ -1,7 +1,7 @@
 //! Asking a question: hand it in, follow the run, show the answer.
 
 use super::read_input;
-use super::watch::{LEAVES, Source, detached, finish, follow, goes_on};
+use super::watch::{LEAVES, RunItems, detached, finish, follow, goes_on};
 use crate::app::{self, App, Purpose};
 use crate::cli::{Ask, Global};
 use crate::desk::{Desk, Server};
@@ -15,8 +15,9 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::{RequestId, RunId};
 use trellis_models::Models;
+use trellis_orchestrator::RunService;
 use trellis_orchestrator::accept::{Question, UnknownNames};
-use trellis_orchestrator::ports::{Journal, RealWorld, RunFilter, World};
+use trellis_orchestrator::ports::{RealWorld, RunFilter, World};
 use trellis_orchestrator::summary::end_of;
 use trellis_patterns::router::OperatorLimits;
 
@@ -65,11 +66,11 @@ async fn here(
         names: UnknownNames::Refuse,
         by: Some(person::caller()),
     };
-    let run = orchestrator.accept(question).await?.run;
+    let runs = RunService::new(&orchestrator);
+    let run = runs.accept(question).await?.run;
     tell_of_other_id(ask, &run);
     let mut serving = Serving::start(&orchestrator);
-    let subscription = orchestrator.ports.hub.subscribe(app.workspace(), &run, 0);
-    let source = Source::Workers { subscription, journal: &*app.store.journal };
+    let source = RunItems::Workers(runs.follow(app.workspace(), &run, 0));
     let screen = Follow::new(global, run.clone(), !ask.no_stream, "Ctrl-C stops, resume continues");
     let watched = tokio::select! {
         records = follow(source, global, screen, &run) => records.map(Some),
@@ -98,7 +99,7 @@ async fn here(
     }
     let state = finish(global, &run, &records, "")?;
     serving.drain(interrupt).await?;
-    let others = app.store.journal.open_runs().await?;
+    let others = runs.count_open().await?;
     if others > 0 && !global.quiet {
         note(&format!("other open runs: {others}; `trellis resume` finishes them"));
     }
@@ -126,7 +127,7 @@ async fn there(
         }
     };
     tell_of_other_id(ask, &run);
-    let source = Source::Server(Box::new(server.follow(&run, global.quiet)));
+    let source = RunItems::Server(Box::new(server.follow(&run, global.quiet)));
     let screen = Follow::new(global, run.clone(), !ask.no_stream, LEAVES);
     let watched = tokio::select! {
         records = follow(source, global, screen, &run) => records.map(Some),

@@ -12,14 +12,19 @@ use trellis_orchestrator::Answering;
 
 /// What somebody has answered, as it was typed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wish<'a> {
+pub(crate) struct TypedDecision<'a> {
     pub(crate) run: &'a str,
     pub(crate) choice: &'a str,
     pub(crate) reason: Option<&'a str>,
     pub(crate) arguments: Option<&'a str>,
 }
 
-pub(crate) async fn run(desk: &Desk, global: &Global, wish: Wish<'_>, question: Option<&str>) -> Result<Exit, Failure> {
+pub(crate) async fn run(
+    desk: &Desk,
+    global: &Global,
+    wish: TypedDecision<'_>,
+    question: Option<&str>,
+) -> Result<Exit, Failure> {
     let run = desk.find_run(wish.run).await?;
     let read = |text: &str| {
         let wrong = |error| Failure::usage(format!("--arguments must be a JSON object: {error}"));

@@ -14,7 +14,7 @@ use trellis_orchestrator::ports::{Config, Journal};
 use trellis_store::{AsideTurn, Checked, CheckedView, Store};
 
 /// One thing that was looked at.
-struct Finding {
+struct HealthCheck {
     what: &'static str,
     good: bool,
     says: String,
@@ -119,11 +119,11 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let named = NamedModels::of(&settings, app::names_models(global));
     let aside = app.store.set_aside().unwrap_or_default();
     let mut findings = vec![
-        Finding { what: "data folder", good: true, says: folder_line(&app.store) },
-        Finding { what: "record", good: checked.wrong == 0, says: told(&checked) },
-        Finding { what: "log", good: checked.root.is_some(), says: log_line(&checked) },
-        Finding { what: "kept logs", good: true, says: listed_paths(&kept) },
-        Finding {
+        HealthCheck { what: "data folder", good: true, says: folder_line(&app.store) },
+        HealthCheck { what: "record", good: checked.wrong == 0, says: told(&checked) },
+        HealthCheck { what: "log", good: checked.root.is_some(), says: log_line(&checked) },
+        HealthCheck { what: "kept logs", good: true, says: listed_paths(&kept) },
+        HealthCheck {
             what: "configuration",
             good: problems.is_empty(),
             says: if problems.is_empty() {
@@ -134,7 +134,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
                 problems.join("\n")
             },
         },
-        Finding {
+        HealthCheck {
             what: "limits",
             good: limits.is_ok(),
             says: match &limits {
@@ -143,13 +143,13 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             }
             .unwrap_or_else(|| "as built in".to_owned()),
         },
-        Finding {
+        HealthCheck {
             what: "open runs",
             good: true,
             says: if open == 0 { "none".to_owned() } else { format!("{open}; `trellis resume` finishes them") },
         },
-        Finding { what: "graph", good: view.faults.is_empty(), says: graph_line(&view) },
-        Finding {
+        HealthCheck { what: "graph", good: view.faults.is_empty(), says: graph_line(&view) },
+        HealthCheck {
             what: "model",
             good: models.is_ok(),
             says: models.as_deref().map_or_else(|failure| failure.message.clone(), listed),
@@ -161,10 +161,10 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
             format!("{time} run {run}, {session}/{turn} in workspace {workspace}: {reason}")
         };
         let says = aside.iter().map(line).collect::<Vec<_>>().join("\n");
-        findings.push(Finding { what: "set aside", good: false, says });
+        findings.push(HealthCheck { what: "set aside", good: false, says });
     }
     if !named.lines.is_empty() {
-        findings.push(Finding { what: "named models", good: named.good, says: named.lines.join("\n") });
+        findings.push(HealthCheck { what: "named models", good: named.good, says: named.lines.join("\n") });
     }
     if global.output == Output::Json {
         let list: Vec<_> = findings.iter().map(|f| json!({"what": f.what, "ok": f.good, "says": f.says})).collect();

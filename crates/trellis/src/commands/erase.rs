@@ -11,7 +11,7 @@ use trellis_domain::run::RunSummary;
 use trellis_domain::{ConversationId, counted};
 use trellis_orchestrator::ports::{Journal, RunFilter};
 use trellis_orchestrator::summary::end_of;
-use trellis_store::{Erased, Wish};
+use trellis_store::{Erased, ErasureRequest};
 
 const INSTEAD: &str = "stop the server and erase in its folder";
 
@@ -64,10 +64,14 @@ pub(crate) async fn run(global: &Global, erase: &Erase) -> Result<Exit, Failure>
 }
 
 /// The runs that were meant, and the later ones of their conversation, which were shown what was said before.
-async fn wishes(app: &App, erase: &Erase, named: Option<&trellis_domain::RunId>) -> Result<Vec<Wish>, Failure> {
+async fn wishes(
+    app: &App,
+    erase: &Erase,
+    named: Option<&trellis_domain::RunId>,
+) -> Result<Vec<ErasureRequest>, Failure> {
     let (journal, workspace) = (&app.store.journal, app.workspace());
     let by = std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "operator".to_owned());
-    let wish = |run: &RunSummary, containing: Vec<String>| Wish {
+    let wish = |run: &RunSummary, containing: Vec<String>| ErasureRequest {
         workspace: workspace.clone(),
         run: run.run.clone(),
         containing,

@@ -85,7 +85,8 @@ async fn one_run(global: &Global, command: &RunCommand) -> Result<Exit, Failure>
         RunCommand::Export { run, format } => run::export(&Desk::look(global, "run export")?, run, *format).await,
         RunCommand::Decide { run, choice, reason, arguments, question } => {
             let desk = Desk::change(global, "run decide")?;
-            let wish = decide::Wish { run, choice, reason: reason.as_deref(), arguments: arguments.as_deref() };
+            let wish =
+                decide::TypedDecision { run, choice, reason: reason.as_deref(), arguments: arguments.as_deref() };
             decide::run(&desk, global, wish, question.as_deref()).await
         }
         RunCommand::Cancel { run } => run::cancel(&Desk::change(global, "run cancel")?, global, run).await,

@@ -8,26 +8,24 @@ use crate::limits;
 use crate::named::Limit;
 use crate::serving::{Interrupt, Serving};
 use crate::show::{Marks, footer, note, print_coloured, short};
+use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use tokio::task::JoinSet;
 use trellis_domain::record::{Body, Ended};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{RunId, Workspace};
-use trellis_orchestrator::Orchestrator;
-use trellis_orchestrator::hub::Item;
-use trellis_orchestrator::ports::{Journal, JournalError, all_due_turns};
-use trellis_orchestrator::summary::put_missing;
+use trellis_orchestrator::ports::JournalError;
+use trellis_orchestrator::{Item, RunService};
 
 /// A run that has gone as far as it can, or why that cannot be read.
 struct Finished {
     run: RunId,
-    end: Result<Left, JournalError>,
+    end: Result<Progress, JournalError>,
 }
 
 /// How far a run has come.
-enum Left {
+enum Progress {
     Ended(Box<RunSummary>, Box<Ended>),
     /// Only a person can say how it goes on.
     Waiting,
@@ -39,7 +37,9 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
     let mut interrupt = Interrupt::new()?;
     let app = folder_alone(global, "resume", Purpose::Write, "a server continues its runs by itself")?;
     let orchestrator = app.orchestrator(operator, models);
-    let mut ends = ends(&orchestrator, open_runs(&app).await?);
+    let runs = RunService::new(&orchestrator);
+    // Of every workspace: whoever resumes a folder finishes all that is in it.
+    let mut ends = ends(&runs, runs.unfinished().await?);
     let mut serving = Serving::start(&orchestrator);
     let mut finished = Vec::new();
     let mut unreadable = Vec::new();
@@ -48,10 +48,10 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
             ended = ends.join_next() => match ended {
                 None => break,
                 Some(ended) => match ended.map_err(Failure::unexpected)? {
-                    Finished { end: Ok(Left::Ended(summary, ended)), .. } => {
+                    Finished { end: Ok(Progress::Ended(summary, ended)), .. } => {
                         finished.push(told(&app, global, &summary, &ended));
                     }
-                    Finished { run, end: Ok(Left::Waiting) } => note(&format!(
+                    Finished { run, end: Ok(Progress::Waiting) } => note(&format!(
                         "run {run} waits for an answer: `trellis run show {0}` tells the question, `trellis run decide {0}` \
                          answers it",
                         short(&run)
@@ -81,54 +81,53 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
     Ok(Exit::Ok)
 }
 
-/// Runs of every workspace: whoever resumes a folder finishes all that is in it. A run that has ended may have left a
-/// turn behind, which whoever takes it closes; there is nothing to finish in it.
-async fn open_runs(app: &App) -> Result<BTreeSet<(Workspace, RunId)>, Failure> {
-    let turns = all_due_turns(&*app.store.journal, app.world.now().plus_ms(u64::MAX / 2000)).await?;
-    let mut open: BTreeSet<_> = turns.into_iter().map(|turn| (turn.key.scope.workspace, turn.key.run)).collect();
-    for (workspace, run) in open.clone() {
-        // What cannot be read is told with its name later on.
-        let summary = app.store.journal.run(&workspace, &run).await.ok().flatten();
-        if summary.is_some_and(|summary| summary.state.is_end()) {
-            open.remove(&(workspace, run));
-        }
-    }
-    Ok(open)
-}
-
 /// Waits for each run's end at once: whichever ends first is told first.
-fn ends(orchestrator: &Arc<Orchestrator>, open: BTreeSet<(Workspace, RunId)>) -> JoinSet<Finished> {
+fn ends(runs: &RunService, open: BTreeSet<(Workspace, RunId)>) -> JoinSet<Finished> {
     let mut ends = JoinSet::new();
     for (workspace, run) in open {
-        let orchestrator = Arc::clone(orchestrator);
+        let runs = runs.clone();
         ends.spawn(async move {
-            let end = end_of(&orchestrator, &workspace, &run).await;
+            let end = end_of(&runs, &workspace, &run).await;
             Finished { run, end }
         });
     }
     ends
 }
 
-async fn end_of(orchestrator: &Orchestrator, workspace: &Workspace, run: &RunId) -> Result<Left, JournalError> {
-    let journal = &*orchestrator.ports.journal;
-    let mut subscription = orchestrator.ports.hub.subscribe(workspace, run, 0);
+async fn end_of(runs: &RunService, workspace: &Workspace, run: &RunId) -> Result<Progress, JournalError> {
+    let mut subscription = runs.follow(workspace, run, 0);
     loop {
-        let Item::Record(record) = subscription.next(journal).await? else { continue };
+        let Item::Record(record) = subscription.next().await? else { continue };
         let vanished = || JournalError::Damaged(format!("the run {run} has records and no summary"));
         if let (Body::Ended(ended), true) = (&record.body, record.header.session == *run) {
-            let summary = journal.run(workspace, run).await?.ok_or_else(vanished)?;
-            return Ok(Left::Ended(Box::new(summary), ended.clone()));
+            let summary = runs.find(workspace, run).await?.ok_or_else(vanished)?;
+            return Ok(Progress::Ended(Box::new(summary), ended.clone()));
         }
         if record.body.as_parked().is_some()
-            && journal.run(workspace, run).await?.ok_or_else(vanished)?.state == RunState::Waiting
+            && runs.find(workspace, run).await?.ok_or_else(vanished)?.state == RunState::Waiting
         {
-            return Ok(Left::Waiting);
+            return Ok(Progress::Waiting);
         }
     }
 }
 
+/// A run that was finished, for programs.
+#[derive(Debug, Serialize)]
+struct FinishedRun {
+    run_id: RunId,
+    state: RunState,
+    error: Option<String>,
+    ms: u64,
+    in_token: Option<u64>,
+    out_token: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<u32>,
+}
+
 /// Tells of a finished run, and gives what a program is told at the end.
-fn told(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> serde_json::Value {
+fn told(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> FinishedRun {
     let now = app.world.now();
     if global.output == Output::Text {
         let id = short(&summary.run);
@@ -144,10 +143,14 @@ fn told(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> serd
         // Whoever reads the list may have gone away; the runs go on all the same.
         drop(lines.iter().try_for_each(|line| print_coloured(line)));
     }
-    let mut object = json!({
-        "run_id": summary.run.as_str(), "state": summary.state, "error": ended.error, "ms": summary.ms(now),
-        "in_token": summary.usage.in_token, "out_token": summary.usage.out_token,
-    });
-    put_missing(&mut object, Some(ended));
-    object
+    FinishedRun {
+        run_id: summary.run.clone(),
+        state: summary.state,
+        error: ended.error.clone(),
+        ms: summary.ms(now),
+        in_token: summary.usage.in_token,
+        out_token: summary.usage.out_token,
+        left_out: ended.left_out.clone(),
+        missing: ended.missing.clone(),
+    }
 }

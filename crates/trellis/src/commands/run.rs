@@ -5,16 +5,17 @@ use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
 use crate::show::tree::{Tree, usual_width};
 use crate::show::{Marks, clean, note, print_json, print_line, seconds, short, tokens};
+use serde::Serialize;
 use serde_json::json;
 use std::sync::Arc;
-use trellis_domain::Timestamp;
 use trellis_domain::document::Document;
 use trellis_domain::record::Record;
 use trellis_domain::run::{RunState, RunSummary};
+use trellis_domain::{RunId, Timestamp};
 use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::ledger::summary_of;
 use trellis_orchestrator::ports::{RealWorld, World};
-use trellis_orchestrator::summary::{end_of, put_missing, texts, traced};
+use trellis_orchestrator::summary::{RunTrace, end_of, texts};
 use trellis_patterns::project;
 use trellis_provenance::{Format, export as write, trace};
 
@@ -23,7 +24,7 @@ pub(crate) async fn show(desk: &Desk, global: &Global, wish: &str, full: bool) -
     let (records, now) = (desk.records(&run).await?, RealWorld.now());
     let summary = summary_of(&records).ok_or_else(|| Failure::unexpected("the run has vanished"))?;
     if global.output == Output::Json {
-        print_json(&traced(&summary, &records, now).to_string())?;
+        print_json(&json!(RunTrace::new(&summary, &records, now)).to_string())?;
         return Ok(Exit::Ok);
     }
     let marks = Marks::of(global.ascii);
@@ -34,6 +35,19 @@ pub(crate) async fn show(desk: &Desk, global: &Global, wish: &str, full: bool) -
     let (trace, texts) = (trace(&project(&records)), texts(&records));
     Tree { trace: &trace, texts: &texts, full, marks, width: usual_width() }.print()?;
     Ok(Exit::Ok)
+}
+
+/// The answer of a run, for programs.
+#[derive(Serialize)]
+struct Answer<'a> {
+    run_id: &'a RunId,
+    state: RunState,
+    answer: Option<&'a str>,
+    error: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    left_out: &'a [String],
+    #[serde(skip_serializing_if = "<[u32]>::is_empty")]
+    missing: &'a [u32],
 }
 
 /// The answer alone on stdout, so that it can be piped; why there is none goes to stderr.
@@ -51,9 +65,9 @@ pub(crate) async fn answer(desk: &Desk, global: &Global, wish: &str, strict: boo
     };
     let (state, text) = (ended.reason.run_state(), ended.answer.as_ref().map(Document::text));
     if global.output == Output::Json {
-        let mut object = json!({"run_id": run.as_str(), "state": state, "answer": text, "error": ended.error});
-        put_missing(&mut object, Some(ended));
-        print_json(&object.to_string())?;
+        let (answer, error) = (text, ended.error.as_deref());
+        let object = Answer { run_id: &run, state, answer, error, left_out: &ended.left_out, missing: &ended.missing };
+        print_json(&json!(object).to_string())?;
         return Ok(Exit::of(state, strict));
     }
     if let Some(text) = text {

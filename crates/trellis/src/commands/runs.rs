@@ -7,7 +7,7 @@ use crate::show::{aligned, clean, columns, note, one_line, print_json, print_lin
 use serde_json::json;
 use trellis_domain::ConversationId;
 use trellis_orchestrator::ports::{RunFilter, UnreadableRun};
-use trellis_orchestrator::summary::Listed;
+use trellis_orchestrator::summary::ListedRun;
 
 pub(crate) async fn run(desk: &Desk, global: &Global, runs: &Runs) -> Result<Exit, Failure> {
     let conversation = runs.conversation.as_deref().map(ConversationId::new).transpose();
@@ -38,10 +38,10 @@ pub(crate) async fn run(desk: &Desk, global: &Global, runs: &Runs) -> Result<Exi
 
 /// One line per run. A terminal that is too narrow for all goes without the pattern and the seconds; only there
 /// are questions cut.
-fn lines(runs: &[Listed], columns: Option<usize>) -> Vec<String> {
+fn lines(runs: &[ListedRun], columns: Option<usize>) -> Vec<String> {
     const WIDE: usize = 110;
     let narrow = columns.is_some_and(|columns| columns < WIDE);
-    let cells = |run: &Listed| {
+    let cells = |run: &ListedRun| {
         let started = run.started.get(..if narrow { 16 } else { 19 }).unwrap_or(&run.started).to_owned() + "Z";
         let mut cells = vec![short(&run.run_id), run.state.to_string(), started];
         cells.push(format!("{:>8}", seconds(run.ms)));
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_line_fits_a_terminal_of_80_columns_and_is_whole_elsewhere() {
-        let run = Listed {
+        let run = ListedRun {
             run_id: RunId::new("0123456789abcdef").unwrap(),
             state: RunState::AnsweredPartial,
             question: "why ".repeat(60),

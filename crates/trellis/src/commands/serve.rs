@@ -13,7 +13,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
 use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring};
-use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Journal};
+use trellis_orchestrator::RunService;
+use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError};
 use trellis_store::QuerySettings;
 
 pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure> {
@@ -38,9 +39,14 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let app = App::open_to_serve(global, url.clone()).await?;
     app.evaluate_queries(QuerySettings { spares: SPARES.min(queries.at_once), ..queries });
     let orchestrator = app.orchestrator(operator, models);
+    let runs = RunService::new(&orchestrator);
     let (stop, phase) = watch::channel(Phase::Serving);
     let gateway = Arc::new(Gateway::new(Wiring {
-        orchestrator: Arc::clone(&orchestrator),
+        runs: runs.clone(),
+        config: app.config(),
+        prompter: Arc::clone(&orchestrator.ports.prompter),
+        world: Arc::clone(&app.world),
+        limits: orchestrator.options.limits.clone(),
         library: Arc::clone(&app.store.library) as _,
         graph: Arc::clone(&app.store.graph) as _,
         log: Arc::clone(&app.store.log) as _,
@@ -54,7 +60,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let (stop_indexing, indexed) = watch::channel(false);
     let indexing = tokio::spawn(async move { graph.keep_up(indexed).await });
     let mut workers = Serving::start(&orchestrator);
-    let open = app.store.journal.open_runs().await?;
+    let open = runs.count_open().await?;
     tracing::info!(%url, data = %app.store.path().display(), open_runs = open, "serving");
     let mut http = tokio::spawn(server.serve(Arc::clone(&gateway)));
     let stopped = tokio::select! {
@@ -77,7 +83,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     }
     // It works on the folder, so it goes before the folder is given back.
     indexing.await.map_err(Failure::unexpected)?;
-    let open = app.store.journal.open_runs().await?;
+    let open = runs.count_open().await?;
     tracing::info!(open_runs = open, "stopped");
     stopped.map(|()| Exit::Ok)
 }

@@ -17,9 +17,9 @@ pub(crate) async fn run(
     global: &Global,
     query: &str,
     limit: usize,
-    patience: Option<Duration>,
+    time_limit: Option<Duration>,
 ) -> Result<Exit, Failure> {
-    let Found { found: answer, missing_runs } = desk.sparql(query, limit, patience).await?;
+    let Found { found: answer, missing_runs } = desk.sparql(query, limit, time_limit).await?;
     match (global.output, &answer) {
         (Output::Json, Answer::Constructed(_) | Answer::Described(_)) => {
             return Err(Failure::usage("this query gives triples, not rows; leave --output out to get N-Triples"));

@@ -32,12 +32,12 @@ pub(crate) async fn run(desk: &Desk, global: &Global, wish: &str, anchor: Option
         // A run that is still open has no end yet: that is not a fault of its record.
         let open = |fault: &Fault| !ended && matches!(fault, Fault::NoEnd { .. });
         // What a pattern's acts have to look like is known to programs that have the pattern.
-        let strange = |fault: &Fault| {
+        let is_unrecognised = |fault: &Fault| {
             let session = fault.node().and_then(session_of).and_then(|session| SessionId::new(session).ok());
             session.is_some_and(|session| replay.unknown.contains(&session))
         };
         let structural = check(&quads, &|id| texts.get(id).cloned());
-        let told = structural.iter().filter(|fault| !open(fault) && !strange(fault));
+        let told = structural.iter().filter(|fault| !open(fault) && !is_unrecognised(fault));
         faults.extend(told.map(ToString::to_string));
     }
     let (records, documents) = (audited.records, texts.len());

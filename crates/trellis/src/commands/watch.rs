@@ -11,34 +11,31 @@ use std::sync::Arc;
 use trellis_domain::RunId;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunState;
-use trellis_orchestrator::events::event;
-use trellis_orchestrator::hub::{Item, Subscription};
+use trellis_orchestrator::events::RunEvent;
 use trellis_orchestrator::ledger::summary_of;
-use trellis_orchestrator::ports::{Journal, RealWorld, World};
-use trellis_orchestrator::summary::{end_of, outcome};
+use trellis_orchestrator::ports::{RealWorld, World};
+use trellis_orchestrator::summary::{RunOutcome, end_of};
+use trellis_orchestrator::{Item, RunSubscription};
 
 /// Where the items of a run come from.
-pub(super) enum Source<'a> {
+pub(super) enum RunItems<'a> {
     /// Workers of this process.
-    Workers {
-        subscription: Subscription,
-        journal: &'a dyn Journal,
-    },
+    Workers(RunSubscription),
     Server(Box<Stream<'a>>),
     /// Nobody is at work on it: there is what there is.
     Records(std::vec::IntoIter<Arc<Record>>),
 }
 
-impl Source<'_> {
+impl RunItems<'_> {
     /// Nobody else can work on the run meanwhile.
     fn holds_the_folder(&self) -> bool {
-        matches!(self, Self::Workers { .. })
+        matches!(self, Self::Workers(_))
     }
 
     /// The next item; None if no more will come.
     async fn next(&mut self) -> Result<Option<Item>, Failure> {
         match self {
-            Self::Workers { subscription, journal } => Ok(Some(subscription.next(*journal).await?)),
+            Self::Workers(subscription) => Ok(Some(subscription.next().await?)),
             Self::Server(stream) => stream.next().await.map(Some),
             Self::Records(records) => Ok(records.next().map(Item::Record)),
         }
@@ -56,8 +53,8 @@ pub(super) async fn run(desk: &Desk, global: &Global, wish: &str, strict: bool) 
     let run = desk.find_run(wish).await?;
     let mut interrupt = Interrupt::new()?;
     let source = match desk {
-        Desk::Remote(server) => Source::Server(Box::new(server.follow(&run, global.quiet))),
-        Desk::Local(_) => Source::Records(desk.records(&run).await?.into_iter()),
+        Desk::Remote(server) => RunItems::Server(Box::new(server.follow(&run, global.quiet))),
+        Desk::Local(_) => RunItems::Records(desk.records(&run).await?.into_iter()),
     };
     let screen = Follow::new(global, run.clone(), /* streaming */ true, LEAVES);
     let records = tokio::select! {
@@ -78,7 +75,7 @@ pub(super) async fn run(desk: &Desk, global: &Global, wish: &str, strict: bool) 
 /// Shows the run as it happens, until its end, or until it waits for somebody who could not answer because this process
 /// has the folder. The records that were shown.
 pub(super) async fn follow(
-    mut source: Source<'_>,
+    mut source: RunItems<'_>,
     global: &Global,
     mut screen: Follow,
     run: &RunId,
@@ -86,7 +83,7 @@ pub(super) async fn follow(
     let mut records = Vec::new();
     while let Some(item) = source.next().await? {
         if global.output == Output::Ndjson {
-            print_json(&event(run, &item).to_string())?;
+            print_json(&RunEvent::of(run, &item).to_json())?;
         } else {
             screen.show(&item)?;
         }
@@ -110,7 +107,7 @@ pub(super) fn finish(global: &Global, run: &RunId, records: &[Arc<Record>], flag
     };
     let now = RealWorld.now();
     match (global.output, global.quiet, &ended.error) {
-        (Output::Json, _, _) => print_json(&outcome(&summary, Some(ended), now).to_string())?,
+        (Output::Json, _, _) => print_json(&json!(RunOutcome::new(&summary, Some(ended), now)).to_string())?,
         (Output::Text, false, _) => {
             note("");
             for line in footer(&summary, ended, now, Marks::of(global.ascii)) {

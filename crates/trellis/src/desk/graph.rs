@@ -1,7 +1,7 @@
 //! Questions to the graph of all runs, on the folder and at a server.
 
 use super::Desk;
-use super::server::{Refusal, Server, Trouble};
+use super::server::{Server, ServerRefusal, ServerTrouble};
 use crate::app::App;
 use crate::failure::{Exit, Failure};
 use reqwest::{Method, StatusCode};
@@ -20,15 +20,15 @@ impl Desk {
         &self,
         query: &str,
         limit: usize,
-        patience: Option<Duration>,
+        time_limit: Option<Duration>,
     ) -> Result<Found<Answer>, Failure> {
         let answer = async {
             match self {
-                Self::Local(app) => app.sparql(query, limit, patience).await,
-                Self::Remote(server) => server.sparql(query, limit, patience).await,
+                Self::Local(app) => app.sparql(query, limit, time_limit).await,
+                Self::Remote(server) => server.sparql(query, limit, time_limit).await,
             }
         };
-        let longest = patience.unwrap_or(LONGEST);
+        let longest = time_limit.unwrap_or(LONGEST);
         timeout(longest, answer).await.unwrap_or_else(|_| Err(too_slow(longest, "--timeout")))
     }
 }
@@ -42,13 +42,13 @@ fn too_slow(time: Duration, raise: &str) -> Failure {
 }
 
 impl App {
-    async fn sparql(&self, query: &str, limit: usize, patience: Option<Duration>) -> Result<Found<Answer>, Failure> {
+    async fn sparql(&self, query: &str, limit: usize, time_limit: Option<Duration>) -> Result<Found<Answer>, Failure> {
         // Indexing what has finished is cheaper than projecting it for every query, but the query needs its time, too.
-        self.store.graph.catch_up_within(patience.unwrap_or(CATCHING_UP) / 2).await;
-        let limits = QueryLimits { max_rows: limit, time: patience.unwrap_or(Duration::MAX) };
+        self.store.graph.catch_up_within(time_limit.unwrap_or(CATCHING_UP) / 2).await;
+        let limits = QueryLimits { max_rows: limit, time: time_limit.unwrap_or(Duration::MAX) };
         let asking = Asking { workspace: self.workspace(), caller: None };
         self.store.graph.query(asking, query, limits).await.map_err(|error| match error {
-            GraphError::TimedOut(time) if Some(time) == patience => too_slow(time, "--timeout"),
+            GraphError::TimedOut(time) if Some(time) == time_limit => too_slow(time, "--timeout"),
             GraphError::TimedOut(time) => too_slow(time, "--query-limit time-s=SECONDS"),
             GraphError::Query(_)
             | GraphError::TooLarge(_)
@@ -63,7 +63,7 @@ impl App {
 /// An answer as servers write it.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "query-type", rename_all = "kebab-case")]
-enum Told {
+enum AnswerBody {
     Select {
         variables: Vec<String>,
         bindings: Vec<Row>,
@@ -85,11 +85,11 @@ enum Told {
 /// An answer, and how many runs it lacks.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Reply {
+struct GraphReply {
     #[serde(default)]
     missing_runs: usize,
     #[serde(flatten)]
-    told: Told,
+    told: AnswerBody,
 }
 
 #[derive(Debug, Deserialize)]
@@ -97,30 +97,30 @@ struct Row {
     values: Vec<Option<Term>>,
 }
 
-impl From<Told> for Answer {
-    fn from(told: Told) -> Self {
+impl From<AnswerBody> for Answer {
+    fn from(told: AnswerBody) -> Self {
         match told {
-            Told::Select { variables, bindings, truncated } => {
+            AnswerBody::Select { variables, bindings, truncated } => {
                 let rows = bindings.into_iter().map(|row| row.values).collect();
                 Self::Rows { variables, rows, truncated }
             }
-            Told::Ask { ask_result } => Self::Truth(ask_result),
-            Told::Construct { triples } => Self::Constructed(triples),
-            Told::Describe { triples } => Self::Described(triples),
+            AnswerBody::Ask { ask_result } => Self::Truth(ask_result),
+            AnswerBody::Construct { triples } => Self::Constructed(triples),
+            AnswerBody::Describe { triples } => Self::Described(triples),
         }
     }
 }
 
 impl Server {
-    async fn sparql(&self, query: &str, limit: usize, patience: Option<Duration>) -> Result<Found<Answer>, Failure> {
+    async fn sparql(&self, query: &str, limit: usize, time_limit: Option<Duration>) -> Result<Found<Answer>, Failure> {
         let mut body = json!({"query": query, "limit": limit});
-        if let Some(patience) = patience {
-            body["timeout"] = json!(patience.as_secs());
+        if let Some(time_limit) = time_limit {
+            body["timeout"] = json!(time_limit.as_secs());
         }
         let request = self.request(Method::POST, &["sparql"], &[]).body(body.to_string());
-        match self.json_within::<Reply>(request, patience.unwrap_or(LONGEST)).await {
-            Ok(Reply { missing_runs, told }) => Ok(Found { found: told.into(), missing_runs }),
-            Err(Trouble::Refused(Refusal { status: StatusCode::PAYLOAD_TOO_LARGE, message, .. })) => {
+        match self.json_within::<GraphReply>(request, time_limit.unwrap_or(LONGEST)).await {
+            Ok(GraphReply { missing_runs, told }) => Ok(Found { found: told.into(), missing_runs }),
+            Err(ServerTrouble::Refused(ServerRefusal { status: StatusCode::PAYLOAD_TOO_LARGE, message, .. })) => {
                 Err(Failure::new(Exit::Limit, message))
             }
             Err(trouble) => Err(self.failure(trouble)),

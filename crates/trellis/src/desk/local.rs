@@ -7,12 +7,10 @@ use std::sync::Arc;
 use trellis_domain::RunId;
 use trellis_domain::config::StoredItem;
 use trellis_domain::record::Record;
-use trellis_models::{Models, Rehearsal};
 use trellis_orchestrator::evidence::Evidence;
-use trellis_orchestrator::ports::{Config, Journal, Log, RunFilter};
-use trellis_orchestrator::summary::{Change, ListedPage, all_listed, page};
+use trellis_orchestrator::ports::{Config, Log, RunFilter};
+use trellis_orchestrator::summary::{Change, ListedRuns};
 use trellis_orchestrator::{Answering, Cancelling, DecideError};
-use trellis_patterns::router::OperatorLimits;
 
 impl App {
     pub(super) async fn list(
@@ -20,12 +18,11 @@ impl App {
         filter: &RunFilter,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListedPage, Failure> {
-        let journal = &*self.store.journal;
-        let (mut all, mut cursor) = (ListedPage::default(), cursor.map(str::to_owned));
+    ) -> Result<ListedRuns, Failure> {
+        let (runs, mut all, mut cursor) = (self.runs(), ListedRuns::default(), cursor.map(str::to_owned));
         loop {
-            let page = page(journal, self.workspace(), filter, cursor.as_deref(), limit - all.runs.len()).await?;
-            cursor = all.add(all_listed(journal, page, self.world.now()).await);
+            let limit = limit - all.runs.len();
+            cursor = all.add(runs.list(self.workspace(), filter.clone(), cursor.as_deref(), limit).await?);
             if cursor.is_none() || all.runs.len() >= limit {
                 return Ok(all);
             }
@@ -33,11 +30,11 @@ impl App {
     }
 
     pub(super) async fn with_prefix(&self, start: &str, limit: usize) -> Result<Vec<RunId>, Failure> {
-        Ok(self.store.journal.with_prefix(self.workspace(), start, limit).await?)
+        Ok(self.runs().with_prefix(self.workspace(), start, limit).await?)
     }
 
     pub(super) async fn records(&self, run: &RunId) -> Result<Vec<Arc<Record>>, Failure> {
-        Ok(self.store.journal.events(self.workspace(), run, 0, usize::MAX).await?)
+        Ok(self.runs().all_records(self.workspace(), run).await?)
     }
 
     pub(super) async fn evidence(&self, run: &RunId) -> Result<Evidence, Failure> {
@@ -47,14 +44,11 @@ impl App {
     }
 
     pub(super) async fn cancel(&self, run: &RunId) -> Result<Cancelling, Failure> {
-        // No model is asked to cancel something.
-        let orchestrator = self.orchestrator(OperatorLimits::default(), Models::new(Arc::new(Rehearsal::default())));
-        Ok(orchestrator.cancel(self.workspace(), run, &person::caller()).await?)
+        Ok(self.runs().cancel(self.workspace(), run, &person::caller()).await?)
     }
 
     pub(super) async fn decide(&self, run: &RunId, answer: &Answering) -> Result<(), Failure> {
-        let orchestrator = self.orchestrator(OperatorLimits::default(), Models::new(Arc::new(Rehearsal::default())));
-        match orchestrator.decide(self.workspace(), run, answer).await {
+        match self.runs().decide(self.workspace(), run, answer).await {
             Ok(_) => Ok(()),
             Err(DecideError::Turn(error)) => Err(error.into()),
             Err(error @ DecideError::Unknown(_)) => Err(Failure::new(Exit::NotFound, error.to_string())),

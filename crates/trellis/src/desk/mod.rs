@@ -20,7 +20,7 @@ use trellis_domain::config::StoredItem;
 use trellis_domain::record::Record;
 use trellis_orchestrator::evidence::Evidence;
 use trellis_orchestrator::ports::{Log, LogEntry, RunFilter, Verdict};
-use trellis_orchestrator::summary::{Change, ListedPage};
+use trellis_orchestrator::summary::{Change, ListedRuns};
 use trellis_orchestrator::{Answering, Cancelling};
 
 /// An open data folder, or the server that is asked instead.
@@ -82,7 +82,7 @@ impl Desk {
         filter: &RunFilter,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListedPage, Failure> {
+    ) -> Result<ListedRuns, Failure> {
         match self {
             Self::Local(app) => app.list(filter, cursor, limit).await,
             Self::Remote(server) => server.runs(filter, cursor, limit).await,

@@ -1,6 +1,6 @@
 //! What commands need, asked of a server.
 
-use super::server::{Refusal, Server, Trouble};
+use super::server::{Server, ServerRefusal, ServerTrouble};
 use super::stream::Stream;
 use crate::failure::Failure;
 use reqwest::{Method, StatusCode};
@@ -14,18 +14,13 @@ use trellis_domain::record::{Name, Record};
 use trellis_domain::{RequestId, RunId};
 use trellis_orchestrator::evidence::Evidence;
 use trellis_orchestrator::ports::{LogEntry, RunFilter, Verdict};
-use trellis_orchestrator::summary::{Change, ListedPage};
+use trellis_orchestrator::service::RecordPage;
+use trellis_orchestrator::summary::{Change, ListedRuns};
 use trellis_orchestrator::{Answering, Cancelling};
 
 /// Most runs and records that a server gives at once.
 const RUNS: usize = 500;
 const RECORDS: &str = "1000";
-
-#[derive(Debug, Deserialize)]
-struct RecordsPage {
-    records: Vec<Arc<Record>>,
-    next: Option<u64>,
-}
 
 #[derive(Debug, Deserialize)]
 struct LogHead {
@@ -66,8 +61,8 @@ impl Server {
         filter: &RunFilter,
         cursor: Option<&str>,
         limit: usize,
-    ) -> Result<ListedPage, Failure> {
-        let (mut all, mut next) = (ListedPage::default(), cursor.map(str::to_owned));
+    ) -> Result<ListedRuns, Failure> {
+        let (mut all, mut next) = (ListedRuns::default(), cursor.map(str::to_owned));
         loop {
             let count = (limit - all.runs.len()).min(RUNS).to_string();
             let mut query = vec![("limit", count.as_str())];
@@ -76,7 +71,7 @@ impl Server {
             query.extend(filter.conversation.as_ref().map(|id| ("conversation", id.as_str())));
             query.extend(filter.search.as_deref().map(|text| ("search", text)));
             query.extend(next.as_deref().map(|cursor| ("cursor", cursor)));
-            let page: ListedPage = self.ask(self.request(Method::GET, &["runs"], &query)).await?;
+            let page: ListedRuns = self.ask(self.request(Method::GET, &["runs"], &query)).await?;
             next = all.add(page);
             if next.is_none() || all.runs.len() >= limit {
                 return Ok(all);
@@ -86,7 +81,7 @@ impl Server {
 
     pub(super) async fn with_prefix(&self, start: &str, limit: usize) -> Result<Vec<RunId>, Failure> {
         let query = [("prefix", start), ("limit", &limit.to_string())];
-        let page: ListedPage = self.ask(self.request(Method::GET, &["runs"], &query)).await?;
+        let page: ListedRuns = self.ask(self.request(Method::GET, &["runs"], &query)).await?;
         Ok(page.runs.into_iter().map(|run| run.run_id).collect())
     }
 
@@ -95,7 +90,7 @@ impl Server {
         loop {
             let query = [("after", &*after.to_string()), ("limit", RECORDS)];
             let path = ["runs", run.as_str(), "records"];
-            let page: RecordsPage = self.ask(self.request(Method::GET, &path, &query)).await?;
+            let page: RecordPage = self.ask(self.request(Method::GET, &path, &query)).await?;
             records.extend(page.records);
             match page.next {
                 Some(next) => after = next,
@@ -157,10 +152,10 @@ impl Server {
         let request = self.request(Method::POST, &["runs", run.as_str(), "cancel"], &[]);
         match self.json::<Value>(request).await {
             Ok(_) => Ok(Cancelling::Cancelled),
-            Err(Trouble::Refused(Refusal { status: StatusCode::CONFLICT, state: Some(state), .. })) => {
+            Err(ServerTrouble::Refused(ServerRefusal { status: StatusCode::CONFLICT, state: Some(state), .. })) => {
                 Ok(Cancelling::AlreadyEnded(state))
             }
-            Err(Trouble::Refused(Refusal { status: StatusCode::NOT_FOUND, .. })) => Ok(Cancelling::Unknown),
+            Err(ServerTrouble::Refused(ServerRefusal { status: StatusCode::NOT_FOUND, .. })) => Ok(Cancelling::Unknown),
             Err(trouble) => Err(self.failure(trouble)),
         }
     }
@@ -205,7 +200,7 @@ impl Server {
     ) -> Result<Option<T>, Failure> {
         match self.json(request).await {
             Ok(found) => Ok(Some(found)),
-            Err(Trouble::Refused(Refusal { kind, .. })) if kind == "no-item" => Ok(None),
+            Err(ServerTrouble::Refused(ServerRefusal { kind, .. })) if kind == "no-item" => Ok(None),
             Err(trouble) => Err(self.failure(trouble)),
         }
     }

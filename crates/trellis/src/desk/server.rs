@@ -16,7 +16,7 @@ use trellis_store::Holder;
 const TOKEN: &str = "TRUSTGRAPH_TOKEN";
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a reply may take.
-const PATIENCE: Duration = Duration::from_mins(1);
+const REPLY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Why this server is asked, and so what to do if it cannot be.
 #[derive(Debug, Clone)]
@@ -44,17 +44,17 @@ pub(crate) struct Server {
 
 /// Why there is no reply to work with.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum ServerTrouble {
     /// Nobody is there, or the connection broke: this may pass.
     Lost(String),
-    Refused(Refusal),
+    Refused(ServerRefusal),
     /// Somebody else lives there.
     Foreign(String),
 }
 
 /// What a server says when it does not do as asked.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct ServerRefusal {
     pub(super) status: StatusCode,
     pub(super) kind: String,
     pub(super) message: String,
@@ -121,38 +121,38 @@ impl Server {
     }
 
     /// Sends a request and waits for the beginning of a reply that is none of a refusal.
-    pub(super) async fn send(&self, request: RequestBuilder, patience: Duration) -> Result<Response, Trouble> {
-        let silent = |_| Trouble::Lost(format!("no reply for {} s", patience.as_secs()));
-        let response = timeout(patience, request.send()).await.map_err(silent)?.map_err(|error| lost(&error))?;
+    pub(super) async fn send(&self, request: RequestBuilder, time_limit: Duration) -> Result<Response, ServerTrouble> {
+        let silent = |_| ServerTrouble::Lost(format!("no reply for {} s", time_limit.as_secs()));
+        let response = timeout(time_limit, request.send()).await.map_err(silent)?.map_err(|error| lost(&error))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
         if let (true, Some(place)) = (status.is_redirection(), response.headers().get(LOCATION)) {
             let place = String::from_utf8_lossy(place.as_bytes()).into_owned();
-            return Err(Trouble::Foreign(format!("it has moved to {place}; use that address")));
+            return Err(ServerTrouble::Foreign(format!("it has moved to {place}; use that address")));
         }
         let path = response.url().path().to_owned();
-        let body = timeout(patience, response.bytes()).await.map_err(silent)?.unwrap_or_default();
+        let body = timeout(time_limit, response.bytes()).await.map_err(silent)?.unwrap_or_default();
         Err(refusal(status, &path, &body))
     }
 
     /// The reply as JSON.
-    pub(super) async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Trouble> {
-        self.json_within(request, PATIENCE).await
+    pub(super) async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ServerTrouble> {
+        self.json_within(request, REPLY_TIMEOUT).await
     }
 
     pub(super) async fn json_within<T: DeserializeOwned>(
         &self,
         request: RequestBuilder,
-        patience: Duration,
-    ) -> Result<T, Trouble> {
-        let response = self.send(request, patience).await?;
+        time_limit: Duration,
+    ) -> Result<T, ServerTrouble> {
+        let response = self.send(request, time_limit).await?;
         let path = response.url().path().to_owned();
-        let silent = |_| Trouble::Lost(format!("the reply stopped for {} s", patience.as_secs()));
-        let bytes = timeout(patience, response.bytes()).await.map_err(silent)?.map_err(|error| lost(&error))?;
+        let silent = |_| ServerTrouble::Lost(format!("the reply stopped for {} s", time_limit.as_secs()));
+        let bytes = timeout(time_limit, response.bytes()).await.map_err(silent)?.map_err(|error| lost(&error))?;
         serde_json::from_slice(&bytes).map_err(|error| {
-            Trouble::Foreign(format!("its reply to {path} cannot be read: {error}; is it a Trellis server?"))
+            ServerTrouble::Foreign(format!("its reply to {path} cannot be read: {error}; is it a Trellis server?"))
         })
     }
 
@@ -161,11 +161,11 @@ impl Server {
         self.json(request).await.map_err(|trouble| self.failure(trouble))
     }
 
-    pub(super) fn failure(&self, trouble: Trouble) -> Failure {
+    pub(super) fn failure(&self, trouble: ServerTrouble) -> Failure {
         match trouble {
-            Trouble::Lost(why) => Failure::new(Exit::Unreachable, self.unreachable(&why)),
-            Trouble::Foreign(what) => Failure::new(Exit::Unreachable, format!("{}: {what}", self.shown)),
-            Trouble::Refused(refusal) => self.refused(refusal),
+            ServerTrouble::Lost(why) => Failure::new(Exit::Unreachable, self.unreachable(&why)),
+            ServerTrouble::Foreign(what) => Failure::new(Exit::Unreachable, format!("{}: {what}", self.shown)),
+            ServerTrouble::Refused(refusal) => self.refused(refusal),
         }
     }
 
@@ -186,8 +186,8 @@ impl Server {
         }
     }
 
-    fn refused(&self, refusal: Refusal) -> Failure {
-        let Refusal { status, kind, message, .. } = refusal;
+    fn refused(&self, refusal: ServerRefusal) -> Failure {
+        let ServerRefusal { status, kind, message, .. } = refusal;
         let url = &self.shown;
         match status {
             StatusCode::UNAUTHORIZED if self.with_token => {
@@ -221,35 +221,35 @@ pub(super) fn may_pass(status: StatusCode) -> bool {
     matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT)
 }
 
-fn lost(error: &reqwest::Error) -> Trouble {
+fn lost(error: &reqwest::Error) -> ServerTrouble {
     let why = cause(error);
-    Trouble::Lost(if error.is_connect() { why } else { format!("the connection broke: {why}") })
+    ServerTrouble::Lost(if error.is_connect() { why } else { format!("the connection broke: {why}") })
 }
 
 /// Reads a refusal, in our own shape or in that of the paths which stock clients use.
-fn refusal(status: StatusCode, path: &str, body: &[u8]) -> Trouble {
+fn refusal(status: StatusCode, path: &str, body: &[u8]) -> ServerTrouble {
     #[derive(Deserialize)]
-    struct Told {
+    struct RefusalBody {
         error: Value,
     }
-    let told: Option<Told> = serde_json::from_slice(body).ok();
+    let told: Option<RefusalBody> = serde_json::from_slice(body).ok();
     let known = told.as_ref().map(|told| &told.error).filter(|error| error.is_object() || error.is_string());
     match known {
         Some(error) => {
             let text = |name: &str| error[name].as_str().map(str::to_owned);
-            Trouble::Refused(Refusal {
+            ServerTrouble::Refused(ServerRefusal {
                 status,
                 kind: text("type").unwrap_or_default(),
                 message: text("message").or_else(|| error.as_str().map(str::to_owned)).unwrap_or_default(),
-                state: text("state").as_deref().and_then(RunState::from_word),
+                state: text("state").and_then(|word| word.parse().ok()),
             })
         }
         // A proxy may speak for a server that is away.
-        None if may_pass(status) => Trouble::Lost(format!("it answers {status}")),
+        None if may_pass(status) => ServerTrouble::Lost(format!("it answers {status}")),
         None if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN => {
             let message = format!("it answers {status}");
-            Trouble::Refused(Refusal { status, kind: String::new(), message, state: None })
+            ServerTrouble::Refused(ServerRefusal { status, kind: String::new(), message, state: None })
         }
-        None => Trouble::Foreign(format!("it answers {status} to {path}; is it a Trellis server?")),
+        None => ServerTrouble::Foreign(format!("it answers {status} to {path}; is it a Trellis server?")),
     }
 }

@@ -1,18 +1,18 @@
 //! Following a run at a server, over broken connections and restarts.
 
-use super::server::{Refusal, Server, Trouble, may_pass};
-use super::sse::{Event, Events};
+use super::server::{Server, ServerRefusal, ServerTrouble, may_pass};
+use super::sse::{Events, ServerEvent};
 use crate::failure::{Exit, Failure};
 use crate::show::{note, short};
 use reqwest::{Method, Response, StatusCode};
-use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
+use trellis_domain::RunId;
 use trellis_domain::record::Record;
-use trellis_domain::{RunId, SessionId};
-use trellis_orchestrator::hub::{Item, TextKind};
+use trellis_orchestrator::Item;
+use trellis_orchestrator::events::Chunk;
 
 /// A server that is well breaks its silence every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -41,7 +41,7 @@ struct Connection {
 }
 
 impl Connection {
-    async fn next(&mut self) -> Result<Event, String> {
+    async fn next(&mut self) -> Result<ServerEvent, String> {
         loop {
             if let Some(event) = self.events.next().map_err(|error| error.to_string())? {
                 return Ok(event);
@@ -69,7 +69,7 @@ impl<'a> Stream<'a> {
                 None => match self.connect().await {
                     Ok(response) => {
                         self.previews.begin_again();
-                        self.connection.insert(Connection { response, events: Events::default() })
+                        self.connection.insert(Connection { response, events: Events::new() })
                     }
                     Err(trouble) => {
                         self.wait(trouble).await?;
@@ -86,13 +86,13 @@ impl<'a> Stream<'a> {
                 }
                 Err(why) => {
                     self.connection = None;
-                    self.wait(Trouble::Lost(why)).await?;
+                    self.wait(ServerTrouble::Lost(why)).await?;
                 }
             }
         }
     }
 
-    async fn connect(&self) -> Result<Response, Trouble> {
+    async fn connect(&self) -> Result<Response, ServerTrouble> {
         let path = ["runs", self.run.as_str(), "events"];
         let request = self.server.request(Method::GET, &path, &[("format", "records")]);
         let response = self.server.send(request.header("last-event-id", self.last.to_string()), SILENCE).await?;
@@ -100,15 +100,17 @@ impl<'a> Stream<'a> {
             return Ok(response);
         }
         let status = response.status();
-        Err(Trouble::Foreign(format!("it answers {status} where the events of run {} were expected", self.run)))
+        Err(ServerTrouble::Foreign(format!("it answers {status} where the events of run {} were expected", self.run)))
     }
 
     /// Waits before the next attempt, if there is to be one. The first time, the person is told.
-    async fn wait(&mut self, trouble: Trouble) -> Result<(), Failure> {
+    async fn wait(&mut self, trouble: ServerTrouble) -> Result<(), Failure> {
         let why = match trouble {
-            Trouble::Lost(why) => why,
-            Trouble::Refused(Refusal { status, message, .. }) if may_pass(status) => message,
-            trouble @ (Trouble::Refused(_) | Trouble::Foreign(_)) => return Err(self.server.failure(trouble)),
+            ServerTrouble::Lost(why) => why,
+            ServerTrouble::Refused(ServerRefusal { status, message, .. }) if may_pass(status) => message,
+            trouble @ (ServerTrouble::Refused(_) | ServerTrouble::Foreign(_)) => {
+                return Err(self.server.failure(trouble));
+            }
         };
         let url = self.server.url();
         if self.attempts >= ATTEMPTS {
@@ -125,47 +127,30 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    fn item(&mut self, event: &Event) -> Result<Option<Item>, Failure> {
-        let strange = |what: String| {
+    fn item(&mut self, event: &ServerEvent) -> Result<Option<Item>, Failure> {
+        let unreadable = |what: String| {
             Failure::unexpected(format!("{}: {what}; is it a newer version than this program?", self.server.url()))
         };
         match event.kind.as_str() {
             "record" => {
                 let record: Arc<Record> = serde_json::from_str(&event.data)
-                    .map_err(|error| strange(format!("a record cannot be read: {error}")))?;
+                    .map_err(|error| unreadable(format!("a record cannot be read: {error}")))?;
                 let (came, expected) = (record.header.seq, self.last + 1);
                 if came != expected {
-                    return Err(strange(format!("record {came} came where {expected} was expected")));
+                    return Err(unreadable(format!("record {came} came where {expected} was expected")));
                 }
                 self.last = came;
                 Ok(Some(Item::Record(record)))
             }
             "chunk" => {
                 let chunk: Chunk = serde_json::from_str(&event.data)
-                    .map_err(|error| strange(format!("a piece of text cannot be read: {error}")))?;
+                    .map_err(|error| unreadable(format!("a piece of text cannot be read: {error}")))?;
                 Ok(self.previews.news(chunk))
             }
             // Whatever a later server tells besides.
             _ => Ok(None),
         }
     }
-}
-
-/// Live text, as servers tell it.
-#[derive(Debug, Deserialize)]
-struct Chunk {
-    session_id: SessionId,
-    message_id: Arc<str>,
-    #[serde(rename = "chunk_type")]
-    kind: ChunkKind,
-    content: String,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ChunkKind {
-    Thought,
-    Answer,
 }
 
 /// Live text that came. Every connection tells each open message from its start: what is known is not told again.
@@ -188,7 +173,7 @@ impl Previews {
 
     /// What of a piece is new.
     fn news(&mut self, chunk: Chunk) -> Option<Item> {
-        let Chunk { session_id, message_id, kind, content } = chunk;
+        let Chunk { session_id, message_id, chunk_type, content } = chunk;
         let preview = self.0.entry(Arc::clone(&message_id)).or_default();
         let known = &preview.text[preview.told..];
         let new = match (content.strip_prefix(known), known.strip_prefix(content.as_str())) {
@@ -201,23 +186,21 @@ impl Previews {
         };
         preview.text.push_str(&new);
         preview.told = preview.text.floor_char_boundary(preview.told + content.len());
-        let kind = match kind {
-            ChunkKind::Thought => TextKind::Thought,
-            ChunkKind::Answer => TextKind::Answer,
-        };
         let news = !new.is_empty() && !preview.stale;
-        news.then_some(Item::Text { session: session_id, message_id, kind, text: new })
+        news.then_some(Item::Text { session: session_id, message_id, kind: chunk_type, text: new })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trellis_domain::SessionId;
+    use trellis_orchestrator::hub::TextKind;
 
     fn news(previews: &mut Previews, message: &str, content: &str) -> Option<String> {
         let session_id = SessionId::new("s").unwrap();
-        let chunk =
-            Chunk { session_id, message_id: message.into(), kind: ChunkKind::Answer, content: content.to_owned() };
+        let (message_id, content) = (message.into(), content.to_owned());
+        let chunk = Chunk { session_id, message_id, chunk_type: TextKind::Answer, content };
         match previews.news(chunk) {
             Some(Item::Text { text, .. }) => Some(text),
             Some(Item::Record(_)) | None => None,

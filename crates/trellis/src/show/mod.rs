@@ -10,7 +10,7 @@ pub(crate) mod tree;
 pub(crate) use footer::footer;
 pub(crate) use marks::Marks;
 pub(crate) use table::{aligned, columns, table};
-pub(crate) use text::{clean, cut, decide_marks, excerpt, grouped, one_line, seconds, short, tokens};
+pub(crate) use text::{clean, decide_marks, excerpt, grouped, one_line, padded, seconds, short, tokens, width};
 
 use crate::cli::Colour;
 use anstream::ColorChoice;

@@ -1,7 +1,7 @@
 //! Tables: whole for programs, cut to what a terminal can hold.
 
-use super::text::{excerpt, one_line};
-use super::{cut, print_line};
+use super::print_line;
+use super::text::{cut, excerpt, one_line, padded, width};
 
 /// Columns of the terminal that stdout is, if it is one.
 pub(crate) fn columns() -> Option<usize> {
@@ -34,15 +34,15 @@ pub(crate) fn aligned(rows: &[Vec<String>], columns: Option<usize>) -> Vec<Strin
 fn widths<'a>(rows: impl Iterator<Item = &'a [String]>, count: usize) -> Vec<usize> {
     let mut widths = vec![0; count];
     for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = (*widest).max(width(cell));
         }
     }
     widths
 }
 
 fn line(cells: &[String], widths: &[usize]) -> String {
-    let padded: Vec<_> = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+    let padded: Vec<_> = cells.iter().zip(widths).map(|(cell, width)| padded(cell, *width)).collect();
     padded.join("  ").trim_end().to_owned()
 }
 
@@ -56,5 +56,14 @@ mod tests {
         let rows = rows.map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(aligned(&rows, Some(24)), ["a    long name  a text …", "bcd  x          short"]);
         assert_eq!(aligned(&rows, None)[0], "a    long name  a text that goes on");
+    }
+
+    #[test]
+    fn columns_line_up_below_wide_characters() {
+        let rows = [["東京", "天気", "晴れ時々曇り"], ["a", "🚀 x", "short"]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(aligned(&rows, None), ["東京  天気  晴れ時々曇り", "a     🚀 x  short"]);
+        assert_eq!(aligned(&rows, Some(19)), ["東京  天気  晴れ時…", "a     🚀 x  short"]);
+        assert_eq!(aligned(&rows, Some(18)), ["東京  天気  晴れ…", "a     🚀 x  short"], "half a character is none");
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use trellis_domain::RunId;
 use trellis_domain::marks::is_direction_mark;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Whether our own marks are plain ASCII. One choice for the whole process, as colour is.
 static PLAIN: AtomicBool = AtomicBool::new(false);
@@ -45,14 +46,29 @@ pub(crate) fn one_line(text: &str) -> String {
     clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// At most so many characters; what was cut can be seen.
-pub(crate) fn cut(line: String, width: usize) -> String {
-    if line.chars().count() <= width {
+/// Columns that a text takes on a terminal: most Chinese, Japanese and Korean characters and emoji take two.
+pub(crate) fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// At most so many columns; what was cut can be seen.
+pub(crate) fn cut(line: String, columns: usize) -> String {
+    if width(&line) <= columns {
         return line;
     }
     let mark = ellipsis();
-    let kept: String = line.chars().take(width.saturating_sub(mark.chars().count())).collect();
-    kept + mark
+    let mut left = columns.saturating_sub(width(mark));
+    let fits = |c: &char| {
+        let rest = left.checked_sub(c.width().unwrap_or(0));
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    line.chars().take_while(fits).chain(mark.chars()).collect()
+}
+
+/// A text with as many spaces behind it as a column of this width needs.
+pub(crate) fn padded(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 pub(crate) fn seconds(ms: u64) -> String {
@@ -112,5 +128,20 @@ mod tests {
     #[test]
     fn an_excerpt_is_one_line() {
         assert_eq!(excerpt("one\n  two three", 9), "one two …");
+    }
+
+    #[test]
+    fn text_is_cut_by_columns_and_not_by_characters() {
+        for (text, columns, expected) in [
+            ("東京の天気", 10, "東京の天気"),
+            ("東京の天気", 9, "東京の天…"),
+            ("東京の天気", 8, "東京の…"),
+            ("né\u{301}e là-bas", 4, "né\u{301}e…"),
+            ("🚀🚀🚀", 5, "🚀🚀…"),
+            ("東京", 0, "…"),
+        ] {
+            assert_eq!(excerpt(text, columns), expected, "{text} in {columns}");
+        }
+        assert_eq!(padded("東京", 6), "東京  ");
     }
 }

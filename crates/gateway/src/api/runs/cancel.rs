@@ -1,12 +1,8 @@
 //! `POST /api/v1/runs/{id}/cancel`: ending a run.
 
 use super::shapes::CancelledRun;
-use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
-use crate::inside::Gateway;
+use super::{ApiError, FoundRun, Place, Usual};
 use axum::Json;
-use axum::extract::State;
-use axum::http::HeaderMap;
-use std::sync::Arc;
 use trellis_domain::Surface;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::Cancelling;
@@ -19,25 +15,17 @@ use trellis_orchestrator::Cancelling;
     params(("id" = String, Path, description = "The whole id of a run"), Place),
     responses(
         (status = 200, description = "Cancelled; this is stored", body = CancelledRun),
-        (status = 409, description = "The run had ended already; the error has its state", body = Fault),
+        (status = 409, description = "The run had ended already; the error has its state", body = ApiError),
         Usual,
     ),
 )]
-pub(crate) async fn cancel(
-    State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Json<CancelledRun>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let run = find(&inside, &id).await?.run;
-    // In a task of its own: a caller who leaves in the middle must not keep followers from hearing of the end.
-    let by = inside.caller(Surface::Api);
-    let cancel = async move { inside.orchestrator().cancel(inside.workspace(), &run, &by).await };
-    let cancelling = tokio::spawn(cancel).await;
-    match cancelling.map_err(Fault::internal)?? {
-        Cancelling::Cancelled => Ok(Json(CancelledRun { run_id: id, state: RunState::Cancelled.to_string() })),
-        Cancelling::AlreadyEnded(state) => Err(Fault::ended(state)),
-        Cancelling::Unknown => Err(Fault::no_run(&id)),
+pub(crate) async fn cancel(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<CancelledRun>, ApiError> {
+    let id = run.run.as_str();
+    match inside.cancel(&run.run, Surface::Api).await?? {
+        Cancelling::Cancelled => {
+            Ok(Json(CancelledRun { run_id: id.to_owned(), state: RunState::Cancelled.to_string() }))
+        }
+        Cancelling::AlreadyEnded(state) => Err(ApiError::ended(state)),
+        Cancelling::Unknown => Err(ApiError::no_run(id)),
     }
 }

@@ -1,11 +1,10 @@
 //! `POST /api/v1/runs`: asking a question.
 
 use super::shapes::{Begun, Links, NewRun};
-use super::{Fault, Parameters, Place, Usual, enter, object, read};
+use super::{ApiError, Entered, JsonObject, Place, Usual};
 use crate::inside::Gateway;
 use crate::members::Members;
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -37,37 +36,35 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
     responses(
         (status = 202, description = "Accepted; a new run", body = Begun),
         (status = 200, description = "The same request was accepted before; this is its run", body = Begun),
-        (status = 409, description = "The key or id belongs to another request", body = Fault),
-        (status = 413, description = "The question or the body is too large", body = Fault),
-        (status = 429, description = "Too many runs are open, or too many wrong tokens came; see `Retry-After`", body = Fault),
+        (status = 409, description = "The key or id belongs to another request", body = ApiError),
+        (status = 413, description = "The question or the body is too large", body = ApiError),
+        (status = 429, description = "Too many runs are open, or too many wrong tokens came; see `Retry-After`", body = ApiError),
         Usual,
     ),
 )]
 pub(crate) async fn create(
     State(gateway): State<Arc<Gateway>>,
-    parameters: Parameters<Place>,
+    Entered { inside, parameters: place }: Entered,
     headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response, Fault> {
-    let place = read(parameters)?;
-    let inside = enter(&gateway, &headers, place.workspace.as_deref()).await?;
+    JsonObject(body): JsonObject,
+) -> Result<Response, ApiError> {
     if !gateway.takes_questions() {
-        return Err(Fault::stopping());
+        return Err(ApiError::stopping());
     }
     let key = idempotency_key(&headers)?;
-    let (request, limits) = read_question(&object(&body)?)?;
+    let (request, limits) = read_question(&body)?;
     let request_id = match key {
         Some(_) if !request.session_id.is_empty() => {
             let message = "a session id makes a request repeatable by itself; leave out it or the Idempotency-Key";
-            return Err(Fault::request(message));
+            return Err(ApiError::request(message));
         }
         Some(key) => key,
-        None => RequestId::new(&inside.orchestrator().ports.world.fresh_id()).map_err(Fault::internal)?,
+        None => inside.runs().new_request_id().map_err(ApiError::internal)?,
     };
     let scope = Scope { workspace: inside.workspace().clone(), ..Scope::default() };
     let by = Some(inside.caller(Surface::Api));
     let question = Question { scope, request_id, request, limits, names: UnknownNames::Refuse, by };
-    let accepted = inside.accept(question).await.map_err(Fault::internal)??;
+    let accepted = inside.accept(question).await??;
     let links = links(accepted.run.as_str(), place.workspace.as_deref());
     let location = links.own.clone();
     let begun = Begun { run_id: accepted.run.as_str().to_owned(), attached: accepted.attached, links };
@@ -75,12 +72,12 @@ pub(crate) async fn create(
     Ok((status, [(header::LOCATION, location)], Json(begun)).into_response())
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<RequestId>, Fault> {
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<RequestId>, ApiError> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
-    let key = key.to_str().map_err(|_| Fault::request("the Idempotency-Key has characters that are no ASCII"))?;
+    let key = key.to_str().map_err(|_| ApiError::request("the Idempotency-Key has characters that are no ASCII"))?;
     // The header's own standard writes it as a quoted text.
     let bare = key.strip_prefix('"').and_then(|key| key.strip_suffix('"')).unwrap_or(key);
-    RequestId::new(bare).map(Some).map_err(|error| Fault::request(format!("the Idempotency-Key is wrong: {error}")))
+    RequestId::new(bare).map(Some).map_err(|error| ApiError::request(format!("the Idempotency-Key is wrong: {error}")))
 }
 
 /// Where to go on. Ids may have characters that a path cannot hold as they are.
@@ -115,7 +112,7 @@ const MEMBERS: [&str; 12] = [
     "limits",
 ];
 
-fn read_question(body: &Map<String, Value>) -> Result<(AgentRequest, SomeLimits), Fault> {
+fn read_question(body: &Map<String, Value>) -> Result<(AgentRequest, SomeLimits), ApiError> {
     refuse_unknown(body, &MEMBERS, "a new run")?;
     let members = Members::new(body);
     let text = |name: &str| members.text(name).map(|text| text.unwrap_or_default().to_owned());
@@ -138,29 +135,31 @@ fn read_question(body: &Map<String, Value>) -> Result<(AgentRequest, SomeLimits)
     Ok((request, limits(members)?))
 }
 
-fn no_question() -> Fault {
-    Fault::request("the member `question` is missing; it must be a text")
+fn no_question() -> ApiError {
+    ApiError::request("the member `question` is missing; it must be a text")
 }
 
-pub(super) fn refuse_unknown(object: &Map<String, Value>, known: &[&str], of: &str) -> Result<(), Fault> {
+pub(super) fn refuse_unknown(object: &Map<String, Value>, known: &[&str], of: &str) -> Result<(), ApiError> {
     match object.keys().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(Fault::request(format!("{of} has no member `{name}`; it may have {}", known.join(", ")))),
+        Some(name) => Err(ApiError::request(format!("{of} has no member `{name}`; it may have {}", known.join(", ")))),
         None => Ok(()),
     }
 }
 
-fn history(members: Members<'_>) -> Result<Vec<AgentStep>, Fault> {
+fn history(members: Members<'_>) -> Result<Vec<AgentStep>, ApiError> {
     const KNOWN: [&str; 5] = ["thought", "action", "arguments", "observation", "step_type"];
     let step = |value: &Value| {
         let object =
-            value.as_object().ok_or_else(|| Fault::request("the member `history` must be a list of objects"))?;
+            value.as_object().ok_or_else(|| ApiError::request("the member `history` must be a list of objects"))?;
         refuse_unknown(object, &KNOWN, "a step of `history`")?;
         let members = Members::new(object);
         let text = |name: &str| members.text(name).map(|text| text.unwrap_or_default().to_owned());
         let mut arguments = std::collections::BTreeMap::new();
         for (name, value) in members.object("arguments")?.into_iter().flatten() {
             let text = value.as_str().ok_or_else(|| {
-                Fault::request(format!("the argument `{name}` in `history` must be a text; write other values as JSON"))
+                ApiError::request(format!(
+                    "the argument `{name}` in `history` must be a text; write other values as JSON"
+                ))
             })?;
             arguments.insert(name.clone(), text.to_owned());
         }
@@ -176,17 +175,19 @@ fn history(members: Members<'_>) -> Result<Vec<AgentStep>, Fault> {
     members.list("history")?.iter().map(step).collect()
 }
 
-fn limits(members: Members<'_>) -> Result<SomeLimits, Fault> {
+fn limits(members: Members<'_>) -> Result<SomeLimits, ApiError> {
     let Some(given) = members.object("limits")? else { return Ok(SomeLimits::default()) };
     for (name, value) in given {
         // One by one, so that the error can say which.
         serde_json::from_value::<SomeLimits>(json!({ name: value }))
-            .map_err(|error| Fault::request(format!("the limit `{name}` is wrong: {error}")))?;
+            .map_err(|error| ApiError::request(format!("the limit `{name}` is wrong: {error}")))?;
     }
     let limits: SomeLimits = serde_json::from_value(json!(given))
-        .map_err(|error| Fault::request(format!("the limits are wrong: {error}")))?;
+        .map_err(|error| ApiError::request(format!("the limits are wrong: {error}")))?;
     match limits.wrongly_zero() {
-        Some(zero) => Err(Fault::request(format!("the limit `{zero}` is 0, so nothing could run; write at least 1"))),
+        Some(zero) => {
+            Err(ApiError::request(format!("the limit `{zero}` is 0, so nothing could run; write at least 1")))
+        }
         None => Ok(limits),
     }
 }

@@ -2,16 +2,10 @@
 
 use super::create::refuse_unknown;
 use super::shapes::DecidedRun;
-use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
-use crate::api::object;
-use crate::inside::Gateway;
+use super::{ApiError, FoundRun, JsonObject, Place, Usual};
 use crate::members::Members;
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use serde_json::{Map, Value};
-use std::sync::Arc;
 use trellis_domain::record::{Core, Name};
 use trellis_domain::{Caller, SessionId, Surface};
 use trellis_orchestrator::Answering;
@@ -25,49 +19,42 @@ use trellis_orchestrator::Answering;
     request_body(content = super::shapes::Decision, content_type = "application/json"),
     responses(
         (status = 200, description = "Decided; this is stored", body = DecidedRun),
-        (status = 409, description = "There is nothing to decide, or it is decided already", body = Fault),
+        (status = 409, description = "There is nothing to decide, or it is decided already", body = ApiError),
         Usual,
     ),
 )]
 pub(crate) async fn decide(
-    State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Json<DecidedRun>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let run = find(&inside, &id).await?.run;
-    let answer = answering(&object(&body)?, inside.caller(Surface::Api))?;
+    FoundRun { inside, run, .. }: FoundRun,
+    JsonObject(body): JsonObject,
+) -> Result<Json<DecidedRun>, ApiError> {
+    let answer = answering(&body, inside.caller(Surface::Api))?;
     let choice = answer.choice.clone();
-    // In a task of its own: a caller who leaves in the middle must not keep followers from hearing of it.
-    let decide = async move { inside.orchestrator().decide(inside.workspace(), &run, &answer).await };
-    let decided = tokio::spawn(decide).await.map_err(Fault::internal)??;
+    let decided = inside.decide(&run.run, answer).await??;
     let (session_id, park) = (decided.session.as_str().to_owned(), Name::park(decided.number).as_str().to_owned());
-    Ok(Json(DecidedRun { run_id: id, session_id, park, choice }))
+    Ok(Json(DecidedRun { run_id: run.run.as_str().to_owned(), session_id, park, choice }))
 }
 
-fn answering(body: &Map<String, Value>, by: Caller) -> Result<Answering, Fault> {
+fn answering(body: &Map<String, Value>, by: Caller) -> Result<Answering, ApiError> {
     refuse_unknown(body, &["choice", "reason", "arguments", "session_id", "park"], "a decision")?;
     let members = Members::new(body);
     let text = |name: &str| members.text(name).map(|text| text.filter(|text| !text.is_empty()).map(str::to_owned));
     let arguments = match body.get("arguments") {
         None | Some(Value::Null) => None,
         Some(Value::Object(arguments)) => Some(arguments.clone()),
-        Some(other) => return Err(Fault::request(format!("`arguments` must be an object, found {other}"))),
+        Some(other) => return Err(ApiError::request(format!("`arguments` must be an object, found {other}"))),
     };
     let question = match (text("session_id")?, text("park")?) {
         (None, None) => None,
         (Some(session), Some(park)) => {
             let Some(Core::Park(number)) = Name::new(park.as_str()).core() else {
-                return Err(Fault::request(format!("`park` must be such as `park/1`, found {park:?}")));
+                return Err(ApiError::request(format!("`park` must be such as `park/1`, found {park:?}")));
             };
-            Some((SessionId::new(&session).map_err(|error| Fault::request(error.to_string()))?, number))
+            Some((SessionId::new(&session).map_err(|error| ApiError::request(error.to_string()))?, number))
         }
         (Some(_), None) | (None, Some(_)) => {
-            return Err(Fault::request("give `session_id` and `park` together, or neither"));
+            return Err(ApiError::request("give `session_id` and `park` together, or neither"));
         }
     };
-    let choice = text("choice")?.ok_or_else(|| Fault::request("`choice` is missing; name one of the options"))?;
+    let choice = text("choice")?.ok_or_else(|| ApiError::request("`choice` is missing; name one of the options"))?;
     Ok(Answering { question, choice, reason: text("reason")?, arguments, by })
 }

@@ -6,7 +6,7 @@
 //! to the connection or to the server. A reader that is slow gets more text at once; nobody waits for it.
 
 use super::shapes::EventFrame;
-use super::{Fault, Id, Parameters, Usual, enter, find, number, read};
+use super::{ApiError, FoundRun, Placed, Usual, number};
 use crate::bounds;
 use crate::inside::{Gateway, Inside};
 use crate::unread::Held;
@@ -22,9 +22,9 @@ use std::time::Duration;
 use trellis_domain::RunId;
 use trellis_domain::record::Name;
 use trellis_domain::run::RunSummary;
-use trellis_orchestrator::events;
-use trellis_orchestrator::hub::{Item, Subscription};
+use trellis_orchestrator::events::RunEvent;
 use trellis_orchestrator::ports::JournalError;
+use trellis_orchestrator::{Item, RunSubscription};
 use utoipa::{IntoParams, ToSchema};
 
 /// Silence that is broken by a comment, so that nobody takes the connection for dead.
@@ -46,6 +46,12 @@ pub(crate) struct Wanted {
     format: Option<String>,
 }
 
+impl Placed for Wanted {
+    fn workspace(&self) -> Option<&str> {
+        self.workspace.as_deref()
+    }
+}
+
 /// How durable events are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -58,8 +64,8 @@ enum Shape {
 ///
 /// Server-sent events. A durable event has its number as `id`, its type as `event` and one JSON object as `data`; types
 /// are `run.started`, `step.completed`, `fanout.started`, `agent.started`, `agent.completed`, `fanout.joined`,
-/// `run.completed` and `run.failed`. Between them come events of type `chunk` without id: text while it is written,
-/// under the `message_id` of its message.
+/// `decision.requested`, `decision.made`, `run.completed` and `run.failed`. Between them come events of type `chunk`
+/// without id: text while it is written, under the `message_id` of its message. `RunEvent` tells the members of each.
 ///
 /// Chunks are previews. Each connection gets every open message from its start, so drop all previews when you connect
 /// again; a `step.completed` brings its thought and answer whole and replaces all previews of its `session_id`.
@@ -81,28 +87,24 @@ enum Shape {
 )]
 pub(crate) async fn follow(
     State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Wanted>,
+    FoundRun { inside, run, parameters: wanted }: FoundRun<Wanted>,
     headers: HeaderMap,
-) -> Result<Response, Fault> {
-    let wanted = read(parameters)?;
-    let inside = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
+) -> Result<Response, ApiError> {
     let shape = shape(wanted.format.as_deref())?;
     let asked = wanted.after.map(|after| number("after", &after)).transpose()?;
     // A browser that comes back asks for the same address again, and says in the header where it was.
     let after = last_event(&headers)?.or(asked).unwrap_or(0);
-    let run = find(&inside, &id).await?;
     if after > run.seq {
         let message = format!("event {after} lies ahead: the newest event of this run is {}", run.seq);
-        return Err(Fault::request(message));
+        return Err(ApiError::request(message));
     }
     if is_behind_end(&inside, &run, after).await? {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     if gateway.is_closed() {
-        return Err(Fault::stopping());
+        return Err(ApiError::stopping());
     }
-    let subscription = inside.orchestrator().ports.hub.subscribe(inside.workspace(), &run.run, after);
+    let subscription = inside.runs().follow(inside.workspace(), &run.run, after);
     let following = Following { gateway, run: run.run, subscription, shape, over: false, held: None };
     let events = stream::unfold(following, |mut following| async move {
         let event = following.next().await?;
@@ -113,22 +115,22 @@ pub(crate) async fn follow(
     Ok((unbuffered, Sse::new(events).keep_alive(KeepAlive::new().interval(QUIET))).into_response())
 }
 
-fn shape(word: Option<&str>) -> Result<Shape, Fault> {
+fn shape(word: Option<&str>) -> Result<Shape, ApiError> {
     match word {
         None | Some("events") => Ok(Shape::Events),
         Some("records") => Ok(Shape::Records),
-        Some(other) => Err(Fault::request(format!("`format` must be events or records, found {other:?}"))),
+        Some(other) => Err(ApiError::request(format!("`format` must be events or records, found {other:?}"))),
     }
 }
 
-fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
+fn last_event(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     let Some(last) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
     number("Last-Event-ID", &String::from_utf8_lossy(last.as_bytes())).map(Some)
 }
 
 /// Whether the run has ended and everything up to its end was seen.
 async fn is_behind_end(inside: &Inside, run: &RunSummary, after: u64) -> Result<bool, JournalError> {
-    let end = inside.journal().end(inside.workspace(), &run.run).await?;
+    let end = inside.runs().end(inside.workspace(), &run.run).await?;
     Ok(end.is_some_and(|end| end.header.seq <= after))
 }
 
@@ -136,7 +138,7 @@ async fn is_behind_end(inside: &Inside, run: &RunSummary, after: u64) -> Result<
 struct Following {
     gateway: Arc<Gateway>,
     run: RunId,
-    subscription: Subscription,
+    subscription: RunSubscription,
     shape: Shape,
     /// The run's own end was told.
     over: bool,
@@ -170,7 +172,7 @@ impl Following {
     /// An event, and about how many bytes it has.
     fn event(&mut self, item: &Item) -> (Event, usize) {
         let Item::Record(record) = item else {
-            let data = events::event(&self.run, item).to_string();
+            let data = RunEvent::of(&self.run, item).to_json();
             let size = data.len();
             return (Event::default().event("chunk").data(data), size);
         };
@@ -178,13 +180,10 @@ impl Following {
         self.over = header.session == self.run && header.name == Name::end();
         let (kind, data) = match self.shape {
             Shape::Events => {
-                let event = events::event(&self.run, item);
-                (event["type"].as_str().unwrap_or_default().to_owned(), event.to_string())
+                let event = RunEvent::of(&self.run, item);
+                (event.kind(), event.to_json())
             }
-            Shape::Records => {
-                let data = serde_json::to_string(record).expect("records are always JSON");
-                ("record".to_owned(), data)
-            }
+            Shape::Records => ("record", serde_json::to_string(record).expect("records are always JSON")),
         };
         let size = data.len();
         (Event::default().id(header.seq.to_string()).event(kind).data(data), size)

@@ -1,18 +1,14 @@
 //! `GET /api/v1/runs/{id}/trace` and `…/graph`: a run as steps, and as RDF.
 
-use super::shapes::RunTrace;
-use super::{Fault, Id, Parameters, Place, Usual, enter, find, read};
-use crate::inside::{Gateway, Inside};
+use super::{ApiError, FoundRun, Place, Usual};
+use crate::inside::Inside;
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
 use std::sync::Arc;
 use trellis_domain::record::Record;
 use trellis_domain::run::RunSummary;
-use trellis_orchestrator::hub::size_of_texts;
-use trellis_orchestrator::summary;
+use trellis_orchestrator::summary::RunTrace;
 use trellis_patterns::project;
 use trellis_provenance::{Format, export};
 
@@ -24,20 +20,14 @@ use trellis_provenance::{Format, export};
     params(("id" = String, Path, description = "The whole id of a run"), Place),
     responses(
         (status = 200, description = "The trace", body = RunTrace),
-        (status = 413, description = "The run is too large for one reply; read its records", body = Fault),
+        (status = 413, description = "The run is too large for one reply; read its records", body = ApiError),
         Usual,
     ),
 )]
-pub(crate) async fn traced(
-    State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Json<Value>, Fault> {
-    let (inside, run, records) = look(&gateway, &id, parameters, &headers).await?;
-    let now = inside.orchestrator().ports.world.now();
-    let traced = tokio::task::spawn_blocking(move || summary::traced(&run, &records, now)).await;
-    traced.map(Json).map_err(Fault::internal)
+pub(crate) async fn traced(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<RunTrace>, ApiError> {
+    let records = records(&inside, &run).await?;
+    let traced = tokio::task::spawn_blocking(move || inside.runs().traced(&run, &records)).await;
+    traced.map(Json).map_err(ApiError::internal)
 }
 
 /// Read a run as PROV-O
@@ -50,57 +40,33 @@ pub(crate) async fn traced(
         (status = 200, description = "The graph", content(
             (String = "text/turtle"), (Object = "application/ld+json"), (String = "application/n-quads"),
         )),
-        (status = 406, description = "None of these syntaxes is wanted", body = Fault),
-        (status = 413, description = "The run is too large for one reply; read its records", body = Fault),
+        (status = 406, description = "None of these syntaxes is wanted", body = ApiError),
+        (status = 413, description = "The run is too large for one reply; read its records", body = ApiError),
         Usual,
     ),
 )]
-pub(crate) async fn graph(
-    State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Response, Fault> {
-    let (_, _, records) = look(&gateway, &id, parameters, &headers).await?;
+pub(crate) async fn graph(FoundRun { inside, run, .. }: FoundRun, headers: HeaderMap) -> Result<Response, ApiError> {
+    let records = records(&inside, &run).await?;
     let (kind, format) = syntax(&headers)?;
     let written = tokio::task::spawn_blocking(move || export(&project(&records), format)).await;
-    let text = written.map_err(Fault::internal)?.map_err(Fault::internal)?;
+    let text = written.map_err(ApiError::internal)?.map_err(ApiError::internal)?;
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-/// The run that a path names, with all its records.
-async fn look(
-    gateway: &Gateway,
-    id: &str,
-    parameters: Parameters<Place>,
-    headers: &HeaderMap,
-) -> Result<(Inside, RunSummary, Vec<Arc<Record>>), Fault> {
-    let inside = enter(gateway, headers, read(parameters)?.workspace.as_deref()).await?;
-    let run = find(&inside, id).await?;
-    let (mut records, mut size): (Vec<Arc<Record>>, _) = (Vec::new(), 0);
-    loop {
-        let last = records.last().map_or(0, |record| record.header.seq);
-        let some = inside.journal().events(inside.workspace(), &run.run, last, STEP).await?;
-        if some.is_empty() {
-            return Ok((inside, run, records));
-        }
-        size += some.iter().map(|record| size_of_texts(record)).sum::<usize>();
-        if size > WHOLE {
-            return Err(Fault::too_large(format!("the texts of this run have more than {} MiB", WHOLE >> 20)));
-        }
-        records.extend(some);
-    }
+/// All records of a run.
+async fn records(inside: &Inside, run: &RunSummary) -> Result<Vec<Arc<Record>>, ApiError> {
+    let records = inside.runs().records_within(inside.workspace(), &run.run, WHOLE).await?;
+    records.ok_or_else(|| ApiError::too_large(format!("the texts of this run have more than {} MiB", WHOLE >> 20)))
 }
 
-/// How many records are read at a time, and how many bytes of texts fit into one reply.
-const STEP: usize = 64;
+/// How many bytes of texts fit into one reply.
 const WHOLE: usize = 16 << 20;
 
 const SYNTAXES: [(&str, Format); 3] =
     [("text/turtle", Format::Turtle), ("application/ld+json", Format::JsonLd), ("application/n-quads", Format::NQuads)];
 
 /// The syntax that the caller likes best. Whoever likes all the same gets Turtle.
-fn syntax(headers: &HeaderMap) -> Result<(&'static str, Format), Fault> {
+fn syntax(headers: &HeaderMap) -> Result<(&'static str, Format), ApiError> {
     let mut accepted: Vec<&str> = Vec::new();
     for value in headers.get_all(header::ACCEPT) {
         accepted.extend(value.to_str().unwrap_or_default().split(','));
@@ -112,7 +78,7 @@ fn syntax(headers: &HeaderMap) -> Result<(&'static str, Format), Fault> {
     // The first of equals.
     let best = liked.rev().max_by(|(a, ..), (b, ..)| a.total_cmp(b)).filter(|(quality, ..)| *quality > 0.0);
     let known = SYNTAXES.map(|(kind, _)| kind).join(", ");
-    let unknown = || Fault::not_acceptable(format!("the graph can be had as {known}"));
+    let unknown = || ApiError::not_acceptable(format!("the graph can be had as {known}"));
     best.map(|(_, kind, format)| (kind, format)).ok_or_else(unknown)
 }
 

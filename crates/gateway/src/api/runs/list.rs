@@ -1,18 +1,13 @@
 //! `GET /api/v1/runs` and `GET /api/v1/runs/{id}`: runs and how they ended.
 
-use super::shapes::{Runs, State as StateShape, WholeRun};
-use super::{Fault, Id, Parameters, Place, Usual, enter, find, limit, read};
-use crate::inside::Gateway;
+use super::{ApiError, Entered, FoundRun, Place, Placed, Usual, limit};
 use axum::Json;
-use axum::extract::State;
-use axum::http::HeaderMap;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use std::sync::Arc;
-use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{ConversationId, Workspace};
-use trellis_orchestrator::ports::{Journal, RunFilter, RunPage, UnreadableRun};
-use trellis_orchestrator::summary;
+use trellis_domain::ConversationId;
+use trellis_domain::run::RunState;
+use trellis_orchestrator::ports::RunFilter;
+use trellis_orchestrator::schema;
+use trellis_orchestrator::summary::{ListedRuns, WholeRun};
 use utoipa::IntoParams;
 
 const USUAL: usize = 20;
@@ -26,7 +21,7 @@ pub(crate) struct Wanted {
     /// The workspace; the caller's own if none is named
     workspace: Option<String>,
     /// Only runs in this state
-    #[param(value_type = Option<StateShape>, inline)]
+    #[param(value_type = Option<schema::State>, inline)]
     state: Option<String>,
     /// Only runs of this pattern
     pattern: Option<String>,
@@ -55,74 +50,47 @@ impl Wanted {
     }
 }
 
+impl Placed for Wanted {
+    fn workspace(&self) -> Option<&str> {
+        self.workspace.as_deref()
+    }
+}
+
 /// List runs, newest first
 ///
 /// What is rare is looked for in portions: a page may have fewer runs than `limit` and yet a `next`.
 #[utoipa::path(
     get, path = "/api/v1/runs", tag = "runs", operation_id = "listRuns",
     params(Wanted),
-    responses((status = 200, description = "A page of runs", body = Runs), Usual),
+    responses((status = 200, description = "A page of runs", body = ListedRuns), Usual),
 )]
 pub(crate) async fn list(
-    State(gateway): State<Arc<Gateway>>,
-    parameters: Parameters<Wanted>,
-    headers: HeaderMap,
-) -> Result<Json<Value>, Fault> {
-    let wanted = read(parameters)?.without_empty();
-    let inside = enter(&gateway, &headers, wanted.workspace.as_deref()).await?;
-    let workspace = inside.workspace();
+    Entered { inside, parameters: wanted }: Entered<Wanted>,
+) -> Result<Json<ListedRuns>, ApiError> {
+    let wanted = wanted.without_empty();
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
-    let filter = RunFilter { in_hand: inside.journal().in_hand(workspace).await?, ..filter(&wanted)? };
-    let journal = inside.journal();
+    let (runs, workspace, filter) = (inside.runs(), inside.workspace(), filter(&wanted)?);
     let page = match (&wanted.prefix, &wanted.cursor) {
-        (Some(_), Some(_)) => return Err(Fault::request("give `prefix` or `cursor`, not both")),
-        (Some(prefix), None) => beginning(journal, workspace, prefix, &filter, limit).await?,
-        (None, cursor) => summary::page(journal, workspace, &filter, cursor.as_deref(), limit).await?,
+        (Some(_), Some(_)) => return Err(ApiError::request("give `prefix` or `cursor`, not both")),
+        (Some(prefix), None) => runs.list_with_prefix(workspace, prefix, filter, limit).await?,
+        (None, cursor) => runs.list(workspace, filter, cursor.as_deref(), limit).await?,
     };
-    let now = inside.orchestrator().ports.world.now();
-    Ok(Json(json!(summary::all_listed(journal, page, now).await)))
+    Ok(Json(page))
 }
 
-fn filter(wanted: &Wanted) -> Result<RunFilter, Fault> {
+fn filter(wanted: &Wanted) -> Result<RunFilter, ApiError> {
     let state = |word: &String| {
-        RunState::from_word(word).ok_or_else(|| Fault::request(format!("`state` must be one of {}", RunState::words())))
+        let known = || ApiError::request(format!("`state` must be one of {}", RunState::WORDS.join(", ")));
+        word.parse().map_err(|_| known())
     };
     let conversation = wanted.conversation.as_deref().map(ConversationId::new).transpose();
     Ok(RunFilter {
         state: wanted.state.as_ref().map(state).transpose()?,
         pattern: wanted.pattern.clone(),
-        conversation: conversation.map_err(|error| Fault::request(error.to_string()))?,
+        conversation: conversation.map_err(|error| ApiError::request(error.to_string()))?,
         search: wanted.search.clone(),
         ..RunFilter::default()
     })
-}
-
-/// How many runs whose ids begin alike are looked at.
-const LOOKED_AT: usize = 10_000;
-
-async fn beginning(
-    journal: &dyn Journal,
-    workspace: &Workspace,
-    prefix: &str,
-    filter: &RunFilter,
-    limit: usize,
-) -> Result<RunPage, Fault> {
-    let (mut runs, mut unreadable): (Vec<RunSummary>, Vec<UnreadableRun>) = Default::default();
-    // Ids know nothing of filters, so many of them are looked at until enough fit.
-    for run in journal.with_prefix(workspace, prefix, LOOKED_AT).await? {
-        let run = match journal.run(workspace, &run).await {
-            Ok(found) => found.filter(|run| filter.matches(run)),
-            Err(error) => {
-                unreadable.push(UnreadableRun { run, reason: error.to_string() });
-                continue;
-            }
-        };
-        runs.extend(run.map(|run| RunSummary { state: filter.state_of(&run), ..run }));
-        if runs.len() == limit {
-            break;
-        }
-    }
-    Ok(RunPage { runs, next: None, unreadable })
 }
 
 /// Look at one run
@@ -131,14 +99,6 @@ async fn beginning(
     params(("id" = String, Path, description = "The whole id of a run"), Place),
     responses((status = 200, description = "The run, with its answer if it has one", body = WholeRun), Usual),
 )]
-pub(crate) async fn one(
-    State(gateway): State<Arc<Gateway>>,
-    Id(id): Id,
-    parameters: Parameters<Place>,
-    headers: HeaderMap,
-) -> Result<Json<Value>, Fault> {
-    let inside = enter(&gateway, &headers, read(parameters)?.workspace.as_deref()).await?;
-    let run = find(&inside, &id).await?;
-    let ports = &inside.orchestrator().ports;
-    Ok(Json(summary::whole(&*ports.journal, &run, ports.world.now()).await?))
+pub(crate) async fn one(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<WholeRun>, ApiError> {
+    Ok(Json(inside.runs().whole(&run).await?))
 }

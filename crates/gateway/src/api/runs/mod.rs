@@ -1,5 +1,5 @@
-//! `/api/v1/runs`: runs, their events, their records and their graph. Each reply's shape is in [`shapes`]; tests hold
-//! the replies against it.
+//! `/api/v1/runs`: runs, their events, their records and their graph. Tests hold the replies against the shapes that the
+//! API's document tells.
 
 mod cancel;
 mod create;
@@ -11,13 +11,9 @@ mod list;
 mod records;
 mod shapes;
 
-use super::{Fault, Parameters, Place, Usual, enter, object, read};
-use crate::inside::{Gateway, Inside};
-use axum::extract::{FromRequestParts, Path};
-use axum::http::request::Parts;
+use super::{ApiError, Entered, FoundRun, JsonObject, Place, Placed, Usual};
+use crate::inside::Gateway;
 use std::sync::Arc;
-use trellis_domain::RunId;
-use trellis_domain::run::{RunState, RunSummary};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -37,44 +33,23 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(decide::decide))
 }
 
-/// The id in a path. What cannot be read as one is no run.
-struct Id(String);
-
-impl<S: Send + Sync> FromRequestParts<S> for Id {
-    type Rejection = Fault;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
-        let id = Path::from_request_parts(parts, state).await;
-        id.map(|Path(id)| Self(id)).map_err(|_| Fault::no_run(parts.uri.path()))
-    }
-}
-
-/// The run that a path names.
-async fn find(inside: &Inside, id: &str) -> Result<RunSummary, Fault> {
-    let run = RunId::new(id).map_err(|_| Fault::no_run(id))?;
-    let mut found = inside.journal().run(inside.workspace(), &run).await?.ok_or_else(|| Fault::no_run(id))?;
-    if found.state == RunState::Queued && inside.journal().in_hand(inside.workspace()).await?.contains(&run) {
-        found.state = RunState::Running;
-    }
-    Ok(found)
-}
-
 /// A whole number in a parameter or header.
-pub(crate) fn number(name: &str, text: &str) -> Result<u64, Fault> {
+pub(crate) fn number(name: &str, text: &str) -> Result<u64, ApiError> {
     // Not more than what other languages read as a whole number.
     const MOST: u64 = i64::MAX as u64;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|number| digits && *number <= MOST);
-    number
-        .ok_or_else(|| Fault::request(format!("`{name}` must be a whole number that is not negative, found {text:?}")))
+    number.ok_or_else(|| {
+        ApiError::request(format!("`{name}` must be a whole number that is not negative, found {text:?}"))
+    })
 }
 
 /// How many of something are wanted: at least one, and not more than can be held at once.
-pub(crate) fn limit(text: Option<&str>, usual: usize, most: usize) -> Result<usize, Fault> {
+pub(crate) fn limit(text: Option<&str>, usual: usize, most: usize) -> Result<usize, ApiError> {
     let Some(text) = text else { return Ok(usual) };
     let wanted = usize::try_from(number("limit", text)?).unwrap_or(usize::MAX);
     if (1..=most).contains(&wanted) {
         return Ok(wanted);
     }
-    Err(Fault::request(format!("`limit` must be from 1 to {most}, found {wanted}")))
+    Err(ApiError::request(format!("`limit` must be from 1 to {most}, found {wanted}")))
 }

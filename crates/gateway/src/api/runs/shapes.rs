@@ -1,6 +1,7 @@
-//! The shapes of requests and replies, as the API's document tells them.
+//! The shapes of requests, which are read member by member so that errors can name what is wrong, and of replies that
+//! only HTTP has.
 
-#![expect(dead_code, reason = "of most only the schema is used; tests hold every reply against it")]
+#![expect(dead_code, reason = "of requests only the schema is used")]
 
 use serde::Serialize;
 use serde_json::Value;
@@ -115,123 +116,6 @@ pub(crate) struct Links {
     pub(crate) decide: String,
 }
 
-/// Where a run stands. The last five are ends.
-#[derive(Debug, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum State {
-    Queued,
-    Running,
-    Waiting,
-    Answered,
-    AnsweredPartial,
-    Limit,
-    Failed,
-    Cancelled,
-}
-
-/// A page of the list of runs.
-#[derive(Debug, ToSchema)]
-#[expect(clippy::struct_field_names, reason = "the members have these names")]
-pub(crate) struct Runs {
-    runs: Vec<ListedRun>,
-    /// The cursor of the next page; null on the last one
-    #[schema(required)]
-    next: Option<String>,
-    /// Runs in between that are damaged
-    unreadable: Option<Vec<UnreadableRun>>,
-}
-
-/// A run that is known and cannot be read.
-#[derive(Debug, ToSchema)]
-pub(crate) struct UnreadableRun {
-    run_id: String,
-    reason: String,
-}
-
-/// A run in the list.
-#[derive(Debug, ToSchema)]
-pub(crate) struct ListedRun {
-    run_id: String,
-    state: State,
-    /// At most 300 characters of it
-    question: String,
-    /// True if the question is longer than what is told here
-    #[schema(nullable = false)]
-    question_truncated: Option<bool>,
-    /// Empty until it is chosen
-    pattern: String,
-    /// Empty until it is chosen
-    task_type: String,
-    #[schema(required)]
-    conversation_id: Option<String>,
-    #[schema(format = DateTime)]
-    started: String,
-    /// How long it took, or has taken so far
-    ms: u64,
-    #[schema(required)]
-    in_token: Option<u64>,
-    #[schema(required)]
-    out_token: Option<u64>,
-}
-
-/// A run and how it ended, as far as it has.
-#[derive(Debug, ToSchema)]
-pub(crate) struct WholeRun {
-    run_id: String,
-    session_id: String,
-    state: State,
-    question: String,
-    pattern: String,
-    task_type: String,
-    #[schema(required)]
-    conversation_id: Option<String>,
-    #[schema(format = DateTime)]
-    started: String,
-    ms: u64,
-    /// The number of the newest event
-    seq: u64,
-    /// Why it ended, such as `final-answer`; null while it has not
-    #[schema(required)]
-    reason: Option<String>,
-    #[schema(required)]
-    answer: Option<String>,
-    #[schema(required)]
-    error: Option<String>,
-    /// Steps or findings that the answer does without
-    #[schema(nullable = false)]
-    missing: Option<Vec<u32>>,
-    /// What a limit did not let be done, in words
-    #[schema(nullable = false)]
-    left_out: Option<Vec<String>>,
-    /// The questions to people that the run waits for, while its state is `waiting`
-    #[schema(nullable = false, value_type = Option<Vec<Object>>)]
-    waiting_for: Option<Vec<Value>>,
-    /// Who cancelled the run, in the same form as `asked_by`; only in runs that were cancelled
-    #[schema(nullable = false, value_type = Option<Object>)]
-    cancelled_by: Option<Value>,
-    /// Who asked: `name`, if it is known, and `surface`, the way in; absent in runs that are older
-    #[schema(nullable = false, value_type = Option<Object>)]
-    asked_by: Option<Value>,
-    /// Together with `asked_by`
-    #[schema(nullable = false)]
-    workspace: Option<String>,
-    /// The request that the run answers; together with `asked_by`
-    #[schema(nullable = false)]
-    request_id: Option<String>,
-    /// The configuration that the run began with: its `version`, its `time`, and `by` whom it was made
-    #[schema(nullable = false, value_type = Option<Object>)]
-    configured: Option<Value>,
-    /// The model seen last
-    #[schema(required)]
-    model: Option<String>,
-    model_calls: u32,
-    tool_calls: u32,
-    #[schema(required)]
-    in_token: Option<u64>,
-    #[schema(required)]
-    out_token: Option<u64>,
-}
-
 /// One server-sent event, as its fields say.
 #[derive(Debug, ToSchema)]
 pub(crate) struct EventFrame {
@@ -240,94 +124,12 @@ pub(crate) struct EventFrame {
     id: Option<String>,
     /// Such as `step.completed`, `chunk` or, with `format=records`, `record`
     event: String,
-    /// One JSON object: the event, with its `type` and `session_id`, or the record
+    /// One JSON object: a `RunEvent`, or the record
     data: String,
-}
-
-/// Records of a run, in order.
-#[derive(Debug, ToSchema)]
-pub(crate) struct Records {
-    records: Vec<RunRecord>,
-    /// Ask for more with `after` this; null if these are the newest for now
-    #[schema(required)]
-    next: Option<u64>,
-}
-
-/// A record as the journal has it, with all texts in it.
-#[derive(Debug, ToSchema)]
-pub(crate) struct RunRecord {
-    header: RecordHeader,
-    #[schema(value_type = Object)]
-    body: Value,
-}
-
-/// What the journal knows of a record.
-#[derive(Debug, ToSchema)]
-pub(crate) struct RecordHeader {
-    format: u16,
-    workspace: String,
-    flow: String,
-    run: String,
-    session: String,
-    /// Such as `i3/observation`
-    name: String,
-    /// Position among the run's events, gapless from 1
-    seq: u64,
-    version: u64,
-    causes: Vec<String>,
-    parents: Vec<String>,
-    content: String,
-    config: String,
-    attempt: u32,
-    /// Arrived after the session's end
-    #[schema(nullable = false)]
-    late: Option<bool>,
-    #[schema(nullable = false)]
-    trace: Option<String>,
-    /// Microseconds since 1970
-    time: i64,
-}
-
-/// Every step of a run, with the texts that they refer to.
-#[derive(Debug, ToSchema)]
-pub(crate) struct RunTrace {
-    run_id: String,
-    state: State,
-    task_type: String,
-    pattern: String,
-    #[schema(required)]
-    conversation_id: Option<String>,
-    ms: u64,
-    #[schema(value_type = Object)]
-    usage: Value,
-    /// Who cancelled the run, in the same form as `asked_by`; only in runs that were cancelled
-    #[schema(nullable = false, value_type = Option<Object>)]
-    cancelled_by: Option<Value>,
-    /// Who asked: `name`, if it is known, and `surface`, the way in; absent in runs that are older
-    #[schema(nullable = false, value_type = Option<Object>)]
-    asked_by: Option<Value>,
-    /// Together with `asked_by`
-    #[schema(nullable = false)]
-    workspace: Option<String>,
-    /// The request that the run answers; together with `asked_by`
-    #[schema(nullable = false)]
-    request_id: Option<String>,
-    /// The configuration that the run began with: its `version`, its `time`, and `by` whom it was made
-    #[schema(nullable = false, value_type = Option<Object>)]
-    configured: Option<Value>,
-    /// The sessions of the run, the root first; each has its `steps`
-    sessions: Vec<HashMap<String, Value>>,
-    /// Texts by the ids that steps refer to
-    documents: HashMap<String, String>,
-    #[schema(nullable = false)]
-    missing: Option<Vec<u32>>,
-    #[schema(nullable = false)]
-    left_out: Option<Vec<String>>,
 }
 
 /// An answer to a question that a run waits for.
 #[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "only its description is used")]
 pub(crate) struct Decision {
     /// One of the options
     choice: String,

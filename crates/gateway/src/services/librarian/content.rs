@@ -2,7 +2,7 @@
 
 use super::{Desk, reply};
 use crate::documents::pieces;
-use crate::error::{Refusal, Unserved};
+use crate::error::{ServiceError, StreamError};
 use crate::inside::Gateway;
 use crate::outbox::Outbox;
 use axum::body::{Body, Bytes};
@@ -25,21 +25,23 @@ const LARGEST_WHOLE: u64 = 24 << 20;
 
 impl Desk<'_> {
     /// For a socket, where it was checked that it fits.
-    pub(super) async fn short_content(&self) -> Result<Value, Refusal> {
+    pub(super) async fn short_content(&self) -> Result<Value, ServiceError> {
         let document = self.document().await?;
         let bytes = self.library().read(self.workspace(), &document, 0..document.size).await?;
         Ok(reply([("content", json!(STANDARD.encode(bytes)))]))
     }
 
     /// The same over HTTP, written while it is read: as one value it would be in memory several times.
-    pub(super) async fn whole_content(&self, gateway: &Arc<Gateway>) -> Result<Response, Refusal> {
+    pub(super) async fn whole_content(&self, gateway: &Arc<Gateway>) -> Result<Response, ServiceError> {
         /// Divisible by three, so that the base64 of pieces is that of the whole.
         const PIECE: u64 = 768 << 10;
         let document = self.document().await?;
         if document.size > LARGEST_WHOLE {
             let (size, most) = (document.size, LARGEST_WHOLE >> 20);
             let advice = "read it with stream-document or from /api/v1/document-stream";
-            return Err(Refusal::request(format!("the document has {size} bytes, more than {most} MiB; {advice}")));
+            return Err(ServiceError::request(format!(
+                "the document has {size} bytes, more than {most} MiB; {advice}"
+            )));
         }
         // The other members, and the content's, up to where its text begins.
         let (mut head, tail) = (reply([("content", json!(""))]).to_string(), "\"}");
@@ -55,7 +57,7 @@ impl Desk<'_> {
     }
 
     /// The chunk with the index that is asked for; behind the end it is empty.
-    pub(super) async fn one_chunk(&self) -> Result<Value, Refusal> {
+    pub(super) async fn one_chunk(&self) -> Result<Value, ServiceError> {
         let members = self.call.members();
         let index = members.count("chunk-index")?.unwrap_or(0);
         let chunk = members.count("chunk-size")?.filter(|chunk| *chunk > 0).unwrap_or(CHUNK).min(LARGEST_CHUNK);
@@ -63,17 +65,17 @@ impl Desk<'_> {
     }
 
     /// Refuses what a socket cannot carry in one reply, before it is read.
-    pub(super) async fn check_fits(&self) -> Result<(), Refusal> {
+    pub(super) async fn check_fits(&self) -> Result<(), ServiceError> {
         let size = self.document().await?.size;
         if size <= SOCKET_CHUNK {
             return Ok(());
         }
         let message =
             format!("the document has {size} bytes, too many for a reply of 1 MiB; read it with stream-document");
-        Err(Refusal::request(message))
+        Err(ServiceError::request(message))
     }
 
-    pub(super) async fn stream_content(&self, gateway: &Gateway, outbox: &Outbox) -> Result<(), Unserved> {
+    pub(super) async fn stream_content(&self, gateway: &Gateway, outbox: &Outbox) -> Result<(), StreamError> {
         let given = self.call.members().count("chunk-size")?.filter(|chunk| *chunk > 0);
         let chunk = given.unwrap_or(SOCKET_CHUNK).min(SOCKET_CHUNK);
         let document = self.document().await?;
@@ -93,12 +95,12 @@ impl Desk<'_> {
         document: &StoredDocument,
         index: u64,
         chunk: u64,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Value, ServiceError> {
         let _turn = gateway.capacity().make().await;
         self.chunk(document, index, chunk).await
     }
 
-    async fn chunk(&self, document: &StoredDocument, index: u64, chunk: u64) -> Result<Value, Refusal> {
+    async fn chunk(&self, document: &StoredDocument, index: u64, chunk: u64) -> Result<Value, ServiceError> {
         let start = index.saturating_mul(chunk).min(document.size);
         let end = start.saturating_add(chunk).min(document.size);
         let bytes = self.library().read(self.workspace(), document, start..end).await?;

@@ -1,6 +1,6 @@
 //! What is said about documents, as clients write and read it.
 
-use crate::error::Refusal;
+use crate::error::ServiceError;
 use crate::members::Members;
 use serde_json::{Map, Value, json};
 use trellis_domain::Timestamp;
@@ -11,9 +11,9 @@ use trellis_orchestrator::ports::{DocumentMetadata, MetadataChanges, Processing,
 pub(super) const SOURCE: &str = "source";
 
 /// A document to be added.
-pub(super) fn read_document(request: Members<'_>, now: Timestamp) -> Result<DocumentMetadata, Refusal> {
+pub(super) fn read_document(request: Members<'_>, now: Timestamp) -> Result<DocumentMetadata, ServiceError> {
     let about = object(request, "document-metadata")?;
-    let text = |name: &str| Ok::<_, Refusal>(about.text(name)?.unwrap_or_default().to_owned());
+    let text = |name: &str| Ok::<_, ServiceError>(about.text(name)?.unwrap_or_default().to_owned());
     let some = |text: String| (!text.is_empty()).then_some(text);
     Ok(DocumentMetadata {
         id: id(request, about)?.to_owned(),
@@ -29,9 +29,9 @@ pub(super) fn read_document(request: Members<'_>, now: Timestamp) -> Result<Docu
 }
 
 /// Which document changes, and how.
-pub(super) fn changes(request: Members<'_>) -> Result<(&str, MetadataChanges), Refusal> {
+pub(super) fn changes(request: Members<'_>) -> Result<(&str, MetadataChanges), ServiceError> {
     let about = object(request, "document-metadata")?;
-    let text = |name: &str| Ok::<_, Refusal>(about.text(name)?.map(str::to_owned));
+    let text = |name: &str| Ok::<_, ServiceError>(about.text(name)?.map(str::to_owned));
     let changes = MetadataChanges {
         time: time(about)?,
         title: text("title")?,
@@ -42,7 +42,7 @@ pub(super) fn changes(request: Members<'_>) -> Result<(&str, MetadataChanges), R
     Ok((id(request, about)?, changes))
 }
 
-pub(super) fn read_processing(request: Members<'_>, now: Timestamp) -> Result<Processing, Refusal> {
+pub(super) fn read_processing(request: Members<'_>, now: Timestamp) -> Result<Processing, ServiceError> {
     let about = object(request, "processing-metadata")?;
     let text = |name: &str| about.required(name).map(str::to_owned);
     Ok(Processing {
@@ -94,35 +94,35 @@ fn seconds(time: Timestamp) -> i64 {
     time.as_micros().div_euclid(1_000_000)
 }
 
-fn object<'a>(request: Members<'a>, name: &str) -> Result<Members<'a>, Refusal> {
+fn object<'a>(request: Members<'a>, name: &str) -> Result<Members<'a>, ServiceError> {
     let members: Option<&'a Map<String, Value>> = request.object(name)?;
     members
         .map(Members::new)
-        .ok_or_else(|| Refusal::request(format!("the member `{name}` is missing; it must be an object")))
+        .ok_or_else(|| ServiceError::request(format!("the member `{name}` is missing; it must be an object")))
 }
 
 /// The id stands in the metadata or beside them.
-fn id<'a>(request: Members<'a>, about: Members<'a>) -> Result<&'a str, Refusal> {
+fn id<'a>(request: Members<'a>, about: Members<'a>) -> Result<&'a str, ServiceError> {
     for given in [about.text("id")?, about.text("document-id")?, request.text("document-id")?] {
         if let Some(id) = given.filter(|id| !id.is_empty()) {
             return Ok(id);
         }
     }
-    Err(Refusal::request("the document has no `id`; write one, such as an IRI"))
+    Err(ServiceError::request("the document has no `id`; write one, such as an IRI"))
 }
 
 /// Seconds since 1970, perhaps with a fraction.
-fn time(about: Members<'_>) -> Result<Option<Timestamp>, Refusal> {
+fn time(about: Members<'_>) -> Result<Option<Timestamp>, ServiceError> {
     let Some(value) = about.value("time") else { return Ok(None) };
     let whole = value.as_i64().and_then(|seconds| seconds.checked_mul(1_000_000));
     #[expect(clippy::cast_possible_truncation, reason = "a time beyond all years is cut off at their end")]
     let micros = whole.or_else(|| value.as_f64().map(|seconds| (seconds * 1e6) as i64));
-    let wrong = || Refusal::request("the member `time` must be a number of seconds since 1970");
+    let wrong = || ServiceError::request("the member `time` must be a number of seconds since 1970");
     micros.map(Timestamp::from_micros).map(Some).ok_or_else(wrong)
 }
 
-fn triples(about: Members<'_>) -> Result<Option<Vec<Triple>>, Refusal> {
+fn triples(about: Members<'_>) -> Result<Option<Vec<Triple>>, ServiceError> {
     let Some(value) = about.value("metadata") else { return Ok(None) };
-    let wrong = |error| Refusal::request(format!("the member `metadata` must be a list of triples: {error}"));
+    let wrong = |error| ServiceError::request(format!("the member `metadata` must be a list of triples: {error}"));
     serde_json::from_value(value.clone()).map(Some).map_err(wrong)
 }

@@ -5,7 +5,7 @@ mod metadata;
 mod uploads;
 
 use crate::call::Call;
-use crate::error::{Refusal, Unserved};
+use crate::error::{ServiceError, StreamError};
 use crate::inside::Gateway;
 use crate::outbox::Outbox;
 use axum::response::Response;
@@ -24,12 +24,12 @@ struct Desk<'a> {
 }
 
 /// One reply, whole.
-pub(crate) async fn answer(call: Call) -> Result<Value, Refusal> {
+pub(crate) async fn answer(call: Call) -> Result<Value, ServiceError> {
     Desk { call: &call }.answer().await
 }
 
 /// A document piece by piece if it is asked for so; else one reply.
-pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), Unserved> {
+pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), StreamError> {
     let desk = Desk { call: &call };
     match call.members().operation()? {
         "stream-document" => return desk.stream_content(gateway, outbox).await,
@@ -41,7 +41,7 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
 }
 
 /// The content of a document, read while it is sent.
-pub(crate) async fn streamed(gateway: &Arc<Gateway>, call: &Call) -> Result<Option<Response>, Refusal> {
+pub(crate) async fn streamed(gateway: &Arc<Gateway>, call: &Call) -> Result<Option<Response>, ServiceError> {
     match call.members().operation()? {
         "get-document-content" => Desk { call }.whole_content(gateway).await.map(Some),
         _ => Ok(None),
@@ -57,7 +57,7 @@ impl Desk<'_> {
         self.call.workspace()
     }
 
-    async fn answer(&self) -> Result<Value, Refusal> {
+    async fn answer(&self) -> Result<Value, ServiceError> {
         match self.call.members().operation()? {
             "add-document" => self.add().await,
             "add-child-document" => self.add_child().await,
@@ -77,20 +77,20 @@ impl Desk<'_> {
             "add-processing" => self.add_processing().await,
             "remove-processing" => self.remove_processing().await,
             "list-processing" => self.list_processing().await,
-            _ => Err(Refusal::unknown_operation()),
+            _ => Err(ServiceError::unknown_operation()),
         }
     }
 
-    async fn add(&self) -> Result<Value, Refusal> {
+    async fn add(&self) -> Result<Value, ServiceError> {
         let document = read_document(self.call.members(), self.now())?;
         add(self.library(), self.workspace(), document, &self.content()?).await?;
         Ok(reply([]))
     }
 
-    async fn add_child(&self) -> Result<Value, Refusal> {
+    async fn add_child(&self) -> Result<Value, ServiceError> {
         let mut document = read_document(self.call.members(), self.now())?;
         if document.parent.is_none() {
-            return Err(Refusal::request("the member `parent-id` is missing; a child needs the id of its parent"));
+            return Err(ServiceError::request("the member `parent-id` is missing; a child needs the id of its parent"));
         }
         if document.document_type == metadata::SOURCE {
             "extracted".clone_into(&mut document.document_type);
@@ -99,76 +99,79 @@ impl Desk<'_> {
         Ok(reply([("document-id", json!(added.metadata.id))]))
     }
 
-    async fn update(&self) -> Result<Value, Refusal> {
+    async fn update(&self) -> Result<Value, ServiceError> {
         let (id, changes) = changes(self.call.members())?;
         let document = self.library().update(self.workspace(), id, changes).await?;
         Ok(reply([("document-metadata", written(&document))]))
     }
 
-    async fn remove(&self) -> Result<Value, Refusal> {
+    async fn remove(&self) -> Result<Value, ServiceError> {
         self.library().remove(self.workspace(), self.document_id()?).await?;
         Ok(reply([]))
     }
 
-    async fn describe(&self) -> Result<Value, Refusal> {
+    async fn describe(&self) -> Result<Value, ServiceError> {
         Ok(reply([("document-metadata", written(&self.document().await?))]))
     }
 
-    async fn list(&self) -> Result<Value, Refusal> {
+    async fn list(&self) -> Result<Value, ServiceError> {
         let members = self.call.members();
         if !members.list("criteria")?.is_empty() {
-            return Err(Refusal::request("documents cannot be searched by `criteria`; list them all and choose"));
+            return Err(ServiceError::request("documents cannot be searched by `criteria`; list them all and choose"));
         }
         let listing = if members.flag("include-children")? { Listing::All } else { Listing::TopLevel };
         self.listed(&listing).await
     }
 
-    async fn list_children(&self) -> Result<Value, Refusal> {
+    async fn list_children(&self) -> Result<Value, ServiceError> {
         self.listed(&Listing::ChildrenOf(self.document_id()?.to_owned())).await
     }
 
-    async fn listed(&self, listing: &Listing) -> Result<Value, Refusal> {
+    async fn listed(&self, listing: &Listing) -> Result<Value, ServiceError> {
         let documents = self.library().list(self.workspace(), listing).await?;
         Ok(reply([("document-metadatas", documents.iter().map(written).collect())]))
     }
 
-    async fn add_processing(&self) -> Result<Value, Refusal> {
+    async fn add_processing(&self) -> Result<Value, ServiceError> {
         let processing = read_processing(self.call.members(), self.now())?;
         self.library().add_processing(self.workspace(), processing).await?;
         Ok(reply([]))
     }
 
-    async fn remove_processing(&self) -> Result<Value, Refusal> {
+    async fn remove_processing(&self) -> Result<Value, ServiceError> {
         let id = self.call.members().required("processing-id")?;
         self.library().remove_processing(self.workspace(), id).await?;
         Ok(reply([]))
     }
 
-    async fn list_processing(&self) -> Result<Value, Refusal> {
+    async fn list_processing(&self) -> Result<Value, ServiceError> {
         let all = self.library().processings(self.workspace()).await?;
         Ok(reply([("processing-metadatas", all.iter().map(processing).collect())]))
     }
 
-    fn document_id(&self) -> Result<&str, Refusal> {
+    fn document_id(&self) -> Result<&str, ServiceError> {
         self.call.members().required("document-id")
     }
 
     /// The document that is asked for.
-    async fn document(&self) -> Result<StoredDocument, Refusal> {
+    async fn document(&self) -> Result<StoredDocument, ServiceError> {
         let id = self.document_id()?;
         let found = self.library().find(self.workspace(), id).await?;
         Ok(found.ok_or_else(|| LibraryError::NotFound(id.to_owned()))?)
     }
 
     /// The bytes that came with the request.
-    fn content(&self) -> Result<Vec<u8>, Refusal> {
+    fn content(&self) -> Result<Vec<u8>, ServiceError> {
         let text = self.call.members().text("content")?;
-        let text = text.ok_or_else(|| Refusal::request("the member `content` is missing; it must be a base64 text"))?;
-        STANDARD.decode(text).map_err(|error| Refusal::request(format!("the member `content` is not base64: {error}")))
+        let text =
+            text.ok_or_else(|| ServiceError::request("the member `content` is missing; it must be a base64 text"))?;
+        STANDARD
+            .decode(text)
+            .map_err(|error| ServiceError::request(format!("the member `content` is not base64: {error}")))
     }
 
     fn now(&self) -> trellis_domain::Timestamp {
-        self.call.inside.orchestrator().ports.world.now()
+        self.call.inside.world().now()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::metadata::read_document;
 use super::{Desk, reply};
-use crate::error::Refusal;
+use crate::error::ServiceError;
 use serde_json::{Value, json};
 use trellis_domain::Hash;
 use trellis_orchestrator::ports::Upload;
@@ -11,12 +11,12 @@ use trellis_orchestrator::ports::Upload;
 const CHUNK: u64 = 3 << 20;
 
 impl Desk<'_> {
-    pub(super) async fn begin_upload(&self) -> Result<Value, Refusal> {
+    pub(super) async fn begin_upload(&self) -> Result<Value, ServiceError> {
         let members = self.call.members();
         let document = read_document(members, self.now())?;
         let size = members.count("total-size")?.filter(|size| *size > 0);
         let size =
-            size.ok_or_else(|| Refusal::request("the member `total-size` must be a positive number of bytes"))?;
+            size.ok_or_else(|| ServiceError::request("the member `total-size` must be a positive number of bytes"))?;
         let chunk = members.count("chunk-size")?.filter(|chunk| *chunk > 0).unwrap_or(CHUNK);
         let upload = self.library().begin(self.workspace(), document, size, chunk).await?;
         Ok(reply([
@@ -26,7 +26,7 @@ impl Desk<'_> {
         ]))
     }
 
-    pub(super) async fn upload_chunk(&self) -> Result<Value, Refusal> {
+    pub(super) async fn upload_chunk(&self) -> Result<Value, ServiceError> {
         let index = self.call.members().count("chunk-index")?.unwrap_or(0);
         let upload = self.library().put_piece(self.workspace(), self.upload_id()?, index, self.content()?).await?;
         let mut reply = reply([("upload-id", json!(upload.id)), ("chunk-index", json!(index))]);
@@ -34,21 +34,21 @@ impl Desk<'_> {
         Ok(reply)
     }
 
-    pub(super) async fn complete_upload(&self) -> Result<Value, Refusal> {
+    pub(super) async fn complete_upload(&self) -> Result<Value, ServiceError> {
         let expected = self.call.members().text("sha256")?.map(str::parse::<Hash>).transpose();
-        let expected = expected.map_err(|error| Refusal::request(format!("the member `sha256`: {error}")))?;
+        let expected = expected.map_err(|error| ServiceError::request(format!("the member `sha256`: {error}")))?;
         let upload = self.upload_id()?;
         let document = self.library().complete(self.workspace(), upload, expected).await?;
         Ok(reply([("document-id", json!(document.metadata.id)), ("object-id", json!(upload))]))
     }
 
-    pub(super) async fn abort_upload(&self) -> Result<Value, Refusal> {
+    pub(super) async fn abort_upload(&self) -> Result<Value, ServiceError> {
         self.library().abort(self.workspace(), self.upload_id()?).await?;
         Ok(reply([]))
     }
 
     /// An upload that is not there counts as expired, for whoever wants to go on with it.
-    pub(super) async fn upload_status(&self) -> Result<Value, Refusal> {
+    pub(super) async fn upload_status(&self) -> Result<Value, ServiceError> {
         let id = self.upload_id()?;
         let Some(upload) = self.library().upload(self.workspace(), id).await? else {
             return Ok(reply([("upload-id", json!(id)), ("upload-state", json!("expired"))]));
@@ -64,12 +64,12 @@ impl Desk<'_> {
         Ok(reply)
     }
 
-    pub(super) async fn list_uploads(&self) -> Result<Value, Refusal> {
+    pub(super) async fn list_uploads(&self) -> Result<Value, ServiceError> {
         let uploads = self.library().uploads(self.workspace()).await?;
         Ok(reply([("upload-sessions", uploads.iter().map(session).collect())]))
     }
 
-    fn upload_id(&self) -> Result<&str, Refusal> {
+    fn upload_id(&self) -> Result<&str, ServiceError> {
         self.call.members().required("upload-id")
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use trellis_domain::record::Record;
 use trellis_orchestrator::contract::play;
-use trellis_orchestrator::events::event;
+use trellis_orchestrator::events::RunEvent;
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::ports::{BoxFuture, PromptCall, PromptError, PromptReply, Prompter, ReplySink};
@@ -61,7 +61,7 @@ fn resume_text(text: &str) -> String {
 
 fn told(run: &trellis_domain::RunId, record: Arc<Record>) -> Told {
     let id = Some(record.header.seq);
-    let data = event(run, &Item::Record(record));
+    let data = json!(RunEvent::of(run, &Item::Record(record)));
     Told { id, event: data["type"].as_str().unwrap().to_owned(), data }
 }
 
@@ -211,7 +211,7 @@ async fn wherever_a_live_stream_is_cut_what_was_heard_and_the_rest_make_the_whol
             client.hear(&told);
         }
         let whole = api.house.bench.records(&run).await;
-        let whole: Vec<_> = whole.iter().map(|record| event(&run, &Item::Record(Arc::clone(record)))).collect();
+        let whole: Vec<_> = whole.iter().map(|record| told(&run, Arc::clone(record)).data).collect();
         assert_eq!(client.durable, whole, "cut after {cut}");
     }
 }
@@ -240,7 +240,7 @@ async fn a_stream_ends_when_the_server_stops_and_goes_on_with_the_next_one() {
         client.hear(&told);
     }
     let whole = second.house.bench.records(&run).await;
-    let whole: Vec<_> = whole.iter().map(|record| event(&run, &Item::Record(Arc::clone(record)))).collect();
+    let whole: Vec<_> = whole.iter().map(|record| told(&run, Arc::clone(record)).data).collect();
     assert_eq!(client.durable, whole);
     assert_eq!(client.durable.last().unwrap()["answer"], "so");
 }

@@ -9,7 +9,7 @@ use trellis_domain::config::StoredItem;
 use trellis_domain::record::Record;
 use trellis_domain::{Caller, Workspace};
 use trellis_orchestrator::ports::{RealWorld, World};
-use trellis_orchestrator::summary;
+use trellis_orchestrator::summary::RunTrace;
 use trellis_patterns::project;
 use trellis_provenance::{Format, export};
 
@@ -156,8 +156,8 @@ async fn trace_and_graph_say_what_the_records_say() {
     let run = api.finish(&team()).await;
     let records = api.house.bench.records(&run).await;
     let trace = api.get(&format!("/api/v1/runs/{run}/trace")).await.json();
-    let expected = summary::traced(&api.house.bench.summary(&run).await, &records, RealWorld.now());
-    assert_eq!(trace, expected);
+    let expected = RunTrace::new(&api.house.bench.summary(&run).await, &records, RealWorld.now());
+    assert_eq!(trace, json!(expected));
     assert_eq!(trace["sessions"].as_array().unwrap().len(), 7, "the root, its four agents and two below");
     let quads = project(&records);
     let syntaxes = [

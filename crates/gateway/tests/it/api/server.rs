@@ -76,7 +76,9 @@ impl Api {
         let reply = Reply::head(&mut reader).await;
         assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/event-stream")), "{reply:?}");
         self.hold_against_document("GET", path, &reply);
-        Events { reader, unread: String::new(), comments: 0 }
+        let shape = json!({"components": self.document["components"], "$ref": "#/components/schemas/RunEvent"});
+        let shape = jsonschema::validator_for(&shape).unwrap();
+        Events { reader, unread: String::new(), comments: 0, shape }
     }
 
     fn operation(&self, method: &str, path: &str) -> &Value {
@@ -170,6 +172,8 @@ pub(super) struct Events {
     reader: BufReader<TcpStream>,
     unread: String,
     pub(super) comments: usize,
+    /// What the document says of events.
+    shape: jsonschema::Validator,
 }
 
 impl Events {
@@ -186,7 +190,12 @@ impl Events {
                 };
                 let id = field("id:").map(|id| id.parse().unwrap());
                 let event = field("event:").unwrap_or_default().to_owned();
-                return Some(Told { id, event, data: serde_json::from_str(data).unwrap() });
+                let data: Value = serde_json::from_str(data).unwrap();
+                if event != "record" {
+                    let faults: Vec<_> = self.shape.iter_errors(&data).map(|fault| fault.to_string()).collect();
+                    assert!(faults.is_empty() && data["type"] == event, "{faults:?}: {data}");
+                }
+                return Some(Told { id, event, data });
             }
             let chunk = tokio::time::timeout(Duration::from_secs(30), self.chunk()).await.expect("the stream goes on");
             self.unread.push_str(&chunk?);

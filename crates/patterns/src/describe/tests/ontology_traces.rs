@@ -16,7 +16,7 @@ use trellis_domain::record::{Accepted, Body, Ended, Exchange, Name, Record, Repl
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
 use trellis_domain::{Caller, Configured, SessionId, Surface, Timestamp};
-use trellis_provenance::ontology::{Declarations, Ontology, Problem};
+use trellis_provenance::ontology::{Declarations, Ontology, OntologyProblem};
 use trellis_provenance::vocabulary::{PREFIXES, prov, rdf, tg, trellis};
 use trellis_provenance::{ONTOLOGY, iri};
 
@@ -85,7 +85,7 @@ fn what_is_declared_as_written_is_written_and_nothing_else_is() {
 /// What a vocabulary finds in a graph, with short names.
 fn check(turtle: &str, quads: &[Quad], expected: Expect) {
     let problems = Ontology::parse(turtle).unwrap().problems(quads);
-    let text = problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n");
+    let text = problems.iter().map(OntologyProblem::to_string).collect::<Vec<_>>().join("\n");
     let prefixes = PREFIXES.iter().map(|(name, iri)| (*iri, format!("{name}:")));
     let prefixes = prefixes.chain([(iri::AGENT, String::new())]);
     expected.assert_eq(&prefixes.fold(text, |text, (long, short)| text.replace(long, &short)));

@@ -208,7 +208,7 @@ round_trips! {
     a_review_arrives: said_reviews, |session| {
         each(session, |step| match step {
             Step::Review(step) => {
-                let counts = |decision: &&trace::Decision| decision.rationale.is_some();
+                let counts = |decision: &&trace::DecisionTrace| decision.rationale.is_some();
                 let chosen = step.decisions.iter().find(counts).map(|decision| &decision.chosen);
                 Some(format!("{} {} {chosen:?}", session.session, step.round))
             }
@@ -336,7 +336,7 @@ fn read_decisions(session: &SessionTrace) -> Vec<String> {
         _ => None,
     });
     let decisions = routings.flat_map(|routing| &routing.decisions);
-    let line = |decision: &trace::Decision| {
+    let line = |decision: &trace::DecisionTrace| {
         let (kind, by, version) = (word(&decision.kind), word(&decision.decided_by), decision.config_version.unwrap());
         choice_line(&session.session, &kind, &decision.options, &decision.chosen, version, &by)
     };

@@ -13,8 +13,8 @@ use trellis_domain::limits::Limits;
 use trellis_domain::record::{Body, Ended, Header, Name, Observed, Reading, Record, Replied};
 use trellis_provenance::iri;
 use trellis_provenance::trace::{
-    Analysis, Conclusion, Cost, Decision, DocumentLink, Finding, Goal, LateReply, Mark, Observation, SessionTrace,
-    Step, StepResult, Synthesis, Thought, Trace, Word, trace,
+    Analysis, Conclusion, Cost, DecisionTrace, DocumentLink, Finding, GoalTrace, LateReply, Mark, Observation,
+    SessionTrace, Step, StepResult, Synthesis, Thought, Trace, Word, trace,
 };
 
 fn link(id: String, document: Option<&Document>) -> Option<DocumentLink> {
@@ -85,7 +85,7 @@ fn check_observation(session: &SessionTrace, header: &Header, n: u32, observed: 
 }
 
 /// What a step says of the model that was asked for it.
-fn told(step: &Step) -> (Vec<Thought>, &[Decision], &Cost) {
+fn told(step: &Step) -> (Vec<Thought>, &[DecisionTrace], &Cost) {
     match step {
         Step::Analysis(Analysis { thought, decisions, cost, .. })
         | Step::LateReply(LateReply { thought, decisions, cost, .. })
@@ -135,7 +135,7 @@ fn check_asked(session: &SessionTrace, header: &Header, question: Question, repl
         assert!(told.into_iter().any(|hash| hash == thought.sha256.to_string()), "{}", header.name);
     }
     for decision in replied.decision.iter().filter(|decision| !decision.chosen.is_empty()) {
-        let is_same = |told: &&Decision| told.kind == Some(Word::Known(decision.kind));
+        let is_same = |told: &&DecisionTrace| told.kind == Some(Word::Known(decision.kind));
         let of_review = matches!(question, Question::Review(_));
         assert!(of_review || decisions.iter().filter(is_same).any(|told| sorted(&decision.chosen) == told.chosen));
     }
@@ -193,7 +193,7 @@ fn check_step(session: &SessionTrace, header: &Header, i: u32, reading: &Reading
 fn check_fan_out(session: &SessionTrace, header: &Header, fan_out: &FannedOut) {
     let id = iri::decomposition(&header.session, fan_out.round);
     let Some(Step::Decomposition(step)) = find(session, &id) else { panic!("{id} is a decomposition") };
-    let goal = |goal: &trellis_domain::fan_out::Goal| Goal {
+    let goal = |goal: &trellis_domain::fan_out::Goal| GoalTrace {
         index: Some(goal.index),
         goal: goal.goal.clone(),
         session: Some(goal.session.to_string()),

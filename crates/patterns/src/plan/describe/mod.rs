@@ -233,7 +233,12 @@ fn step_notice(replied: &Replied) -> Notice<'_> {
     let result = ShownLine::new(Tone::Good, "result", answer.unwrap_or_default());
     let shown = if call.is_some() { Shown::Call } else { Shown::Line(result) };
     // A step without a tool is its own observation.
-    Notice { spoken: answer.map(|answer| Spoken::Observation(answer.into())), call, shown, ..notice }
+    Notice {
+        spoken: answer.map(|answer| Spoken::Observation(answer.into())),
+        calls: call.into_iter().collect(),
+        shown,
+        ..notice
+    }
 }
 
 fn parts(steps: &[PlannedStep]) -> Vec<Part> {

@@ -82,8 +82,7 @@ impl Arguments {
                 let arguments: Map<String, Value> = serde_json::from_str(&self.json).map_err(|error| {
                     format!(r#"the JSON object after "Args:" is broken ({error}); write it again as valid JSON"#)
                 })?;
-                let flat_enough = arguments.values().all(|value| depth(value) < DEEPEST);
-                if flat_enough { Ok(arguments) } else { Err(TOO_DEEP.to_owned()) }
+                if is_flat_enough(&arguments) { Ok(arguments) } else { Err(TOO_DEEP.to_owned()) }
             }
         }
     }
@@ -91,6 +90,10 @@ impl Arguments {
 
 /// Deeper arguments could be read here but not from a record, where they lie deeper still.
 const DEEPEST: usize = 64;
+
+pub(in crate::react) fn is_flat_enough(arguments: &Map<String, Value>) -> bool {
+    arguments.values().all(|value| depth(value) < DEEPEST)
+}
 
 fn depth(value: &Value) -> usize {
     match value {

@@ -13,6 +13,7 @@ mod arguments;
 mod wrapper;
 
 use arguments::Arguments;
+pub(super) use arguments::is_flat_enough;
 use trellis_domain::reply::ReactReply;
 use wrapper::{LineShape, Wrapper};
 
@@ -248,7 +249,7 @@ impl ReplyParser {
             return ReactReply::Unreadable { thought, reason: NO_TOOL.to_owned() };
         }
         match self.arguments.read() {
-            Ok(arguments) => ReactReply::Action { thought, tool, arguments },
+            Ok(arguments) => ReactReply::Action { thought, tool, arguments, also: Vec::new() },
             Err(reason) => ReactReply::Unreadable { thought, reason },
         }
     }
@@ -310,8 +311,8 @@ fn bare_name(name: &str) -> String {
 
 /// Text that is shown while it grows; white space is kept back until something follows it.
 #[derive(Debug, Default)]
-struct ShownText {
-    text: String,
+pub(super) struct ShownText {
+    pub(super) text: String,
     shown_bytes: usize,
     gap: Gap,
 }
@@ -325,13 +326,17 @@ enum Gap {
 }
 
 impl ShownText {
-    fn push(&mut self, c: char) {
+    pub(super) fn push(&mut self, c: char) {
         if !c.is_whitespace() {
             self.fill_gap();
             self.text.push(c);
         } else if let Gap::Spaces(spaces) = &mut self.gap {
             spaces.push(c);
         }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
     }
 
     fn fill_gap(&mut self) {
@@ -343,11 +348,11 @@ impl ShownText {
     }
 
     /// The next word starts a new line, which is joined to this one with a single space.
-    fn end_line(&mut self) {
+    pub(super) fn end_line(&mut self) {
         self.gap = Gap::LineStart;
     }
 
-    fn fragment(&mut self, channel: Channel) -> Option<Fragment> {
+    pub(super) fn fragment(&mut self, channel: Channel) -> Option<Fragment> {
         let text = self.text[self.shown_bytes..].to_owned();
         self.shown_bytes = self.text.len();
         (!text.is_empty()).then_some(Fragment { channel, text })

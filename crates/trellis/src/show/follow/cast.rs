@@ -1,12 +1,12 @@
 //! Who is who in a run: short names for subagents and plan steps, and what each is at.
 
-use crate::show::excerpt;
+use crate::show::{excerpt, width};
 use std::collections::HashMap;
 use trellis_domain::SessionId;
 use trellis_domain::record::Name;
 use trellis_patterns::{Pattern, pattern};
 
-/// Longest name, in characters.
+/// Longest name, in columns.
 const NAME: usize = 20;
 
 /// Whose line it is. Empty for the root.
@@ -112,7 +112,7 @@ impl Cast {
     }
 
     /// Keeps what a reply took until the line that it led to.
-    pub(super) fn pay_later(&mut self, session: &SessionId, reply: Name, cost: String) {
+    pub(super) fn defer_cost(&mut self, session: &SessionId, reply: Name, cost: String) {
         self.unpaid.entry(session.clone()).or_default().push((reply, cost));
     }
 
@@ -135,7 +135,7 @@ fn first_words(goal: &str) -> String {
     let mut name = String::new();
     for word in goal.split_whitespace() {
         let longer = if name.is_empty() { word.to_owned() } else { format!("{name} {word}") };
-        if longer.chars().count() > NAME {
+        if width(&longer) > NAME {
             break;
         }
         name = longer;
@@ -156,6 +156,7 @@ mod tests {
     fn agents_and_steps_have_short_names() {
         let mut cast = Cast::default();
         cast.add_agent(&id("root"), &id("a"), 0, "Analyse financial health and stability of Company X");
+        cast.add_agent(&id("root"), &id("c"), 1, "東京の天気を調べて、大阪と比べる");
         cast.add_agent(&id("a"), &id("b"), 1, "Unpronounceablecompanyname's debts");
         for session in ["root", "b"] {
             cast.becomes(&id(session), "plan-then-execute");
@@ -168,6 +169,7 @@ mod tests {
         }
         assert!(cast.agent(&id("root")).is_root());
         assert_eq!(cast.agent(&id("a")).to_string(), "#0 Analyse financial");
+        assert_eq!(cast.agent(&id("c")).to_string(), "#1 東京の天気を調べて…");
         assert_eq!(cast.agent(&id("b")).to_string(), "#0.1 Unpronounceablecomp…");
         assert_eq!(cast.owner(&id("root"), &Name::step_result(2)).to_string(), "step 2 Put the owners in");
         assert_eq!(cast.owner(&id("b"), &Name::step(4).retry()).to_string(), "#0.1 step 4");

@@ -2,7 +2,7 @@
 
 use super::cast::Label;
 use crate::cli::{Global, Output};
-use crate::show::{Marks, clean, excerpt, note};
+use crate::show::{Marks, clean, excerpt, note, padded, width};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use owo_colors::OwoColorize;
 use std::io::IsTerminal;
@@ -154,15 +154,26 @@ impl Screen {
         if self.columns.is_some_and(|columns| columns < NARROW) {
             return format!("  {} ", label.number);
         }
-        format!("  {:<LABEL$} ", excerpt(&label.to_string(), LABEL))
+        format!("  {} ", padded(&excerpt(&label.to_string(), LABEL), LABEL))
     }
-}
-
-fn width(text: &str) -> usize {
-    text.chars().count()
 }
 
 fn terminal_columns() -> Option<usize> {
     let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(std::io::stderr())?;
     Some(usize::from(columns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_take_the_same_columns_whatever_they_are_written_in() {
+        let (marks, bar) = (Marks::of(/* ascii */ false), ProgressBar::hidden());
+        let screen = Screen { marks, quiet: true, bar, hint: "", columns: Some(120) };
+        for name in ["Company X", "東京の天気", "東京の天気と大阪の天気と京都", "🚀 lift-off"] {
+            let label = screen.label(&Label { number: "#0".to_owned(), name: name.to_owned() });
+            assert_eq!(width(&label), LABEL + 3, "{label}");
+        }
+    }
 }

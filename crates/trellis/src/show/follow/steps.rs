@@ -28,15 +28,11 @@ impl Follow {
         let session = &record.header.session;
         let who = self.cast.owner(session, &record.header.name);
         let cost = cost(record, replied);
-        let Notice { shown, call, parts, .. } = notice(&record.header.name, replied);
+        let Notice { shown, calls, parts, .. } = notice(&record.header.name, replied);
         match shown {
-            Shown::Plain => self.plain(record, replied, &who, call, cost),
-            Shown::Call => {
-                if let Some((tool, arguments)) = call {
-                    self.call(who, tool, arguments, cost);
-                }
-            }
-            Shown::Later => self.cast.pay_later(session, record.header.name.clone(), cost),
+            Shown::Plain => self.plain(record, replied, &who, &calls, cost),
+            Shown::Call => self.calls(&who, &calls, cost),
+            Shown::Later => self.cast.defer_cost(session, record.header.name.clone(), cost),
             Shown::Line(line) => return self.own_line(record, replied, &who, line, &parts, cost),
         }
         for part in parts {
@@ -85,7 +81,7 @@ impl Follow {
         record: &Record,
         replied: &Replied,
         who: &Label,
-        call: Option<(&str, &Map<String, Value>)>,
+        calls: &[(&str, &Map<String, Value>)],
         cost: String,
     ) {
         let (session, marks) = (&record.header.session, self.screen.marks);
@@ -94,8 +90,8 @@ impl Follow {
             return;
         }
         self.thought(who, session, replied);
-        if let Some((tool, arguments)) = call {
-            self.call(who.clone(), tool, arguments, cost);
+        if !calls.is_empty() {
+            self.calls(who, calls, cost);
             self.mended(who, &replied.mended);
         } else if let Reading::Unusable { reason } = &replied.reading {
             if self.has_begun_to_answer(session) {
@@ -125,12 +121,17 @@ impl Follow {
         }
     }
 
-    fn call(&mut self, who: Label, tool: &str, arguments: &Map<String, Value>, cost: String) {
-        let named = |(name, value): (&String, &Value)| format!("{name}: {value}");
-        let arguments: Vec<_> = arguments.iter().map(named).collect();
-        let call = excerpt(&format!("{tool}({})", arguments.join(", ")), WIDTH);
-        self.cast.is_doing(who.clone(), tool);
-        self.screen.line(&Line::new(self.screen.marks.tool, "tool").of(who).text(call).cost(cost));
+    /// A line for each call. What asking for them took stands behind the first.
+    fn calls(&mut self, who: &Label, calls: &[(&str, &Map<String, Value>)], mut cost: String) {
+        let tools: Vec<_> = calls.iter().map(|(tool, _)| *tool).collect();
+        self.cast.is_doing(who.clone(), &tools.join(", "));
+        for (tool, arguments) in calls {
+            let named = |(name, value): (&String, &Value)| format!("{name}: {value}");
+            let arguments: Vec<_> = arguments.iter().map(named).collect();
+            let call = excerpt(&format!("{tool}({})", arguments.join(", ")), WIDTH);
+            let line = Line::new(self.screen.marks.tool, "tool").of(who.clone());
+            self.screen.line(&line.text(call).cost(std::mem::take(&mut cost)));
+        }
     }
 
     pub(super) fn observed(&mut self, record: &Record, observed: &Observed) {

@@ -1,7 +1,7 @@
 //! Fan-outs with the sessions they began, what came back, and what was made of it.
 
 use super::choices::word;
-use super::node::Node;
+use super::node::TreeNode;
 use super::steps::not_served;
 use super::{Tree, behind, labelled, marked, number_of};
 use crate::show::clean;
@@ -9,12 +9,17 @@ use owo_colors::OwoColorize;
 use trellis_domain::fan_out::JoinCause;
 use trellis_domain::run::Termination;
 use trellis_provenance::trace::{
-    Decision, Decomposition, FanOut, Finding, Join, Review, SessionTrace, Step, Synthesis, Word,
+    DecisionTrace, Decomposition, FanOut, Finding, Join, Review, SessionTrace, Step, Synthesis, Word,
 };
 
 impl Tree<'_> {
     /// The fan-out with an agent's session for each goal; then the join with its findings.
-    pub(super) fn decomposition(&self, session: &SessionTrace, decomposition: &Decomposition, path: &str) -> Vec<Node> {
+    pub(super) fn decomposition(
+        &self,
+        session: &SessionTrace,
+        decomposition: &Decomposition,
+        path: &str,
+    ) -> Vec<TreeNode> {
         let (own, of_goals): (Vec<_>, Vec<_>) =
             decomposition.decisions.iter().partition(|decision| decision.goal.is_none());
         let round = if decomposition.round > 1 { format!(", round {}", decomposition.round) } else { String::new() };
@@ -27,7 +32,7 @@ impl Tree<'_> {
             behind(&decomposition.cost),
             marked(&decomposition.mark)
         );
-        let mut node = Node::new(title).with(self.choices(own));
+        let mut node = TreeNode::new(title).with(self.choices(own));
         node.details.extend(decomposition.mended.iter().map(|what| labelled("put right", &self.cut(what))));
         node.details.extend(decomposition.fan_out.iter().map(fan_out));
         let mut agents: Vec<_> = self.trace.sessions.iter().filter(|session| began(session, decomposition)).collect();
@@ -38,7 +43,7 @@ impl Tree<'_> {
     }
 
     /// A subagent's session: who, how it ended, what it cost, then its own steps.
-    fn agent(&self, session: &SessionTrace, choices: &[&Decision], path: &str) -> Node {
+    fn agent(&self, session: &SessionTrace, choices: &[&DecisionTrace], path: &str) -> TreeNode {
         let index = session.parent.as_ref().and_then(|parent| parent.index);
         let index = index.map_or("?".to_owned(), |index| index.to_string());
         let number = format!("{path}{index}");
@@ -47,7 +52,7 @@ impl Tree<'_> {
             None => (self.marks.thought.to_owned(), "has not ended"),
         };
         let how = [clean(session.pattern.as_deref().unwrap_or("?")), clean(status)].join(self.marks.between);
-        let mut node = Node::new(format!(
+        let mut node = TreeNode::new(format!(
             "{mark} {} {}  {}",
             format!("#{number}").bold(),
             self.cut(&session.question),
@@ -55,7 +60,7 @@ impl Tree<'_> {
         ));
         let spent = self.totals(session.totals_with_subagents.as_ref().unwrap_or(&session.totals));
         node.details.extend((!spent.is_empty()).then(|| labelled("took", &spent).dimmed().to_string()));
-        let mine = |decision: &&&Decision| {
+        let mine = |decision: &&&DecisionTrace| {
             let real = self.full || decision.options.len() > 1;
             decision.goal.as_deref().map(number_of) == Some(index.as_str()) && real
         };
@@ -69,7 +74,7 @@ impl Tree<'_> {
         node
     }
 
-    fn join(&self, session: &SessionTrace, join: &Join) -> Node {
+    fn join(&self, session: &SessionTrace, join: &Join) -> TreeNode {
         let findings: Vec<_> = session.steps.iter().filter_map(as_finding).collect();
         let mut joined: Vec<_> = findings.into_iter().filter(|finding| join.findings.contains(&finding.id)).collect();
         joined.sort_by_key(|finding| finding.index);
@@ -86,32 +91,32 @@ impl Tree<'_> {
             self.marks.partly.yellow().to_string()
         };
         let title = format!("{mark} {}  {cause}: {there} of {} findings", "Join".bold(), joined.len());
-        let node = Node::new(title).with(join.outage_ms.map(not_served));
-        Node { children: joined.into_iter().map(|finding| self.finding(finding)).collect(), ..node }
+        let node = TreeNode::new(title).with(join.outage_ms.map(not_served));
+        TreeNode { children: joined.into_iter().map(|finding| self.finding(finding)).collect(), ..node }
     }
 
-    pub(super) fn finding(&self, finding: &Finding) -> Node {
+    pub(super) fn finding(&self, finding: &Finding) -> TreeNode {
         let status = word(finding.status.as_ref(), "?", |status| status.as_str());
         let number = format!("finding {}", finding.index);
         if is_missing(finding) {
             let why = finding.error.as_ref().map(|error| format!(": {}", self.cut(error))).unwrap_or_default();
             let missing = format!("{} {number} missing", self.marks.bad);
-            return Node::new(format!("{}  {}{why}", missing.red(), clean(status)));
+            return TreeNode::new(format!("{}  {}{why}", missing.red(), clean(status)));
         }
         let confidence = finding.confidence.as_ref().map(|word| format!("  confidence {} (claimed)", clean(word)));
         let text = self.document(finding.document.as_ref()).unwrap_or_default();
         let title = format!("{} {}{}", self.marks.good.green(), number.bold(), confidence.unwrap_or_default().cyan());
-        if self.full { Node::new(title).with([text]) } else { Node::new(format!("{title}  {text}")) }
+        if self.full { TreeNode::new(title).with([text]) } else { TreeNode::new(format!("{title}  {text}")) }
     }
 
-    pub(super) fn review(&self, review: &Review) -> Node {
+    pub(super) fn review(&self, review: &Review) -> TreeNode {
         let title =
             format!("{} {}{}{}", self.marks.choice.cyan(), "Review".bold(), behind(&review.cost), marked(&review.mark));
         let error = review.error.as_ref().map(|error| labelled("unusable", &self.cut(error)));
-        Node::new(title).with(self.choices(&review.decisions)).with(error)
+        TreeNode::new(title).with(self.choices(&review.decisions)).with(error)
     }
 
-    pub(super) fn synthesis(&self, session: &SessionTrace, synthesis: &Synthesis) -> Node {
+    pub(super) fn synthesis(&self, session: &SessionTrace, synthesis: &Synthesis) -> TreeNode {
         let title = self.end_title("Synthesis", synthesis.error.as_deref(), synthesis.reason.as_ref());
         let confidence = |iri: &String| {
             let of = session.steps.iter().find(|step| step.id() == iri).and_then(claimed)?;
@@ -120,7 +125,7 @@ impl Tree<'_> {
         let with_confidence = |iri: &String| format!("{}{}", named(iri), confidence(iri).unwrap_or_default());
         let cites: Vec<_> = synthesis.cites.iter().map(with_confidence).collect();
         let missing: Vec<_> = synthesis.missing.iter().map(|iri| named(iri)).collect();
-        let mut node = Node::new(format!("{title}{}{}", behind(&synthesis.cost), marked(&synthesis.mark)));
+        let mut node = TreeNode::new(format!("{title}{}{}", behind(&synthesis.cost), marked(&synthesis.mark)));
         node.details.extend((!cites.is_empty()).then(|| labelled("cites", &cites.join(", "))));
         let without = || labelled("missing", &missing.join(", ")).yellow().to_string();
         node.details.extend((!missing.is_empty()).then(without));

@@ -4,18 +4,18 @@ use super::{Tree, labelled, spent};
 use crate::show::{clean, excerpt};
 use owo_colors::OwoColorize;
 use trellis_domain::decision::{DecidedBy, DecisionKind};
-use trellis_provenance::trace::{Decision, Word};
+use trellis_provenance::trace::{DecisionTrace, Word};
 
 /// A longer set is only counted, unless everything is wanted.
 const LISTED: usize = 5;
 
 impl Tree<'_> {
-    pub(super) fn choices<'a>(&self, decisions: impl IntoIterator<Item = &'a Decision>) -> Vec<String> {
+    pub(super) fn choices<'a>(&self, decisions: impl IntoIterator<Item = &'a DecisionTrace>) -> Vec<String> {
         decisions.into_iter().flat_map(|decision| self.choice(decision)).collect()
     }
 
     /// `pattern    ● react ○ supervisor   by only-option, from agent-task-type:general v3`, and what speaks for it.
-    fn choice(&self, decision: &Decision) -> Vec<String> {
+    fn choice(&self, decision: &DecisionTrace) -> Vec<String> {
         let kind = word(decision.kind.as_ref(), "choice", |kind| kind_name(*kind));
         let mut lines =
             vec![labelled(&clean(kind), &format!("{}   {}", self.set(decision), origin(decision).dimmed()))];
@@ -33,7 +33,7 @@ impl Tree<'_> {
         lines
     }
 
-    fn set(&self, decision: &Decision) -> String {
+    fn set(&self, decision: &DecisionTrace) -> String {
         let known = |kind: DecisionKind| decision.kind.as_ref().and_then(Word::known) == Some(&kind);
         let chosen: Vec<_> = decision.chosen.iter().map(|option| clean(option)).collect();
         if chosen.is_empty() && !decision.options.is_empty() {
@@ -71,7 +71,7 @@ fn kind_name(kind: DecisionKind) -> &'static str {
 }
 
 /// Who chose, out of which version of what, and what asking took.
-fn origin(decision: &Decision) -> String {
+fn origin(decision: &DecisionTrace) -> String {
     let by = word(decision.decided_by.as_ref(), "?", |by: &DecidedBy| by.as_str());
     let source = decision.source.as_deref().unwrap_or("").trim_start_matches("urn:trellis:config:");
     let version = decision.config_version.map(|version| format!(" v{version}")).unwrap_or_default();

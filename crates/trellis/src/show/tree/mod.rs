@@ -6,8 +6,8 @@ mod node;
 mod plans;
 mod steps;
 
-use super::{Marks, clean, excerpt, grouped, seconds, tokens};
-use node::{Node, draw};
+use super::{Marks, clean, excerpt, grouped, padded, seconds, tokens};
+use node::{TreeNode, draw};
 use owo_colors::OwoColorize;
 use std::collections::BTreeMap;
 use trellis_provenance::trace::{Cost, DocumentLink, Mark, SessionTrace, Totals, Trace};
@@ -50,8 +50,8 @@ impl Tree<'_> {
         self.trace.sessions.iter().flat_map(|session| &session.steps).any(|step| step.id() == above)
     }
 
-    fn root(&self, session: &SessionTrace) -> Node {
-        let mut node = Node::new(format!("{}  {}", "Question".bold(), self.cut(&session.question)));
+    fn root(&self, session: &SessionTrace) -> TreeNode {
+        let mut node = TreeNode::new(format!("{}  {}", "Question".bold(), self.cut(&session.question)));
         node.details.extend(self.document(session.history.as_ref()).map(|text| labelled("brought", &text)));
         node.children = self.steps(session, "");
         let ended = session.ended.as_deref().unwrap_or("not yet");
@@ -113,7 +113,7 @@ fn behind(cost: &Cost) -> String {
 /// `thought    the text`, further lines below its beginning.
 fn labelled(label: &str, text: &str) -> String {
     let mut lines = text.lines();
-    let first = format!("{label:<10} {}", lines.next().unwrap_or_default()).trim_end().to_owned();
+    let first = format!("{} {}", padded(label, 10), lines.next().unwrap_or_default()).trim_end().to_owned();
     std::iter::once(first).chain(lines.map(|line| format!("{:<10} {line}", ""))).collect::<Vec<_>>().join("\n")
 }
 
@@ -126,4 +126,15 @@ fn marked(mark: &Mark) -> String {
 /// The last part of an IRI: the number of a step or finding.
 fn number_of(iri: &str) -> &str {
     iri.rsplit('/').next().unwrap_or(iri)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::labelled;
+
+    #[test]
+    fn texts_begin_in_the_same_column_whatever_their_labels_are_written_in() {
+        assert_eq!(labelled("why", "a\nb"), "why        a\n           b");
+        assert_eq!(labelled("天気", "晴れ\n曇り"), "天気       晴れ\n           曇り");
+    }
 }

@@ -4,16 +4,16 @@ use crate::show::{Marks, print_line};
 
 /// A line, what belongs to it, and what is below it.
 #[derive(Debug, Default)]
-pub(super) struct Node {
+pub(super) struct TreeNode {
     pub(super) title: String,
     /// Lines between the title and the children.
     pub(super) details: Vec<String>,
-    pub(super) children: Vec<Node>,
+    pub(super) children: Vec<TreeNode>,
     /// Lines behind the children.
     pub(super) tail: Vec<String>,
 }
 
-impl Node {
+impl TreeNode {
     pub(super) fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
@@ -24,7 +24,7 @@ impl Node {
     }
 }
 
-pub(super) fn draw(root: &Node, marks: &Marks) -> std::io::Result<()> {
+pub(super) fn draw(root: &TreeNode, marks: &Marks) -> std::io::Result<()> {
     lines(root, marks).iter().try_for_each(|text| line(text))
 }
 
@@ -35,13 +35,13 @@ fn line(text: &str) -> std::io::Result<()> {
     print_line(text)
 }
 
-fn lines(root: &Node, marks: &Marks) -> Vec<String> {
+fn lines(root: &TreeNode, marks: &Marks) -> Vec<String> {
     let mut out = vec![root.title.clone()];
     below(root, "", marks, &mut out);
     out
 }
 
-fn below(node: &Node, indent: &str, marks: &Marks, out: &mut Vec<String>) {
+fn below(node: &TreeNode, indent: &str, marks: &Marks, out: &mut Vec<String>) {
     let more = |text: &String, beside: &str, out: &mut Vec<String>| {
         out.extend(text.lines().map(|part| format!("{indent}{beside}{part}").trim_end().to_owned()));
     };
@@ -68,10 +68,14 @@ mod tests {
 
     #[test]
     fn branches_end_where_the_last_child_is() {
-        let step = |title: &str| Node::new(title).with(["why\nand how".to_owned()]);
-        let inner = Node { children: vec![step("a"), step("b")], ..Node::new("agent").with(["goal".to_owned()]) };
-        let root =
-            Node { children: vec![inner, Node::new("end\nat last")], tail: vec!["total".into()], ..Node::new("root") };
+        let step = |title: &str| TreeNode::new(title).with(["why\nand how".to_owned()]);
+        let inner =
+            TreeNode { children: vec![step("a"), step("b")], ..TreeNode::new("agent").with(["goal".to_owned()]) };
+        let root = TreeNode {
+            children: vec![inner, TreeNode::new("end\nat last")],
+            tail: vec!["total".into()],
+            ..TreeNode::new("root")
+        };
         let drawn = lines(&root, Marks::of(/* ascii */ true)).join("\n");
         let expected = "\
 root

@@ -1,6 +1,6 @@
 //! Plans with their steps.
 
-use super::node::Node;
+use super::node::TreeNode;
 use super::steps::call;
 use super::{Tree, behind, labelled, marked, number_of};
 use crate::show::{clean, seconds, tokens};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use trellis_provenance::trace::{LateResult, Plan, PlanReview, PlannedStep, SessionTrace, Step, StepResult};
 
 impl Tree<'_> {
-    pub(super) fn plan(&self, session: &SessionTrace, plan: &Plan) -> Node {
+    pub(super) fn plan(&self, session: &SessionTrace, plan: &Plan) -> TreeNode {
         let of_plan = |step: &&StepResult| step.plan.as_ref() == Some(&plan.id);
         let steps: Vec<_> = session.steps.iter().filter_map(as_result).filter(of_plan).collect();
         let name = if plan.number == 0 { "Plan".to_owned() } else { format!("Plan, revision {}", plan.number) };
@@ -17,7 +17,7 @@ impl Tree<'_> {
         let count = format!("{count} step{}", if count == 1 { "" } else { "s" });
         let title =
             format!("{} {}  {count}{}{}", self.marks.many.cyan(), name.bold(), behind(&plan.cost), marked(&plan.mark));
-        let mut node = Node::new(title);
+        let mut node = TreeNode::new(title);
         node.details.extend(self.choices(&plan.decisions));
         node.details.extend(plan.error.as_ref().map(|error| labelled("unusable", &self.cut(error))));
         if plan.decisions.is_empty() {
@@ -45,7 +45,7 @@ impl Tree<'_> {
         labelled("planned", &format!("{number} {}  {status}{}", self.cut(&step.goal), after.dimmed()))
     }
 
-    pub(super) fn plan_review(&self, review: &PlanReview) -> Node {
+    pub(super) fn plan_review(&self, review: &PlanReview) -> TreeNode {
         let title = format!(
             "{} {}{}{}",
             self.marks.choice.cyan(),
@@ -54,10 +54,10 @@ impl Tree<'_> {
             marked(&review.mark)
         );
         let error = review.error.as_ref().map(|error| labelled("unusable", &self.cut(error)));
-        Node::new(title).with(self.choices(&review.decisions)).with(error)
+        TreeNode::new(title).with(self.choices(&review.decisions)).with(error)
     }
 
-    pub(super) fn step_result(&self, step: &StepResult) -> Node {
+    pub(super) fn step_result(&self, step: &StepResult) -> TreeNode {
         let mark = match (step.unfinished, &step.error) {
             (true, _) => self.marks.partly.yellow().to_string(),
             (false, Some(_)) => self.marks.bad.red().to_string(),
@@ -78,7 +78,7 @@ impl Tree<'_> {
             behind(&step.cost),
             marked(&step.mark)
         );
-        let mut node = Node::new(title);
+        let mut node = TreeNode::new(title);
         if let Some(tool) = &step.tool {
             let called = call(tool, step.arguments.as_ref().unwrap_or(&Value::Null));
             node.details.push(labelled("call", &self.cut(&called)));
@@ -97,13 +97,13 @@ impl Tree<'_> {
         node
     }
 
-    pub(super) fn late_result(&self, late: &LateResult) -> Node {
+    pub(super) fn late_result(&self, late: &LateResult) -> TreeNode {
         let of = late.of.as_deref().map_or("?", number_of);
         let ms = late.tool_ms.map(seconds).unwrap_or_default();
         let title = format!("{} late result of step {of}{}", self.marks.thought, marked(&late.mark));
         let text = self.document(late.document.as_ref());
         let cost = format!("{ms}  {}", tokens(late.cost.in_token, late.cost.out_token));
-        Node::new(title.dimmed().to_string()).with([self.result(late.error.as_deref(), text, &cost)])
+        TreeNode::new(title.dimmed().to_string()).with([self.result(late.error.as_deref(), text, &cost)])
     }
 }
 

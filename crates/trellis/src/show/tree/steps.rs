@@ -2,7 +2,7 @@
 
 use super::agents::has_join;
 use super::choices::word;
-use super::node::Node;
+use super::node::TreeNode;
 use super::plans::has_plan;
 use super::{Tree, behind, labelled, marked};
 use crate::show::{clean, seconds, tokens};
@@ -10,27 +10,28 @@ use owo_colors::OwoColorize;
 use serde_json::Value;
 use trellis_domain::run::{RunState, Termination};
 use trellis_provenance::trace::{
-    Analysis, Conclusion, Decision, LateReply, Observation, PatternAct, Routing, SessionTrace, Step, Thought,
+    Analysis, Conclusion, DecisionTrace, LateReply, Observation, PatternAct, Routing, SessionTrace, Step, Thought,
     UnusedReply, Word,
 };
 
 impl Tree<'_> {
     /// What came of a step is drawn with it: observations with their calls, step results below their plan, findings
     /// below their join.
-    pub(super) fn steps(&self, session: &SessionTrace, path: &str) -> Vec<Node> {
-        let mut nodes: Vec<Node> = Vec::new();
-        let mut calls: Vec<(u32, usize)> = Vec::new();
+    pub(super) fn steps(&self, session: &SessionTrace, path: &str) -> Vec<TreeNode> {
+        let mut nodes: Vec<TreeNode> = Vec::new();
+        let mut calls: Vec<(&str, usize)> = Vec::new();
         for step in &session.steps {
             match step {
                 Step::Routing(routing) => nodes.push(self.routing(routing)),
                 Step::Analysis(analysis) => {
-                    calls.push((analysis.n, nodes.len()));
+                    calls.push((&analysis.id, nodes.len()));
                     nodes.push(self.call(analysis));
                 }
                 Step::Observation(observation) => {
-                    let call = calls.iter().find(|(n, _)| *n == observation.n).map(|(_, place)| *place);
+                    let of = observation.id.strip_suffix("/observation");
+                    let call = calls.iter().find(|(id, _)| Some(*id) == of).map(|(_, place)| *place);
                     let place = call.unwrap_or_else(|| {
-                        nodes.push(Node::new(format!("{} Observation", observation.n)));
+                        nodes.push(TreeNode::new(format!("{} Observation", observation.n)));
                         nodes.len() - 1
                     });
                     nodes[place].details.extend(self.observation(observation));
@@ -54,19 +55,19 @@ impl Tree<'_> {
         nodes
     }
 
-    fn routing(&self, routing: &Routing) -> Node {
+    fn routing(&self, routing: &Routing) -> TreeNode {
         // The task type is chosen first, then a pattern among those it allows.
         let mut decisions: Vec<_> = routing.decisions.iter().collect();
         decisions.sort_by_key(|decision| decision.id.ends_with("/pattern"));
         let title = format!("{} {}{}", self.marks.choice.cyan(), "Routing".bold(), marked(&routing.mark));
-        Node::new(title).with(self.choices(decisions))
+        TreeNode::new(title).with(self.choices(decisions))
     }
 
-    fn call(&self, analysis: &Analysis) -> Node {
+    fn call(&self, analysis: &Analysis) -> TreeNode {
         let call = self.cut(&call(&analysis.tool, &analysis.arguments));
         let title = format!("{} {call}{}{}", analysis.n, behind(&analysis.cost), marked(&analysis.mark));
         let mut node =
-            Node::new(title).with(self.thoughts(analysis.thought.as_ref())).with(self.choices(&analysis.decisions));
+            TreeNode::new(title).with(self.thoughts(analysis.thought.as_ref())).with(self.choices(&analysis.decisions));
         node.details.extend(analysis.mended.iter().map(|what| labelled("put right", &self.cut(what))));
         node
     }
@@ -97,18 +98,18 @@ impl Tree<'_> {
         texts.map(|text| labelled("thought", &text)).collect()
     }
 
-    fn unused_reply(&self, reply: &UnusedReply) -> Node {
+    fn unused_reply(&self, reply: &UnusedReply) -> TreeNode {
         let title = format!("{} unused reply to {}{}", self.marks.thought, clean(&reply.name), behind(&reply.cost));
         self.set_aside(title + &marked(&reply.mark), &reply.thoughts, reply.error.as_deref(), &reply.decisions)
     }
 
-    fn late_reply(&self, reply: &LateReply) -> Node {
+    fn late_reply(&self, reply: &LateReply) -> TreeNode {
         let title = format!("{} late reply to {}{}", self.marks.thought, clean(&reply.name), behind(&reply.cost));
         self.set_aside(title + &marked(&reply.mark), reply.thought.as_ref(), reply.error.as_deref(), &reply.decisions)
     }
 
     /// What a pattern did, in its own words: a title, its texts, then whatever else it says.
-    fn pattern_act(&self, act: &PatternAct) -> Node {
+    fn pattern_act(&self, act: &PatternAct) -> TreeNode {
         let mark =
             if act.error.is_some() { self.marks.bad.red().to_string() } else { self.marks.choice.cyan().to_string() };
         let name = act.label.clone().unwrap_or_else(|| act.act.clone());
@@ -116,7 +117,7 @@ impl Tree<'_> {
         let title = format!("{mark} {number}{}{}{}", clean(&name).bold(), behind(&act.cost), marked(&act.mark));
         let facts = act.facts.iter().flat_map(|(name, texts)| texts.iter().map(move |text| (spaced(name), text)));
         let called = act.tool.as_ref().map(|tool| call(tool, act.arguments.as_ref().unwrap_or(&Value::Null)));
-        Node::new(title)
+        TreeNode::new(title)
             .with(self.thoughts(&act.thoughts))
             .with(called.map(|called| labelled("call", &self.cut(&called))))
             .with(self.document(act.document.as_ref()).map(|text| labelled("text", &text)))
@@ -132,15 +133,18 @@ impl Tree<'_> {
         title: String,
         thoughts: impl IntoIterator<Item = &'a Thought>,
         error: Option<&str>,
-        decisions: &[Decision],
-    ) -> Node {
+        decisions: &[DecisionTrace],
+    ) -> TreeNode {
         let error = error.map(|error| labelled("error", &self.cut(error)));
-        Node::new(title.dimmed().to_string()).with(self.thoughts(thoughts)).with(error).with(self.choices(decisions))
+        TreeNode::new(title.dimmed().to_string())
+            .with(self.thoughts(thoughts))
+            .with(error)
+            .with(self.choices(decisions))
     }
 
-    fn conclusion(&self, session: &SessionTrace, conclusion: &Conclusion) -> Node {
+    fn conclusion(&self, session: &SessionTrace, conclusion: &Conclusion) -> TreeNode {
         let title = self.end_title("Conclusion", conclusion.error.as_deref(), conclusion.reason.as_ref());
-        Node::new(format!("{title}{}{}", behind(&conclusion.cost), marked(&conclusion.mark)))
+        TreeNode::new(format!("{title}{}{}", behind(&conclusion.cost), marked(&conclusion.mark)))
             .with(self.thoughts(conclusion.thought.as_ref()))
             .with(self.end_details(session, conclusion.error.as_deref(), conclusion.criteria.as_deref()))
             .with(conclusion.outage_ms.map(not_served))

@@ -1,12 +1,12 @@
-//! The life of one process. Every call of a port goes through its gate: there the process stands still, and there it dies.
+//! The life of one process. Every call of a port goes through its life: there the process stands still, and there it dies.
 
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant};
 
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct ProcessLife {
     calls: AtomicU64,
     dies_at: Option<u64>,
     dead: AtomicBool,
@@ -14,7 +14,7 @@ pub(crate) struct Gate {
     stands_until: Mutex<Option<Instant>>,
 }
 
-impl Gate {
+impl ProcessLife {
     /// A new life, which ends at that call.
     pub(crate) fn new(dies_at: Option<u64>) -> Self {
         let (calls, dead, death) = (AtomicU64::new(0), AtomicBool::new(false), Notify::new());
@@ -27,7 +27,7 @@ impl Gate {
     }
 
     pub(crate) fn pause(&self, time: Duration) {
-        *self.stands_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + time);
+        *self.stands_until.lock() = Some(Instant::now() + time);
     }
 
     pub(crate) async fn died(&self) {
@@ -48,7 +48,7 @@ impl Gate {
 
     /// Where the process waits for something that is no call: it does nothing while it stands still, or any more.
     pub(crate) async fn stand(&self) {
-        let until = *self.stands_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = *self.stands_until.lock();
         if let Some(until) = until.filter(|until| *until > Instant::now()) {
             tokio::time::sleep_until(until).await;
         }

@@ -1,22 +1,23 @@
 //! What really happened, in one order: what was recorded, what was called, what was promised to whom.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::{Hash, RunId, SessionId, Workspace};
 
 /// One record, or the call that leads to one.
-pub(crate) type Place = (Workspace, SessionId, Name);
+pub(crate) type CallPlace = (Workspace, SessionId, Name);
 
 #[derive(Debug, Default)]
 pub struct Seen {
     /// Counts everything that is seen.
     order: u64,
-    pub recorded: BTreeMap<Place, Recorded>,
+    pub recorded: BTreeMap<CallPlace, Recorded>,
     /// Records that a worker was told are committed.
-    pub promised: Vec<(Place, Hash)>,
-    pub calls: Vec<Call>,
+    pub promised: Vec<(CallPlace, Hash)>,
+    pub calls: Vec<EffectCall>,
     /// The version of a session that a process has read last, and when.
     loaded: BTreeMap<(usize, Workspace, SessionId), (u64, u64)>,
     drawn: u64,
@@ -37,10 +38,10 @@ pub struct Recorded {
 
 /// A model was asked, or a tool was called.
 #[derive(Debug)]
-pub struct Call {
+pub struct EffectCall {
     pub order: u64,
     pub process: usize,
-    pub place: Place,
+    pub place: CallPlace,
     /// The session's version that its process had read.
     pub loaded: u64,
     /// Everything it was called with.
@@ -70,16 +71,16 @@ impl Seen {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Witness(Mutex<Seen>);
+pub(crate) struct Recorder(Mutex<Seen>);
 
-pub(crate) fn place(record: &Record) -> Place {
+pub(crate) fn place(record: &Record) -> CallPlace {
     let header = &record.header;
     (header.workspace.clone(), header.session.clone(), header.name.clone())
 }
 
-impl Witness {
+impl Recorder {
     pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn committed(&self, records: &[Arc<Record>], passed: Duration) {
@@ -102,10 +103,10 @@ impl Witness {
         seen.loaded.insert((process, workspace.clone(), session.clone()), (version, order));
     }
 
-    pub(crate) fn called(&self, process: usize, place: Place, text: String) {
+    pub(crate) fn called(&self, process: usize, place: CallPlace, text: String) {
         let mut seen = self.seen();
         let (order, (loaded, _)) = (seen.next(), seen.loaded(process, &place.0, &place.1));
-        seen.calls.push(Call { order, process, place, loaded, text });
+        seen.calls.push(EffectCall { order, process, place, loaded, text });
     }
 
     pub(crate) fn count(&self, what: &'static str) {

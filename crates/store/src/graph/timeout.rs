@@ -21,7 +21,7 @@ impl Drop for CancelOnDrop {
 
 /// Does blocking work for at most that long, the wait for a place included. Its place is free again once the work has
 /// really ended.
-pub(super) async fn patiently<T: Send + 'static>(
+pub(super) async fn within_timeout<T: Send + 'static>(
     places: &'static Semaphore,
     time: Duration,
     work: impl FnOnce(Cancellation) -> Result<T, GraphError> + Send + 'static,

@@ -1,14 +1,7 @@
 //! Tools as functions of a provider, so that a model calls them instead of writing which one it wants.
 //!
-//! Every function takes a thought first and then the tool's arguments; one more takes the final answer. What a model
-//! calls is written in the text grammar by [`Transcript`], so that there is one way to read it.
+//! Every function takes a thought first and then the tool's arguments; one more takes the final answer.
 
-mod arguments;
-mod transcript;
-
-pub(crate) use transcript::{CallPiece, ReplyEnd, Transcript};
-
-use crate::strict::strict;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +9,7 @@ use trellis_domain::config::{ArgumentItem, ToolItem};
 
 /// The function that ends the work, and the member that holds the answer.
 const FINAL_ANSWER: &str = "final_answer";
-pub(crate) const ANSWER: &str = "answer";
+pub(super) const ANSWER: &str = "answer";
 const THOUGHT: &str = "thought";
 /// The longest name that every provider takes.
 const LONGEST_NAME: usize = 64;
@@ -25,50 +18,43 @@ const LONGEST_DESCRIPTION: usize = 1024;
 
 /// What a model may call in one reply.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Functions {
+pub struct Functions {
     list: Vec<Function>,
 }
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Function {
+pub struct Function {
     /// Letters, digits, `_` and `-`: what every provider takes.
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) does: Does,
+    pub name: String,
+    pub description: String,
+    pub(super) does: Does,
     /// The member that holds the thought; another name where the tool has an argument of this one.
-    pub(crate) thought: String,
-    pub(crate) schema: Value,
-    /// The schema in the form that providers can enforce, if there is one.
-    pub(crate) strict: Option<Value>,
+    pub(super) thought: String,
+    pub schema: Value,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Does {
+pub enum Does {
     /// Calls the tool of this name.
     Call(String),
     Answer,
 }
 
 impl Functions {
-    pub(crate) fn of(tools: &[Arc<ToolItem>]) -> Self {
+    pub fn of(tools: &[Arc<ToolItem>]) -> Self {
         let names = simple_names(tools);
         let mut list: Vec<_> = tools.iter().zip(names).map(|(tool, name)| Function::of(tool, name)).collect();
         list.push(Function::final_answer());
         Self { list }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Function> {
+    pub fn iter(&self) -> impl Iterator<Item = &Function> {
         self.list.iter()
     }
 
-    /// Whether a provider that enforces schemas leaves no way around the set.
-    pub(crate) fn can_be_enforced(&self) -> bool {
-        self.list.iter().all(|function| function.strict.is_some())
-    }
-
     /// The function that is meant; models also say the tool's own name.
-    fn meant(&self, name: &str) -> Option<&Function> {
+    pub fn meant(&self, name: &str) -> Option<&Function> {
         let named = self.list.iter().find(|function| function.name == name);
         named.or_else(|| self.list.iter().find(|function| matches!(&function.does, Does::Call(tool) if tool == name)))
     }
@@ -99,7 +85,7 @@ impl Function {
             "type": "object", "properties": members, "required": required, "additionalProperties": false,
         });
         let description = description.chars().take(LONGEST_DESCRIPTION).collect();
-        Self { name, description, does, thought, strict: strict(&schema), schema }
+        Self { name, description, does, thought, schema }
     }
 }
 
@@ -156,5 +142,5 @@ fn free_name(wish: &str, longest: usize, is_taken: impl Fn(&String) -> bool) -> 
 }
 
 #[cfg(test)]
-#[path = "../functions_tests.rs"]
+#[path = "functions_tests.rs"]
 pub(crate) mod tests;

@@ -1,26 +1,27 @@
 //! Why a request of our own API was not served, always in the same shape.
 
-use crate::access::Outside;
-use crate::denied::Denied;
-use crate::error::Refusal;
+use crate::access::EnterError;
+use crate::error::{Code, ServiceError};
 use crate::responses::{by_status, with_retry_after};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use tokio::task::JoinError;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::orchestrator::TurnError;
 use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LogError};
-use trellis_orchestrator::summary::PageError;
+use trellis_orchestrator::service::PageError;
 use trellis_orchestrator::{AcceptError, DecideError};
 use utoipa::openapi::RefOr;
 use utoipa::{IntoResponses, ToSchema};
 
 /// A refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct Fault {
-    pub(crate) error: FaultDetails,
+#[schema(as = Fault)]
+pub(crate) struct ApiError {
+    pub(crate) error: ErrorDetails,
     #[serde(skip)]
     #[schema(ignore)]
     status: StatusCode,
@@ -31,7 +32,8 @@ pub(crate) struct Fault {
 
 /// What was wrong, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct FaultDetails {
+#[schema(as = FaultDetails)]
+pub(crate) struct ErrorDetails {
     /// A word for programs, such as `not-found`
     #[serde(rename = "type")]
     kind: &'static str,
@@ -52,7 +54,7 @@ pub(crate) struct Usual;
 
 impl IntoResponses for Usual {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        by_status::<Fault>(&[
+        by_status::<ApiError>(&[
             ("400", "The request is wrong; the message says what to change"),
             ("401", "No token, or one that nobody knows"),
             ("403", "From a page of another site, or the workspace is not the token's"),
@@ -65,9 +67,9 @@ impl IntoResponses for Usual {
     }
 }
 
-impl Fault {
+impl ApiError {
     fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { error: FaultDetails { kind, message: message.into(), state: None }, status, retry_after: None }
+        Self { error: ErrorDetails { kind, message: message.into(), state: None }, status, retry_after: None }
     }
 
     /// The request itself is wrong.
@@ -118,17 +120,12 @@ impl Fault {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", message)
     }
 
-    /// There is no room for the answer now.
-    pub(crate) fn no_room(refusal: Refusal) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", refusal.message)
-    }
-
     /// The run had ended, so it cannot be cancelled.
     pub(crate) fn ended(state: RunState) -> Self {
         let message = format!("the run has ended already: {state}");
-        let mut fault = Self::new(StatusCode::CONFLICT, "conflict", message);
-        fault.error.state = Some(state);
-        fault
+        let mut error = Self::new(StatusCode::CONFLICT, "conflict", message);
+        error.error.state = Some(state);
+        error
     }
 
     /// Something that cannot happen. The log says more.
@@ -138,7 +135,7 @@ impl Fault {
     }
 }
 
-impl From<DecideError> for Fault {
+impl From<DecideError> for ApiError {
     fn from(error: DecideError) -> Self {
         let message = error.to_string();
         match error {
@@ -157,7 +154,7 @@ impl From<DecideError> for Fault {
     }
 }
 
-impl IntoResponse for Fault {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = self.status;
         let retry_after = self.retry_after;
@@ -169,49 +166,58 @@ impl IntoResponse for Fault {
     }
 }
 
-impl From<Denied> for Fault {
-    fn from(Denied { status, reason, retry_after }: Denied) -> Self {
-        let kind = match status {
-            StatusCode::UNAUTHORIZED => {
-                return Self::new(status, "unauthorized", "send a token that is known: `Authorization: Bearer TOKEN`");
+impl From<ServiceError> for ApiError {
+    fn from(error: ServiceError) -> Self {
+        let ServiceError { code, message, retry_after } = error;
+        let kind = match code {
+            Code::AuthRequired => {
+                let message = "send a token that is known: `Authorization: Bearer TOKEN`";
+                return Self::new(code.status(), "unauthorized", message);
             }
-            StatusCode::FORBIDDEN => return Self::forbidden(),
-            StatusCode::NOT_FOUND => "not-found",
-            StatusCode::METHOD_NOT_ALLOWED => "method-not-allowed",
-            StatusCode::REQUEST_TIMEOUT => "timed-out",
-            StatusCode::PAYLOAD_TOO_LARGE => "too-large",
-            StatusCode::TOO_MANY_REQUESTS => "too-many-wrong-tokens",
-            StatusCode::SERVICE_UNAVAILABLE => "unavailable",
-            _ => return Self::request(reason),
+            Code::AccessDenied => return Self::forbidden(),
+            Code::NotFound | Code::MethodNotAllowed | Code::TimedOut | Code::TooLarge | Code::TooManyWrongTokens => {
+                code.word()
+            }
+            Code::Gateway | Code::Config => "unavailable",
+            Code::BadMessage
+            | Code::BadRequest
+            | Code::Operation
+            | Code::NoWorkspace
+            | Code::UnknownService
+            | Code::Flow
+            | Code::Agent
+            | Code::Model
+            | Code::Unexpected => return Self::request(message),
         };
-        Self { retry_after, ..Self::new(status, kind, reason) }
+        Self { retry_after, ..Self::new(code.status(), kind, message) }
     }
 }
 
-impl From<Outside> for Fault {
-    fn from(outside: Outside) -> Self {
+/// A bug. The log says more.
+impl From<JoinError> for ApiError {
+    fn from(error: JoinError) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl From<EnterError> for ApiError {
+    fn from(outside: EnterError) -> Self {
         match outside {
-            Outside::Denied => Self::not_the_callers(),
-            Outside::NoWorkspace => Self::no_workspace(),
-            Outside::Failed(error) => error.into(),
+            EnterError::Denied => Self::not_the_callers(),
+            EnterError::NoWorkspace => Self::no_workspace(),
+            EnterError::Failed(error) => error.into(),
         }
     }
 }
 
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Self {
-        Self::request(refusal.message)
-    }
-}
-
-impl From<JournalError> for Fault {
+impl From<JournalError> for ApiError {
     fn from(error: JournalError) -> Self {
         tracing::error!(%error, "the store failed");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", error.to_string())
     }
 }
 
-impl From<LogError> for Fault {
+impl From<LogError> for ApiError {
     fn from(error: LogError) -> Self {
         match error {
             error @ LogError::Checkpoint(_) => Self::request(error.to_string()),
@@ -220,7 +226,7 @@ impl From<LogError> for Fault {
     }
 }
 
-impl From<PageError> for Fault {
+impl From<PageError> for ApiError {
     fn from(error: PageError) -> Self {
         match error {
             error @ PageError::NoCursor(_) => Self::request(error.to_string()),
@@ -229,7 +235,7 @@ impl From<PageError> for Fault {
     }
 }
 
-impl From<ConfigError> for Fault {
+impl From<ConfigError> for ApiError {
     fn from(error: ConfigError) -> Self {
         match error {
             ConfigError::Store(error) => error.into(),
@@ -241,7 +247,7 @@ impl From<ConfigError> for Fault {
     }
 }
 
-impl From<GraphError> for Fault {
+impl From<GraphError> for ApiError {
     fn from(error: GraphError) -> Self {
         let message = error.to_string();
         match error {
@@ -255,7 +261,7 @@ impl From<GraphError> for Fault {
     }
 }
 
-impl From<TurnError> for Fault {
+impl From<TurnError> for ApiError {
     fn from(error: TurnError) -> Self {
         match error {
             TurnError::Journal(error) => error.into(),
@@ -264,7 +270,7 @@ impl From<TurnError> for Fault {
     }
 }
 
-impl From<AcceptError> for Fault {
+impl From<AcceptError> for ApiError {
     fn from(error: AcceptError) -> Self {
         let message = error.to_string();
         match error {
@@ -274,8 +280,8 @@ impl From<AcceptError> for Fault {
             }
             AcceptError::OtherRequest { .. } => Self::new(StatusCode::CONFLICT, "conflict", message),
             AcceptError::TooManyRuns { .. } => {
-                let fault = Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-runs", message);
-                Self { retry_after: Some(SOME_END), ..fault }
+                let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-runs", message);
+                Self { retry_after: Some(SOME_END), ..error }
             }
             AcceptError::Config(error) => error.into(),
             AcceptError::Journal(error) => error.into(),

@@ -2,7 +2,7 @@
 //!
 //! Pure, and the same however the text is cut into pieces.
 
-use super::ANSWER;
+use crate::react::functions::ANSWER;
 
 /// What a member of the object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +26,6 @@ pub(super) struct Arguments {
     value: String,
     /// The arguments so far, as they are written: `"name": value, "name": value`.
     members: String,
-    /// Nothing was let pass that is not JSON.
-    clean: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +75,6 @@ impl Arguments {
             part: Part::Argument,
             value: String::new(),
             members: String::new(),
-            clean: true,
         }
     }
 
@@ -88,21 +85,6 @@ impl Arguments {
             let state = std::mem::replace(&mut self.state, State::Broken);
             self.state = self.next(state, c, show);
         }
-    }
-
-    /// How much is kept.
-    pub(super) fn len(&self) -> usize {
-        self.raw.len()
-    }
-
-    /// The object is whole, and nothing but it was written.
-    pub(super) fn is_clean(&self) -> bool {
-        self.clean && self.state == State::Complete
-    }
-
-    /// Everything as it was written.
-    pub(super) fn raw(&self) -> &str {
-        &self.raw
     }
 
     /// The object without thought and answer. What is no object is given as it is, for the reader to say so.
@@ -165,10 +147,7 @@ impl Arguments {
             (State::BeforeValue, c) => self.begin_value(c),
             (State::AfterValue, ',') => State::BeforeKey,
             // Whatever follows the object is ignored, as in a text.
-            (State::Complete, _) => {
-                self.clean = false;
-                State::Complete
-            }
+            (State::Complete, _) => State::Complete,
             (State::BeforeObject | State::BeforeKey | State::BeforeColon | State::AfterValue | State::Broken, _) => {
                 State::Broken
             }
@@ -225,7 +204,7 @@ impl Arguments {
             (Escape::Begun { high }, 'u') => Escape::Hex { high, digits: String::new() },
             (Escape::Begun { high }, c) => {
                 self.alone(high, show);
-                show(self.part, self.escaped(c));
+                show(self.part, escaped(c));
                 Escape::None { high: None }
             }
             (Escape::Hex { high, mut digits }, c) => {
@@ -240,27 +219,10 @@ impl Arguments {
         State::InText(next)
     }
 
-    fn escaped(&mut self, c: char) -> char {
-        match c {
-            'n' => '\n',
-            't' => '\t',
-            'r' => '\r',
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            '"' | '\\' | '/' => c,
-            other => {
-                self.clean = false;
-                other
-            }
-        }
-    }
-
     /// One UTF-16 unit. The first half of a pair is kept until the second comes.
     fn unit(&mut self, high: Option<u16>, digits: &str, show: &mut dyn FnMut(Part, char)) -> Option<u16> {
-        let unit = u16::from_str_radix(digits, 16).unwrap_or_else(|_| {
-            self.clean = false;
-            u16::try_from(u32::from(char::REPLACEMENT_CHARACTER)).unwrap_or(u16::MAX)
-        });
+        let broken = u16::try_from(u32::from(char::REPLACEMENT_CHARACTER)).unwrap_or(u16::MAX);
+        let unit = u16::from_str_radix(digits, 16).unwrap_or(broken);
         match (high, unit) {
             (Some(high), 0xDC00..0xE000) => {
                 let pair = char::decode_utf16([high, unit]).next().and_then(Result::ok);
@@ -282,8 +244,19 @@ impl Arguments {
     /// The first half of a pair whose second never came.
     fn alone(&mut self, high: Option<u16>, show: &mut dyn FnMut(Part, char)) {
         if high.is_some() {
-            self.clean = false;
             show(self.part, char::REPLACEMENT_CHARACTER);
         }
+    }
+}
+
+/// What stands for the character behind a backslash.
+fn escaped(c: char) -> char {
+    match c {
+        'n' => '\n',
+        't' => '\t',
+        'r' => '\r',
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        other => other,
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::chance::Chance;
 use crate::scenario::Faults;
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The faults of a scenario, until it is calm.
 #[derive(Debug)]
-pub(crate) struct Weather {
+pub(crate) struct FaultSource {
     chance: Mutex<Chance>,
     /// Of messages between processes. Apart from the rest: how many there are changes nothing else.
     notices: Mutex<Chance>,
@@ -16,7 +16,7 @@ pub(crate) struct Weather {
     calm: AtomicBool,
 }
 
-impl Weather {
+impl FaultSource {
     pub(crate) fn new(seed: u64, faults: Faults) -> Self {
         // Another course than the one that the scenario was made with.
         let (chance, notices) = (Chance::new(!seed), Chance::new(seed.rotate_left(32) ^ 1));
@@ -24,7 +24,7 @@ impl Weather {
     }
 
     pub(crate) fn chance(&self) -> MutexGuard<'_, Chance> {
-        self.chance.lock().unwrap_or_else(PoisonError::into_inner)
+        self.chance.lock()
     }
 
     pub(crate) fn calm_down(&self) {
@@ -47,7 +47,7 @@ impl Weather {
     pub(crate) fn copies_of_notice(&self) -> Vec<(bool, Duration)> {
         let Faults { notice_lost, notice_doubled, notice_delayed_ms, .. } = self.faults;
         let calm = self.calm.load(Ordering::SeqCst);
-        let mut chance = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chance = self.notices.lock();
         let delay = |chance: &mut Chance| Duration::from_millis(chance.below(notice_delayed_ms + 1));
         if !calm && chance.per_mille(notice_lost) {
             return if chance.one_in(4) { vec![(false, delay(&mut chance))] } else { Vec::new() };
