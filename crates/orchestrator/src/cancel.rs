@@ -1,12 +1,13 @@
 //! Cancelling a run: its end is committed like any other, and everything below it is wound up in the same commit.
 //!
-//! Calls in flight are let go at once: whoever waits for one in this process is told to look at the record. A worker
-//! elsewhere looks when it renews its claim, and what it brings meanwhile is late.
+//! Calls in flight are let go at once: whoever waits for one is told to look at the record, in this process and, through
+//! the stream, in all others. A worker that does not hear of it looks when it renews its claim, and what it brings
+//! meanwhile is late.
 
 use crate::claims::Claims;
 use crate::handling::Handling;
 use crate::orchestrator::{Orchestrator, TurnError};
-use crate::ports::{Claiming, Commit, Outcome, SetAside, TurnKey};
+use crate::ports::{Claiming, Commit, Outcome, SetAside, StreamNotice, TurnKey};
 use std::time::Duration;
 use trellis_domain::record::{Body, Name};
 use trellis_domain::run::{RunState, Termination};
@@ -81,6 +82,7 @@ impl Orchestrator {
             // A conflict means that something happened meanwhile: look again.
             if let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? {
                 self.cancels.tick();
+                self.ports.hub.tell_others(workspace, || StreamNotice::Cancelled { run: run.clone() });
                 self.after_commit(workspace, run, &committed).await;
                 self.close_turns(workspace, run).await?;
                 return Ok(Cancelling::Cancelled);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use trellis_domain::{Hash, Timestamp};
+use trellis_domain::{Hash, RunId, Timestamp, Workspace};
 
 /// The claims of this process, each with an id that nobody else has.
 #[derive(Debug)]
@@ -29,6 +29,11 @@ impl Claims {
         let id = ClaimId { process: claims.process, number: claims.next.fetch_add(1, Ordering::Relaxed) };
         claims.held.lock().insert(id, turn.clone());
         HeldClaim { claims: Arc::clone(claims), claim: Claim { turn: turn.clone(), id } }
+    }
+
+    /// Whether a turn of that run is in hand.
+    pub(crate) fn hold(&self, workspace: &Workspace, run: &RunId) -> bool {
+        self.held.lock().values().any(|turn| turn.run == *run && turn.scope.workspace == *workspace)
     }
 
     /// The claims on turns of a role.

@@ -81,6 +81,7 @@ pub mod evidence;
 mod fan_in;
 mod given_up;
 mod handling;
+mod hear;
 pub mod hub;
 pub mod ledger;
 pub mod library;

@@ -32,3 +32,9 @@ pub(crate) fn answer_id(session: &SessionId, name: &Name, attempt: u32) -> Strin
     let place = if name.as_iteration().is_some() { "final" } else { name.as_str() };
     iri::message_id(session, place, attempt)
 }
+
+/// What a message is about, whichever attempt wrote it, and the attempt.
+pub(crate) fn place_and_attempt(message_id: &str) -> (&str, u32) {
+    let (place, attempt) = message_id.split_once('#').unwrap_or((message_id, "1"));
+    (place, attempt.parse().unwrap_or(1))
+}

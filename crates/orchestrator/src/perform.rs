@@ -293,7 +293,9 @@ impl<'a> LiveReply<'a> {
     ) -> Self {
         let streaming = handling.session.accepted().is_some_and(|accepted| accepted.streaming);
         let (key, attempt) = (&handling.key, handling.attempt);
-        let writer = || orchestrator.ports.hub.writer(&key.scope.workspace, &key.run, &key.session);
+        let newest = || handling.session.in_order().map(|record| record.header.seq).max().unwrap_or(0);
+        let hub = &orchestrator.ports.hub;
+        let writer = || hub.writer(&key.scope.workspace, &key.run, &key.session).after(newest());
         Self {
             writer: streaming.then(writer),
             session: &key.session,

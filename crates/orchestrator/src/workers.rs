@@ -64,12 +64,19 @@ impl Workers {
                 }
             })
         };
-        tokio::join!(
-            of(Role::Agent),
-            of(Role::Aggregator),
-            self.sweep_until(stop.clone()),
-            Box::pin(self.try_suspects(suspects, stop.clone()))
-        );
+        let serving = async {
+            tokio::join!(
+                of(Role::Agent),
+                of(Role::Aggregator),
+                self.sweep_until(stop.clone()),
+                Box::pin(self.try_suspects(suspects, stop.clone()))
+            )
+        };
+        tokio::select! {
+            biased;
+            () = Box::pin(self.orchestrator.hear()) => {}
+            _ = serving => {}
+        }
         self.sign_of_life().await;
     }
 

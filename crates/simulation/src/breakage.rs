@@ -1,4 +1,4 @@
-//! Deliberate mistakes in the layer between the orchestrator and its journal, one for each rule that holds a promise. A
+//! Deliberate mistakes in the layer between the orchestrator and its ports, one for each rule that holds a promise. A
 //! simulation that does not notice them proves nothing.
 
 use crate::recorder::Recorder;
@@ -33,6 +33,8 @@ pub enum Breakage {
     StaleHead,
     /// Claims run out while their turns are handled.
     ClaimsNotRenewed,
+    /// Text from another process is placed behind what has arrived, not behind what was written.
+    TextPlacedAsItArrives,
 }
 
 impl Breakage {
@@ -72,7 +74,8 @@ pub(crate) async fn mistaken(
         | Breakage::ActedOnBeforeItIsRecorded
         | Breakage::EndOfDialogByTheWorker
         | Breakage::StaleHead
-        | Breakage::ClaimsNotRenewed => {}
+        | Breakage::ClaimsNotRenewed
+        | Breakage::TextPlacedAsItArrives => {}
     }
     commit
 }

@@ -1,5 +1,6 @@
 //! Callers: they ask, ask again when they get no answer, follow their run, lose their connection and come back.
 
+use crate::followers;
 use crate::processes::Processes;
 use crate::scenario::{Asked, Scenario};
 use parking_lot::Mutex;
@@ -9,10 +10,9 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::{Caller, RequestId, RunId, Scope, Workspace};
 use trellis_orchestrator::accept::{AcceptError, Acceptance, UnknownNames};
-use trellis_orchestrator::dialog::Dialog;
 use trellis_orchestrator::orchestrator::TurnError;
 use trellis_orchestrator::ports::{Disposition, Journal};
-use trellis_orchestrator::{Answering, Item, Question};
+use trellis_orchestrator::{Answering, Question};
 
 /// What a caller has seen.
 #[derive(Debug, Default)]
@@ -22,6 +22,8 @@ pub struct Received {
     pub trouble: Vec<String>,
     /// How often each connection that reached the end was told that the dialog is over.
     pub ends: Vec<u32>,
+    /// Records that came too late or out of order, text that was not what it should be.
+    pub misled: Vec<String>,
 }
 
 pub(crate) fn workspace(number: u8) -> Workspace {
@@ -146,31 +148,21 @@ pub(crate) async fn ask(processes: Arc<Processes>, number: usize, asked: Asked, 
             other => note(&mut |received| received.trouble.push(format!("the same request came again: {other:?}"))),
         }
     }
-    let ends = follow(&processes, &question.scope.workspace, &run, question.request.streaming).await;
-    note(&mut |received| received.ends.clone_from(&ends));
-}
-
-/// Follows a run to its end, over as many connections as it takes, and once more afterwards.
-async fn follow(processes: &Processes, workspace: &Workspace, run: &RunId, streaming: bool) -> Vec<u32> {
-    let (mut ends, mut connections) = (Vec::new(), 0);
-    while ends.len() < 2 {
-        let mut dialog = Dialog::new(run.clone(), streaming);
-        let (mut after, mut told) = (0, 0);
-        connections += 1;
-        // The connection is lost now and then; the caller begins anew.
-        while connections > 5 || !processes.common.fault_source.chance().one_in(40) {
-            let records = processes.common.journal.events(workspace, run, after, 64).await.unwrap_or_default();
-            for record in &records {
-                after = record.header.seq;
-                let messages = dialog.project(Item::Record(Arc::clone(record)));
-                told += u32::try_from(messages.iter().filter(|message| message.end_of_dialog).count()).unwrap_or(0);
-            }
-            if dialog.is_over() {
-                ends.push(told);
-                break;
-            }
-            tokio::time::sleep(AGAIN).await;
+    let place = (&question.scope.workspace, &run);
+    // To its end, over as many connections as it takes, and once more afterwards.
+    let (mut ended, mut connections) = (0, 0);
+    while ended < 2 {
+        if let Some(process) = processes.any() {
+            connections += 1;
+            // The connection is lost now and then; the caller begins anew.
+            let (ends, misled) =
+                followers::follow(&processes, &process, place, question.request.streaming, connections <= 5).await;
+            ended += u32::from(ends.is_some());
+            note(&mut |received| {
+                received.ends.extend(ends);
+                received.misled.extend(misled.iter().cloned());
+            });
         }
+        tokio::time::sleep(AGAIN).await;
     }
-    ends
 }

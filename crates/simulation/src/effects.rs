@@ -4,9 +4,12 @@ use crate::fault_source::FaultSource;
 use crate::process_life::ProcessLife;
 use crate::recorder::Recorder;
 use serde_json::{Map, Value};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Scope;
+use trellis_domain::parts::CallPiece;
+use trellis_domain::record::ReplyFormat;
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::memory::scripted::{Scripted, ScriptedPrompter, ScriptedTools};
 use trellis_orchestrator::ports::{
@@ -47,6 +50,53 @@ fn reply(call: &PromptCall) -> Result<Scripted, String> {
     })
 }
 
+/// One of so many parts of the time that a model takes is spent writing.
+const WRITING: u32 = 2;
+
+/// A reply in pieces.
+#[derive(Debug, Default)]
+struct Written(Vec<WrittenPiece>);
+
+#[derive(Debug)]
+enum WrittenPiece {
+    Format(ReplyFormat),
+    Text(String),
+    Call(CallPiece),
+}
+
+impl WrittenPiece {
+    fn say(&self, sink: &mut dyn ReplySink) -> ControlFlow<()> {
+        match self {
+            Self::Format(format) => {
+                sink.begin(*format);
+                ControlFlow::Continue(())
+            }
+            Self::Text(text) => sink.text(text),
+            Self::Call(piece) => sink.call(piece),
+        }
+    }
+}
+
+impl ReplySink for Written {
+    fn text(&mut self, text: &str) -> ControlFlow<()> {
+        self.0.push(WrittenPiece::Text(text.to_owned()));
+        ControlFlow::Continue(())
+    }
+
+    fn begin(&mut self, format: ReplyFormat) {
+        self.0.push(WrittenPiece::Format(format));
+    }
+
+    fn call(&mut self, piece: &CallPiece) -> ControlFlow<()> {
+        self.0.push(WrittenPiece::Call(piece.clone()));
+        ControlFlow::Continue(())
+    }
+
+    fn restart(&mut self) {
+        self.0.clear();
+    }
+}
+
 impl Effects {
     pub(crate) fn new(
         process: usize,
@@ -54,7 +104,8 @@ impl Effects {
         fault_source: Arc<FaultSource>,
         recorder: Arc<Recorder>,
     ) -> Self {
-        let (prompter, tools) = (ScriptedPrompter::saying(reply), ScriptedTools::new(play::result));
+        let (mut prompter, tools) = (ScriptedPrompter::saying(reply), ScriptedTools::new(play::result));
+        prompter.piece = 9;
         Self { process, life, fault_source, recorder, prompter, tools }
     }
 
@@ -65,16 +116,28 @@ impl Effects {
     }
 
     async fn reply_in_time(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
-        let patience = call.patience.unwrap_or(Duration::MAX);
+        let time_limit = call.patience.unwrap_or(Duration::MAX);
         let reply = async {
-            tokio::time::sleep(self.fault_source.takes(|faults| faults.model_takes_ms)).await;
+            let takes = self.fault_source.takes(|faults| faults.model_takes_ms);
+            let writing = takes / WRITING;
+            tokio::time::sleep(takes.saturating_sub(writing)).await;
             if self.fault_source.strikes(|faults| faults.model_fails) {
                 return Err(PromptError::Provider { reason: "simulated".to_owned(), failures: Vec::new() });
             }
-            self.prompter.ask(call, sink).await
+            let mut written = Written::default();
+            let reply = self.prompter.ask(call, &mut written).await?;
+            let between = writing / u32::try_from(written.0.len().max(1)).unwrap_or(1);
+            for piece in written.0 {
+                tokio::time::sleep(between).await;
+                self.life.stand().await;
+                if piece.say(sink).is_break() {
+                    break;
+                }
+            }
+            Ok(reply)
         };
-        let late = |_| Err(PromptError::took_too_long(patience, Vec::new()));
-        tokio::time::timeout(patience, reply).await.unwrap_or_else(late)
+        let late = |_| Err(PromptError::took_too_long(time_limit, Vec::new()));
+        tokio::time::timeout(time_limit, reply).await.unwrap_or_else(late)
     }
 }
 

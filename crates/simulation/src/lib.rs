@@ -17,6 +17,7 @@ mod callers;
 mod chance;
 mod effects;
 mod fault_source;
+mod followers;
 mod process_journal;
 mod process_life;
 mod processes;
@@ -27,6 +28,7 @@ pub mod report;
 pub mod scenario;
 mod shrink;
 mod simulation;
+mod stream;
 
 pub use breakage::Breakage;
 pub use promises::{Breach, broken};

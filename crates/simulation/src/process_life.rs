@@ -1,4 +1,4 @@
-//! The life of one process. Every call of a port goes through its gate: there the process stands still, and there it dies.
+//! The life of one process. Every call of a port goes through its life: there the process stands still, and there it dies.
 
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,6 +43,11 @@ impl ProcessLife {
         if self.dies_at == Some(self.calls.fetch_add(1, Ordering::SeqCst)) {
             self.kill();
         }
+        self.stand().await;
+    }
+
+    /// Where the process waits for something that is no call: it does nothing while it stands still, or any more.
+    pub(crate) async fn stand(&self) {
         let until = *self.stands_until.lock();
         if let Some(until) = until.filter(|until| *until > Instant::now()) {
             tokio::time::sleep_until(until).await;

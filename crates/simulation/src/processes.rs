@@ -8,6 +8,7 @@ use crate::process_life::ProcessLife;
 use crate::queue::{Broker, BrokerConnection};
 use crate::recorder::Recorder;
 use crate::scenario::ProcessPlan;
+use crate::stream::{Line, Wire};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ pub(crate) struct Common {
     pub(crate) journal: Arc<MemoryJournal>,
     pub(crate) config: Arc<MemoryConfig>,
     pub(crate) broker: Arc<Broker>,
+    pub(crate) wire: Arc<Wire>,
     pub(crate) fault_source: Arc<FaultSource>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) breakage: Option<Breakage>,
@@ -34,6 +36,7 @@ pub(crate) struct Common {
 #[derive(Debug, Clone)]
 pub(crate) struct Alive {
     pub(crate) runs: RunService,
+    pub(crate) hub: Arc<Hub>,
     pub(crate) life: Arc<ProcessLife>,
 }
 
@@ -68,9 +71,10 @@ impl Processes {
     }
 
     fn begin(&self, number: usize, life: &Arc<ProcessLife>) -> Arc<Orchestrator> {
-        let Common { world, journal, config, broker, fault_source, recorder, breakage } = &self.common;
+        let Common { world, journal, config, broker, wire, fault_source, recorder, breakage } = &self.common;
+        let line = Line { wire: Arc::clone(wire), life: Arc::clone(life) };
         let effects = Arc::new(Effects::new(number, Arc::clone(life), Arc::clone(fault_source), Arc::clone(recorder)));
-        let journal = ProcessJournal {
+        let process_journal = ProcessJournal {
             process: number,
             journal: Arc::clone(journal),
             world: Arc::clone(world),
@@ -80,7 +84,7 @@ impl Processes {
             breakage: *breakage,
         };
         let ports = Ports {
-            journal: Arc::new(Layered(journal)),
+            journal: Arc::new(Layered(process_journal)),
             queue: Arc::new(BrokerConnection {
                 broker: Arc::clone(broker),
                 life: Arc::clone(life),
@@ -89,7 +93,7 @@ impl Processes {
             config: Arc::clone(config) as _,
             prompter: Arc::clone(&effects) as _,
             tools: effects,
-            hub: Arc::new(Hub::default()),
+            hub: Arc::new(Hub::shared(Arc::new(line), Arc::clone(world) as _)),
             world: Arc::clone(world) as _,
         };
         Arc::new(Orchestrator::new(ports, Options::default()))
@@ -101,7 +105,8 @@ impl Processes {
         loop {
             let life = Arc::new(ProcessLife::new(deaths.next().copied()));
             let orchestrator = self.begin(number, &life);
-            self.set(number, Some(Alive { runs: RunService::new(&orchestrator), life: Arc::clone(&life) }));
+            let (runs, hub) = (RunService::new(&orchestrator), Arc::clone(&orchestrator.ports.hub));
+            self.set(number, Some(Alive { runs, hub, life: Arc::clone(&life) }));
             let roles = [(plan.agent, Role::Agent), (plan.aggregator, Role::Aggregator)];
             let options = WorkerOptions {
                 concurrency: plan.concurrency,

@@ -12,10 +12,11 @@ use trellis_orchestrator::promises::{self as of_a_run, RunEvidence};
 /// A promise by its name.
 pub type WorldPromise = (&'static str, fn(&FinishedWorld) -> Vec<String>);
 
-pub const PROMISES: [WorldPromise; 8] = [
+pub const PROMISES: [WorldPromise; 9] = [
     ("unrecorded means unperformed", unrecorded_means_unperformed),
     ("paid once", paid_once),
     ("answered once", answered_once),
+    ("followers are not misled", followers_are_not_misled),
     ("every run keeps its promises", every_run_keeps_its_promises),
     ("no leak across workspaces", no_leak_across_workspaces),
     ("bounded", bounded),
@@ -92,6 +93,15 @@ pub fn answered_once(world: &FinishedWorld) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// In whatever process somebody follows a run: records come in order, without a gap and in time, and text is the beginning
+/// of its message.
+pub fn followers_are_not_misled(world: &FinishedWorld) -> Vec<String> {
+    let misled = |run: &FinishedRun| -> Vec<_> {
+        run.received.misled.iter().map(|what| format!("question {}: {what}", run.question)).collect()
+    };
+    world.runs.iter().flat_map(misled).collect()
 }
 
 /// The promises that hold for each run by itself.

@@ -57,8 +57,8 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "Written by `cargo xtask simulate`: {} seeds, {} of which broke a promise. Each is a world of its own in virtual \
-             time on one thread: the real orchestrator and patterns in one to four processes over one journal, a broker that \
-             loses, doubles, delays and reorders, a store that does not answer, models and tools that fail, hang, write \
+             time on one thread: the real orchestrator and patterns in one to four processes over one journal, a broker and a stream \
+             between them that lose, double, delay and reorder, a store that does not answer, models and tools that fail, hang, write \
              rubbish or panic, processes that die at any call or stand still, clocks that jump, cancels, configuration \
              changes. {} questions, {} records, {} calls of models and tools, {} of them repeated after an interruption.\n",
             self.seeds, self.failed, self.questions, self.records, self.calls, self.repeated

@@ -49,6 +49,13 @@ pub struct Faults {
     pub model_fails: u32,
     pub model_takes_ms: u64,
     pub tool_takes_ms: u64,
+    /// Messages between processes.
+    #[serde(default)]
+    pub notice_lost: u32,
+    #[serde(default)]
+    pub notice_doubled: u32,
+    #[serde(default)]
+    pub notice_delayed_ms: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,8 +97,11 @@ impl Scenario {
         let mut chance = Chance::new(seed);
         let questions = (0..chance.between(1, 4)).map(|number| asked(&mut chance, number)).collect::<Vec<_>>();
         let processes = processes(&mut chance);
-        let faults = faults(&mut chance);
+        let mut faults = faults(&mut chance);
         let events = events(&mut chance, processes.len(), questions.len());
+        faults.notice_lost = *chance.pick(&[0, 100, 500, 1_000]);
+        faults.notice_doubled = *chance.pick(&[0, 300]);
+        faults.notice_delayed_ms = *chance.pick(&[0, 50, 3_000]);
         Self { seed, questions, processes, faults, events }
     }
 
@@ -217,6 +227,8 @@ fn faults(chance: &mut Chance) -> Faults {
         store_takes_ms: *chance.pick(&[0, 1, 50]),
         model_takes_ms: *chance.pick(&[1, 1_000, 10_000, 60_000]),
         tool_takes_ms: *chance.pick(&[1, 100, 20_000]),
+        // Chosen last, so that a seed goes on meaning what it meant.
+        ..Faults::default()
     }
 }
 

@@ -50,11 +50,14 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     for number in 0..scenario.questions.len() {
         try_one(&|candidate| candidate.questions[number].again = false);
     }
-    let quieter: [fn(&mut Faults); 9] = [
+    let quieter: [fn(&mut Faults); 12] = [
         |faults| faults.wake_up_lost = 0,
         |faults| faults.wake_up_doubled = 0,
         |faults| faults.wake_up_delayed_ms = 0,
         |faults| faults.queue_fails = 0,
+        |faults| faults.notice_lost = 0,
+        |faults| faults.notice_doubled = 0,
+        |faults| faults.notice_delayed_ms = 0,
         |faults| faults.store_fails = 0,
         |faults| faults.store_takes_ms = 0,
         |faults| faults.model_fails = 0,

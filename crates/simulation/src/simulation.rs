@@ -7,6 +7,7 @@ use crate::processes::{Common, Processes};
 use crate::queue::Broker;
 use crate::recorder::{Recorder, Seen};
 use crate::scenario::{CALM_MS, Scenario, ScheduledEvent, What};
+use crate::stream::Wire;
 use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -67,11 +68,13 @@ pub fn play(scenario: &Scenario, breakage: Option<Breakage>) -> FinishedWorld {
 async fn played(scenario: Scenario, breakage: Option<Breakage>) -> FinishedWorld {
     let world = Arc::new(VirtualWorld::new());
     let fault_source = Arc::new(FaultSource::new(scenario.seed, scenario.faults.clone()));
+    let recorder = Arc::new(Recorder::default());
     let common = Common {
         journal: Arc::new(MemoryJournal::shared(Arc::clone(&world) as _)),
         config: Arc::new(MemoryConfig::new(Arc::clone(&world) as _)),
         broker: Arc::new(Broker::new(Arc::clone(&fault_source))),
-        recorder: Arc::new(Recorder::default()),
+        wire: Arc::new(Wire::new(Arc::clone(&fault_source), Arc::clone(&recorder), breakage)),
+        recorder,
         world,
         fault_source,
         breakage,

@@ -275,4 +275,9 @@ impl Config for EmbeddedConfig {
     fn watch(&self) -> watch::Receiver<u64> {
         self.inner.changes.subscribe()
     }
+
+    fn changed_elsewhere(&self, workspace: &Workspace, version: u64) {
+        self.inner.pinned.lock().retain(|of, settings| of != workspace || settings.version >= version);
+        self.inner.changes.send_modify(|ticks| *ticks += 1);
+    }
 }

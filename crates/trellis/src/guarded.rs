@@ -128,4 +128,8 @@ impl Config for GuardedConfig {
     fn watch(&self) -> watch::Receiver<u64> {
         self.0.watch()
     }
+
+    fn changed_elsewhere(&self, workspace: &Workspace, version: u64) {
+        self.0.changed_elsewhere(workspace, version);
+    }
 }

@@ -10,7 +10,7 @@ use trellis_domain::{Caller, Configured, Hash, Workspace};
 
 #[derive(Debug)]
 pub struct MemoryConfig {
-    state: Mutex<ConfigState>,
+    state: Arc<Mutex<ConfigState>>,
     changes: watch::Sender<u64>,
     world: Arc<dyn World>,
 }
@@ -32,7 +32,14 @@ struct WorkspaceItems {
 
 impl MemoryConfig {
     pub fn new(world: Arc<dyn World>) -> Self {
-        Self { state: Mutex::default(), changes: watch::Sender::new(0), world }
+        Self { state: Arc::default(), changes: watch::Sender::new(0), world }
+    }
+
+    /// The same configuration as another process sees it: its watchers hear of a change here only if they are told.
+    #[must_use]
+    pub fn of_another_process(&self) -> Self {
+        let (state, world) = (Arc::clone(&self.state), Arc::clone(&self.world));
+        Self { state, changes: watch::Sender::new(0), world }
     }
 
     fn change(&self, workspace: &Workspace, values: Vec<(String, String, Option<String>)>, by: &Caller) -> u64 {
@@ -191,5 +198,10 @@ impl Config for MemoryConfig {
 
     fn watch(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+
+    /// Nothing is kept beside the one state.
+    fn changed_elsewhere(&self, _: &Workspace, _: u64) {
+        self.changes.send_modify(|ticks| *ticks += 1);
     }
 }

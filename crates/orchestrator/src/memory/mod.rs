@@ -6,6 +6,7 @@ mod journal;
 mod library;
 mod log;
 pub mod scripted;
+mod stream;
 mod world;
 
 pub use config::{MemoryConfig, check_items};
@@ -13,4 +14,5 @@ pub use graph::MemoryGraph;
 pub use journal::MemoryJournal;
 pub use library::MemoryLibrary;
 pub use log::EmptyLog;
+pub use stream::MemoryStream;
 pub use world::VirtualWorld;

@@ -100,4 +100,8 @@ pub trait Config: Send + Sync + std::fmt::Debug {
 
     /// Ticks with every change in any workspace.
     fn watch(&self) -> watch::Receiver<u64>;
+
+    /// Another process has made a version of a workspace's configuration. What is kept here of older ones as the newest is
+    /// dropped, and watchers are told.
+    fn changed_elsewhere(&self, workspace: &Workspace, version: u64);
 }

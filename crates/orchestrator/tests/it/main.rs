@@ -14,6 +14,7 @@ mod mutants;
 mod park;
 mod pinned;
 mod precedence;
+mod processes;
 mod promises;
 mod replayed;
 mod several_calls;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::contract;
 use crate::memory::MemoryJournal;
-use crate::ports::Commit;
+use crate::ports::{Commit, Journal};
 use trellis_domain::record::{Body, PromptUse, Reading, Replied};
 use trellis_patterns::react::IterationNames;
 

@@ -1,0 +1,117 @@
+//! The contract of the stream between processes.
+
+use super::{id, scope};
+use crate::ports::{Heard, Stream, StreamListener, StreamMessage, StreamNotice, TextChunk, TextKind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Each call gives the ways of two processes into one new stream.
+pub async fn suite<F: Future<Output = [Arc<dyn Stream>; 2]>>(fresh: impl Fn() -> F) {
+    what_one_tells_all_others_hear_as_it_was_told(fresh().await).await;
+    a_wait_that_is_given_up_loses_nothing(fresh().await).await;
+    nobody_waits_for_a_slow_listener_and_it_is_told_what_it_missed(fresh().await).await;
+}
+
+/// What comes may take a while. What does not come is not waited for longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn message(from: &str, notice: StreamNotice) -> StreamMessage {
+    StreamMessage { from: from.into(), workspace: scope("default").workspace, notice }
+}
+
+fn committed(from: &str, seq: u64) -> StreamMessage {
+    message(from, StreamNotice::Committed { run: id("r"), seq })
+}
+
+/// One of each kind, with what is easily spoilt on the way.
+fn all_kinds(from: &str) -> Vec<StreamMessage> {
+    let chunk = TextChunk {
+        run: id("r"),
+        session: id("r:1:0"),
+        message_id: "urn:trustgraph:agent:r:1:0/i1/thought#2".into(),
+        kind: TextKind::Thought,
+        after: u64::MAX,
+        offset: 7,
+        text: "\0\"ä€𝄞\n\u{feff}".repeat(2_000),
+    };
+    let ids = vec![Arc::from("one"), Arc::from("two")];
+    let notices = [
+        StreamNotice::Text(TextChunk { kind: TextKind::Answer, text: String::new(), ..chunk.clone() }),
+        StreamNotice::Text(chunk),
+        StreamNotice::Abandoned { run: id("r"), message_ids: ids },
+        StreamNotice::Committed { run: id("r"), seq: 3 },
+        StreamNotice::Cancelled { run: id("r") },
+        StreamNotice::Following { run: id("r"), anew: true },
+        StreamNotice::ConfigurationChanged { version: 9 },
+    ];
+    notices.into_iter().map(|notice| message(from, notice)).collect()
+}
+
+/// The messages of a process that are heard, until so many have come.
+async fn heard(listener: &mut dyn StreamListener, from: &str, count: usize) -> Vec<StreamMessage> {
+    let mut messages = Vec::new();
+    let all = async {
+        while messages.len() < count {
+            match listener.next().await {
+                // One's own may come back.
+                Heard::Message(message) if *message.from == *from => messages.push(message),
+                Heard::Message(_) | Heard::Missed => {}
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, all).await.expect("what was told while nothing was wrong is heard");
+    messages
+}
+
+async fn what_one_tells_all_others_hear_as_it_was_told([one, two]: [Arc<dyn Stream>; 2]) {
+    // Nobody listens yet.
+    one.publish(committed("one", 1));
+    let (mut first, mut second, mut third) = (one.listen(), two.listen(), two.listen());
+    let (of_one, of_two) = (all_kinds("one"), all_kinds("two"));
+    for (told_by_one, told_by_two) in of_one.iter().cloned().zip(of_two.iter().cloned()) {
+        one.publish(told_by_one);
+        two.publish(told_by_two);
+    }
+    let mut missing = of_one.clone();
+    for message in heard(&mut *second, "one", of_one.len()).await {
+        missing.retain(|told| *told != message);
+    }
+    assert_eq!(missing, [], "all of it is heard as it was told");
+    assert_eq!(heard(&mut *first, "two", of_two.len()).await.len(), of_two.len(), "in both directions");
+    drop(second);
+    one.publish(committed("one", 4));
+    let more = heard(&mut *third, "one", of_one.len() + 1).await;
+    assert!(more.contains(&committed("one", 4)), "a listener that has gone keeps nothing from others");
+}
+
+async fn a_wait_that_is_given_up_loses_nothing([one, two]: [Arc<dyn Stream>; 2]) {
+    let mut listener = two.listen();
+    for seq in 1..=50 {
+        let nothing = tokio::time::timeout(Duration::from_millis(1), listener.next()).await;
+        assert!(nothing.is_err(), "nothing was told: {nothing:?}");
+        one.publish(committed("one", seq));
+        assert_eq!(heard(&mut *listener, "one", 1).await, [committed("one", seq)]);
+    }
+}
+
+async fn nobody_waits_for_a_slow_listener_and_it_is_told_what_it_missed([one, two]: [Arc<dyn Stream>; 2]) {
+    const MANY: u64 = 50_000;
+    let (mut slow, mut other) = (two.listen(), two.listen());
+    // This is no async function: it cannot wait.
+    for seq in 1..=MANY {
+        one.publish(committed("one", seq));
+    }
+    let (mut count, mut missed) = (0, false);
+    while let Ok(heard) = tokio::time::timeout(Duration::from_millis(300), slow.next()).await {
+        match heard {
+            Heard::Message(_) => count += 1,
+            Heard::Missed => missed = true,
+        }
+    }
+    assert!(missed || count == MANY, "only {count} of {MANY} messages came, and nobody said so");
+    // Everybody goes on from there.
+    one.publish(committed("one", MANY + 1));
+    assert_eq!(heard(&mut *slow, "one", 1).await, [committed("one", MANY + 1)]);
+    let newest = async { while other.next().await != Heard::Message(committed("one", MANY + 1)) {} };
+    tokio::time::timeout(PATIENCE, newest).await.expect("a listener that is late hears the newest messages");
+}
