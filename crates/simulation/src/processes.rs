@@ -72,7 +72,7 @@ impl Processes {
 
     fn begin(&self, number: usize, life: &Arc<ProcessLife>) -> Arc<Orchestrator> {
         let Common { world, journal, config, broker, wire, fault_source, recorder, breakage } = &self.common;
-        let line = Line { wire: Arc::clone(wire), life: Arc::clone(life) };
+        let stream = Line { wire: Arc::clone(wire), life: Arc::clone(life) };
         let effects = Arc::new(Effects::new(number, Arc::clone(life), Arc::clone(fault_source), Arc::clone(recorder)));
         let process_journal = ProcessJournal {
             process: number,
@@ -93,7 +93,7 @@ impl Processes {
             config: Arc::clone(config) as _,
             prompter: Arc::clone(&effects) as _,
             tools: effects,
-            hub: Arc::new(Hub::shared(Arc::new(line), Arc::clone(world) as _)),
+            hub: Arc::new(Hub::shared(Arc::new(stream), Arc::clone(world) as _)),
             world: Arc::clone(world) as _,
         };
         Arc::new(Orchestrator::new(ports, Options::default()))
