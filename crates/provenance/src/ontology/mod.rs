@@ -20,13 +20,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// ```
 /// use trellis_domain::rdf::{Quad, Term};
 /// use trellis_provenance::ONTOLOGY;
-/// use trellis_provenance::ontology::{Ontology, Problem};
+/// use trellis_provenance::ontology::{Ontology, OntologyProblem};
 /// use trellis_provenance::vocabulary::tg;
 ///
 /// let ontology = Ontology::parse(ONTOLOGY)?;
 /// let (s, p, o) = (Term::iri("urn:trustgraph:agent:S"), Term::iri(tg::QUERY), Term::literal("why?"));
 /// let problems = ontology.problems(&[Quad { s, p, o, g: None }]);
-/// assert!(matches!(&problems[..], [Problem::Domain { .. }]), "nothing says that the node is a question");
+/// assert!(matches!(&problems[..], [OntologyProblem::Domain { .. }]), "nothing says that the node is a question");
 /// # Ok::<(), trellis_provenance::ontology::UnreadableOntology>(())
 /// ```
 #[derive(Debug)]

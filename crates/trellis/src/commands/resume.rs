@@ -21,11 +21,11 @@ use trellis_orchestrator::{Item, RunService};
 /// A run that has gone as far as it can, or why that cannot be read.
 struct Finished {
     run: RunId,
-    end: Result<Progress, JournalError>,
+    end: Result<RunProgress, JournalError>,
 }
 
 /// How far a run has come.
-enum Progress {
+enum RunProgress {
     Ended(Box<RunSummary>, Box<Ended>),
     /// Only a person can say how it goes on.
     Waiting,
@@ -48,10 +48,10 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
             ended = ends.join_next() => match ended {
                 None => break,
                 Some(ended) => match ended.map_err(Failure::unexpected)? {
-                    Finished { end: Ok(Progress::Ended(summary, ended)), .. } => {
+                    Finished { end: Ok(RunProgress::Ended(summary, ended)), .. } => {
                         finished.push(told(&app, global, &summary, &ended));
                     }
-                    Finished { run, end: Ok(Progress::Waiting) } => note(&format!(
+                    Finished { run, end: Ok(RunProgress::Waiting) } => note(&format!(
                         "run {run} waits for an answer: `trellis run show {0}` tells the question, `trellis run decide {0}` \
                          answers it",
                         short(&run)
@@ -106,7 +106,7 @@ async fn end_of(runs: &RunService, workspace: &Workspace, run: &RunId) -> Result
         if record.body.as_parked().is_some()
             && runs.find(workspace, run).await?.ok_or_else(vanished)?.state == RunState::Waiting
         {
-            return Ok(Progress::Waiting);
+            return Ok(RunProgress::Waiting);
         }
     }
 }
