@@ -39,7 +39,7 @@ pub(crate) async fn show(desk: &Desk, global: &Global, wish: &str, full: bool) -
 
 /// The answer of a run, for programs.
 #[derive(Serialize)]
-struct RunOutcome<'a> {
+struct AnsweredRun<'a> {
     run_id: &'a RunId,
     state: RunState,
     answer: Option<&'a str>,
@@ -67,7 +67,7 @@ pub(crate) async fn answer(desk: &Desk, global: &Global, wish: &str, strict: boo
     if global.output == Output::Json {
         let (answer, error) = (text, ended.error.as_deref());
         let object =
-            RunOutcome { run_id: &run, state, answer, error, left_out: &ended.left_out, missing: &ended.missing };
+            AnsweredRun { run_id: &run, state, answer, error, left_out: &ended.left_out, missing: &ended.missing };
         print_json(&json!(object).to_string())?;
         return Ok(Exit::of(state, strict));
     }
