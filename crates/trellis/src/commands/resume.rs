@@ -94,14 +94,14 @@ fn ends(runs: &RunService, open: BTreeSet<(Workspace, RunId)>) -> JoinSet<Finish
     ends
 }
 
-async fn end_of(runs: &RunService, workspace: &Workspace, run: &RunId) -> Result<Progress, JournalError> {
+async fn end_of(runs: &RunService, workspace: &Workspace, run: &RunId) -> Result<RunProgress, JournalError> {
     let mut subscription = runs.follow(workspace, run, 0);
     loop {
         let Item::Record(record) = subscription.next().await? else { continue };
         let vanished = || JournalError::Damaged(format!("the run {run} has records and no summary"));
         if let (Body::Ended(ended), true) = (&record.body, record.header.session == *run) {
             let summary = runs.find(workspace, run).await?.ok_or_else(vanished)?;
-            return Ok(Progress::Ended(Box::new(summary), ended.clone()));
+            return Ok(RunProgress::Ended(Box::new(summary), ended.clone()));
         }
         if record.body.as_parked().is_some()
             && runs.find(workspace, run).await?.ok_or_else(vanished)?.state == RunState::Waiting
