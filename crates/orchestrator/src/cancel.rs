@@ -81,7 +81,7 @@ impl Orchestrator {
             let commit = Commit { seen_of_others: closing.seen_of_others, ..commit };
             // A conflict means that something happened meanwhile: look again.
             if let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? {
-                self.cancels.tick();
+                self.cancels.send();
                 self.ports.hub.tell_others(workspace, || StreamNotice::Cancelled { run: run.clone() });
                 self.after_commit(workspace, run, &committed).await;
                 self.close_turns(workspace, run).await?;
@@ -136,16 +136,13 @@ impl Orchestrator {
 
     /// Waits until the run of a turn is cancelled.
     async fn cancelled(&self, turn: &TurnKey) -> Result<(), TurnError> {
-        let mut ticks = self.cancels.listen();
+        let mut cancels = self.cancels.listen();
         loop {
             let end = self.patiently(|journal| journal.end(&turn.scope.workspace, &turn.run)).await?;
             if end.is_some_and(|end| matches!(&end.body, Body::Ended(end) if end.reason == Termination::Cancelled)) {
                 return Ok(());
             }
-            if ticks.changed().await.is_err() {
-                // Unreachable while the orchestrator holds the sender.
-                std::future::pending::<()>().await;
-            }
+            cancels.changed().await;
         }
     }
 }

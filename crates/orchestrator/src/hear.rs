@@ -25,7 +25,7 @@ impl Orchestrator {
         loop {
             tokio::select! {
                 biased;
-                Ok(()) = changes.changed() => {
+                () = changes.changed() => {
                     for (workspace, version) in self.newer_than(&mut known).await {
                         self.ports.hub.tell_others(&workspace, || StreamNotice::ConfigurationChanged { version });
                     }
@@ -41,7 +41,7 @@ impl Orchestrator {
                     Heard::Message(message) => self.heard(message, &mut known),
                     Heard::Missed => {
                         self.ports.hub.missed();
-                        self.cancels.tick();
+                        self.cancels.send();
                     }
                 },
             }
@@ -60,7 +60,7 @@ impl Orchestrator {
             StreamNotice::Committed { run, seq } => hub.hear_commit(&workspace, &run, seq),
             StreamNotice::Following { run, anew } => hub.hear_following(&workspace, &run, anew),
             // Everybody who waits for a call would look, so only if it can be theirs.
-            StreamNotice::Cancelled { run } if self.claims.hold(&workspace, &run) => self.cancels.tick(),
+            StreamNotice::Cancelled { run } if self.claims.hold(&workspace, &run) => self.cancels.send(),
             StreamNotice::Cancelled { .. } => {}
             StreamNotice::ConfigurationChanged { version } => {
                 let newest = known.entry(workspace.clone()).or_default();

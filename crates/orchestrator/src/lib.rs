@@ -68,7 +68,6 @@ pub mod accept;
 mod answer;
 pub mod audit;
 mod cancel;
-mod cancels;
 pub mod checkpoint;
 mod claims;
 #[cfg(feature = "testing")]

@@ -1,9 +1,10 @@
 //! What the loop is connected to, and what the workers of a process share.
 
-use crate::cancels::Cancels;
 use crate::claims::Claims;
 use crate::hub::Hub;
-use crate::ports::{Config, ConfigError, Disposition, Journal, JournalError, Prompter, Queue, ToolRunner, World};
+use crate::ports::{
+    Config, ConfigError, Disposition, Journal, JournalError, Prompter, Queue, Signal, ToolRunner, World,
+};
 use crate::suspects::Suspects;
 use crate::unread::Unread;
 use std::sync::Arc;
@@ -46,7 +47,8 @@ pub struct Orchestrator {
     pub(crate) limits: Arc<OperatorLimits>,
     /// Shared by all workers of the process.
     pub(crate) claims: Arc<Claims>,
-    pub(crate) cancels: Arc<Cancels>,
+    /// Sent with every cancellation: whoever waits looks whether it was its run.
+    pub(crate) cancels: Signal,
     pub(crate) suspects: Arc<Suspects>,
     pub(crate) unread: Arc<Unread>,
 }
@@ -73,7 +75,7 @@ impl Orchestrator {
     pub fn new(ports: Ports, options: Options) -> Self {
         let limits = Arc::new(options.limits.clone());
         let claims = Arc::new(Claims::of(&ports.world.fresh_id()));
-        let (cancels, suspects, unread) = (Arc::default(), Arc::default(), Arc::default());
+        let (cancels, suspects, unread) = (Signal::default(), Arc::default(), Arc::default());
         Self { ports, options, limits, claims, cancels, suspects, unread }
     }
 }

@@ -126,7 +126,7 @@ impl Worker {
         }
         // Another process may have cancelled the run: whoever waits for one of its calls looks again.
         if journal.end(&claim.turn.scope.workspace, &claim.turn.run).await.is_ok_and(|end| end.is_some()) {
-            self.orchestrator.cancels.tick();
+            self.orchestrator.cancels.send();
         }
     }
 

@@ -4,7 +4,7 @@ use crate::breakage::Breakage;
 use crate::fault_source::FaultSource;
 use crate::process_life::ProcessLife;
 use crate::recorder::Recorder;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -45,17 +45,13 @@ struct Inbox {
 impl Inbox {
     fn mistaken(&self, mut message: StreamMessage) -> StreamMessage {
         if let StreamNotice::Text(chunk) = &mut message.notice {
-            let mut counted = lock(&self.counted);
+            let mut counted = self.counted.lock();
             let before = counted.entry(Arc::clone(&chunk.message_id)).or_default();
             chunk.offset = *before;
             *before += chunk.text.len();
         }
         message
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }
 
 impl Wire {
@@ -65,7 +61,7 @@ impl Wire {
 
     fn publish(&self, message: &StreamMessage) {
         let now = Instant::now();
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let inboxes: Vec<_> = state.listeners.values().cloned().collect();
         for inbox in inboxes {
             let copies = self.fault_source.copies_of_notice();
@@ -78,7 +74,7 @@ impl Wire {
                     Some(_) | None => message.clone(),
                 };
                 let received = if is_whole { Heard::Message(message()) } else { Heard::Missed };
-                lock(&inbox.messages).insert((now + delay, state.number()), received);
+                inbox.messages.lock().insert((now + delay, state.number()), received);
             }
             inbox.changed.notify_one();
         }
@@ -100,7 +96,7 @@ impl Stream for Line {
     }
 
     fn listen(&self) -> Box<dyn StreamListener> {
-        let mut state = lock(&self.wire.state);
+        let mut state = self.wire.state.lock();
         let (number, inbox) = (state.number(), Arc::new(Inbox::default()));
         state.listeners.insert(number, Arc::clone(&inbox));
         Box::new(Listener { wire: Arc::clone(&self.wire), life: Arc::clone(&self.life), number, inbox })
@@ -118,7 +114,7 @@ struct Listener {
 impl Listener {
     /// What has arrived, or when something will.
     fn arrived(&self) -> Result<Heard, Option<Instant>> {
-        let mut messages = lock(&self.inbox.messages);
+        let mut messages = self.inbox.messages.lock();
         let Some(first) = messages.first_entry() else { return Err(None) };
         let due = first.key().0;
         if due <= Instant::now() { Ok(first.remove()) } else { Err(Some(due)) }
@@ -147,6 +143,6 @@ impl StreamListener for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        lock(&self.wire.state).listeners.remove(&self.number);
+        self.wire.state.lock().listeners.remove(&self.number);
     }
 }

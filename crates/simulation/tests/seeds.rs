@@ -25,10 +25,13 @@ fn the_next_seeds_keep_every_promise() {
     keeps_the_promises(250..500);
 }
 
+/// So many scenarios are played twice. What is random happens seldom enough to be missed by a few.
+const SAME: u64 = 60;
+
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let mut all = Vec::new();
-    for seed in 0..20 {
+    for seed in 0..SAME {
         let scenario = Scenario::from_seed(seed);
         let digest = play(&scenario, None).digest();
         assert_eq!(play(&scenario, None).digest(), digest, "seed {seed}");
@@ -36,7 +39,7 @@ fn the_same_seed_gives_the_same_bytes() {
     }
     all.sort();
     all.dedup();
-    assert_eq!(all.len(), 20, "each seed has its own course");
+    assert_eq!(all.len() as u64, SAME, "each seed has its own course");
 }
 
 fn kept(folder: &Path) -> Vec<(PathBuf, Scenario)> {

@@ -6,11 +6,12 @@ use crate::request::{ConfigWrite, Request};
 use crate::tables::{Reader, Tables, read_failed};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use tokio::sync::watch;
 use trellis_domain::config::{Settings, StoredItem};
 use trellis_domain::{Caller, Configured, Hash, Workspace};
 use trellis_orchestrator::memory::check_items;
-use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, HistoryEntry, JournalError, World};
+use trellis_orchestrator::ports::{
+    BoxFuture, Config, ConfigError, HistoryEntry, JournalError, Signal, SignalListener, World,
+};
 
 /// Parsed snapshots kept in memory.
 const CACHED_SETTINGS: usize = 64;
@@ -26,7 +27,7 @@ struct Inner {
     world: Arc<dyn World>,
     /// One change at a time: a version is read, then written.
     writing: tokio::sync::Semaphore,
-    changes: watch::Sender<u64>,
+    changes: Signal,
     settings: Mutex<Cache<(Workspace, Hash), Arc<Settings>>>,
     /// The newest pin of each workspace, by version.
     pinned: Mutex<std::collections::HashMap<Workspace, Arc<Settings>>>,
@@ -88,7 +89,7 @@ impl EmbeddedConfig {
             journal,
             world,
             writing: tokio::sync::Semaphore::new(1),
-            changes: watch::Sender::new(0),
+            changes: Signal::default(),
             settings: Mutex::new(Cache::new(CACHED_SETTINGS)),
             pinned: Mutex::default(),
         };
@@ -130,7 +131,7 @@ impl Inner {
         }
         self.journal.ask(|reply| Request::Config(writes, reply)).await?;
         self.pinned.lock().remove(workspace);
-        self.changes.send_modify(|ticks| *ticks += 1);
+        self.changes.send();
         Ok(version)
     }
 
@@ -272,12 +273,12 @@ impl Config for EmbeddedConfig {
         Box::pin(self.inner.read_snapshot(workspace, hash))
     }
 
-    fn watch(&self) -> watch::Receiver<u64> {
-        self.inner.changes.subscribe()
+    fn watch(&self) -> SignalListener {
+        self.inner.changes.listen()
     }
 
     fn changed_elsewhere(&self, workspace: &Workspace, version: u64) {
         self.inner.pinned.lock().retain(|of, settings| of != workspace || settings.version >= version);
-        self.inner.changes.send_modify(|ticks| *ticks += 1);
+        self.inner.changes.send();
     }
 }

@@ -1,11 +1,10 @@
 //! Configuration as people and programs may change it, whichever door they come in by.
 
 use std::sync::Arc;
-use tokio::sync::watch;
 use trellis_domain::config::{ConfigItem, Problem, PromptItem, Settings, StoredItem, validate};
 use trellis_domain::{Caller, Configured, Hash, Workspace};
 use trellis_models::check_template;
-use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, HistoryEntry};
+use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, HistoryEntry, SignalListener};
 
 /// The type of the items that the program keeps for itself.
 pub(crate) const OWN: &str = "trellis";
@@ -125,7 +124,7 @@ impl Config for GuardedConfig {
         self.0.snapshot(workspace, hash)
     }
 
-    fn watch(&self) -> watch::Receiver<u64> {
+    fn watch(&self) -> SignalListener {
         self.0.watch()
     }
 

@@ -1,6 +1,6 @@
 //! Anthropic's messages. A schema becomes the input of a tool that the model must call; its input is the reply.
 
-use super::{arguments, json_of, note_unrecognised, object, words};
+use super::{arguments, json_of, name, note_unrecognised, object, words};
 use crate::conversation::CallIds;
 use crate::functions::strict_schema;
 use crate::provider::ModelRequest;
@@ -180,7 +180,7 @@ fn block(place: u64, block: &Value, understood: &mut Understood) -> Vec<Said> {
         "tool_use" => {
             let input = block["input"].as_object().filter(|input| !input.is_empty());
             let arguments = input.map(|_| arguments(&block["input"])).unwrap_or_default();
-            let (id, function) = (words(&block["id"]), words(&block["name"]));
+            let (id, function) = (name(&block["id"]), name(&block["name"]));
             vec![Said::Call(CallPiece { place, id, function, arguments })]
         }
         "thinking" => words(&block["thinking"]).map(Said::Thought).into_iter().collect(),

@@ -142,6 +142,14 @@ fn words(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
+/// The longest name or id of a call that is kept: no function has a longer one.
+const LONGEST_NAME: usize = 256;
+
+/// The name or id of a call.
+fn name(value: &Value) -> Option<String> {
+    words(value).map(|name| name[..name.floor_char_boundary(LONGEST_NAME)].to_owned())
+}
+
 /// Notes the first message that is none of those we know.
 fn note_unrecognised(value: &Value, understood: &mut Understood) {
     understood.unrecognised.get_or_insert_with(|| value.to_string());

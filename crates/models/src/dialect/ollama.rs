@@ -1,6 +1,6 @@
 //! Ollama's own chat: one JSON object per line.
 
-use super::{Calls, arguments, chat, json_of, note_unrecognised, object, turns, words};
+use super::{Calls, arguments, chat, json_of, name, note_unrecognised, object, turns, words};
 use crate::provider::ModelRequest;
 use crate::remote::{Dialect, Fault, Framing, Said, Sampling, SchemaEnforcement, Stop, Understood};
 use serde_json::{Value, json};
@@ -58,8 +58,8 @@ impl Dialect for Ollama {
         let calls = message["tool_calls"].as_array().into_iter().flatten().map(|call| {
             understood.calls += 1;
             let function = &call["function"];
-            let (name, arguments) = (words(&function["name"]), arguments(&function["arguments"]));
-            Said::Call(CallPiece { place: understood.calls, id: None, function: name, arguments })
+            let (function, arguments) = (name(&function["name"]), arguments(&function["arguments"]));
+            Said::Call(CallPiece { place: understood.calls, id: None, function, arguments })
         });
         let texts = [words(&message["thinking"]).map(Said::Thought), words(&message["content"]).map(Said::Text)];
         Ok(texts.into_iter().flatten().chain(calls).collect())

@@ -1,7 +1,7 @@
 //! Chat completions as OpenAI defines them and many servers speak them. Fields that some of them leave out are not
 //! relied on, and a server that does not stream is understood as well.
 
-use super::{Calls, arguments, chat, json_of, note_unrecognised, turns, words};
+use super::{Calls, arguments, chat, json_of, name, note_unrecognised, turns, words};
 use crate::provider::ModelRequest;
 use crate::remote::{Dialect, Fault, Framing, Refusal, Said, Sampling, SchemaEnforcement, Stop, Understood};
 use serde_json::{Value, json};
@@ -160,8 +160,8 @@ fn calls(calls: &Value) -> impl Iterator<Item = CallPiece> {
         let function = &call["function"];
         CallPiece {
             place: call["index"].as_u64().unwrap_or(place as u64),
-            id: words(&call["id"]),
-            function: words(&function["name"]),
+            id: name(&call["id"]),
+            function: name(&function["name"]),
             arguments: arguments(&function["arguments"]),
         }
     })

@@ -22,7 +22,9 @@ pub(super) struct Received<'a, 's> {
     /// Functions were offered: what is called is a call, and not the reply itself.
     offered: bool,
     thinking: Thinking,
+    /// How many bytes were said, and how many of what was thought were kept.
     size: usize,
+    thought: usize,
 }
 
 /// A part of a reply that may still grow.
@@ -46,7 +48,7 @@ impl<'a, 's> Received<'a, 's> {
     pub(super) fn new(on_piece: &'a mut OnPiece<'s>, enforcement: &SchemaEnforcement<'_>) -> Self {
         let offered = matches!(enforcement, SchemaEnforcement::Functions { .. });
         let (parts, thinking) = (Vec::new(), Thinking::default());
-        Self { parts, on_piece, enough: false, offered, thinking, size: 0 }
+        Self { parts, on_piece, enough: false, offered, thinking, size: 0, thought: 0 }
     }
 
     pub(super) fn has_received_nothing(&self) -> bool {
@@ -80,13 +82,18 @@ impl<'a, 's> Received<'a, 's> {
         if text.is_empty() {
             return;
         }
-        if !matches!(self.parts.last(), Some(Growing::Thought(_))) {
-            self.parts.push(Growing::Thought(String::new()));
+        let kept = &text[..text.floor_char_boundary(KEPT_THOUGHT - self.thought)];
+        self.thought += kept.len();
+        match self.since_last_call(|part| matches!(part, Growing::Thought(_))) {
+            Some(Growing::Thought(thought)) => thought.push_str(kept),
+            Some(_) | None => self.parts.push(Growing::Thought(kept.to_owned())),
         }
-        if let Some(Growing::Thought(thought)) = self.parts.last_mut() {
-            let room = KEPT_THOUGHT.saturating_sub(thought.len());
-            thought.push_str(&text[..text.floor_char_boundary(room)]);
-        }
+    }
+
+    /// The part that goes on. Some servers send thoughts and words by turns: each kind is one part up to the next call.
+    fn since_last_call(&mut self, is_meant: impl Fn(&Growing) -> bool) -> Option<&mut Growing> {
+        let since = self.parts.iter_mut().rev().take_while(|part| !matches!(part, Growing::Call { .. }));
+        since.into_iter().find(|part| is_meant(part))
     }
 
     fn speak(&mut self, text: &str, refuses: bool) {
@@ -94,10 +101,15 @@ impl<'a, 's> Received<'a, 's> {
         while !rest.is_empty() && !self.enough {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(LARGEST_PIECE));
             rest = after;
-            match (self.parts.last_mut(), refuses) {
-                (Some(Growing::Text(spoken)), false) | (Some(Growing::Refusal(spoken)), true) => spoken.push_str(piece),
-                (_, false) => self.parts.push(Growing::Text(piece.to_owned())),
-                (_, true) => self.parts.push(Growing::Refusal(piece.to_owned())),
+            let is_meant = |part: &Growing| match part {
+                Growing::Text(_) => !refuses,
+                Growing::Refusal(_) => refuses,
+                Growing::Thought(_) | Growing::Call { .. } => false,
+            };
+            match self.since_last_call(is_meant) {
+                Some(Growing::Text(spoken) | Growing::Refusal(spoken)) => spoken.push_str(piece),
+                Some(_) | None if refuses => self.parts.push(Growing::Refusal(piece.to_owned())),
+                Some(_) | None => self.parts.push(Growing::Text(piece.to_owned())),
             }
             self.size += piece.len();
             self.enough = (self.on_piece)(Piece::Text(piece)).is_break();
@@ -105,6 +117,10 @@ impl<'a, 's> Received<'a, 's> {
     }
 
     fn call(&mut self, piece: &CallPiece) {
+        if self.exceeds_limit() {
+            // One message may bring any number of them.
+            return;
+        }
         let known = self.parts.iter().position(
             |part| matches!(part, Growing::Call { place, id, .. } if piece.belongs_to(*place, id.as_deref())),
         );
@@ -138,9 +154,7 @@ impl<'a, 's> Received<'a, 's> {
         self.think(&thought);
         self.speak(&rest, false);
         let mut mended = self.mark_thinking();
-        let thought: usize =
-            self.parts.iter().map(|part| if let Growing::Thought(it) = part { it.len() } else { 0 }).sum();
-        if thought >= KEPT_THOUGHT {
+        if self.thought >= KEPT_THOUGHT {
             mended.push("of what it thought, only the beginning was kept".to_owned());
         }
         Complete { parts: self.parts.into_iter().map(Growing::into_part).collect(), mended }

@@ -346,3 +346,38 @@ async fn a_conversation_without_functions_is_told_in_words() {
     ]);
     assert_eq!(messages, expected);
 }
+
+/// Some servers send thoughts and words by turns. However often they do, each is one part.
+#[tokio::test]
+async fn thoughts_and_words_by_turns_are_two_parts() {
+    let delta = |n: u32| {
+        let delta = json!({ "reasoning": format!("t{n} "), "content": format!("w{n} ") });
+        format!("data: {}\n\n", json!({ "id": "c", "choices": [{ "index": 0, "delta": delta }] }))
+    };
+    let end = json!({ "id": "c", "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] });
+    let messages = (0..1_500).map(delta).chain([format!("data: {end}\n\n"), "data: [DONE]\n\n".to_owned()]);
+    let stub = Stub::always(stream(messages)).await;
+    let reply = ask(&*provider("openai", &stub.base, patient()), &request(PromptReply::Text)).await.0.unwrap();
+    let [ReplyPart::Thought { text: thought }, ReplyPart::Text { text }] = &reply.parts[..] else {
+        panic!("{} parts", reply.parts.len())
+    };
+    assert!(thought.text().ends_with("t1499 ") && text.text().ends_with("w1499 "));
+}
+
+/// A message may bring any number of calls, with names of any length: that is no reply.
+#[tokio::test]
+async fn calls_without_end_are_refused() {
+    let call =
+        |n: u32| json!({ "index": n, "id": "i".repeat(500), "function": { "name": "f".repeat(500), "arguments": "" } });
+    for (calls, is_refused) in [(3, false), (5_000, true)] {
+        let calls: Vec<_> = (0..calls).map(call).collect();
+        let choice = json!({ "index": 0, "delta": { "tool_calls": calls }, "finish_reason": "tool_calls" });
+        let sent = format!("data: {}\n\ndata: [DONE]\n\n", json!({ "id": "c", "choices": [choice] }));
+        let stub = Stub::always(stream(vec![sent])).await;
+        let reply = ask(&*provider("openai", &stub.base, patient()), &offering()).await.0;
+        assert_eq!(reply.is_err(), is_refused);
+        for part in reply.map(|reply| reply.parts).unwrap_or_default() {
+            assert!(matches!(&part, ReplyPart::Call { function, .. } if function.len() == 256), "{part:?}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::peers::Peers;
 use super::texts::Fit;
-use super::{Hub, Place, RunStream, lock};
+use super::{Hub, Place, RunStream};
 use crate::messages::messages_of;
 use crate::ports::{Stream, StreamListener, StreamNotice, TextChunk, World};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl Hub {
 
     /// The stream of a run that is followed here, while nobody begins or stops to.
     fn with_followed(&self, workspace: &Workspace, run: &RunId, act: impl FnOnce(&RunStream)) {
-        let runs = lock(&self.runs);
+        let runs = self.runs.lock();
         if let Some(stream) = runs.get(&(workspace.clone(), run.clone())).filter(|stream| stream.is_read()) {
             act(stream);
         }
@@ -58,12 +58,12 @@ impl Hub {
 
     pub(crate) fn hear_text(&self, workspace: &Workspace, from: &Arc<str>, chunk: &TextChunk) {
         self.with_followed(workspace, &chunk.run, |stream| {
-            let silenced = lock(&stream.silenced);
+            let silenced = stream.silenced.lock();
             if silenced.contains(&chunk.session) {
                 return;
             }
             let tick = stream.news().ticks;
-            let fit = lock(&stream.texts).hear(from, chunk, tick);
+            let fit = stream.texts.lock().hear(from, chunk, tick);
             match fit {
                 Fit::Ignored => {}
                 Fit::Gap => stream.gap.store(true, Ordering::SeqCst),
@@ -78,7 +78,7 @@ impl Hub {
 
     pub(crate) fn hear_abandoned(&self, workspace: &Workspace, from: &Arc<str>, run: &RunId, ids: &[Arc<str>]) {
         self.with_followed(workspace, run, |stream| {
-            let mut texts = lock(&stream.texts);
+            let mut texts = stream.texts.lock();
             for id in ids {
                 texts.close_heard(id, from);
             }
@@ -90,11 +90,11 @@ impl Hub {
         let Some(peers) = &self.peers else { return };
         let place = (workspace.clone(), run.clone());
         let first = peers.note_following(place.clone());
-        let stream = lock(&self.runs).get(&place).cloned();
+        let stream = self.runs.lock().get(&place).cloned();
         let Some(stream) = stream.filter(|_| first || anew) else { return };
         // Nothing is written meanwhile: what comes next goes on where this ends.
-        let _still = lock(&stream.silenced);
-        let texts = lock(&stream.texts);
+        let _still = stream.silenced.lock();
+        let texts = stream.texts.lock();
         for (id, message) in texts.iter().filter(|(_, message)| message.by.is_none()) {
             let chunk = TextChunk {
                 run: run.clone(),
@@ -111,7 +111,7 @@ impl Hub {
 
     /// Messages were lost: whoever follows a run looks at the journal.
     pub(crate) fn missed(&self) {
-        let runs = lock(&self.runs);
+        let runs = self.runs.lock();
         let mut streams: Vec<_> = runs.iter().filter(|(_, stream)| stream.is_read()).collect();
         // In the same order always: what happens in a simulated world can happen again.
         streams.sort_by_key(|(place, _)| *place);
@@ -131,8 +131,8 @@ impl RunStream {
     /// A reader has got this record: text that it makes obsolete is not shown any more, whoever wrote it and whenever it
     /// arrives.
     pub(super) fn bring_whole(&self, record: &Record) {
-        let mut silenced = lock(&self.silenced);
-        let mut texts = lock(&self.texts);
+        let mut silenced = self.silenced.lock();
+        let mut texts = self.texts.lock();
         for id in messages_of(record) {
             texts.bring_whole(&id, record.header.seq);
         }

@@ -62,7 +62,7 @@ fn the_hub_forgets_a_run_that_has_ended() {
     let (workspace, run) = run();
     say(&hub, "m", "x");
     hub.committed(&workspace, &run, &[], true);
-    assert!(lock(&hub.runs).is_empty());
+    assert!(hub.runs.lock().is_empty());
 }
 
 /// A call that began when the run had just ended tells nobody, and leaves nothing behind.
@@ -73,14 +73,14 @@ fn the_hub_forgets_what_nobody_reads_or_writes() {
     hub.committed(&workspace, &run, &[], true);
     let late = hub.writer(&workspace, &run, &run);
     hub.committed(&workspace, &run, &[], false);
-    assert_eq!(lock(&hub.runs).len(), 1, "somebody may still write");
+    assert_eq!(hub.runs.lock().len(), 1, "somebody may still write");
     late.text(&Arc::from("m"), TextKind::Thought, "x");
     drop(late);
     hub.committed(&workspace, &run, &[], false);
-    assert_eq!(lock(&hub.runs).len(), 1, "an open message is kept for whoever comes");
+    assert_eq!(hub.runs.lock().len(), 1, "an open message is kept for whoever comes");
     hub.close_messages(&workspace, &run, &[Arc::from("m")]);
     hub.committed(&workspace, &run, &[], false);
-    assert!(lock(&hub.runs).is_empty());
+    assert!(hub.runs.lock().is_empty());
 }
 
 #[test]
@@ -89,12 +89,12 @@ fn the_last_reader_takes_an_idle_stream_along() {
     let (workspace, run) = run();
     let (one, two) = (hub.subscribe(&workspace, &run, 0), hub.subscribe(&workspace, &run, 0));
     drop(one);
-    assert_eq!(lock(&hub.runs).len(), 1, "somebody still listens");
+    assert_eq!(hub.runs.lock().len(), 1, "somebody still listens");
     drop(two);
-    assert!(lock(&hub.runs).is_empty());
+    assert!(hub.runs.lock().is_empty());
     say(&hub, "m", "x");
     drop(hub.subscribe(&workspace, &run, 0));
-    assert_eq!(lock(&hub.runs).len(), 1, "an open message is kept for whoever comes");
+    assert_eq!(hub.runs.lock().len(), 1, "an open message is kept for whoever comes");
 }
 
 #[tokio::test]

@@ -18,10 +18,11 @@ pub use crate::ports::TextKind;
 
 use self::peers::Peers;
 use self::texts::Texts;
+use parking_lot::Mutex;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use trellis_domain::parts::ReplyPart;
 use trellis_domain::record::{Name, Record};
@@ -67,11 +68,11 @@ impl RunStream {
     const RECENT: usize = 64;
 
     fn news(&self) -> News {
-        *lock(&self.news)
+        *self.news.lock()
     }
 
     fn tell(&self, change: impl FnOnce(&mut News)) {
-        change(&mut lock(&self.news));
+        change(&mut self.news.lock());
         self.told.notify_waiters();
     }
 
@@ -81,7 +82,7 @@ impl RunStream {
 
     /// The records right behind a sequence number, if they are still here.
     fn recent_after(&self, after: u64) -> Vec<Arc<Record>> {
-        let recent = lock(&self.recent);
+        let recent = self.recent.lock();
         let first = recent.iter().position(|record| record.header.seq == after + 1);
         let Some(first) = first else { return Vec::new() };
         // Two workers may have told of their commits in the wrong order: stop at a gap.
@@ -99,13 +100,9 @@ struct News {
     missed: u64,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Hub {
     fn stream(&self, workspace: &Workspace, run: &RunId) -> Arc<RunStream> {
-        let mut runs = lock(&self.runs);
+        let mut runs = self.runs.lock();
         Arc::clone(runs.entry((workspace.clone(), run.clone())).or_default())
     }
 
@@ -118,9 +115,9 @@ impl Hub {
 
     /// These messages are over: their records bring them whole, or they were abandoned.
     pub fn close_messages(&self, workspace: &Workspace, run: &RunId, ids: &[Arc<str>]) {
-        let stream = lock(&self.runs).get(&(workspace.clone(), run.clone())).cloned();
+        let stream = self.runs.lock().get(&(workspace.clone(), run.clone())).cloned();
         if let Some(stream) = stream {
-            let mut texts = lock(&stream.texts);
+            let mut texts = stream.texts.lock();
             for id in ids {
                 texts.close(id);
             }
@@ -133,21 +130,21 @@ impl Hub {
         let key = (workspace.clone(), run.clone());
         self.tell_of_commit(&key, seq);
         let stream = {
-            let mut runs = lock(&self.runs);
+            let mut runs = self.runs.lock();
             if ended { runs.remove(&key) } else { runs.get(&key).cloned() }
         };
         if let Some(stream) = stream {
             let over = records.iter().filter(|record| record.header.name == Name::end());
-            let mut silenced = lock(&stream.silenced);
+            let mut silenced = stream.silenced.lock();
             let before = silenced.len();
             silenced.extend(over.map(|record| record.header.session.clone()));
             if silenced.len() > before {
                 // What was written and not read yet is not read any more.
-                lock(&stream.texts).retain(|message| !silenced.contains(&message.session));
+                stream.texts.lock().retain(|message| !silenced.contains(&message.session));
             }
             drop(silenced);
             if stream.is_read() {
-                let mut recent = lock(&stream.recent);
+                let mut recent = stream.recent.lock();
                 recent.extend(records.iter().cloned());
                 let surplus = recent.len().saturating_sub(RunStream::RECENT);
                 recent.drain(..surplus);
@@ -164,11 +161,11 @@ impl Hub {
     /// A stream that nobody reads or writes is made anew when somebody does. A call that begins when its run has just
     /// ended would otherwise leave one behind for ever.
     fn forget_unused(&self, key: Place) {
-        let mut runs = lock(&self.runs);
+        let mut runs = self.runs.lock();
         let Entry::Occupied(entry) = runs.entry(key) else { return };
         let stream = entry.get();
         // Whoever reads or writes holds on to it, and nobody begins to while the map is locked.
-        if Arc::strong_count(stream) == 1 && lock(&stream.texts).is_empty() && lock(&stream.silenced).is_empty() {
+        if Arc::strong_count(stream) == 1 && stream.texts.lock().is_empty() && stream.silenced.lock().is_empty() {
             entry.remove();
         }
     }

@@ -1,9 +1,10 @@
 //! The other processes of a deployment, as the hub knows them: what it tells them, and which runs they follow.
 
-use super::{Place, lock};
+use super::Place;
 use crate::ports::{Stream, StreamMessage, StreamNotice, TextChunk, World};
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use trellis_domain::{Timestamp, Workspace};
 
 /// Whoever follows a run looks at the journal so often, whatever it hears, and says that it follows.
@@ -47,17 +48,17 @@ impl Peers {
     /// Somebody elsewhere follows a run. True if nobody was known to.
     pub(super) fn note_following(&self, place: Place) -> bool {
         let now = self.world.now();
-        let before = lock(&self.followed).insert(place, now.plus_ms(FOLLOWED_MS));
+        let before = self.followed.lock().insert(place, now.plus_ms(FOLLOWED_MS));
         before.is_none_or(|until| until < now)
     }
 
     pub(super) fn is_followed(&self, place: &Place) -> bool {
-        lock(&self.followed).get(place).is_some_and(|until| *until >= self.world.now())
+        self.followed.lock().get(place).is_some_and(|until| *until >= self.world.now())
     }
 
     pub(super) fn forget_followers(&self) {
         let now = self.world.now();
-        lock(&self.followed).retain(|_, until| *until >= now);
+        self.followed.lock().retain(|_, until| *until >= now);
     }
 
     pub(super) fn next_poll(&self) -> Timestamp {

@@ -1,7 +1,7 @@
 //! One reader of a run: its records in order and without a gap, and the text between them.
 
 use super::texts::OpenMessage;
-use super::{Hub, Item, News, Place, RunStream, lock, size_of_texts};
+use super::{Hub, Item, News, Place, RunStream, size_of_texts};
 use crate::messages::messages_of;
 use crate::ports::{Journal, JournalError};
 use std::collections::{HashMap, VecDeque};
@@ -140,7 +140,7 @@ impl Subscription {
             // Nor for any other, if somebody else has committed it.
             return self.stream.bring_whole(record);
         }
-        let texts = lock(&self.stream.texts);
+        let texts = self.stream.texts.lock();
         for id in messages_of(record) {
             if let Some(message) = texts.get(&id) {
                 self.offsets.insert((id, message.tick), usize::MAX);
@@ -149,7 +149,7 @@ impl Subscription {
     }
 
     fn next_text(&mut self) -> Option<Item> {
-        let texts = lock(&self.stream.texts);
+        let texts = self.stream.texts.lock();
         self.offsets.retain(|(id, tick), _| texts.get(id).is_some_and(|message| message.tick == *tick));
         let offset = |id: &Arc<str>, message: &OpenMessage| {
             self.offsets.get(&(Arc::clone(id), message.tick)).copied().unwrap_or(0)
@@ -170,13 +170,13 @@ impl Subscription {
 impl Drop for Subscription {
     /// The last reader of a run that says nothing takes its stream along: nobody else would.
     fn drop(&mut self) {
-        let mut runs = lock(&self.hub.runs);
+        let mut runs = self.hub.runs.lock();
         if self.stream.readers.fetch_sub(1, Ordering::SeqCst) == 1 {
             // What others write is kept for readers only.
-            lock(&self.stream.texts).retain(|message| message.by.is_none());
+            self.stream.texts.lock().retain(|message| message.by.is_none());
         }
         // One count is ours, one is the map's.
-        let alone = Arc::strong_count(&self.stream) == 2 && lock(&self.stream.texts).is_empty();
+        let alone = Arc::strong_count(&self.stream) == 2 && self.stream.texts.lock().is_empty();
         if alone && runs.get(&self.place).is_some_and(|stream| Arc::ptr_eq(stream, &self.stream)) {
             runs.remove(&self.place);
         }

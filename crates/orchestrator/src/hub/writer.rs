@@ -2,7 +2,7 @@
 
 use super::peers::Peers;
 use super::texts::OpenMessage;
-use super::{Place, RunStream, lock};
+use super::{Place, RunStream};
 use crate::ports::{StreamNotice, TextChunk, TextKind};
 use std::sync::Arc;
 use trellis_domain::SessionId;
@@ -26,12 +26,12 @@ impl TextWriter {
     /// More text of an open message. Never waits.
     pub fn text(&self, message_id: &Arc<str>, kind: TextKind, text: &str) {
         // Held until the text is in its place: the end of the session must not come between.
-        let silenced = lock(&self.stream.silenced);
+        let silenced = self.stream.silenced.lock();
         if silenced.contains(&self.session) {
             return;
         }
         let offset = {
-            let mut texts = lock(&self.stream.texts);
+            let mut texts = self.stream.texts.lock();
             let begin = || {
                 let tick = self.stream.news().ticks;
                 OpenMessage { tick, ..OpenMessage::new(&self.session, kind, None, self.after) }
@@ -50,7 +50,7 @@ impl TextWriter {
     /// These messages are abandoned.
     pub fn abandon(&self, ids: &[&Arc<str>]) {
         {
-            let mut texts = lock(&self.stream.texts);
+            let mut texts = self.stream.texts.lock();
             for id in ids {
                 texts.close(id);
             }

@@ -1,17 +1,16 @@
 //! Configuration in memory.
 
-use crate::ports::{BoxFuture, Config, ConfigError, HistoryEntry, World};
+use crate::ports::{BoxFuture, Config, ConfigError, HistoryEntry, Signal, SignalListener, World};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tokio::sync::watch;
 use trellis_domain::config::{Problem, Settings, StoredItem, validate};
 use trellis_domain::{Caller, Configured, Hash, Workspace};
 
 #[derive(Debug)]
 pub struct MemoryConfig {
     state: Arc<Mutex<ConfigState>>,
-    changes: watch::Sender<u64>,
+    changes: Signal,
     world: Arc<dyn World>,
 }
 
@@ -32,14 +31,14 @@ struct WorkspaceItems {
 
 impl MemoryConfig {
     pub fn new(world: Arc<dyn World>) -> Self {
-        Self { state: Arc::default(), changes: watch::Sender::new(0), world }
+        Self { state: Arc::default(), changes: Signal::default(), world }
     }
 
     /// The same configuration as another process sees it: its watchers hear of a change here only if they are told.
     #[must_use]
     pub fn of_another_process(&self) -> Self {
         let (state, world) = (Arc::clone(&self.state), Arc::clone(&self.world));
-        Self { state, changes: watch::Sender::new(0), world }
+        Self { state, changes: Signal::default(), world }
     }
 
     fn change(&self, workspace: &Workspace, values: Vec<(String, String, Option<String>)>, by: &Caller) -> u64 {
@@ -59,7 +58,7 @@ impl MemoryConfig {
             }
             items.version
         };
-        self.changes.send_modify(|ticks| *ticks += 1);
+        self.changes.send();
         version
     }
 
@@ -196,12 +195,12 @@ impl Config for MemoryConfig {
         ready(found.ok_or(ConfigError::NoSnapshot(hash)))
     }
 
-    fn watch(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+    fn watch(&self) -> SignalListener {
+        self.changes.listen()
     }
 
     /// Nothing is kept beside the one state.
     fn changed_elsewhere(&self, _: &Workspace, _: u64) {
-        self.changes.send_modify(|ticks| *ticks += 1);
+        self.changes.send();
     }
 }

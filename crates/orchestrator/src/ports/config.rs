@@ -1,9 +1,8 @@
 //! Configuration with versions, history, snapshots and watch.
 
-use super::{BoxFuture, Disposition, JournalError};
+use super::{BoxFuture, Disposition, JournalError, SignalListener};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tokio::sync::watch;
 use trellis_domain::config::{Problem, Settings, StoredItem};
 use trellis_domain::{Caller, Configured, Hash, Timestamp, Workspace};
 
@@ -98,8 +97,8 @@ pub trait Config: Send + Sync + std::fmt::Debug {
         hash: Hash,
     ) -> BoxFuture<'a, Result<Arc<Settings>, ConfigError>>;
 
-    /// Ticks with every change in any workspace.
-    fn watch(&self) -> watch::Receiver<u64>;
+    /// Hears of every change in any workspace.
+    fn watch(&self) -> SignalListener;
 
     /// Another process has made a version of a workspace's configuration. What is kept here of older ones as the newest is
     /// dropped, and watchers are told.

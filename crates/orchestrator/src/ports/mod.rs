@@ -7,6 +7,7 @@ mod library;
 mod log;
 mod prompter;
 mod queue;
+mod signal;
 mod stream;
 mod tool_runner;
 mod world;
@@ -26,6 +27,7 @@ pub use prompter::{
     CallLabels, Completion, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink,
 };
 pub use queue::{Delivery, Queue, QueueError, Receipt, Role};
+pub use signal::{Signal, SignalListener};
 pub use stream::{Heard, Stream, StreamListener, StreamMessage, StreamNotice, TextChunk, TextKind};
 pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};
 pub use world::{RealWorld, World};

@@ -20,8 +20,10 @@ const STRETCH: u32 = 40;
 
 #[derive(Debug)]
 pub(crate) struct Iterations {
-    /// How many nodes an iteration has.
+    /// How many nodes an iteration has, one behind the other.
     nodes: u32,
+    /// How many there are in this stretch.
+    depth: u32,
     /// What the next iteration derives from, if it is not the first.
     last: Option<String>,
     /// What came back beside it.
@@ -67,7 +69,7 @@ fn is_step(reading: &Reading) -> bool {
 impl Iterations {
     /// Iterations of so many nodes: the call, what came back, and what the pattern adds.
     pub(crate) fn of_nodes(nodes: u32) -> Self {
-        Self { nodes, last: None, beside: BTreeMap::new(), closing: None }
+        Self { nodes, depth: 0, last: None, beside: BTreeMap::new(), closing: None }
     }
 
     /// The next iteration follows from this node.
@@ -75,8 +77,13 @@ impl Iterations {
         (self.last, self.beside) = (Some(node), BTreeMap::new());
     }
 
+    /// The node that the next one follows from.
+    pub(crate) fn last(&self) -> Option<String> {
+        self.last.clone()
+    }
+
     /// What came back beside the last.
-    fn beside(&self) -> Vec<String> {
+    pub(crate) fn beside(&self) -> Vec<String> {
         self.beside.values().filter(|id| self.last.as_ref() != Some(id)).cloned().collect()
     }
 
@@ -97,8 +104,8 @@ impl Iterations {
         } else {
             Node::new(&id).types(&[prov::class::ENTITY, trellis::class::LATE_REPLY]).label("Late Reply")
         };
-        let before = self.last.clone().filter(|_| n > 1 && n % (STRETCH / self.nodes) == 1);
-        let follows = self.last.clone().filter(|_| before.is_none());
+        let before = self.last.clone().filter(|_| self.depth + self.nodes > STRETCH);
+        let (follows, begins_stretch) = (self.last.clone().filter(|_| before.is_none()), before.is_some());
         let beside = self.beside();
         let parents = follows.map_or_else(|| session.first_parents(), |node| vec![node]);
         let main = main
@@ -109,6 +116,8 @@ impl Iterations {
         let mut nodes = told(session, main, Some(&asking), decisions, action(&replied.reading));
         nodes.extend(other_calls(&id, n, header, replied));
         if !header.late {
+            let depth = if begins_stretch { 0 } else { self.depth };
+            self.depth = depth + self.nodes;
             self.follow(id.clone());
         }
         Some(Act { id, nodes })
@@ -127,10 +136,10 @@ impl Iterations {
             .error(observed.error.as_deref())
             .marks(header.attempt, header.late);
         if !header.late {
-            // Stock readers walk along one line only: that of the last call, whichever came back last.
+            // Stock readers walk along one line only: that of the first call, whichever came back first. They list a
+            // node's children by name, and so the other calls before whatever follows.
             self.beside.insert(call, id.clone());
-            let last = self.beside.last_entry().map(|last| last.get().clone());
-            self.last = last;
+            self.last = self.beside.first_entry().map(|first| first.get().clone());
         }
         Act { id, nodes: vec![with_tool_facts(node, observed).cost(&observed.usage)] }
     }

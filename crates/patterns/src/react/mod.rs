@@ -140,7 +140,7 @@ pub(crate) fn offered_tools(session: &Session) -> Decision {
 mod tests;
 
 #[cfg(test)]
-mod several_tests;
+pub(crate) mod several_tests;
 
 #[cfg(test)]
 #[path = "../react_loop_tests.rs"]

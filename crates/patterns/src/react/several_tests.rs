@@ -5,6 +5,7 @@ use crate::contract::{Effect, Ending};
 use crate::fixture::{Fixture, question, settings, turn};
 use serde_json::json;
 use trellis_domain::Timestamp;
+use trellis_domain::limits::SomeLimits;
 use trellis_domain::record::{Accepted, Body, Record};
 use trellis_domain::run::Termination;
 
@@ -20,7 +21,8 @@ struct Working(Fixture);
 
 impl Working {
     fn new() -> Self {
-        let accepted = Accepted { pattern: React::NAME.to_owned(), ..question("Who owns X?") };
+        let limits = SomeLimits { max_iterations: Some(100), ..SomeLimits::default() };
+        let accepted = Accepted { pattern: React::NAME.to_owned(), limits, ..question("Who owns X?") };
         Self(Fixture::routed(settings(&ITEMS), accepted))
     }
 
@@ -79,13 +81,24 @@ impl Working {
 }
 
 /// Results that come in another order, a call of an unknown tool among others, and an end in the middle.
-pub(super) fn samples() -> Vec<Vec<Record>> {
+pub(crate) fn samples() -> Vec<Vec<Record>> {
     let mut whole = Working::new();
     whole.calls(1, &[SEARCH, READ, SEARCH]).finds(1, 3, "third").finds(1, 1, "first").finds(1, 2, "second");
     whole.calls(2, &[UNKNOWN, READ]).finds(2, 2, "page").told(2, 1).answers(3);
     let mut cut = Working::new();
     cut.calls(1, &[SEARCH, READ]).finds(1, 2, "second").end(Ending::failed(Termination::Cancelled, "enough"));
     vec![whole.0.records(), cut.0.records()]
+}
+
+/// A session with two calls in each of so many iterations.
+pub(crate) fn long(iterations: u32) -> Vec<Record> {
+    let mut working = Working::new();
+    for n in 1..=iterations {
+        let first = format!("{{\"question\": \"{n}\"}}");
+        working.calls(n, &[("search", &first), READ]).finds(n, 2, "second").finds(n, 1, "first");
+    }
+    working.answers(iterations + 1);
+    working.0.records()
 }
 
 #[test]

@@ -68,7 +68,12 @@ pub(super) fn samples() -> Vec<Vec<Record>> {
     let ended = Ending::failed(Termination::Cancelled, "enough")
         .into_ended(&cut.0.session, trellis_domain::Timestamp::from_micros(0));
     cut.0.record(Name::end(), Body::from(ended));
-    vec![whole.records(), cut.records()]
+    let mut several = Thinking::new();
+    let orders = several.orders(1);
+    several.0.call(&orders, &[("search", r#"{"question": "X"}"#), ("search", r#"{"question": "Y"}"#)]);
+    several.0.observe(Name::observation_of(1, 2), Ok("Y belongs to Q."), None);
+    several.finds(1, "X belongs to Z.").says(1, SOUND).says(2, "Thought: enough\nFinal Answer: Z.").end(2);
+    vec![whole.records(), cut.records(), several.records()]
 }
 
 #[test]

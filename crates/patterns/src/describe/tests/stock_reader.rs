@@ -9,6 +9,7 @@ use crate::projector::tests::fixture::{
 };
 use crate::projector::tests::random_run::{any_run, finished_react_run, finished_run};
 use crate::projector::{events, project};
+use crate::react::several_tests::long;
 use crate::supervisor::TeamNames;
 use crate::synthesis::SynthesisName;
 use expect_test::expect;
@@ -144,6 +145,24 @@ fn a_long_session_is_listed_whole() {
     let (analyses, observations) = (count(tg::class::ANALYSIS), count(tg::class::OBSERVATION));
     assert_eq!((analyses, observations, count(tg::class::CONCLUSION)), (100, 100, 1));
     assert_eq!(check_with(&project(&script.records), &texts(&script.records)), []);
+}
+
+#[test]
+fn several_calls_of_one_reply_are_listed_with_their_results_and_none_twice() {
+    expect![[r#"
+        Analysis i1
+        Analysis i1/call/2
+        Observation i1/call/2/observation
+        Observation i1/observation
+        Analysis i2
+        Analysis i2/call/2
+        Observation i2/call/2/observation
+        Observation i2/observation
+        Conclusion final"#]]
+    .assert_eq(&listing(&long(2)));
+    let listed = stock_trace(&long(60));
+    let nodes: BTreeSet<_> = listed.iter().map(|(_, node)| node).collect();
+    assert_eq!((listed.len(), nodes.len()), (4 * 60 + 1, 4 * 60 + 1), "also in a long session");
 }
 
 #[test]
