@@ -5,13 +5,16 @@ use crate::document::{Document, Payload};
 use crate::fan_out::{FannedOut, Joined, Parent};
 use crate::limits::{Limits, PinnedLimits, SomeLimits};
 use crate::message::AgentStep;
+use crate::named::empty_is_none;
 use crate::park::{Parked, Settled};
 use crate::parts::{Reply, ReplyPart, StopReason};
 use crate::prompt_use::{FailedAttempt, Incomplete, ModelCall, PromptUse};
 use crate::reading::{Citation, Reading, is_left_out};
 use crate::run::Termination;
 use crate::usage::Usage;
-use crate::{Caller, Collection, Configured, ConversationId, Hash, RunId};
+use crate::{
+    Caller, Collection, Configured, ConversationId, GroupName, Hash, PatternName, RequestId, RunId, TaskTypeName,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -122,17 +125,17 @@ pub struct Accepted {
     pub question: Payload,
     /// Hash of the whole request, to tell a repetition from a different request under the same id.
     pub request: Hash,
-    pub group: Option<Vec<String>>,
+    pub group: Option<Vec<GroupName>>,
     pub state: String,
     pub collection: Collection,
     pub streaming: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
-    /// What the caller named; empty if nothing.
-    #[serde(default)]
-    pub pattern: String,
-    #[serde(default)]
-    pub task_type: String,
+    /// What the caller named, if anything.
+    #[serde(default, with = "empty_is_none")]
+    pub pattern: Option<PatternName>,
+    #[serde(default, with = "empty_is_none")]
+    pub task_type: Option<TaskTypeName>,
     #[serde(default)]
     pub framing: Arc<str>,
     #[serde(default)]
@@ -141,8 +144,8 @@ pub struct Accepted {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<AgentStep>,
     /// Names the caller's request, to which all of the run's replies go.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub request_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<RequestId>,
     /// What was asked and answered before in the same conversation, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Exchange>,
@@ -171,8 +174,8 @@ pub struct Exchange {
 /// Task type and pattern are chosen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Routed {
-    pub task_type: String,
-    pub pattern: String,
+    pub task_type: TaskTypeName,
+    pub pattern: PatternName,
     /// Shared by all subagents that go without context of their own.
     pub framing: Arc<str>,
     /// The task type's own words on when to stop; empty if it has none.

@@ -4,7 +4,7 @@ use crate::decision::{Decision, words};
 use crate::document::Document;
 use crate::run::Termination;
 use crate::usage::Usage;
-use crate::{SessionId, Timestamp};
+use crate::{GroupName, PatternName, RequestId, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub struct Goal {
     pub index: u32,
     pub session: SessionId,
     pub goal: String,
-    pub pattern: String,
-    pub group: Option<Vec<String>>,
+    pub pattern: PatternName,
+    pub group: Option<Vec<GroupName>>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub context: String,
 }
@@ -40,11 +40,11 @@ pub struct Goal {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
     /// Names the caller's request, to which the answer goes.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reply_to: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<RequestId>,
     pub streaming: bool,
     pub state: String,
-    pub group: Option<Vec<String>>,
+    pub group: Option<Vec<GroupName>>,
     pub framing: Arc<str>,
     /// How many steps the session's history had.
     pub history: u32,

@@ -25,6 +25,7 @@ pub mod message;
 #[cfg(test)]
 mod message_tests;
 mod name;
+mod named;
 pub mod outage;
 pub mod park;
 pub mod parts;
@@ -45,4 +46,5 @@ pub use caller::{Caller, Configured, Surface};
 pub use counted::counted;
 pub use hash::Hash;
 pub use ids::{Collection, ConversationId, Flow, RequestId, RunId, Scope, SessionId, Workspace};
+pub use named::{GroupName, PatternName, TaskTypeName, ToolName};
 pub use time::Timestamp;

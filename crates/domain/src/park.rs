@@ -3,7 +3,7 @@
 use crate::decision::Decision;
 use crate::document::Payload;
 use crate::name::Name;
-use crate::{Caller, Timestamp};
+use crate::{Caller, Timestamp, ToolName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ pub struct Parked {
     pub turn: Name,
     /// The tool that would be called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
+    pub tool: Option<ToolName>,
     /// What it would be called with.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub arguments: Map<String, Value>,

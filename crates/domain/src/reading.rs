@@ -1,5 +1,6 @@
 //! What a model's reply says, once read, as it is recorded.
 
+use crate::ToolName;
 use crate::document::Payload;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,7 +12,7 @@ use serde_json::{Map, Value};
 pub enum Reading {
     /// It calls a tool, or several at once.
     Acted {
-        tool: String,
+        tool: ToolName,
         arguments: Map<String, Value>,
         /// What it calls besides.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -37,12 +38,12 @@ pub enum Reading {
 /// A tool that a reply calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolUse {
-    pub tool: String,
+    pub tool: ToolName,
     pub arguments: Map<String, Value>,
 }
 
 impl Reading {
-    pub fn acted(tool: impl Into<String>, arguments: Map<String, Value>) -> Self {
+    pub fn acted(tool: impl Into<ToolName>, arguments: Map<String, Value>) -> Self {
         Self::Acted { tool: tool.into(), arguments, also: Vec::new(), value: Value::Null }
     }
 
@@ -64,13 +65,13 @@ impl Reading {
     }
 
     /// The tools that it calls, with their arguments, in their order.
-    pub fn calls(&self) -> impl Iterator<Item = (&str, &Map<String, Value>)> {
+    pub fn calls(&self) -> impl Iterator<Item = (&ToolName, &Map<String, Value>)> {
         let also = if let Self::Acted { also, .. } = self { also.as_slice() } else { &[] };
-        self.call().into_iter().chain(also.iter().map(|ToolUse { tool, arguments }| (tool.as_str(), arguments)))
+        self.call().into_iter().chain(also.iter().map(|ToolUse { tool, arguments }| (tool, arguments)))
     }
 
     /// The tool that it calls first, with its arguments.
-    pub fn call(&self) -> Option<(&str, &Map<String, Value>)> {
+    pub fn call(&self) -> Option<(&ToolName, &Map<String, Value>)> {
         if let Self::Acted { tool, arguments, .. } = self { Some((tool, arguments)) } else { None }
     }
 

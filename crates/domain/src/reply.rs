@@ -1,5 +1,6 @@
 //! What a model's reply says, once read.
 
+use crate::ToolName;
 use crate::reading::ToolUse;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,7 +18,7 @@ use serde_json::{Map, Value};
 pub enum ReactReply {
     Action {
         thought: String,
-        tool: String,
+        tool: ToolName,
         arguments: Map<String, Value>,
         /// What is called besides, at the same time.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

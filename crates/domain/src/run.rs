@@ -1,8 +1,9 @@
 //! The states of a run and the reasons why it ends.
 
 use crate::decision::words;
+use crate::named::empty_is_none;
 use crate::usage::Usage;
-use crate::{ConversationId, RunId, SessionId, Timestamp, Workspace};
+use crate::{ConversationId, PatternName, RunId, SessionId, TaskTypeName, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
 
 words!(
@@ -88,8 +89,11 @@ pub struct RunSummary {
     pub state: RunState,
     /// The question, cut to a line's length.
     pub question: String,
-    pub pattern: String,
-    pub task_type: String,
+    /// Both are unknown until the run is routed, if the caller named none.
+    #[serde(with = "empty_is_none")]
+    pub pattern: Option<PatternName>,
+    #[serde(with = "empty_is_none")]
+    pub task_type: Option<TaskTypeName>,
     pub conversation: Option<ConversationId>,
     pub started: Timestamp,
     pub ended: Option<Timestamp>,

@@ -55,12 +55,8 @@ fn a_number_that_needs_every_digit_is_read_back_as_it_was() {
     let body = samples().into_iter().find(|record| record.body.as_replied().is_some()).unwrap().body;
     let Body::Replied(mut replied) = body else { panic!("it is a reply") };
     let arguments = json!({ "weight": number }).as_object().unwrap().clone();
-    replied.reading = crate::reading::Reading::Acted {
-        tool: "scale".to_owned(),
-        arguments,
-        also: Vec::new(),
-        value: json!([number]),
-    };
+    replied.reading =
+        crate::reading::Reading::Acted { tool: "scale".into(), arguments, also: Vec::new(), value: json!([number]) };
     let body = Body::Replied(replied);
     let sealed = seal(&body, [7; 32]);
     assert_eq!(unseal(FORMAT, &sealed.body, &sealed.texts, &mut none).unwrap(), body);

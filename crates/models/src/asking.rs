@@ -65,6 +65,7 @@ impl Asking {
     /// A text that needs no template.
     pub(crate) fn of_text(call: Completion) -> Self {
         let Completion { scope, settings, system, prompt: user, schema, json } = call;
+        let system = system.unwrap_or_default();
         let expected = if json || schema.is_some() { Expected::Json { schema } } else { Expected::Text };
         let (prompt, variables) = (Completion::ID.to_owned(), Map::new());
         let sent = LastSent::default();
@@ -87,7 +88,7 @@ impl Asking {
 
     /// What configuration says about the models of this prompt.
     pub(crate) fn wishes(&self) -> Wishes<'_> {
-        let task_type = self.request.labels.as_ref().map_or("", |labels: &CallLabels| labels.task_type.as_str());
+        let task_type = self.request.labels.as_ref().and_then(|labels: &CallLabels| labels.task_type.as_ref());
         Wishes::of(PromptNeed { settings: &self.settings, id: &self.request.prompt, task_type })
     }
 

@@ -15,7 +15,7 @@ pub(crate) fn offered(name: &str, arguments: &[(&str, &str)]) -> Arc<ToolItem> {
     };
     Arc::new(ToolItem {
         kind: ToolKind::TextCompletion,
-        name: name.to_owned(),
+        name: name.into(),
         description: format!("does {name}"),
         arguments: arguments.iter().map(argument).collect(),
         groups: Vec::new(),

@@ -54,7 +54,7 @@ impl<'c> Wishes<'c> {
         let Settings { prompts, task_types, models, .. } = need.settings;
         Self {
             prompt: prompts.get(need.id).map_or(&[], |prompt| &prompt.models),
-            task_type: task_types.get(need.task_type).map_or(&[], |task_type| &task_type.models),
+            task_type: need.task_type.and_then(|name| task_types.get(name)).map_or(&[], |task_type| &task_type.models),
             workspace: models,
         }
     }

@@ -11,8 +11,10 @@ use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Accepted, Body, Cause, Exchange, Name};
 use trellis_domain::request::{TooLarge, check_sizes, earlier_fingerprint, fingerprint};
 use trellis_domain::run::RunSummary;
-use trellis_domain::{Caller, Collection, ConversationId, Hash, RequestId, RunId, Scope, SessionId, counted};
-use trellis_patterns::pattern;
+use trellis_domain::{
+    Caller, Collection, ConversationId, Hash, PatternName, RequestId, RunId, Scope, SessionId, TaskTypeName, counted,
+};
+use trellis_patterns::first_turn;
 use trellis_patterns::router::{self, Refusal, Wishes};
 
 /// A question as a surface hands it in.
@@ -144,17 +146,17 @@ impl Orchestrator {
         Ok(Accepted {
             question: request.question.as_str().into(),
             request: fingerprint(request),
-            group: request.group.clone(),
+            group: request.group.as_ref().map(|names| names.iter().map(|name| name.as_str().into()).collect()),
             state: request.state.clone(),
             collection: Collection::new(&request.collection)?,
             streaming: request.streaming,
             conversation,
-            pattern: request.pattern.clone(),
-            task_type: request.task_type.clone(),
+            pattern: PatternName::given(&request.pattern),
+            task_type: TaskTypeName::given(&request.task_type),
             framing: request.framing.as_str().into(),
             limits: question.limits.clone(),
             history: request.history.clone(),
-            request_id: question.request_id.as_str().to_owned(),
+            request_id: Some(question.request_id.clone()),
             earlier: Vec::new(),
             parent: None,
             by: question.by.clone(),
@@ -210,7 +212,7 @@ impl Orchestrator {
     ) -> Commit {
         let time = self.ports.world.now();
         let routed = router::without_model(settings, &scope.workspace, wishes, &self.options.limits);
-        let first = routed.as_ref().map_or_else(Name::route, |routed| pattern(&routed.pattern).first_turn());
+        let first = routed.as_ref().map_or_else(Name::route, |routed| first_turn(&routed.pattern));
         let record = |name: Name, causes: Vec<Cause>, body: Body| NewRecord {
             session: session.clone(),
             name,

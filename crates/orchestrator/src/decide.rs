@@ -7,7 +7,7 @@ use trellis_domain::SessionId;
 use trellis_domain::fan_out::FannedOut;
 use trellis_domain::record::{Body, Cause, Core, Ended, Name, Routed};
 use trellis_domain::run::Termination;
-use trellis_patterns::{Ending, Order, Session, Turn, approval, fan_out, pattern, router};
+use trellis_patterns::{Ending, Order, Session, Turn, approval, fan_out, first_turn, pattern, router};
 
 /// The next step of a turn, given how the nearest ended session above it ended, if one has.
 pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Next {
@@ -41,8 +41,12 @@ pub(crate) fn orders(session: &Session, turn: &Turn) -> Vec<Order> {
         Some(Core::Route) => router::decide(session, turn),
         Some(_) => Vec::new(),
         None => {
-            let pattern = pattern(session.routed().map_or("", |routed| routed.pattern.as_str()));
-            approval::guarded(session, turn, pattern.decide(session, turn))
+            let orders = match session.routed().map(|routed| pattern(&routed.pattern)) {
+                Some(Ok(pattern)) => pattern.decide(session, turn),
+                Some(Err(unknown)) => vec![Order::End(Ending::failed(Termination::Error, unknown.to_string()))],
+                None => vec![Order::End(Ending::failed(Termination::Error, "the session has no pattern"))],
+            };
+            approval::guarded(session, turn, orders)
         }
     }
 }
@@ -108,7 +112,7 @@ fn turn(session: &SessionId, name: Name) -> NewTurn {
 }
 
 fn become_pattern(session: &Session, id: &SessionId, routed: Routed, closing: &mut Closing) {
-    closing.open.push(turn(id, pattern(&routed.pattern).first_turn()));
+    closing.open.push(turn(id, first_turn(&routed.pattern)));
     closing.records.push(Decided {
         session: id.clone(),
         name: Name::pattern_decision(),
@@ -123,7 +127,7 @@ fn begin_children(session: &Session, id: &SessionId, fan_out: FannedOut, closing
     let (mut begun, mut first_turns) = (Vec::new(), Vec::new());
     for goal in &fan_out.goals {
         let Some((accepted, routed)) = fan_out::child(session, &fan_out, goal) else { continue };
-        first_turns.push(turn(&goal.session, pattern(&routed.pattern).first_turn()));
+        first_turns.push(turn(&goal.session, first_turn(&routed.pattern)));
         let record =
             |name: Name, cause, body| Decided { session: goal.session.clone(), name, causes: vec![cause], body };
         let sent_out = Cause::elsewhere(id.clone(), Name::fan_out(round));

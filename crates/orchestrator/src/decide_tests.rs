@@ -39,6 +39,10 @@ fn record(name: Name, body: Body) -> Arc<Record> {
 
 /// A subagent that nobody waits for after 1,000 ms, in a run of at most 5,000 ms.
 fn subagent() -> Session {
+    subagent_of("react")
+}
+
+fn subagent_of(pattern: &str) -> Session {
     let root = SessionId::new("root").unwrap();
     let parent = Parent {
         session: root.clone(),
@@ -57,12 +61,12 @@ fn subagent() -> Session {
         collection: Collection::default(),
         streaming: false,
         conversation: None,
-        pattern: "react".to_owned(),
-        task_type: String::new(),
+        pattern: Some(pattern.into()),
+        task_type: None,
         framing: "".into(),
         limits: SomeLimits::default(),
         history: Vec::new(),
-        request_id: String::new(),
+        request_id: None,
         earlier: Vec::new(),
         parent: Some(parent),
         by: None,
@@ -70,8 +74,8 @@ fn subagent() -> Session {
         operator: None,
     };
     let routed = Routed {
-        task_type: "general".to_owned(),
-        pattern: "react".to_owned(),
+        task_type: "general".into(),
+        pattern: pattern.into(),
         framing: "".into(),
         termination: String::new(),
         limits: Limits { run_timeout_ms: 5_000, ..Limits::default() },
@@ -142,6 +146,13 @@ fn reason(next: Next) -> Termination {
 fn a_session_in_time_does_what_its_pattern_says() {
     let next = next(&subagent(), &turn(500), None);
     assert!(matches!(next, Next::Step(ShellStep::Perform(..))), "{next:?}");
+}
+
+#[test]
+fn a_pattern_that_nobody_here_knows_ends_its_session_with_the_reason() {
+    let orders = orders(&subagent_of("delphi"), &Turn { name: Name::new("ask/1"), now: at(500) });
+    let [Order::End(ending)] = &orders[..] else { panic!("{orders:?}") };
+    assert!(ending.error.as_ref().unwrap().contains("no pattern `delphi`"), "{ending:?}");
 }
 
 #[test]

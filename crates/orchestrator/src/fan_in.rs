@@ -11,7 +11,7 @@ use trellis_domain::record::{Body, Cause, Core, Ended, Name};
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
 use trellis_domain::{SessionId, Timestamp, Workspace};
-use trellis_patterns::{Ending, Session, Turn, pattern};
+use trellis_patterns::{Ending, Session, Turn, after_join};
 
 /// A session that nobody waits for any more, wound up.
 #[derive(Debug)]
@@ -133,8 +133,7 @@ impl Orchestrator {
         let (session, name) = (handling.key.session.clone(), Name::join(round));
         closing.records.push(Decided { session, name, causes, body: Body::Joined(joined) });
         closing.close.extend(fan_in_turns(fan_out).filter(|name| *name != handling.key.name));
-        let routed = handling.session.routed().map_or("", |routed| &routed.pattern);
-        let next = pattern(routed).after_join(&handling.session, round);
+        let next = after_join(&handling.session, round);
         closing.open.push(NewTurn { session: handling.key.session.clone(), name: next, due: None });
         Ok(closing)
     }

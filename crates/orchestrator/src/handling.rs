@@ -96,7 +96,10 @@ pub(crate) fn causes_of(session: &Session, name: &Name) -> Vec<Cause> {
 
 /// What the pattern says, and the answer of a person that it waited for.
 fn own_causes(session: &Session, name: &Name) -> Vec<Name> {
-    let own = pattern(session.routed().map_or("", |routed| &routed.pattern)).causes(session, name);
+    let own = match session.routed().map(|routed| pattern(&routed.pattern)) {
+        Some(Ok(pattern)) => pattern.causes(session, name),
+        Some(Err(_)) | None => session.tips().to_vec(),
+    };
     let answer = session.park_about(name).map(|park| Name::park_decision(park.number));
     own.into_iter().chain(answer.filter(|answer| session.has(answer))).collect()
 }

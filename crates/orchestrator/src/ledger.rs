@@ -211,8 +211,8 @@ fn begun(workspace: &Workspace, run: &RunId, accepted: &Accepted, started: Times
         run: run.clone(),
         state: RunState::Queued,
         question: accepted.question.text().chars().take(RunSummary::QUESTION_CHARS).collect(),
-        pattern: String::new(),
-        task_type: String::new(),
+        pattern: None,
+        task_type: None,
         conversation: accepted.conversation.clone(),
         started,
         ended: None,
@@ -260,8 +260,8 @@ fn update(summary: &mut RunSummary, record: &Record) {
     }
     match &record.body {
         Body::Routed(routed) if root => {
-            summary.pattern.clone_from(&routed.pattern);
-            summary.task_type.clone_from(&routed.task_type);
+            summary.pattern = Some(routed.pattern.clone());
+            summary.task_type = Some(routed.task_type.clone());
         }
         Body::Ended(ended) if root => {
             summary.state = ended.reason.run_state();

@@ -19,7 +19,7 @@ use trellis_domain::record::{
     Body, FailedAttempt, Incomplete, Name, Observed, PromptUse, Reading, Replied, ReplyFormat,
 };
 use trellis_domain::usage::Usage;
-use trellis_domain::{Hash, SessionId, Timestamp};
+use trellis_domain::{Hash, SessionId, TaskTypeName, Timestamp, ToolName};
 use trellis_patterns::react::decoder::ReplyDecoder;
 use trellis_patterns::react::parser::{Channel, Fragment};
 use trellis_patterns::{Effect, PromptOrder, Reader, ReplyForm, Session, form, read};
@@ -69,7 +69,7 @@ impl Orchestrator {
         &self,
         handling: &Handling,
         name: &Name,
-        tool: &str,
+        tool: &ToolName,
         arguments: Map<String, Value>,
         permit: Permit,
     ) -> Body {
@@ -79,7 +79,7 @@ impl Orchestrator {
         let Some(item) = settings.tools.get(tool) else {
             return outcome_of_report(&format!("there is no tool `{tool}`"));
         };
-        tracing::debug!(session = %handling.key.session, step = %name, tool, "calling a tool");
+        tracing::debug!(session = %handling.key.session, step = %name, tool = tool.as_str(), "calling a tool");
         let limits = handling.session.limits();
         let patience = remaining(handling, started, limits.tool_timeout_ms);
         let key = idempotency_key(&handling.key.session, name, &arguments);
@@ -170,12 +170,12 @@ fn labels(handling: &Handling, name: &Name) -> CallLabels {
         session: handling.key.session.clone(),
         step: name.clone(),
         attempt: handling.attempt,
-        task_type: task_type(&handling.session).to_owned(),
+        task_type: task_type(&handling.session).cloned(),
     }
 }
 
-fn task_type(session: &Session) -> &str {
-    session.routed().map_or("", |routed| &routed.task_type)
+fn task_type(session: &Session) -> Option<&TaskTypeName> {
+    session.routed().map(|routed| &routed.task_type)
 }
 
 /// A call of a subagent may outlast the subagent's deadline by this much, so that what was paid for is recorded.

@@ -4,6 +4,7 @@ use crate::contract::{Effect, Order, Turn};
 use crate::session::Session;
 use crate::text::cut;
 use serde_json::{Map, Value};
+use trellis_domain::ToolName;
 use trellis_domain::config::ApprovalItem;
 use trellis_domain::decision::DecisionKind;
 use trellis_domain::park::{Parked, Settled, answer};
@@ -41,7 +42,7 @@ fn guard(
     session: &Session,
     turn: &Turn,
     name: Name,
-    tool: String,
+    tool: ToolName,
     arguments: Map<String, Value>,
 ) -> Result<Order, Order> {
     let approval = session.settings().tools.get(&tool).and_then(|item| item.approval.as_ref());
@@ -50,13 +51,13 @@ fn guard(
         return Err(Order::Park(Box::new(question(session, turn, approval, name, tool, arguments))));
     };
     let Some(settled) = session.settled(park.number) else { return Err(Order::Close) };
-    Ok(Order::Perform(name, decided(&tool, settled, arguments)))
+    Ok(Order::Perform(name, decided(tool, settled, arguments)))
 }
 
-fn decided(tool: &str, settled: &Settled, arguments: Map<String, Value>) -> Effect {
+fn decided(tool: ToolName, settled: &Settled, arguments: Map<String, Value>) -> Effect {
     if settled.decision.chosen.iter().any(|chosen| chosen == answer::APPROVE) {
         let arguments = settled.arguments.clone().unwrap_or(arguments);
-        return Effect::CallTool { tool: tool.to_owned(), arguments };
+        return Effect::CallTool { tool, arguments };
     }
     let who =
         settled.by.as_ref().map_or_else(|| "nobody approved it in time".to_owned(), |by| format!("{by} denied it"));
@@ -69,7 +70,7 @@ fn question(
     turn: &Turn,
     approval: &ApprovalItem,
     about: Name,
-    tool: String,
+    tool: ToolName,
     arguments: Map<String, Value>,
 ) -> Parked {
     let wanted = turn.now.plus_ms(approval.timeout_ms);

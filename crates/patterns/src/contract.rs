@@ -13,7 +13,7 @@ use trellis_domain::park::Parked;
 use trellis_domain::parts::{ChatTurn, Reply};
 use trellis_domain::record::{Ended, Name, Reading, Replied, Routed};
 use trellis_domain::run::Termination;
-use trellis_domain::{Caller, Timestamp};
+use trellis_domain::{Caller, Timestamp, ToolName};
 
 /// A pattern is a reconciler over folded records: the same records always give the same orders, and
 /// the order in which outcomes arrived cannot matter.
@@ -104,7 +104,7 @@ pub enum Order {
 pub enum Effect {
     AskModel(Box<PromptOrder>),
     CallTool {
-        tool: String,
+        tool: ToolName,
         arguments: Map<String, Value>,
     },
     /// Tells the model why nothing was called. Needs nothing from the world.

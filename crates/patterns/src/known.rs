@@ -1,7 +1,7 @@
 //! The patterns by name. What they do is in the registry; a test keeps both the same.
 
 use trellis_domain::config::Settings;
-use trellis_domain::counted;
+use trellis_domain::{PatternName, counted};
 
 /// What others may have to know of a pattern before it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ fn known(name: &str) -> Option<&'static Known> {
 }
 
 /// Whether there is a pattern of that name.
-pub fn is_implemented(name: &str) -> bool {
+pub fn is_implemented(name: &PatternName) -> bool {
     known(name).is_some()
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn needs_subagents(name: &str) -> bool {
 
 /// Why a pattern cannot run under this configuration with so many subagents at once, if it cannot. Where there are no
 /// prompts at all, none is better off than another.
-pub(crate) fn obstacle(name: &str, settings: &Settings, most_subagents: u32) -> Option<String> {
+pub(crate) fn obstacle(name: &PatternName, settings: &Settings, most_subagents: u32) -> Option<String> {
     let Some(pattern) = known(name) else { return Some("not implemented".to_owned()) };
     let most = most_subagents.max(1);
     if most < pattern.subagents {

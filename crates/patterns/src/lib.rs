@@ -32,6 +32,6 @@ pub use contract::{Effect, Ending, Order, Pattern, PromptOrder, Turn};
 pub use known::{implemented, is_implemented};
 pub use projector::{Projector, documents, events, project};
 pub use reader::{ReadReply, Reader, ReplyForm};
-pub use registry::{form, missing_prompts, notice, pattern, read};
+pub use registry::{UnknownPattern, after_join, first_turn, form, missing_prompts, notice, pattern, read};
 pub use session::Session;
 pub use synthesis::SynthesisName;

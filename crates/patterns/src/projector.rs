@@ -1,9 +1,10 @@
 //! Records to acts, and acts to quads.
 
+use crate::contract::Pattern;
 use crate::describe::asking::Asking;
 use crate::describe::told::{Routing, Told};
 use crate::describe::{Describer, beginning, end, late, park};
-use crate::known::REACT;
+use crate::react::Iterations;
 use crate::registry::pattern;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -122,7 +123,7 @@ impl Projector {
 
 impl Described {
     fn new(id: SessionId) -> Self {
-        Self { told: Told::new(id), own: pattern(REACT).describer() }
+        Self { told: Told::new(id), own: Box::<Iterations>::default() }
     }
 
     /// The acts of a record; none if its content appears with a later record, or not in the graph.
@@ -135,7 +136,8 @@ impl Described {
                 vec![beginning::question(told, header, accepted)]
             }
             Body::Routed(routed) => {
-                *own = pattern(&routed.pattern).describer();
+                // The records of a pattern that nobody here knows are told as far as they can be.
+                *own = pattern(&routed.pattern).map_or_else(|_| Box::<Iterations>::default() as _, Pattern::describer);
                 vec![beginning::routing(told, header, routed)]
             }
             Body::Replied(replied) => match Routing::of(&header.name) {

@@ -1,60 +1,45 @@
 //! Every pattern there is, and who is asked for what.
 
 use crate::choice;
-use crate::contract::{Ending, Order, Pattern, Turn};
+use crate::contract::Pattern;
 use crate::debate::Debate;
-use crate::describe::{Describer, Notice, plain};
+use crate::describe::{Notice, plain};
 use crate::dispatch::Dispatch;
 use crate::plan::Plan;
-use crate::react::{IterationNames, Iterations, React};
+use crate::react::{IterationNames, React};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::reflexion::Reflexion;
 use crate::session::Session;
 use crate::supervisor::Supervisor;
+use crate::synthesis::SynthesisName;
+use trellis_domain::PatternName;
 use trellis_domain::config::{Problem, Settings};
 use trellis_domain::decision::Decision;
 use trellis_domain::parts::Reply;
 use trellis_domain::record::{Name, Replied};
-use trellis_domain::run::Termination;
 
 const PATTERNS: &[&dyn Pattern] = &[&React, &Plan, &Supervisor, &Reflexion, &Dispatch, &Debate];
 
-/// The pattern of that name. A name that nobody here knows stands for one that can do nothing but say so: the router
-/// chooses only what there is, so a newer program has recorded it.
-pub fn pattern(name: &str) -> &'static dyn Pattern {
-    PATTERNS.iter().copied().find(|pattern| pattern.name() == name).unwrap_or(&Unknown)
+/// There is no pattern of that name. The router chooses only what there is, so a newer program has recorded it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("this program has no pattern `{0}`; the program that began the run is newer")]
+pub struct UnknownPattern(PatternName);
+
+/// The pattern of that name.
+pub fn pattern(name: &PatternName) -> Result<&'static dyn Pattern, UnknownPattern> {
+    let known = PATTERNS.iter().copied().find(|pattern| *name == pattern.name());
+    known.ok_or_else(|| UnknownPattern(name.clone()))
 }
 
-/// What stands for a pattern that this program does not have. Its records are still told, as far as they can be.
-#[derive(Debug, Clone, Copy)]
-struct Unknown;
+/// The turn that a session of that pattern begins with. One that nobody here knows needs a turn all the same, to end in.
+pub fn first_turn(name: &PatternName) -> Name {
+    pattern(name).map_or_else(|_| Name::iteration(1), Pattern::first_turn)
+}
 
-impl Pattern for Unknown {
-    fn name(&self) -> &'static str {
-        ""
-    }
-
-    fn prompts(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn first_turn(&self) -> Name {
-        Name::iteration(1)
-    }
-
-    fn decide(&self, session: &Session, _: &Turn) -> Vec<Order> {
-        let named = session.routed().map_or("", |routed| &routed.pattern);
-        let error = format!("this program has no pattern `{named}`; the program that began the run is newer");
-        vec![Order::End(Ending::failed(Termination::Error, error))]
-    }
-
-    fn read(&self, _: &Reader, _: &Reply, offered: Vec<Decision>) -> ReadReply {
-        ReadReply::unusable("nobody here knows what was asked", offered)
-    }
-
-    fn describer(&self) -> Box<dyn Describer> {
-        Box::<Iterations>::default()
-    }
+/// The turn that follows the join of a round, be it only to end in.
+pub fn after_join(session: &Session, round: u32) -> Name {
+    let own = session.routed().and_then(|routed| pattern(&routed.pattern).ok());
+    own.map_or_else(Name::synthesis, |pattern| pattern.after_join(session, round))
 }
 
 /// The pattern that asks a prompt; none for the router's.

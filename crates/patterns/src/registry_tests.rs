@@ -14,16 +14,9 @@ fn what_is_known_of_a_pattern_is_what_it_is() {
 }
 
 #[test]
-fn a_pattern_that_nobody_here_knows_ends_its_session_with_the_reason() {
-    use crate::fixture::{Fixture, question, settings, turn};
-    let mut fixture = Fixture::routed(settings(&[]), question("Why?"));
-    let mut routed = fixture.session.routed().unwrap().clone();
-    routed.pattern = "delphi".to_owned();
-    fixture = Fixture::begun(settings(&[]), question("Why?"));
-    fixture.become_routed(routed);
-    let orders = pattern("delphi").decide(&fixture.session, &turn(Name::new("ask/1")));
-    let [Order::End(ending)] = &orders[..] else { panic!("{orders:?}") };
-    assert!(ending.error.as_ref().unwrap().contains("no pattern `delphi`"), "{ending:?}");
+fn a_pattern_that_nobody_here_knows_is_named_with_the_reason() {
+    let unknown = pattern(&"delphi".into()).unwrap_err();
+    assert!(unknown.to_string().contains("no pattern `delphi`"), "{unknown}");
 }
 
 #[test]

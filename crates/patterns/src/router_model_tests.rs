@@ -64,7 +64,10 @@ pub(super) fn route_by(fixture: &mut Fixture, replies: &[&str]) -> Routed {
 /// The promise: no choice outside its set, and each choice with its set, source, version and maker.
 fn inside(routed: Routed) -> Routed {
     let [task_type, pattern] = routed.decisions.as_slice() else { panic!("{:?}", routed.decisions) };
-    assert_eq!((&task_type.chosen, &pattern.chosen), (&vec![routed.task_type.clone()], &vec![routed.pattern.clone()]));
+    assert_eq!(
+        (&task_type.chosen, &pattern.chosen),
+        (&vec![routed.task_type.to_string()], &vec![routed.pattern.to_string()])
+    );
     for decision in [task_type, pattern] {
         assert!(decision.options.contains(&decision.chosen[0]), "{decision:?}");
         assert!(!decision.source.is_empty());
@@ -166,7 +169,7 @@ fn a_task_type_with_one_pattern_needs_no_second_question() {
 
 #[test]
 fn a_caller_who_names_only_the_task_type_leaves_the_pattern_to_the_model() {
-    let mut fixture = seeded(Accepted { task_type: "research".into(), ..question("why?") });
+    let mut fixture = seeded(Accepted { task_type: Some("research".into()), ..question("why?") });
     assert_eq!(asked(&due(&fixture)).0, &Name::route_pattern());
     let routed = route_by(&mut fixture, &["plan-then-execute"]);
     assert_eq!(makers(&routed), [DecidedBy::Caller, DecidedBy::Model]);
@@ -228,7 +231,7 @@ fn the_fallback_pattern_is_the_first_that_can_run_not_the_first_that_is_listed()
     let list = r#"{"valid_patterns":["delphi","nope","supervisor","react"]}"#;
     let mut items = SEEDS.to_vec();
     items.push(("agent-task-type", "odd", list));
-    let mut fixture = Fixture::begun(settings(&items), Accepted { task_type: "odd".into(), ..question("why?") });
+    let mut fixture = Fixture::begun(settings(&items), Accepted { task_type: Some("odd".into()), ..question("why?") });
     let routed = route_by(&mut fixture, &["delphi", "nope"]);
     assert_eq!((routed.pattern.as_str(), makers(&routed)[1]), ("supervisor", DecidedBy::Fallback));
 }
@@ -267,7 +270,8 @@ fn a_worker_that_takes_over_anywhere_asks_the_same_and_chooses_the_same() {
 fn what_needs_no_model_is_routed_the_same_in_a_turn_of_its_own() {
     let named = [("react", ""), ("supervisor", "research"), ("telepathy", "poetry"), ("", "summarisation")];
     for (pattern, task_type) in named {
-        let accepted = Accepted { pattern: pattern.into(), task_type: task_type.into(), ..question("why?") };
+        let (pattern, task_type) = (PatternName::given(pattern), TaskTypeName::given(task_type));
+        let accepted = Accepted { pattern, task_type, ..question("why?") };
         let fixture = seeded(accepted.clone());
         let workspace = Workspace::default();
         let at_once = without_model(&settings(&SEEDS), &workspace, Wishes::of(&accepted), &OperatorLimits::default());

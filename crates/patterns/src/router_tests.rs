@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture::settings;
+use trellis_domain::GroupName;
 use trellis_domain::decision::{DecidedBy, DecisionKind, Enforcement};
 use trellis_domain::document::Document;
 use trellis_domain::limits::Limits;
@@ -36,7 +37,7 @@ fn routed(items: &[Item], wishes: Wishes<'_>) -> Routed {
 fn choices(routed: &Routed) -> [(&str, DecidedBy); 2] {
     let [task_type, pattern] = routed.decisions.as_slice() else { panic!("{:?}", routed.decisions) };
     assert_eq!((task_type.kind, pattern.kind), (DecisionKind::TaskType, DecisionKind::Pattern));
-    assert_eq!((&task_type.chosen[0], &pattern.chosen[0]), (&routed.task_type, &routed.pattern));
+    assert_eq!((&*task_type.chosen[0], &*pattern.chosen[0]), (&*routed.task_type, &*routed.pattern));
     [(&routed.task_type, task_type.decided_by), (&routed.pattern, pattern.decided_by)]
 }
 
@@ -44,12 +45,12 @@ fn excluded(routed: &Routed) -> Vec<(&str, &str)> {
     routed.decisions[1].excluded.iter().map(|option| (option.name.as_str(), option.reason.as_str())).collect()
 }
 
-fn naming(pattern: &'static str) -> Wishes<'static> {
-    Wishes { pattern, ..Wishes::default() }
+fn naming(pattern: &PatternName) -> Wishes<'_> {
+    Wishes { pattern: Some(pattern), ..Wishes::default() }
 }
 
 const IN_THE_MIDDLE: Wishes<'_> =
-    Wishes { pattern: "", task_type: "", framing: "", limits: None, brings_history: true };
+    Wishes { pattern: None, task_type: None, framing: "", limits: None, brings_history: true };
 
 #[test]
 fn an_empty_configuration_gives_general_and_react() {
@@ -77,7 +78,7 @@ fn several_options_need_a_model() {
 #[test]
 fn definitions_that_are_not_json_exist_under_their_key() {
     let items = [REACT, ("agent-pattern", "supervisor", "not json"), ("agent-task-type", "odd", "{broken")];
-    let routed = routed(&items, naming("supervisor"));
+    let routed = routed(&items, naming(&"supervisor".into()));
     assert_eq!(choices(&routed), [("odd", DecidedBy::OnlyOption), ("supervisor", DecidedBy::Caller)]);
 }
 
@@ -123,7 +124,7 @@ fn a_task_type_that_allows_nothing_that_can_run_falls_back_and_says_so() {
 fn a_caller_who_names_a_pattern_bypasses_routing_completely() {
     let items = [REACT, PLAN, SUPERVISOR, GENERAL_ITEM, RESEARCH];
     for pattern in ["react", "plan-then-execute", "supervisor"] {
-        let routed = routed(&items, naming(pattern));
+        let routed = routed(&items, naming(&pattern.into()));
         assert_eq!(choices(&routed), [("general", DecidedBy::Rule), (pattern, DecidedBy::Caller)]);
         assert_eq!(routed.decisions[1].source, "urn:trellis:config:default:agent-pattern");
         assert_eq!(&*routed.framing, "Be brief.", "the task type still frames the question");
@@ -133,14 +134,15 @@ fn a_caller_who_names_a_pattern_bypasses_routing_completely() {
 #[test]
 fn a_caller_may_name_the_task_type_too() {
     let items = [REACT, PLAN, GENERAL_ITEM, RESEARCH];
-    let both = Wishes { task_type: "research", ..naming("plan-then-execute") };
+    let pattern = "plan-then-execute".into();
+    let both = Wishes { task_type: Some(&"research".into()), ..naming(&pattern) };
     let routed = routed(&items, both);
     assert_eq!(choices(&routed), [("research", DecidedBy::Caller), ("plan-then-execute", DecidedBy::Caller)]);
 }
 
 #[test]
 fn a_task_type_that_the_caller_names_leaves_the_pattern_to_its_list() {
-    let research = Wishes { task_type: "research", ..Wishes::default() };
+    let research = Wishes { task_type: Some(&"research".into()), ..Wishes::default() };
     let routed = routed(&[REACT, PLAN, GENERAL_ITEM, RESEARCH], research);
     assert_eq!(choices(&routed), [("research", DecidedBy::Caller), ("react", DecidedBy::OnlyOption)]);
 }
@@ -148,27 +150,27 @@ fn a_task_type_that_the_caller_names_leaves_the_pattern_to_its_list() {
 #[test]
 fn a_workspace_that_says_nothing_about_patterns_leaves_the_caller_all_of_them() {
     for pattern in ["react", "plan-then-execute", "supervisor"] {
-        assert_eq!(choices(&routed(&[], naming(pattern)))[1], (pattern, DecidedBy::Caller));
+        assert_eq!(choices(&routed(&[], naming(&pattern.into())))[1], (pattern, DecidedBy::Caller));
     }
 }
 
 #[test]
 fn an_unknown_pattern_falls_back_to_react_and_the_name_is_kept() {
-    let routed = routed(&[PLAN, REACT, SUPERVISOR, GENERAL_ITEM, RESEARCH], naming("telepathy"));
+    let routed = routed(&[PLAN, REACT, SUPERVISOR, GENERAL_ITEM, RESEARCH], naming(&"telepathy".into()));
     assert_eq!(choices(&routed), [("general", DecidedBy::Rule), ("react", DecidedBy::Fallback)]);
     assert_eq!(routed.decisions[1].rejected.as_ref().map(Document::text), Some("telepathy"));
 }
 
 #[test]
 fn a_pattern_that_is_not_implemented_falls_back_too() {
-    let routed = routed(&[PLAN, SUPERVISOR, DEBATE], naming("delphi"));
+    let routed = routed(&[PLAN, SUPERVISOR, DEBATE], naming(&"delphi".into()));
     assert_eq!(choices(&routed)[1], ("plan-then-execute", DecidedBy::Fallback), "react is not in this set");
     assert_eq!(excluded(&routed), [("delphi", "not implemented")]);
 }
 
 #[test]
 fn an_unknown_task_type_falls_back_to_general_or_the_first_and_the_name_is_kept() {
-    let unknown = Wishes { task_type: "poetry", ..Wishes::default() };
+    let unknown = Wishes { task_type: Some(&"poetry".into()), ..Wishes::default() };
     let analysis = ("agent-task-type", "analysis", "{}");
     let by_name = routed(&[REACT, analysis, GENERAL_ITEM, RESEARCH], unknown);
     assert_eq!(choices(&by_name)[0], ("general", DecidedBy::Fallback));
@@ -180,9 +182,10 @@ fn an_unknown_task_type_falls_back_to_general_or_the_first_and_the_name_is_kept(
 fn a_request_in_the_middle_of_something_is_not_routed() {
     let items = [REACT, PLAN, SUPERVISOR, GENERAL_ITEM, RESEARCH];
     assert_eq!(choices(&routed(&items, IN_THE_MIDDLE)), [("general", DecidedBy::Rule), ("react", DecidedBy::Rule)]);
-    let named = Wishes { brings_history: true, ..naming("supervisor") };
+    let supervisor = "supervisor".into();
+    let named = Wishes { brings_history: true, ..naming(&supervisor) };
     assert_eq!(choices(&routed(&items, named))[1], ("supervisor", DecidedBy::Caller));
-    let typed = Wishes { task_type: "research", ..IN_THE_MIDDLE };
+    let typed = Wishes { task_type: Some(&"research".into()), ..IN_THE_MIDDLE };
     assert_eq!(choices(&routed(&items, typed)), [("research", DecidedBy::Caller), ("react", DecidedBy::OnlyOption)]);
 }
 
@@ -232,29 +235,30 @@ fn limits_rise_from_task_type_to_pattern_to_request_and_stop_at_the_maximum() {
     let unasked = limits(None).unwrap();
     assert_eq!((unasked.max_iterations, unasked.max_rounds, unasked.max_depth), (6, 9, 5));
     assert_eq!(limits(Some(&request)).unwrap().max_iterations, 20);
-    assert_eq!(limits_for(&settings, "general", "react", None, &operator), unasked);
-    assert_eq!(limits_for(&settings, "general", "supervisor", None, &operator).max_iterations, 4);
-    assert_eq!(limits_for(&settings, "poetry", "telepathy", None, &operator).max_iterations, 10);
+    assert_eq!(limits_for(&settings, &"general".into(), &"react".into(), None, &operator), unasked);
+    assert_eq!(limits_for(&settings, &"general".into(), &"supervisor".into(), None, &operator).max_iterations, 4);
+    assert_eq!(limits_for(&settings, &"poetry".into(), &"telepathy".into(), None, &operator).max_iterations, 10);
 }
 
 #[test]
 fn strict_surfaces_refuse_unknown_names_and_list_the_known_ones() {
     let settings = settings(&[REACT, DEBATE, ("tool", "t", r#"{"type":"text-completion","group":["read"]}"#)]);
-    let refused = |wishes, group: Option<&[String]>| check(&settings, wishes, group).unwrap_err().to_string();
-    assert_eq!(refused(naming("x"), None), "there is no pattern `x`; choose one of react");
+    let refused =
+        |wishes: Wishes<'_>, group: Option<&[GroupName]>| check(&settings, wishes, group).unwrap_err().to_string();
+    assert_eq!(refused(naming(&"x".into()), None), "there is no pattern `x`; choose one of react");
     assert_eq!(
-        refused(naming("delphi"), None),
+        refused(naming(&"delphi".into()), None),
         "the pattern `delphi` is defined but not implemented in this version; choose one of react"
     );
     assert_eq!(
-        refused(Wishes { task_type: "y", ..Wishes::default() }, None),
+        refused(Wishes { task_type: Some(&"y".into()), ..Wishes::default() }, None),
         "there is no task type `y`; choose one of general"
     );
     assert_eq!(
-        refused(Wishes::default(), Some(&["z".to_owned()])),
+        refused(Wishes::default(), Some(&["z".into()])),
         "no tool is in group `z`; choose from default, read, or * for all"
     );
-    assert!(check(&settings, naming("react"), Some(&["read".to_owned(), "*".to_owned()])).is_ok());
+    assert!(check(&settings, naming(&"react".into()), Some(&["read".into(), "*".into()])).is_ok());
 }
 
 #[test]

@@ -16,7 +16,7 @@ use trellis_domain::fan_out::{FannedOut, JoinCause, Joined};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::record::{Accepted, Body, Replied};
 use trellis_domain::usage::Usage;
-use trellis_domain::{ConversationId, Timestamp};
+use trellis_domain::{ConversationId, RequestId, Timestamp};
 
 fn configured() -> Settings {
     settings(&[
@@ -31,7 +31,7 @@ fn configured() -> Settings {
 
 fn supervising() -> Accepted {
     Accepted {
-        pattern: "supervisor".into(),
+        pattern: Some("supervisor".into()),
         group: Some(vec!["money".into(), "press".into()]),
         ..question("Is X sound?")
     }
@@ -129,8 +129,8 @@ fn each_goal_has_its_own_pattern_group_and_slice_of_context() {
     let fanned_out = fan_out(after(&mut fixture, Name::decompose(), &reply.to_string()));
     let goals: Vec<_> =
         fanned_out.goals.iter().map(|g| (g.goal.as_str(), g.pattern.as_str(), g.group.clone().unwrap())).collect();
-    let (money, press) = (vec!["money".to_owned()], vec!["press".to_owned()]);
-    let both = vec!["money".to_owned(), "press".to_owned()];
+    let (money, press) = (vec!["money".into()], vec!["press".into()]);
+    let both = vec!["money".into(), "press".into()];
     assert_eq!(
         goals,
         [("finances", "react", money), ("press", "supervisor", press), ("everything else", "react", both)]
@@ -163,7 +163,7 @@ fn a_group_may_be_narrower_than_the_supervisors_but_never_wider() {
         json!({"goals": [{"goal": "a", "group": ["money"]}, {"goal": "b"}, {"goal": "c", "group": ["secret"]}]});
     let fanned_out = fan_out(after(&mut fixture, Name::decompose(), &reply.to_string()));
     let groups: Vec<_> = fanned_out.goals.iter().map(|goal| goal.group.clone()).collect();
-    assert_eq!(groups, [Some(vec!["money".to_owned()]), None, None]);
+    assert_eq!(groups, [Some(vec!["money".into()]), None, None]);
     let chosen: Vec<_> = of_kind(&fanned_out.decisions, DecisionKind::SubagentGroup);
     let chosen: Vec<_> = chosen.iter().map(|decision| (decision.chosen.join(","), decision.decided_by)).collect();
     let inherited = || ("default".to_owned(), DecidedBy::Rule);
@@ -175,7 +175,7 @@ fn names_outside_the_sets_are_left_out_and_kept_as_rejected() {
     let reply = json!({"goals": [{"goal": "g", "pattern": "delphi", "group": ["money", "secrets"]}]});
     let fanned_out = fan_out(after(&mut begun(), Name::decompose(), &reply.to_string()));
     let goal = &fanned_out.goals[0];
-    assert_eq!((goal.pattern.as_str(), goal.group.clone()), ("react", Some(vec!["money".to_owned()])));
+    assert_eq!((goal.pattern.as_str(), goal.group.clone()), ("react", Some(vec!["money".into()])));
     let rejected =
         |kind| of_kind(&fanned_out.decisions, kind)[0].rejected.as_ref().map(|document| document.text().to_owned());
     assert_eq!(rejected(DecisionKind::SubagentPattern).as_deref(), Some("delphi"));
@@ -229,8 +229,9 @@ fn a_dead_model_ends_the_session_with_the_reason() {
 
 #[test]
 fn a_fan_out_keeps_what_its_synthesis_needs_to_be_built_again() {
+    let request_id = Some(RequestId::new("request-9").unwrap());
     let accepted = Accepted {
-        request_id: "request-9".into(),
+        request_id: request_id.clone(),
         state: "open".into(),
         conversation: Some(ConversationId::new("c").unwrap()),
         ..supervising()
@@ -238,12 +239,12 @@ fn a_fan_out_keeps_what_its_synthesis_needs_to_be_built_again() {
     let mut fixture = Fixture::routed(configured(), accepted);
     let fanned_out = fan_out(after(&mut fixture, Name::decompose(), r#"["a"]"#));
     let resume = &fanned_out.resume;
-    assert_eq!((resume.reply_to.as_str(), resume.streaming, resume.state.as_str()), ("request-9", true, "open"));
+    assert_eq!((&resume.reply_to, resume.streaming, resume.state.as_str()), (&request_id, true, "open"));
     assert_eq!((&*resume.framing, resume.history), ("Be thorough.", 0));
     assert_eq!(resume.group, supervising().group);
     let (child, _) = child(&fixture.session, &fanned_out, &fanned_out.goals[0]).unwrap();
     assert_eq!(child.conversation, Some(ConversationId::new("c").unwrap()), "subagents belong to the conversation");
-    assert_eq!((child.state.as_str(), child.request_id.as_str()), ("open", "request-9"));
+    assert_eq!((child.state.as_str(), child.request_id), ("open", request_id));
 }
 
 #[test]

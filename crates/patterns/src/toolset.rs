@@ -2,6 +2,7 @@
 
 use crate::session::Session;
 use std::sync::Arc;
+use trellis_domain::GroupName;
 use trellis_domain::config::{Settings, ToolItem};
 use trellis_domain::decision::Excluded;
 
@@ -19,21 +20,21 @@ pub fn visible(session: &Session) -> ToolSet<'_> {
 }
 
 /// Filters by group and state. No group means `default`; an empty list means no tools; `*` means all groups.
-pub fn select<'a>(settings: &'a Settings, group: Option<&[String]>, state: &str) -> ToolSet<'a> {
+pub fn select<'a>(settings: &'a Settings, group: Option<&[GroupName]>, state: &str) -> ToolSet<'a> {
     let mut set = ToolSet::default();
     for tool in settings.tools.values() {
         match reason_against(tool, group, state) {
             None => set.offered.push(tool),
-            Some(reason) => set.excluded.push(Excluded { name: tool.name.clone(), reason }),
+            Some(reason) => set.excluded.push(Excluded { name: tool.name.to_string(), reason }),
         }
     }
     set
 }
 
-fn reason_against(tool: &ToolItem, group: Option<&[String]>, state: &str) -> Option<String> {
-    let usual = ["default".to_owned()];
+fn reason_against(tool: &ToolItem, group: Option<&[GroupName]>, state: &str) -> Option<String> {
+    let usual = ["default".into()];
     let wanted = group.unwrap_or(&usual);
-    let in_group = wanted.iter().any(|name| name == "*" || tool.groups.contains(name));
+    let in_group = wanted.iter().any(|name| *name == "*" || tool.groups.contains(name));
     if !in_group {
         return Some(format!("group: tool is in [{}], asked for [{}]", tool.groups.join(", "), wanted.join(", ")));
     }
@@ -46,9 +47,9 @@ fn reason_against(tool: &ToolItem, group: Option<&[String]>, state: &str) -> Opt
 }
 
 /// The groups that a request may name: all that tools are in.
-pub fn known_groups(settings: &Settings) -> Vec<String> {
+pub fn known_groups(settings: &Settings) -> Vec<GroupName> {
     let mut groups: Vec<_> = settings.tools.values().flat_map(|tool| tool.groups.iter().cloned()).collect();
-    groups.push("default".to_owned());
+    groups.push("default".into());
     groups.sort();
     groups.dedup();
     groups

@@ -19,8 +19,8 @@ fn offered(group: Option<&[&str]>, state: &str) -> Vec<String> {
         ("always", r#","applicable-states":["*"]"#),
         ("both", r#","group":["write"],"applicable-states":["searched"]"#),
     ]);
-    let group = group.map(|names| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-    select(&settings, group.as_deref(), state).offered.iter().map(|tool| tool.name.clone()).collect()
+    let group = group.map(|names| names.iter().map(|name| GroupName::from(*name)).collect::<Vec<_>>());
+    select(&settings, group.as_deref(), state).offered.iter().map(|tool| tool.name.to_string()).collect()
 }
 
 #[test]

@@ -18,14 +18,14 @@ const PLAN: &str = r#"{"steps": [
 const TOOL: (&str, &str, &str) = ("tool", "search", r#"{"type":"text-completion"}"#);
 
 fn planned() -> Fixture {
-    let accepted = Accepted { pattern: "plan-then-execute".into(), ..question("why?") };
+    let accepted = Accepted { pattern: Some("plan-then-execute".into()), ..question("why?") };
     let mut fixture = Fixture::routed(settings(&[TOOL]), accepted);
     fixture.reply(&decide(&fixture, &Name::plan(0)), PLAN);
     fixture
 }
 
 fn decide(fixture: &Fixture, name: &Name) -> Vec<Order> {
-    pattern("plan-then-execute").decide(&fixture.session, &turn(name.clone()))
+    pattern(&"plan-then-execute".into()).unwrap().decide(&fixture.session, &turn(name.clone()))
 }
 
 /// Plays a step: the model's choice, then the tool that it calls, if it calls one.
@@ -78,7 +78,7 @@ fn a_new_plan_is_the_first_step_of_the_history_and_nothing_of_it_is_done() {
 
 #[test]
 fn before_there_is_a_plan_there_is_no_history() {
-    let accepted = Accepted { pattern: "plan-then-execute".into(), ..question("why?") };
+    let accepted = Accepted { pattern: Some("plan-then-execute".into()), ..question("why?") };
     let fixture = Fixture::routed(settings(&[TOOL]), accepted);
     assert!(sent(&fixture, &Name::plan(0)).history.is_empty());
 }

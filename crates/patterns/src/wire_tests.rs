@@ -8,7 +8,7 @@ use crate::registry::pattern;
 use serde_json::json;
 use std::collections::BTreeMap;
 use trellis_domain::broker;
-use trellis_domain::{Collection, ConversationId};
+use trellis_domain::{Collection, ConversationId, PatternName};
 
 const ITEMS: [(&str, &str, &str); 2] = [
     ("tool", "search", r#"{"type":"text-completion","state":"searched"}"#),
@@ -23,7 +23,7 @@ fn full(pattern: &str) -> Accepted {
         group: Some(vec!["default".into(), "read".into()]),
         collection: Collection::new("papers").unwrap(),
         conversation: Some(ConversationId::new("talk-1").unwrap()),
-        pattern: pattern.into(),
+        pattern: PatternName::given(pattern),
         history: vec![brought],
         ..question("why?")
     }
@@ -34,7 +34,7 @@ pub(super) fn begun(pattern: &str) -> Fixture {
 }
 
 pub(super) fn decide(fixture: &Fixture, name: &Name) -> Vec<Order> {
-    pattern(&fixture.session.routed().unwrap().pattern).decide(&fixture.session, &turn(name.clone()))
+    pattern(&fixture.session.routed().unwrap().pattern).unwrap().decide(&fixture.session, &turn(name.clone()))
 }
 
 #[track_caller]

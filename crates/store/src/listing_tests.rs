@@ -97,7 +97,7 @@ fn a_filter_that_no_list_knows_reads_a_bounded_number_of_runs() {
     for n in 0..=MOST_IN_VAIN * 2 {
         lists.put(&summary(n, "common", RunState::Answered));
     }
-    let planned = RunFilter { pattern: Some("plan-then-execute".to_owned()), ..RunFilter::default() };
+    let planned = RunFilter { pattern: Some("plan-then-execute".into()), ..RunFilter::default() };
     assert_eq!(lists.all(&planned), (Vec::new(), 2));
     assert_eq!(
         lists.page(&RunFilter::default(), None, MOST_IN_VAIN * 2).runs.len(),

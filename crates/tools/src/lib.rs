@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use trellis_domain::TaskTypeName;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
 use trellis_domain::record::{ModelCall, PromptUse};
 use trellis_orchestrator::permits::Room;
@@ -70,7 +71,7 @@ impl ToolRunner for Tools {
         Box::pin(self.perform(call))
     }
 
-    fn room(&self, tool: &ToolItem, settings: &Settings, task_type: &str) -> Option<Arc<Room>> {
+    fn room(&self, tool: &ToolItem, settings: &Settings, task_type: Option<&TaskTypeName>) -> Option<Arc<Room>> {
         let id = match tool.kind {
             ToolKind::TextCompletion => QUESTION,
             ToolKind::Prompt => tool.setting("template").unwrap_or_default(),

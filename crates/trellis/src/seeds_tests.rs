@@ -49,7 +49,7 @@ fn every_seed_is_valid_and_all_fit_together() {
         "supply-chain",
     ];
     assert_eq!(settings.tools.keys().collect::<Vec<_>>(), tools);
-    let usual = "default".to_owned();
+    let usual = "default".into();
     assert!(settings.tools.values().all(|tool| tool.groups.contains(&usual)), "a request without group sees all tools");
 }
 
@@ -66,7 +66,7 @@ fn the_router_is_seeded_with_the_specifications_sets() {
         ("risk-assessment", vec!["supervisor", "plan-then-execute", "react"]),
         ("summarisation", vec!["react"]),
     ];
-    let expected = expected.map(|(name, patterns)| (name, patterns.into_iter().map(str::to_owned).collect()));
+    let expected = expected.map(|(name, patterns)| (name, patterns.into_iter().map(Into::into).collect()));
     assert_eq!(valid.collect::<Vec<_>>(), expected);
     assert!(settings.patterns.values().all(|item| !item.description.is_empty() && !item.when_to_use.is_empty()));
     assert!(settings.task_types.values().all(|item| !item.description.is_empty() && !item.when_to_use.is_empty()));

@@ -2,6 +2,7 @@
 
 use super::read::{Members, kind_of};
 use super::{AGENT_TYPES, Problem, ToolItem};
+use crate::PatternName;
 use crate::limits::SomeLimits;
 use serde_json::Value;
 use std::sync::Arc;
@@ -84,7 +85,7 @@ pub struct TaskTypeItem {
     pub description: String,
     pub framing: String,
     /// None means all patterns.
-    pub valid_patterns: Option<Vec<String>>,
+    pub valid_patterns: Option<Vec<PatternName>>,
     pub when_to_use: String,
     pub termination: String,
     pub limits: SomeLimits,

@@ -44,14 +44,14 @@ impl Members<'_> {
         }
     }
 
-    pub(super) fn texts(&self, names: &[&str]) -> Result<Option<Vec<String>>, Problem> {
+    pub(super) fn texts<T: From<String>>(&self, names: &[&str]) -> Result<Option<Vec<T>>, Problem> {
         let Some((value, name)) = self.first(names) else { return Ok(None) };
         let wrong = |what: String| self.problem(&name, what, "write a list of texts such as [\"default\"]");
         let Value::Array(members) = value else {
             return Err(wrong(format!("expected a list of texts, found {}", kind_of(value))));
         };
         let text = |member: &Value| {
-            let found = member.as_str().map(str::to_owned);
+            let found = member.as_str().map(|text| text.to_owned().into());
             found.ok_or_else(|| wrong(format!("the list contains {}", kind_of(member))))
         };
         members.iter().map(text).collect::<Result<_, _>>().map(Some)

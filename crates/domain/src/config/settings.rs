@@ -4,8 +4,8 @@ use super::{
     AGENT_TYPES, ConfigItem, McpItem, PatternItem, Problem, PromptItem, PromptReply, TaskTypeItem, ToolItem,
     ToolServiceItem, validate,
 };
-use crate::Hash;
 use crate::limits::SomeLimits;
+use crate::{Hash, PatternName, TaskTypeName, ToolName};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Settings {
     pub snapshot: Option<Hash>,
     /// By the name that the model uses, not by key.
     /// Shared with the calls that offer them: thousands may wait for a model at once.
-    pub tools: BTreeMap<String, Arc<ToolItem>>,
+    pub tools: BTreeMap<ToolName, Arc<ToolItem>>,
     pub tool_services: BTreeMap<String, ToolServiceItem>,
     pub mcp: BTreeMap<String, McpItem>,
     pub system_prompt: String,
@@ -36,8 +36,8 @@ pub struct Settings {
     pub additional_context: String,
     /// The models that prompts go to where nothing more specific names others; empty if none are named.
     pub models: Vec<String>,
-    pub patterns: BTreeMap<String, PatternItem>,
-    pub task_types: BTreeMap<String, TaskTypeItem>,
+    pub patterns: BTreeMap<PatternName, PatternItem>,
+    pub task_types: BTreeMap<TaskTypeName, TaskTypeItem>,
     pub problems: Vec<Problem>,
 }
 
@@ -116,7 +116,7 @@ impl Settings {
             }
         }
         for (key, task_type) in &self.task_types {
-            let unknown = |name: &&String| !self.patterns.contains_key(*name);
+            let unknown = |name: &&PatternName| !self.patterns.contains_key(*name);
             for name in task_type.valid_patterns.iter().flatten().filter(unknown) {
                 let what = format!("there is no pattern `{name}`");
                 problems.push(problem(
@@ -150,10 +150,10 @@ impl Settings {
             ConfigItem::AdditionalContext(text) => self.additional_context = text,
             ConfigItem::Models(models) => self.models = models,
             ConfigItem::Pattern(pattern) => {
-                self.patterns.insert(key.to_owned(), pattern);
+                self.patterns.insert(key.into(), pattern);
             }
             ConfigItem::TaskType(task_type) => {
-                self.task_types.insert(key.to_owned(), task_type);
+                self.task_types.insert(key.into(), task_type);
             }
             ConfigItem::Prompt(PromptItem::Index) | ConfigItem::Other => {}
         }
@@ -167,7 +167,7 @@ impl Settings {
                 "agent-pattern" => {
                     let (description, when_to_use) = (empty(), empty());
                     let pattern = PatternItem { name, description, when_to_use, limits: SomeLimits::default() };
-                    self.patterns.insert(item.key.clone(), pattern);
+                    self.patterns.insert(item.key.as_str().into(), pattern);
                 }
                 "agent-task-type" => {
                     let task_type = TaskTypeItem {
@@ -180,7 +180,7 @@ impl Settings {
                         limits: SomeLimits::default(),
                         models: Vec::new(),
                     };
-                    self.task_types.insert(item.key.clone(), task_type);
+                    self.task_types.insert(item.key.as_str().into(), task_type);
                 }
                 _ => {}
             }
@@ -204,7 +204,7 @@ impl Settings {
                     (parameter.as_str(), format!("tool-service `{key}` requires it"), format!("set `{parameter}`"))
                 }
             };
-            let (kind, key, field) = ("tool".to_owned(), name.clone(), field.to_owned());
+            let (kind, key, field) = ("tool".to_owned(), name.to_string(), field.to_owned());
             problems.push(Problem { kind, key, field, what, mend });
             false
         });

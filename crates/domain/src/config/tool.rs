@@ -3,6 +3,7 @@
 use super::Problem;
 use super::read::{Members, kind_of};
 use crate::decision::words;
+use crate::{GroupName, ToolName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -37,11 +38,11 @@ impl ToolKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolItem {
     pub kind: ToolKind,
-    pub name: String,
+    pub name: ToolName,
     pub description: String,
     /// What the model may pass.
     pub arguments: Vec<ArgumentItem>,
-    pub groups: Vec<String>,
+    pub groups: Vec<GroupName>,
     /// The state that a successful call leads to.
     pub state: Option<String>,
     /// None means every state.
@@ -99,10 +100,10 @@ impl ToolItem {
         let wildcard = |states: &Vec<String>| states.iter().any(|state| state == "*");
         Ok(Self {
             kind,
-            name: name.unwrap_or_else(|| members.key.to_owned()),
+            name: name.map_or_else(|| members.key.into(), Into::into),
             description: members.text(&["description"])?.unwrap_or_default(),
             arguments: read_arguments(members, kind)?,
-            groups: members.texts(&["group"])?.unwrap_or_else(|| vec!["default".to_owned()]),
+            groups: members.texts(&["group"])?.unwrap_or_else(|| vec!["default".into()]),
             state: members.text(&["state"])?.filter(|state| !state.is_empty()),
             applicable_states: members
                 .texts(&["applicable-states", "available_in_states"])?

@@ -98,7 +98,7 @@ impl Asked {
             Self::Completion => {
                 let schema = members.object("schema")?.map(|schema| json!(schema));
                 let json = members.text("response-format")?.is_some_and(|format| format == "json");
-                let system = members.text("system")?.unwrap_or_default().to_owned();
+                let system = members.text("system")?.filter(|system| !system.is_empty()).map(str::to_owned);
                 let prompt = members.required("prompt")?.to_owned();
                 Order::Completion(Completion { scope, settings, system, prompt, schema, json })
             }

@@ -131,7 +131,7 @@ async fn a_goal_gets_its_own_tool_group_only_where_it_is_offered() {
         [json!(["financial"]), Value::Null, Value::Null, json!(["operations"])]
     );
     let settings = settings();
-    let tools = settings.tools.values().filter(|tool| tool.groups.contains(&"financial".to_owned()));
+    let tools = settings.tools.values().filter(|tool| tool.groups.contains(&"financial".into()));
     assert_eq!(tools.map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["financial-data", "search-notes"]);
 }
 

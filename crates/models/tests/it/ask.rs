@@ -64,7 +64,7 @@ pub(crate) fn request(expected: PromptReply) -> ModelRequest {
             session: SessionId::new("session-2").unwrap(),
             step: Name::iteration(3),
             attempt: 1,
-            task_type: String::new(),
+            task_type: None,
         }),
         sent: LastSent::default(),
     }

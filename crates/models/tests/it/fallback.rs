@@ -147,7 +147,7 @@ fn completion(schema: Option<serde_json::Value>) -> Completion {
     Completion {
         scope: Scope::default(),
         settings: settings(),
-        system: "Be kind.".to_owned(),
+        system: Some("Be kind.".to_owned()),
         prompt: "Why is {{ moss }} green?".to_owned(),
         json: schema.is_some(),
         schema,

@@ -55,12 +55,12 @@ pub(crate) fn accepted(question: &str) -> Body {
         collection: Collection::default(),
         streaming: false,
         conversation: None,
-        pattern: String::new(),
-        task_type: String::new(),
+        pattern: None,
+        task_type: None,
         framing: "".into(),
         limits: SomeLimits::default(),
         history: Vec::new(),
-        request_id: String::new(),
+        request_id: None,
         earlier: Vec::new(),
         parent: None,
         by: None,
@@ -71,8 +71,8 @@ pub(crate) fn accepted(question: &str) -> Body {
 
 pub(crate) fn routed() -> Body {
     Body::Routed(Routed {
-        task_type: "general".to_owned(),
-        pattern: "react".to_owned(),
+        task_type: "general".into(),
+        pattern: "react".into(),
         framing: "".into(),
         termination: String::new(),
         limits: Limits::default(),

@@ -39,7 +39,7 @@ pub async fn suite(prompter: &dyn Prompter, settings: Arc<Settings>, prompt: &st
             session: id("r"),
             step: Name::iteration(1),
             attempt: 1,
-            task_type: String::new(),
+            task_type: None,
         }),
         ..PromptCall::default()
     };

@@ -94,7 +94,7 @@ impl DecisionRequested {
             park: Name::park(parked.number).as_str().to_owned(),
             question: parked.question.text().to_owned(),
             options: parked.offered.options.clone(),
-            tool: parked.tool.clone(),
+            tool: parked.tool.as_ref().map(ToString::to_string),
             arguments: parked.tool.as_ref().map(|_| parked.arguments.clone()),
             who: parked.who.clone(),
             expires: parked.expires.to_string(),

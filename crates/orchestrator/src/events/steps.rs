@@ -106,8 +106,8 @@ impl StepCompleted {
     pub(super) fn routing(routed: &Routed) -> Self {
         Self::Routing(RoutingStep {
             kind: RoutingKind::Routing,
-            task_type: routed.task_type.clone(),
-            pattern: routed.pattern.clone(),
+            task_type: routed.task_type.to_string(),
+            pattern: routed.pattern.to_string(),
             option_sets: OptionSet::all(&routed.decisions),
         })
     }

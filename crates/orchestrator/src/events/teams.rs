@@ -33,7 +33,7 @@ impl AgentStarted {
         let parent = accepted.parent.as_ref();
         Self {
             goal: accepted.question.text().to_owned(),
-            pattern: accepted.pattern.clone(),
+            pattern: accepted.pattern.as_deref().unwrap_or_default().to_owned(),
             parent_session_id: parent.map(|parent| parent.session.clone()),
             correlation_id: parent.map(|parent| parent.correlation.clone()),
             index: parent.map(|parent| parent.index),
@@ -73,8 +73,8 @@ impl FanOut {
             index: goal.index,
             session_id: goal.session.clone(),
             goal: goal.goal.clone(),
-            pattern: goal.pattern.clone(),
-            group: goal.group.clone(),
+            pattern: goal.pattern.to_string(),
+            group: goal.group.as_ref().map(|names| names.iter().map(ToString::to_string).collect()),
         };
         Self {
             round: fan_out.round,

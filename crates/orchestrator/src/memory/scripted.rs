@@ -35,13 +35,15 @@ impl From<String> for Scripted {
     }
 }
 
-/// Counts calls by the step they were made for.
+/// Counts calls by the step they were made for; those outside of any run are not counted.
 #[derive(Debug, Default)]
 pub struct Calls(Mutex<BTreeMap<String, u32>>);
 
 impl Calls {
-    fn count(&self, step: String) {
-        *self.0.lock().entry(step).or_default() += 1;
+    fn count(&self, labels: Option<&CallLabels>) {
+        if let Some(labels) = labels {
+            *self.0.lock().entry(labels.place()).or_default() += 1;
+        }
     }
 
     /// How often each `session/step` was called.
@@ -93,7 +95,7 @@ impl ScriptedPrompter {
     }
 
     async fn reply(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
-        self.calls.count(CallLabels::place(call.labels.as_ref()));
+        self.calls.count(call.labels.as_ref());
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
@@ -160,7 +162,8 @@ impl Prompter for ScriptedPrompter {
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         let Completion { scope, settings, system, prompt, schema, json: _ } = call;
-        let variables = [("system", system), ("prompt", prompt)].map(|(name, text)| (name.to_owned(), text.into()));
+        let variables = [("system", system.unwrap_or_default()), ("prompt", prompt)]
+            .map(|(name, text)| (name.to_owned(), text.into()));
         let (id, variables) = (Completion::ID.to_owned(), variables.into_iter().collect());
         let call = PromptCall { scope, settings, id, variables, schema, ..PromptCall::default() };
         Box::pin(self.reply(call, sink))
@@ -191,7 +194,7 @@ impl ScriptedTools {
 
 impl ToolRunner for ScriptedTools {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        self.calls.count(CallLabels::place(call.labels.as_ref()));
+        self.calls.count(call.labels.as_ref());
         match (self.script)(&call) {
             Err(reason) if reason == SILENT => Box::pin(std::future::pending()),
             result => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use trellis_domain::outage::Outages;
 use trellis_domain::record::{Body, Cause, Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{ConversationId, Hash, RunId, Scope, SessionId, Timestamp, Workspace};
+use trellis_domain::{ConversationId, Hash, PatternName, RunId, Scope, SessionId, Timestamp, Workspace};
 use utoipa::ToSchema;
 
 /// Names one turn.
@@ -159,7 +159,7 @@ pub struct SessionLog {
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {
     pub state: Option<RunState>,
-    pub pattern: Option<String>,
+    pub pattern: Option<PatternName>,
     pub conversation: Option<ConversationId>,
     /// Part of the question, case-insensitive.
     pub search: Option<String>,
@@ -176,7 +176,7 @@ impl RunFilter {
 
     pub fn matches(&self, run: &RunSummary) -> bool {
         self.state.is_none_or(|state| self.state_of(run) == state)
-            && self.pattern.as_ref().is_none_or(|pattern| run.pattern == *pattern)
+            && self.pattern.as_ref().is_none_or(|pattern| run.pattern.as_ref() == Some(pattern))
             && self.conversation.as_ref().is_none_or(|id| run.conversation.as_ref() == Some(id))
             && self.search.as_ref().is_none_or(|text| run.question.to_lowercase().contains(&text.to_lowercase()))
     }

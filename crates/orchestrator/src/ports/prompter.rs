@@ -9,7 +9,7 @@ use std::time::Duration;
 use trellis_domain::config::{Settings, ToolItem};
 use trellis_domain::parts::{CallPiece, ChatTurn, ReplyPart, StopReason};
 use trellis_domain::record::{FailedAttempt, Name, PromptUse, ReplyFormat};
-use trellis_domain::{RunId, Scope, SessionId};
+use trellis_domain::{RunId, Scope, SessionId, TaskTypeName};
 
 /// One prompt to send.
 #[derive(Debug, Clone, Default)]
@@ -39,8 +39,8 @@ pub struct PromptNeed<'a> {
     pub settings: &'a Settings,
     /// The prompt's id.
     pub id: &'a str,
-    /// Empty before it is known.
-    pub task_type: &'a str,
+    /// None before it is known.
+    pub task_type: Option<&'a TaskTypeName>,
 }
 
 /// One text to complete as it stands, without a template and outside of any run.
@@ -48,8 +48,8 @@ pub struct PromptNeed<'a> {
 pub struct Completion {
     pub scope: Scope,
     pub settings: Arc<Settings>,
-    /// Empty if there are no standing instructions.
-    pub system: String,
+    /// None if there are no standing instructions.
+    pub system: Option<String>,
     pub prompt: String,
     /// The reply is JSON under this schema.
     pub schema: Option<Value>,
@@ -69,14 +69,14 @@ pub struct CallLabels {
     pub session: SessionId,
     pub step: Name,
     pub attempt: u32,
-    /// The kind of problem, which may name models of its own; empty before it is known.
-    pub task_type: String,
+    /// The kind of problem, which may name models of its own; none before it is known.
+    pub task_type: Option<TaskTypeName>,
 }
 
 impl CallLabels {
-    /// `session/step`; empty outside of any run.
-    pub fn place(labels: Option<&Self>) -> String {
-        labels.map(|labels| format!("{}/{}", labels.session, labels.step)).unwrap_or_default()
+    /// `session/step`.
+    pub fn place(&self) -> String {
+        format!("{}/{}", self.session, self.step)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::{Settings, ToolItem};
 use trellis_domain::record::ModelCall;
-use trellis_domain::{Collection, Scope};
+use trellis_domain::{Collection, Scope, TaskTypeName};
 
 #[derive(Debug, Clone)]
 pub struct ToolCall {
@@ -56,7 +56,7 @@ pub trait ToolRunner: Send + Sync + std::fmt::Debug {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
     /// Where a call of this tool has to wait for its turn, if it may have to: a tool may ask a model.
-    fn room(&self, _tool: &ToolItem, _settings: &Settings, _task_type: &str) -> Option<Arc<Room>> {
+    fn room(&self, _tool: &ToolItem, _settings: &Settings, _task_type: Option<&TaskTypeName>) -> Option<Arc<Room>> {
         None
     }
 }

@@ -13,7 +13,7 @@ use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Body, Header, Name, Observed, Reading, Record, Replied, Routed};
 use trellis_domain::usage::Usage;
 use trellis_patterns::router::{self, Wishes};
-use trellis_patterns::{Effect, Order, PromptOrder, Session, Turn, pattern, read};
+use trellis_patterns::{Effect, Order, PromptOrder, Session, Turn, after_join, first_turn, read};
 
 /// Rounded to milliseconds, what lies between two moments may come out a little beside what both give.
 const ROUNDING_MS: u64 = 2;
@@ -34,7 +34,7 @@ impl Replayed {
             return;
         }
         match &record.body {
-            Body::Routed(routed) => self.open = vec![pattern(&routed.pattern).first_turn()],
+            Body::Routed(routed) => self.open = vec![first_turn(&routed.pattern)],
             Body::FannedOut(_) => {
                 let (session, now) = (&self.session, record.header.time);
                 // The turn that sent them out is closed with it.
@@ -43,10 +43,7 @@ impl Replayed {
                     !orders.iter().any(|order| matches!(order, Order::FanOut(_)))
                 });
             }
-            Body::Joined(joined) => {
-                let routed = self.session.routed().map_or("", |routed| &routed.pattern);
-                self.open.push(pattern(routed).after_join(&self.session, joined.round));
-            }
+            Body::Joined(joined) => self.open.push(after_join(&self.session, joined.round)),
             Body::Parked(parked) => self.open.retain(|name| *name != parked.turn),
             Body::Settled(settled) => self.open.extend(self.session.park(settled.number).map(|park| park.turn.clone())),
             Body::Accepted(_) | Body::Replied(_) | Body::Observed(_) | Body::Ended(_) => {}

@@ -42,7 +42,7 @@ impl Asker {
         Self {
             by: accepted.by.clone(),
             workspace: known.then(|| record.header.workspace.as_str().to_owned()),
-            request_id: known.then(|| accepted.request_id.clone()),
+            request_id: known.then(|| accepted.request_id.as_ref().map(ToString::to_string).unwrap_or_default()),
             configured: accepted.configured.as_ref().map(|configured| ConfiguredBy {
                 version: configured.version,
                 time: configured.time.to_string(),

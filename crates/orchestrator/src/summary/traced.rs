@@ -66,8 +66,8 @@ impl RunTrace {
         Self {
             run_id: run.run.clone(),
             state: run.state,
-            task_type: run.task_type.clone(),
-            pattern: run.pattern.clone(),
+            task_type: run.task_type.as_deref().unwrap_or_default().to_owned(),
+            pattern: run.pattern.as_deref().unwrap_or_default().to_owned(),
             conversation_id: run.conversation.clone(),
             ms: run.ms(now),
             usage: run.usage.clone(),

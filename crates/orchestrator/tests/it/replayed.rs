@@ -84,7 +84,7 @@ async fn a_pattern_that_this_program_does_not_have_is_told_and_not_judged() {
     let mut records: Vec<_> = played.records.iter().map(|record| (**record).clone()).collect();
     for record in &mut records {
         if let Body::Routed(routed) = &mut record.body {
-            "delphi".clone_into(&mut routed.pattern);
+            routed.pattern = "delphi".into();
         }
     }
     let records: Vec<_> = records.into_iter().map(Arc::new).collect();

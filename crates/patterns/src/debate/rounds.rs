@@ -73,7 +73,7 @@ fn question(session: &Session) -> (String, String) {
 
 /// The sets that the sides choose from. No side debates once more, or it would never end.
 fn offered(session: &Session) -> Vec<Decision> {
-    fan_out::offered_unless(session, |name| (name == Debate::NAME).then_some("a side does not debate itself"))
+    fan_out::offered_unless(session, |name| (*name == Debate::NAME).then_some("a side does not debate itself"))
 }
 
 fn position(session: &Session, member: Option<&Member>) -> String {

@@ -27,7 +27,7 @@ impl Hall {
     }
 
     fn about(about: &str, items: &[(&str, &str, &str)], limits: SomeLimits) -> Self {
-        let accepted = Accepted { pattern: Debate::NAME.to_owned(), limits, ..question(about) };
+        let accepted = Accepted { pattern: Some(Debate::NAME.into()), limits, ..question(about) };
         Self(Fixture::routed(settings(items), accepted), Vec::new())
     }
 

@@ -8,7 +8,7 @@ use trellis_domain::decision::DecisionKind;
 use trellis_domain::document::Document;
 use trellis_domain::history::told;
 use trellis_domain::record::{Accepted, Header, Routed};
-use trellis_domain::{Caller, Configured};
+use trellis_domain::{Caller, Configured, RequestId};
 use trellis_provenance::Act;
 use trellis_provenance::iri;
 use trellis_provenance::node::Node;
@@ -38,7 +38,7 @@ pub(crate) fn question(session: &Told, header: &Header, accepted: &Accepted) -> 
         .links(trellis::CONFIGURATION, accepted.configured.as_ref().map(|_| iri::configuration(&session.id)))
         .texts(trellis::SURFACE, caller.map(|caller| caller.surface))
         .texts(trellis::WORKSPACE, caller.map(|_| &header.workspace))
-        .texts(trellis::REQUEST_ID, caller.map(|_| &accepted.request_id))
+        .texts(trellis::REQUEST_ID, caller.map(|_| accepted.request_id.as_ref().map_or("", RequestId::as_str)))
         .marks(header.attempt, header.late);
     let run = Node::new(iri::run(&session.id))
         .types(&[prov::class::ACTIVITY])

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use trellis_domain::ToolName;
 use trellis_domain::record::{Reading, Replied};
 
 /// A reply in the words of its pattern.
@@ -14,7 +15,7 @@ pub struct Notice<'r> {
     pub details: Map<String, Value>,
     pub spoken: Option<Spoken<'r>>,
     /// The tools that it calls, with their arguments.
-    pub calls: Vec<(&'r str, &'r Map<String, Value>)>,
+    pub calls: Vec<(&'r ToolName, &'r Map<String, Value>)>,
     pub shown: Shown,
     /// Parts of the session that this begins, in the order of their numbers, which go on behind those before.
     pub parts: Vec<Part>,

@@ -4,6 +4,7 @@ use crate::choice::{option_named, text};
 use crate::reader::ReadReply;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use trellis_domain::PatternName;
 use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
 use trellis_domain::record::Reading;
@@ -16,7 +17,7 @@ pub(super) const AGENT: &str = "agent:";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Forward {
     /// Its pattern.
-    pub(super) agent: String,
+    pub(super) agent: PatternName,
     /// What it is asked; none for the question as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) question: Option<String>,
@@ -48,7 +49,7 @@ pub(super) fn read(raw: &str, mut offered: Vec<Decision>) -> ReadReply {
         Some(agent) => {
             let mut question = text(value, &["question"]).filter(|question| !question.is_empty());
             mended.extend(question.as_mut().and_then(cut));
-            Reading::decided(Forward { agent: agent.to_owned(), question })
+            Reading::decided(Forward { agent: agent.into(), question })
         }
         None => match value.get("arguments") {
             Some(Value::Object(arguments)) => Reading::acted(chosen.as_str(), arguments.clone()),

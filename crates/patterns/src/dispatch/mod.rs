@@ -122,7 +122,7 @@ fn fallback(session: &Session) -> Option<Forward> {
     let options = prompt::choice(session).options;
     let mut agents = options.iter().filter_map(|option| option.strip_prefix(AGENT));
     let agent = agents.clone().find(|agent| *agent == react::React::NAME).or_else(|| agents.next())?;
-    Some(Forward { agent: agent.to_owned(), question: None })
+    Some(Forward { agent: agent.into(), question: None })
 }
 
 fn fallback_choice(session: &Session, forward: &Forward) -> Decision {
@@ -135,7 +135,7 @@ fn fallback_choice(session: &Session, forward: &Forward) -> Decision {
 fn send_out(session: &Session, turn: &Turn, forward: &Forward, mut decisions: Vec<Decision>) -> Order {
     let by = decisions.first().map_or(DecidedBy::Rule, |choice| choice.decided_by);
     let goal = forward.question.clone().unwrap_or_else(|| session.question().to_owned());
-    let drafts = [GoalDraft { goal, pattern: forward.agent.clone(), ..GoalDraft::default() }];
+    let drafts = [GoalDraft { goal, pattern: Some(forward.agent.clone()), ..GoalDraft::default() }];
     decisions.extend(fan_out::goal_decisions(&drafts, &prompt::below(session), by));
     fan_out::order(session, turn.now, 1, &drafts, decisions)
 }

@@ -19,7 +19,7 @@ pub(super) fn choice(session: &Session) -> Decision {
     let excluded = toolset::visible(session).excluded;
     let (tools, not_tools) = tools(session);
     let (agents, not_agents) = agents(session);
-    let names = tools.iter().map(|tool| tool.name.clone());
+    let names = tools.iter().map(|tool| tool.name.to_string());
     let options = names.chain(agents.into_iter().map(|agent| format!("{AGENT}{agent}"))).collect();
     let excluded = excluded.into_iter().chain(not_tools).chain(not_agents).collect();
     Decision { excluded, ..session.offered(DecisionKind::Tool, options, session.config_source("tool")) }
@@ -30,13 +30,13 @@ fn tools(session: &Session) -> (Vec<&Arc<ToolItem>>, Vec<Excluded>) {
     let visible = toolset::visible(session).offered;
     let (like_agents, tools): (Vec<_>, Vec<_>) = visible.into_iter().partition(|tool| tool.name.starts_with(AGENT));
     let reason = format!("its name begins with `{AGENT}`, as those of agents do");
-    let out = like_agents.iter().map(|tool| Excluded { name: tool.name.clone(), reason: reason.clone() });
+    let out = like_agents.iter().map(|tool| Excluded { name: tool.name.to_string(), reason: reason.clone() });
     (tools, out.collect())
 }
 
 /// The sets behind a fan-out: an agent may have any pattern that can run below, but for this one.
 pub(super) fn below(session: &Session) -> Vec<Decision> {
-    fan_out::offered_unless(session, |name| (name == Dispatch::NAME).then_some("it would choose once more"))
+    fan_out::offered_unless(session, |name| (*name == Dispatch::NAME).then_some("it would choose once more"))
 }
 
 /// The patterns that an agent may have, and the others. None may if it would be too deep.

@@ -19,7 +19,7 @@ struct Desk(Fixture, Vec<Record>);
 
 impl Desk {
     fn new() -> Self {
-        let accepted = Accepted { pattern: Dispatch::NAME.to_owned(), ..question("Who owns X?") };
+        let accepted = Accepted { pattern: Some(Dispatch::NAME.into()), ..question("Who owns X?") };
         Self(Fixture::routed(settings(&ITEMS), accepted), Vec::new())
     }
 
@@ -171,7 +171,7 @@ fn a_tool_that_leaves_nothing_to_choose_is_still_the_answer() {
     let tool = r#"{"type": "text-completion", "name": "search", "state": "done", "applicable-states": ["undefined"]}"#;
     let limits = trellis_domain::limits::SomeLimits { max_depth: Some(0), ..Default::default() };
     let state = "undefined".to_owned();
-    let accepted = Accepted { pattern: Dispatch::NAME.to_owned(), limits, state, ..question("Who?") };
+    let accepted = Accepted { pattern: Some(Dispatch::NAME.into()), limits, state, ..question("Who?") };
     let mut desk = Desk(Fixture::routed(settings(&[("tool", "search", tool), ITEMS[1]]), accepted), Vec::new());
     desk.says(TO_TOOL);
     desk.0.observe(Name::observation(1), Ok("X belongs to Z."), Some("done"));
@@ -182,7 +182,7 @@ fn a_tool_that_leaves_nothing_to_choose_is_still_the_answer() {
 #[test]
 fn a_tool_that_is_called_like_an_agent_is_left_out_with_the_reason() {
     let tool = ("tool", "odd", r#"{"type": "text-completion", "name": "agent:odd", "description": "odd"}"#);
-    let accepted = Accepted { pattern: Dispatch::NAME.to_owned(), ..question("Who?") };
+    let accepted = Accepted { pattern: Some(Dispatch::NAME.into()), ..question("Who?") };
     let fixture = Fixture::routed(settings(&[tool, ITEMS[0], ITEMS[1], ITEMS[2]]), accepted);
     let orders = Dispatch.decide(&fixture.session, &turn(Name::iteration(1)));
     let (_, prompt) = asked(&orders);
@@ -215,7 +215,7 @@ fn a_question_that_is_cut_is_noted() {
 #[test]
 fn without_anything_to_choose_nobody_is_asked() {
     let limits = trellis_domain::limits::SomeLimits { max_depth: Some(0), ..Default::default() };
-    let accepted = Accepted { pattern: Dispatch::NAME.to_owned(), limits, ..question("Who?") };
+    let accepted = Accepted { pattern: Some(Dispatch::NAME.into()), limits, ..question("Who?") };
     let fixture = Fixture::routed(settings(&ITEMS[1..]), accepted);
     let orders = Dispatch.decide(&fixture.session, &turn(Name::iteration(1)));
     assert!(matches!(&orders[..], [Order::End(Ending { reason: Termination::Error, .. })]), "{orders:?}");

@@ -18,17 +18,17 @@ use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Goal, Member, Parent, Resume};
 use trellis_domain::record::{Accepted, Routed};
 use trellis_domain::run::Termination;
-use trellis_domain::{Hash, SessionId, Timestamp};
+use trellis_domain::{GroupName, Hash, PatternName, SessionId, Timestamp};
 
 /// One goal for a subagent as the model wrote it, put right.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoalDraft {
     pub goal: String,
-    /// Empty means: as usual.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub pattern: String,
+    /// None means: as usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<Vec<String>>,
+    pub pattern: Option<PatternName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Vec<GroupName>>,
     /// What the subagent needs to know of the whole task.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub context: String,
@@ -52,7 +52,7 @@ pub(crate) fn order(
     let patterns = decisions.iter().find(|decision| decision.kind == DecisionKind::SubagentPattern);
     let usual = choices::usual(patterns.map(|decision| decision.options.as_slice()).unwrap_or_default());
     let goals =
-        drafts.iter().zip(first..).map(|(draft, index)| goal(id, accepted, round, index, draft, usual)).collect();
+        drafts.iter().zip(first..).map(|(draft, index)| goal(id, accepted, round, index, draft, &usual)).collect();
     // Each round before this one is two steps: what was sent out, and what came of it.
     let history = accepted.history.len() + 2 * session.fan_outs().count();
     Order::FanOut(Box::new(FannedOut {
@@ -72,13 +72,13 @@ pub(crate) fn order(
     }))
 }
 
-fn goal(id: &SessionId, accepted: &Accepted, round: u32, index: usize, draft: &GoalDraft, usual: &str) -> Goal {
+fn goal(id: &SessionId, accepted: &Accepted, round: u32, index: usize, draft: &GoalDraft, usual: &PatternName) -> Goal {
     let index = u32::try_from(index).unwrap_or(u32::MAX);
     Goal {
         index,
         session: id.child(round, index),
         goal: draft.goal.clone(),
-        pattern: if draft.pattern.is_empty() { usual.to_owned() } else { draft.pattern.clone() },
+        pattern: draft.pattern.as_ref().unwrap_or(usual).clone(),
         group: draft.group.clone().or_else(|| accepted.group.clone()),
         context: draft.context.clone(),
     }
@@ -117,8 +117,8 @@ pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Acc
         collection: accepted.collection.clone(),
         streaming: accepted.streaming,
         conversation: accepted.conversation.clone(),
-        pattern: goal.pattern.clone(),
-        task_type: routed.task_type.clone(),
+        pattern: Some(goal.pattern.clone()),
+        task_type: Some(routed.task_type.clone()),
         framing: Arc::default(),
         limits: accepted.limits.clone(),
         history: Vec::new(),
@@ -153,7 +153,7 @@ fn routing(session: &Session, routed: &Routed, fan_out: &FannedOut, goal: &Goal,
 
 /// Subagents work on a part of the same task: its type is theirs.
 fn inherited_task_type(session: &Session, routed: &Routed) -> Decision {
-    let only = vec![routed.task_type.clone()];
+    let only = vec![routed.task_type.to_string()];
     from_above(
         session.offered(DecisionKind::TaskType, only, session.config_source("agent-task-type")),
         &routed.task_type,
@@ -165,7 +165,7 @@ fn chosen_pattern(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Decisi
     let place = fan_out.goals.iter().position(|other| other.index == goal.index).unwrap_or(0);
     let mut of_patterns = fan_out.decisions.iter().filter(|decision| decision.kind == DecisionKind::SubagentPattern);
     let made = of_patterns.nth(place);
-    let options = made.map_or_else(|| vec![goal.pattern.clone()], |decision| decision.options.clone());
+    let options = made.map_or_else(|| vec![goal.pattern.to_string()], |decision| decision.options.clone());
     let excluded = made.map(|decision| decision.excluded.clone()).unwrap_or_default();
     let offered = session.offered(DecisionKind::Pattern, options, session.config_source("agent-pattern"));
     from_above(Decision { excluded, ..offered }, &goal.pattern)

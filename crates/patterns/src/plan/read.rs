@@ -130,7 +130,7 @@ fn step_in(raw: &str, decision: &mut Decision) -> Result<(String, Reading), Stri
     } else {
         let arguments = arguments_in(members)?;
         let what = format!("calling {name}");
-        (what, Reading::Acted { tool: name.clone(), arguments, also: Vec::new(), value })
+        (what, Reading::Acted { tool: name.as_str().into(), arguments, also: Vec::new(), value })
     };
     decision.chosen = vec![name];
     Ok((what, reading))

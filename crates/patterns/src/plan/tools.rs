@@ -57,7 +57,7 @@ pub(super) fn described(tools: &[&Arc<ToolItem>]) -> Value {
 
 /// The choice of a step before the model has replied: one of the tools, or none.
 pub(super) fn offered(session: &Session, tools: ToolSet<'_>) -> Decision {
-    let names = tools.offered.iter().map(|tool| tool.name.clone());
+    let names = tools.offered.iter().map(|tool| tool.name.to_string());
     let options = names.chain([NO_TOOL.to_owned()]).collect();
     Decision { excluded: tools.excluded, ..session.offered(DecisionKind::Tool, options, session.config_source("tool")) }
 }

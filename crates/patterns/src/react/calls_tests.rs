@@ -35,7 +35,7 @@ fn read(function: &str, json: &str) -> ReactReply {
 
 fn action(reply: ReactReply) -> (String, String, Value) {
     match reply {
-        ReactReply::Action { thought, tool, arguments, .. } => (thought, tool, Value::Object(arguments)),
+        ReactReply::Action { thought, tool, arguments, .. } => (thought, tool.into(), Value::Object(arguments)),
         reply @ (ReactReply::Answer { .. } | ReactReply::Unreadable { .. }) => panic!("{reply:?}"),
     }
 }

@@ -8,6 +8,7 @@ use crate::describe::told::Told;
 use crate::describe::{Describer, Rest};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use trellis_domain::ToolName;
 use trellis_domain::decision::DecisionKind;
 use trellis_domain::record::{Body, Ended, Header, Observed, Reading, Record, Replied};
 use trellis_provenance::node::Node;
@@ -153,11 +154,11 @@ fn call_iri(reply: &str, call: u32) -> String {
 /// What a reply calls besides its first, each with the choice that it is.
 fn other_calls(reply: &str, n: u32, header: &Header, replied: &Replied) -> Vec<Node> {
     let calls = replied.reading.calls().zip(1..).skip(1);
-    let node = |((tool, arguments), call): ((&str, &Map<String, Value>), u32)| {
+    let node = |((tool, arguments), call): ((&ToolName, &Map<String, Value>), u32)| {
         let id = call_iri(reply, call);
         let decision = usize::try_from(call - 1).ok().and_then(|place| replied.decision.get(place));
         let decisions = place(&id, decision);
-        let node = with_action(Node::new(&id), &Reading::acted(tool, arguments.clone()), &decisions)
+        let node = with_action(Node::new(&id), &Reading::acted(tool.clone(), arguments.clone()), &decisions)
             .text(tg::STEP_NUMBER, n)
             .derived_from([reply])
             .links(trellis::DECISION, decisions.iter().map(|placed| &placed.iri))

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use trellis_domain::ToolName;
 use trellis_domain::config::{ArgumentItem, ToolItem};
 
 /// The function that ends the work, and the member that holds the answer.
@@ -37,7 +38,7 @@ pub struct Function {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Does {
     /// Calls the tool of this name.
-    Call(String),
+    Call(ToolName),
     Answer,
 }
 
@@ -56,7 +57,7 @@ impl Functions {
     /// The function that is meant; models also say the tool's own name.
     pub fn meant(&self, name: &str) -> Option<&Function> {
         let named = self.list.iter().find(|function| function.name == name);
-        named.or_else(|| self.list.iter().find(|function| matches!(&function.does, Does::Call(tool) if tool == name)))
+        named.or_else(|| self.list.iter().find(|function| matches!(&function.does, Does::Call(tool) if *tool == name)))
     }
 }
 
@@ -68,7 +69,8 @@ impl Function {
         let mut members =
             Map::from_iter([(thought.clone(), said("why this tool, and what you want to learn from it"))]);
         members.extend(arguments.iter().map(|argument| (argument.name.clone(), value(argument))));
-        let description = if name == *of_tool { description.clone() } else { format!("{of_tool}: {description}") };
+        let description =
+            if *of_tool == name.as_str() { description.clone() } else { format!("{of_tool}: {description}") };
         Self::new(name, &description, Does::Call(of_tool.clone()), thought, members)
     }
 
@@ -115,12 +117,12 @@ fn simple_names(tools: &[Arc<ToolItem>]) -> Vec<String> {
         empty if empty.is_empty() => "tool".to_owned(),
         name => name,
     };
-    let simple_ones = tools.iter().map(|tool| &tool.name).filter(|name| simplified(name) == **name);
-    let mut taken: BTreeSet<_> = simple_ones.cloned().chain([FINAL_ANSWER.to_owned()]).collect();
+    let simple_ones = tools.iter().map(|tool| &tool.name).filter(|name| **name == simplified(name).as_str());
+    let mut taken: BTreeSet<_> = simple_ones.map(ToString::to_string).chain([FINAL_ANSWER.to_owned()]).collect();
     let mut kept = BTreeSet::new();
     let mut name_of = |tool: &Arc<ToolItem>| {
         let wish = simplified(&tool.name);
-        if wish == tool.name && wish != FINAL_ANSWER && kept.insert(wish.clone()) {
+        if tool.name == wish.as_str() && wish != FINAL_ANSWER && kept.insert(wish.clone()) {
             return wish;
         }
         let name = free_name(&wish, LONGEST_NAME, |name| taken.contains(name));

@@ -8,7 +8,7 @@ fn argument(name: &str, kind: &str) -> ArgumentItem {
 pub(crate) fn tool(name: &str, arguments: &[(&str, &str)]) -> Arc<ToolItem> {
     Arc::new(ToolItem {
         kind: ToolKind::TextCompletion,
-        name: name.to_owned(),
+        name: name.into(),
         description: format!("does {name}"),
         arguments: arguments.iter().map(|(name, kind)| argument(name, kind)).collect(),
         groups: Vec::new(),
@@ -45,7 +45,7 @@ fn names_are_simple_and_no_two_alike() {
     ];
     assert_eq!(names(&functions), expected);
     for (tool, name) in tools.iter().zip(expected) {
-        assert_eq!(functions.meant(name).unwrap().does, Does::Call((*tool).to_owned()));
+        assert_eq!(functions.meant(name).unwrap().does, Does::Call((*tool).into()));
     }
     assert_eq!(functions.meant("web search").unwrap().name, "web_search_2", "a model may say the tool's own name");
     assert_eq!(functions.meant("telepathy"), None);

@@ -5,10 +5,10 @@ use super::IterationNames;
 use crate::contract::{Effect, Ending, Order, PromptOrder, Turn};
 use crate::session::Session;
 use serde_json::{Map, Value};
-use trellis_domain::counted;
 use trellis_domain::document::Document;
 use trellis_domain::record::{Name, Observed, Reading, Replied};
 use trellis_domain::run::Termination;
+use trellis_domain::{ToolName, counted};
 
 /// The action that stands for a reply which could not be read.
 pub const PARSE_ERROR: &str = "__parse_error__";
@@ -70,7 +70,7 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
 /// What comes of one call of a reply: it is made, or the model is told why not.
 fn effect_of(
     replied: &Replied,
-    (tool, arguments): (&str, &Map<String, Value>),
+    (tool, arguments): (&ToolName, &Map<String, Value>),
     repeats: bool,
     objection: Option<&String>,
 ) -> Effect {
@@ -78,7 +78,7 @@ fn effect_of(
         _ if !was_offered(replied, tool) => unknown_tool(replied, tool),
         _ if repeats => repeated(tool),
         Some(objection) => objection.clone(),
-        None => return Effect::CallTool { tool: tool.to_owned(), arguments: arguments.clone() },
+        None => return Effect::CallTool { tool: tool.clone(), arguments: arguments.clone() },
     };
     Effect::Report { error }
 }
@@ -100,7 +100,7 @@ fn times_in_a_row(session: &Session, n: u32) -> u32 {
     u32::try_from(equal.count()).unwrap_or(u32::MAX)
 }
 
-fn repeated(tool: &str) -> String {
+fn repeated(tool: &ToolName) -> String {
     format!(
         "you named `{tool}` with the same arguments {LOOP} times in a row, so it was not called again; \
          its result is above: use another tool or other arguments, or answer with what you know"
@@ -108,7 +108,7 @@ fn repeated(tool: &str) -> String {
 }
 
 /// A model that goes on after it was told ends the session with what it found out.
-fn going_in_circles(session: &Session, n: u32, tool: &str) -> Ending {
+fn going_in_circles(session: &Session, n: u32, tool: &ToolName) -> Ending {
     let answer = found_so_far(
         session,
         n - 1,
@@ -119,11 +119,11 @@ fn going_in_circles(session: &Session, n: u32, tool: &str) -> Ending {
 }
 
 /// The model can only call what it was offered in this turn.
-fn was_offered(replied: &Replied, tool: &str) -> bool {
-    replied.decision.iter().any(|decision| decision.chosen.iter().any(|chosen| chosen == tool))
+fn was_offered(replied: &Replied, tool: &ToolName) -> bool {
+    replied.decision.iter().any(|decision| decision.chosen.iter().any(|chosen| *tool == chosen.as_str()))
 }
 
-fn unknown_tool(replied: &Replied, tool: &str) -> String {
+fn unknown_tool(replied: &Replied, tool: &ToolName) -> String {
     let options: Vec<_> = replied.decision.iter().flat_map(|decision| &decision.options).map(String::as_str).collect();
     if options.is_empty() {
         return format!("there is no tool `{tool}`, and no other; answer from what you know");
@@ -166,7 +166,7 @@ pub(crate) struct Done<'s> {
 /// What iteration `n` did, as far as it has come back.
 pub(crate) fn done(session: &Session, n: u32) -> Vec<Done<'_>> {
     let Some(replied) = session.replied(&Name::iteration(n)) else { return Vec::new() };
-    let mut calls: Vec<_> = replied.reading.calls().map(|(tool, arguments)| (tool, Some(arguments))).collect();
+    let mut calls: Vec<_> = replied.reading.calls().map(|(tool, arguments)| (tool.as_str(), Some(arguments))).collect();
     if calls.is_empty() {
         calls.push((action_of(replied), None));
     }

@@ -16,6 +16,7 @@ use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::toolset;
 use serde_json::Value;
+use trellis_domain::ToolName;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::message::AgentStep;
@@ -118,9 +119,9 @@ fn interpret(reply: ReactReply, mut offered: Vec<Decision>) -> ReadReply {
 }
 
 /// The decision with what was named, be it of the set or outside of it.
-fn chosen(mut decision: Decision, tool: &String) -> Decision {
-    if decision.options.contains(tool) {
-        decision.chosen = vec![tool.clone()];
+fn chosen(mut decision: Decision, tool: &ToolName) -> Decision {
+    if decision.options.iter().any(|option| *tool == option.as_str()) {
+        decision.chosen = vec![tool.to_string()];
     } else {
         decision.rejected = Document::stored(tool.as_str());
     }
@@ -130,7 +131,7 @@ fn chosen(mut decision: Decision, tool: &String) -> Decision {
 /// The tool decision of an iteration before the model has replied.
 pub(crate) fn offered_tools(session: &Session) -> Decision {
     let set = toolset::visible(session);
-    let options = set.offered.iter().map(|tool| tool.name.clone()).collect();
+    let options = set.offered.iter().map(|tool| tool.name.to_string()).collect();
     let offered = session.offered(DecisionKind::Tool, options, session.config_source("tool"));
     Decision { excluded: set.excluded, ..offered }
 }

@@ -325,7 +325,7 @@ mod properties {
         fn arguments_survive_however_they_are_laid_out(arguments in json_object(), after in reply_like()) {
             let compact = serde_json::to_string(&arguments)?;
             let pretty = serde_json::to_string_pretty(&arguments)?;
-            let expected = ReactReply::Action { thought: String::new(), tool: "f".to_owned(), arguments, also: Vec::new() };
+            let expected = ReactReply::Action { thought: String::new(), tool: "f".into(), arguments, also: Vec::new() };
             prop_assert_eq!(&read(&format!("Action: f\nArgs: {compact}{after}")), &expected);
             prop_assert_eq!(&read(&format!("Action: f Args:\n{pretty}\n{after}")), &expected);
             prop_assert_eq!(&read(&format!("Action: f\nArgs:\n```json\n{pretty}\n```{after}")), &expected);

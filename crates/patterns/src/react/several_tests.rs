@@ -22,7 +22,7 @@ struct Working(Fixture);
 impl Working {
     fn new() -> Self {
         let limits = SomeLimits { max_iterations: Some(100), ..SomeLimits::default() };
-        let accepted = Accepted { pattern: React::NAME.to_owned(), limits, ..question("Who owns X?") };
+        let accepted = Accepted { pattern: Some(React::NAME.into()), limits, ..question("Who owns X?") };
         Self(Fixture::routed(settings(&ITEMS), accepted))
     }
 

@@ -17,7 +17,7 @@ struct Thinking(Fixture);
 
 impl Thinking {
     fn new() -> Self {
-        let accepted = Accepted { pattern: Reflexion::NAME.to_owned(), ..question("Who owns X?") };
+        let accepted = Accepted { pattern: Some(Reflexion::NAME.into()), ..question("Who owns X?") };
         Self(Fixture::routed(settings(&ITEMS), accepted))
     }
 

@@ -3,26 +3,27 @@
 use super::{Wishes, options};
 use crate::toolset;
 use trellis_domain::config::Settings;
+use trellis_domain::{GroupName, PatternName, TaskTypeName};
 
 /// Why a request is refused on surfaces that refuse instead of falling back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("there is no pattern `{name}`; choose one of {known}")]
-    UnknownPattern { name: String, known: String },
+    UnknownPattern { name: PatternName, known: String },
     #[error("the pattern `{name}` is defined but not implemented in this version; choose one of {known}")]
-    NotImplemented { name: String, known: String },
+    NotImplemented { name: PatternName, known: String },
     #[error("there is no task type `{name}`; choose one of {known}")]
-    UnknownTaskType { name: String, known: String },
+    UnknownTaskType { name: TaskTypeName, known: String },
     #[error("no tool is in group `{name}`; choose from {known}, or * for all")]
-    UnknownGroup { name: String, known: String },
+    UnknownGroup { name: GroupName, known: String },
 }
 
 /// Refuses names that nothing defines, before a run is started with them.
-pub fn check(settings: &Settings, wishes: Wishes<'_>, group: Option<&[String]>) -> Result<(), Refusal> {
+pub fn check(settings: &Settings, wishes: Wishes<'_>, group: Option<&[GroupName]>) -> Result<(), Refusal> {
     let patterns = options::callable(settings);
-    if !wishes.pattern.is_empty() && !patterns.iter().any(|name| name == wishes.pattern) {
-        let (name, known) = (wishes.pattern.to_owned(), patterns.join(", "));
-        let defined = settings.patterns.contains_key(wishes.pattern);
+    if let Some(name) = wishes.pattern.filter(|name| !patterns.contains(name)) {
+        let (name, known) = (name.clone(), patterns.join(", "));
+        let defined = settings.patterns.contains_key(&name);
         return Err(if defined {
             Refusal::NotImplemented { name, known }
         } else {
@@ -30,11 +31,11 @@ pub fn check(settings: &Settings, wishes: Wishes<'_>, group: Option<&[String]>) 
         });
     }
     let task_types = options::task_type_names(settings);
-    if !wishes.task_type.is_empty() && !task_types.iter().any(|name| name == wishes.task_type) {
-        return Err(Refusal::UnknownTaskType { name: wishes.task_type.to_owned(), known: task_types.join(", ") });
+    if let Some(name) = wishes.task_type.filter(|name| !task_types.contains(name)) {
+        return Err(Refusal::UnknownTaskType { name: name.clone(), known: task_types.join(", ") });
     }
     let groups = toolset::known_groups(settings);
-    match group.unwrap_or_default().iter().find(|name| *name != "*" && !groups.contains(name)) {
+    match group.unwrap_or_default().iter().find(|name| **name != "*" && !groups.contains(name)) {
         Some(name) => Err(Refusal::UnknownGroup { name: name.clone(), known: groups.join(", ") }),
         None => Ok(()),
     }

@@ -3,11 +3,11 @@
 use super::options::{self, ValidPatterns};
 use super::{GENERAL, OperatorLimits, Wishes, limits_for};
 use crate::known::REACT;
-use trellis_domain::Workspace;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
 use trellis_domain::record::Replied;
+use trellis_domain::{PatternName, TaskTypeName, Workspace};
 
 /// Where a choice stands before any model is asked.
 pub(super) enum Choice {
@@ -21,9 +21,9 @@ pub(super) enum Choice {
 
 /// The caller's task type, or the only one; the usual one for callers who bypass routing.
 pub(super) fn task_type(offered: Decision, wishes: Wishes<'_>) -> Choice {
-    let usual = usual(&offered, GENERAL);
-    if !wishes.task_type.is_empty() {
-        return Choice::Made(by_caller(offered, wishes.task_type, &usual));
+    let usual = usual(&offered, Some(GENERAL));
+    if let Some(wish) = wishes.task_type {
+        return Choice::Made(by_caller(offered, wish, &usual));
     }
     settle(offered, usual, wishes.bypass_routing())
 }
@@ -34,29 +34,30 @@ pub(super) fn pattern(
     settings: &Settings,
     workspace: &Workspace,
     wishes: Wishes<'_>,
-    task_type: &str,
+    task_type: &TaskTypeName,
     operator: &OperatorLimits,
 ) -> Choice {
-    let most_subagents = |name: &str| limits_for(settings, task_type, name, wishes.limits, operator).max_siblings;
+    let most_subagents =
+        |name: &PatternName| limits_for(settings, task_type, name, wishes.limits, operator).max_siblings;
     let valid = options::valid_patterns(settings, workspace, task_type, &most_subagents);
-    if !wishes.pattern.is_empty() {
+    if let Some(wish) = wishes.pattern {
         let offered = options::callers_patterns(settings, workspace);
-        let usual = usual(&offered, REACT);
-        let made = by_caller(offered, wishes.pattern, &usual);
-        let signals = insistence(&valid.offered, task_type, &chosen(&made)).into_iter().collect();
+        let usual = usual(&offered, Some(REACT));
+        let made = by_caller(offered, wish, &usual);
+        let signals = insistence(&valid.offered, task_type, &chosen(&made).into()).into_iter().collect();
         return Choice::Made(Decision { signals, ..made });
     }
     let ValidPatterns { offered, stand_in } = valid;
     if stand_in {
         return Choice::Made(made(offered, REACT, DecidedBy::Fallback));
     }
-    let usual = if wishes.brings_history { usual(&offered, REACT) } else { usual(&offered, "") };
+    let usual = usual(&offered, wishes.brings_history.then_some(REACT));
     settle(offered, usual, wishes.brings_history)
 }
 
 /// A caller may choose what the task type would not. That stays on record.
-fn insistence(valid: &Decision, task_type: &str, pattern: &str) -> Option<String> {
-    let ruled_out = valid.excluded.iter().find(|option| option.name == pattern)?;
+fn insistence(valid: &Decision, task_type: &TaskTypeName, pattern: &PatternName) -> Option<String> {
+    let ruled_out = valid.excluded.iter().find(|option| *pattern == option.name.as_str())?;
     Some(format!("the caller insisted: for `{task_type}` it is {}", ruled_out.reason))
 }
 
@@ -97,9 +98,9 @@ fn by_caller(offered: Decision, wish: &str, usual: &str) -> Decision {
     Decision { rejected: Document::stored(wish), ..made(offered, usual, DecidedBy::Fallback) }
 }
 
-/// The name that everything falls back to if it is an option, else the first.
-fn usual(offered: &Decision, name: &str) -> String {
-    let found = offered.options.iter().find(|option| *option == name).or(offered.options.first());
+/// The name that everything falls back to if there is one and it is an option, else the first.
+fn usual(offered: &Decision, name: Option<&str>) -> String {
+    let found = offered.options.iter().find(|option| Some(option.as_str()) == name).or(offered.options.first());
     found.cloned().expect("a set that is offered has at least one option")
 }
 

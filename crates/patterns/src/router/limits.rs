@@ -2,12 +2,13 @@
 
 use trellis_domain::config::Settings;
 use trellis_domain::limits::{Limits, OperatorLimits, SomeLimits};
+use trellis_domain::{PatternName, TaskTypeName};
 
 /// The operator's usual limits, refined by task type, pattern and request in that order, never above the maximum.
 pub fn limits_for(
     settings: &Settings,
-    task_type: &str,
-    pattern: &str,
+    task_type: &TaskTypeName,
+    pattern: &PatternName,
     request: Option<&SomeLimits>,
     operator: &OperatorLimits,
 ) -> Limits {

@@ -17,12 +17,12 @@ pub use trellis_domain::limits::OperatorLimits;
 use crate::contract::{Ending, Order, PromptOrder, Turn, settled};
 use crate::session::Session;
 use choose::Choice;
-use trellis_domain::Workspace;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::Decision;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::record::{Accepted, Core, Name, Routed};
 use trellis_domain::run::Termination;
+use trellis_domain::{PatternName, TaskTypeName, Workspace};
 
 /// The task type that everything falls back to.
 pub const GENERAL: &str = "general";
@@ -30,8 +30,8 @@ pub const GENERAL: &str = "general";
 /// What a caller may name, and the limits it may set.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wishes<'a> {
-    pub pattern: &'a str,
-    pub task_type: &'a str,
+    pub pattern: Option<&'a PatternName>,
+    pub task_type: Option<&'a TaskTypeName>,
     pub framing: &'a str,
     pub limits: Option<&'a SomeLimits>,
     /// The request goes on from steps that were taken elsewhere.
@@ -41,8 +41,8 @@ pub struct Wishes<'a> {
 impl<'a> Wishes<'a> {
     pub fn of(accepted: &'a Accepted) -> Self {
         Self {
-            pattern: &accepted.pattern,
-            task_type: &accepted.task_type,
+            pattern: accepted.pattern.as_ref(),
+            task_type: accepted.task_type.as_ref(),
             framing: &accepted.framing,
             limits: Some(&accepted.limits),
             brings_history: !accepted.history.is_empty(),
@@ -51,7 +51,7 @@ impl<'a> Wishes<'a> {
 
     /// A caller who names a pattern, or who is in the middle of something, does not want to be routed.
     fn bypass_routing(&self) -> bool {
-        !self.pattern.is_empty() || self.brings_history
+        self.pattern.is_some() || self.brings_history
     }
 }
 
@@ -122,7 +122,7 @@ fn route<E>(
             ask(Question { name: Name::route_task_type(), offered, fallback, prompt: &prompt::task_type })?
         }
     };
-    let task_type = choose::chosen(&by_task_type);
+    let task_type = choose::chosen(&by_task_type).into();
     let by_pattern = match choose::pattern(settings, workspace, wishes, &task_type, operator) {
         Choice::Made(decision) => decision,
         Choice::Open { offered, fallback } => {
@@ -132,7 +132,7 @@ fn route<E>(
             ask(Question { name: Name::route_pattern(), offered, fallback, prompt: &prompt })?
         }
     };
-    let pattern = choose::chosen(&by_pattern);
+    let pattern = choose::chosen(&by_pattern).into();
     let item = settings.task_types.get(&task_type);
     let framing = match (wishes.framing, item) {
         ("", Some(item)) => item.framing.as_str().into(),

@@ -2,10 +2,10 @@
 
 use super::GENERAL;
 use crate::known::{REACT, implemented, is_implemented, obstacle};
-use trellis_domain::Workspace;
 use trellis_domain::config::{Settings, TaskTypeItem};
 use trellis_domain::decision::{Decision, DecisionKind, Excluded};
 use trellis_domain::ids::config_iri;
+use trellis_domain::{PatternName, TaskTypeName, Workspace};
 
 /// The patterns of a task type, before one is chosen.
 pub(super) struct ValidPatterns {
@@ -21,9 +21,9 @@ pub(super) fn task_types(settings: &Settings, workspace: &Workspace) -> Decision
 }
 
 /// The keys of all task types; `general` alone if configuration defines none.
-pub(super) fn task_type_names(settings: &Settings) -> Vec<String> {
+pub(super) fn task_type_names(settings: &Settings) -> Vec<TaskTypeName> {
     if settings.task_types.is_empty() {
-        return vec![GENERAL.to_owned()];
+        return vec![GENERAL.into()];
     }
     settings.task_types.keys().cloned().collect()
 }
@@ -31,33 +31,34 @@ pub(super) fn task_type_names(settings: &Settings) -> Vec<String> {
 /// All patterns that a caller may name, whatever the task type says.
 pub(super) fn callers_patterns(settings: &Settings, workspace: &Workspace) -> Decision {
     let excluded = settings.patterns.keys().filter(|name| !is_implemented(name));
-    let excluded = excluded.map(|name| Excluded { name: name.clone(), reason: "not implemented".to_owned() }).collect();
+    let excluded =
+        excluded.map(|name| Excluded { name: name.to_string(), reason: "not implemented".to_owned() }).collect();
     let source = config_iri(workspace, "agent-pattern", None);
     offered(settings, DecisionKind::Pattern, callable(settings), excluded, source)
 }
 
 /// The patterns that a caller may name: those that are defined and implemented. A workspace that says nothing about
 /// patterns leaves the caller all of them, as the original does.
-pub(super) fn callable(settings: &Settings) -> Vec<String> {
+pub(super) fn callable(settings: &Settings) -> Vec<PatternName> {
     if settings.patterns.is_empty() {
-        return implemented().map(str::to_owned).collect();
+        return implemented().map(Into::into).collect();
     }
     let defined: Vec<_> = settings.patterns.keys().filter(|name| is_implemented(name)).cloned().collect();
-    if defined.is_empty() { vec![REACT.to_owned()] } else { defined }
+    if defined.is_empty() { vec![REACT.into()] } else { defined }
 }
 
 /// The patterns that the task type allows and that can run, in the task type's order: the first is the fallback.
 pub(super) fn valid_patterns(
     settings: &Settings,
     workspace: &Workspace,
-    task_type: &str,
-    most_subagents: &dyn Fn(&str) -> u32,
+    task_type: &TaskTypeName,
+    most_subagents: &dyn Fn(&PatternName) -> u32,
 ) -> ValidPatterns {
     let item = settings.task_types.get(task_type);
     let (mut options, mut excluded) = split(settings, item, most_subagents);
     let stand_in = options.is_empty();
     if stand_in {
-        options.push(REACT.to_owned());
+        options.push(REACT.into());
         excluded.retain(|option| option.name != REACT);
     }
     let says_which = item.is_some_and(|item| item.valid_patterns.is_some());
@@ -75,8 +76,8 @@ pub(super) fn valid_patterns(
 fn split(
     settings: &Settings,
     item: Option<&TaskTypeItem>,
-    most_subagents: &dyn Fn(&str) -> u32,
-) -> (Vec<String>, Vec<Excluded>) {
+    most_subagents: &dyn Fn(&PatternName) -> u32,
+) -> (Vec<PatternName>, Vec<Excluded>) {
     let defined: Vec<_> = settings.patterns.keys().cloned().collect();
     let valid = item.and_then(|item| item.valid_patterns.clone()).unwrap_or_else(|| defined.clone());
     let mut all = valid.clone();
@@ -97,7 +98,7 @@ fn split(
         };
         match reason {
             None => options.push(name),
-            Some(reason) => excluded.push(Excluded { name, reason }),
+            Some(reason) => excluded.push(Excluded { name: name.into(), reason }),
         }
     }
     (options, excluded)
@@ -106,9 +107,10 @@ fn split(
 fn offered(
     settings: &Settings,
     kind: DecisionKind,
-    options: Vec<String>,
+    options: Vec<impl Into<String>>,
     excluded: Vec<Excluded>,
     source: String,
 ) -> Decision {
+    let options = options.into_iter().map(Into::into).collect();
     Decision { excluded, ..Decision::offered(kind, options, source, settings.version) }
 }

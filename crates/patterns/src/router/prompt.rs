@@ -4,13 +4,14 @@ use crate::contract::PromptOrder;
 use crate::reader::Reader;
 use crate::session::Session;
 use serde_json::{Map, Value, json};
+use trellis_domain::TaskTypeName;
 use trellis_domain::decision::Decision;
 
 /// Asks what kind of problem the question is.
 pub(super) fn task_type(session: &Session, offered: Decision, problem: Option<&str>) -> PromptOrder {
     let items = &session.settings().task_types;
     let described = offered.options.iter().filter_map(|key| {
-        let item = items.get(key)?;
+        let item = items.get(key.as_str())?;
         Some(json!({ "name": key, "description": item.description, "when_to_use": item.when_to_use }))
     });
     let variables = [
@@ -27,10 +28,15 @@ pub(super) fn task_type(session: &Session, offered: Decision, problem: Option<&s
 }
 
 /// Asks which pattern suits the question, out of those that its task type allows.
-pub(super) fn pattern(session: &Session, task_type: &str, offered: Decision, problem: Option<&str>) -> PromptOrder {
+pub(super) fn pattern(
+    session: &Session,
+    task_type: &TaskTypeName,
+    offered: Decision,
+    problem: Option<&str>,
+) -> PromptOrder {
     let settings = session.settings();
     let described = offered.options.iter().filter_map(|key| {
-        let item = settings.patterns.get(key)?;
+        let item = settings.patterns.get(key.as_str())?;
         Some(json!({ "name": key, "description": item.description, "when_to_use": item.when_to_use }))
     });
     let description = settings.task_types.get(task_type).map(|item| item.description.as_str()).unwrap_or_default();

@@ -119,7 +119,7 @@ fn goal_variables(session: &Session, offered: &[Decision]) -> Map<String, Value>
         set.map(|decision| decision.options.as_slice()).unwrap_or_default()
     };
     let described = |name: &String| {
-        let item = settings.patterns.get(name);
+        let item = settings.patterns.get(name.as_str());
         let text = |of: fn(&trellis_domain::config::PatternItem) -> &str| item.map(of).unwrap_or_default();
         json!({ "name": name, "description": text(|item| &item.description), "when_to_use": text(|item| &item.when_to_use) })
     };

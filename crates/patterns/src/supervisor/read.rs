@@ -6,13 +6,13 @@ use crate::fan_out::{GoalDraft, goal_decisions};
 use crate::reader::ReadReply;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use trellis_domain::counted;
 use trellis_domain::decision::option::{AGAIN, ANSWER};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::reading::left_out_note;
 use trellis_domain::record::Reading;
 use trellis_domain::reply::json_in;
+use trellis_domain::{GroupName, PatternName, counted};
 
 /// What goals may be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,8 +28,8 @@ const CONTEXT_CHARS: usize = 8_000;
 #[derive(Debug, Default)]
 struct Written {
     draft: GoalDraft,
-    pattern: String,
-    group: Option<Vec<String>>,
+    pattern: Option<PatternName>,
+    group: Option<Vec<GroupName>>,
 }
 
 pub(super) fn read_goals(raw: &str, rules: &GoalRules, offered: Vec<Decision>) -> ReadReply {
@@ -127,12 +127,12 @@ fn goal_in(member: &Value) -> Option<Written> {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
     };
     let group = match member.get("group") {
-        Some(Value::String(name)) if !name.trim().is_empty() => Some(vec![name.trim().to_owned()]),
-        Some(Value::Array(names)) => Some(names.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
+        Some(Value::String(name)) if !name.trim().is_empty() => Some(vec![name.trim().into()]),
+        Some(Value::Array(names)) => Some(names.iter().filter_map(Value::as_str).map(Into::into).collect()),
         _ => None,
     };
     let context = cut(&text(member, &["context"]).unwrap_or_default(), CONTEXT_CHARS);
-    let pattern = text(member, &["pattern"]).unwrap_or_default();
+    let pattern = text(member, &["pattern"]).and_then(|name| PatternName::given(&name));
     (!goal.is_empty()).then(|| Written { draft: GoalDraft { goal, context, ..GoalDraft::default() }, pattern, group })
 }
 
@@ -145,16 +145,16 @@ fn settle(written: Vec<Written>, offered: &[Decision], mended: &mut Vec<String>)
     let mut rejected = Vec::new();
     for (place, Written { mut draft, pattern, group }) in written.into_iter().enumerate() {
         let mut refused = (None, None);
-        match option_named(patterns, &pattern) {
-            Some(chosen) => draft.pattern = chosen,
-            None if pattern.is_empty() => {}
-            None => {
+        if let Some(pattern) = pattern {
+            draft.pattern = option_named(patterns, &pattern).map(Into::into);
+            if draft.pattern.is_none() {
                 mended.push(format!("goal {place}: there is no pattern `{pattern}` to choose"));
-                refused.0 = Document::stored(pattern);
+                refused.0 = Document::stored(pattern.as_str());
             }
         }
         if let Some(names) = group {
-            let (inside, outside): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| groups.contains(name));
+            let (inside, outside): (Vec<_>, Vec<_>) =
+                names.into_iter().partition(|name| groups.iter().any(|group| *name == group.as_str()));
             if !outside.is_empty() {
                 mended.push(format!("goal {place}: the groups {} are not the supervisor's", outside.join(", ")));
                 refused.1 = Document::stored(outside.join(", "));

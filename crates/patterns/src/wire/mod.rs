@@ -22,8 +22,8 @@ pub fn request(session: &Session, turn: &Name) -> Option<AgentRequest> {
         return None;
     }
     let mut request = AgentRequest { history: accepted.history.clone(), ..beginning(session, accepted)? };
-    if let Some(routed) = session.routed() {
-        request.history.extend(pattern(&routed.pattern).history(session, turn));
+    if let Some(Ok(pattern)) = session.routed().map(|routed| pattern(&routed.pattern)) {
+        request.history.extend(pattern.history(session, turn));
     }
     Some(request)
 }
@@ -60,19 +60,19 @@ fn beginning(session: &Session, accepted: &Accepted) -> Option<AgentRequest> {
     let question = session.question().to_owned();
     let parent = accepted.parent.as_ref();
     let (pattern, task_type, framing) = match session.routed() {
-        Some(routed) => (&routed.pattern, &routed.task_type, &routed.framing),
-        None => (&accepted.pattern, &accepted.task_type, &accepted.framing),
+        Some(routed) => (Some(&routed.pattern), Some(&routed.task_type), &routed.framing),
+        None => (accepted.pattern.as_ref(), accepted.task_type.as_ref(), &accepted.framing),
     };
     Some(AgentRequest {
         state: session.tool_state().to_owned(),
-        group: accepted.group.clone(),
+        group: accepted.group.as_ref().map(|names| names.iter().map(ToString::to_string).collect()),
         history: Vec::new(),
         collection: accepted.collection.as_str().to_owned(),
         streaming: accepted.streaming,
         session_id: session.id()?.as_str().to_owned(),
         conversation_id: accepted.conversation.as_ref().map(|id| id.as_str().to_owned()).unwrap_or_default(),
-        pattern: pattern.clone(),
-        task_type: task_type.clone(),
+        pattern: pattern.map(ToString::to_string).unwrap_or_default(),
+        task_type: task_type.map(ToString::to_string).unwrap_or_default(),
         framing: framing.to_string(),
         correlation_id: parent.map(|parent| parent.correlation.clone()).unwrap_or_default(),
         parent_session_id: parent.map(|parent| parent.session.as_str().to_owned()).unwrap_or_default(),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use trellis_domain::document::Document;
 use trellis_domain::record::Record;
 use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{RunId, Timestamp};
+use trellis_domain::{RequestId, RunId, Timestamp};
 use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::ledger::summary_of;
 use trellis_orchestrator::ports::{RealWorld, World};
@@ -104,7 +104,8 @@ fn asked_by(records: &[Arc<Record>]) -> Option<String> {
         .configured
         .as_ref()
         .map(|made| format!("; configuration {} made by {}", made.version, clean(&made.by.to_string())));
-    let (by, request) = (clean(&by.to_string()), clean(&accepted.request_id));
+    let request = clean(accepted.request_id.as_ref().map_or("", RequestId::as_str));
+    let by = clean(&by.to_string());
     Some(format!("asked by {by} in {workspace}, request {request}{}", configured.unwrap_or_default()))
 }
 

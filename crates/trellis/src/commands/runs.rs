@@ -5,7 +5,7 @@ use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
 use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line, seconds, short};
 use serde_json::json;
-use trellis_domain::ConversationId;
+use trellis_domain::{ConversationId, PatternName};
 use trellis_orchestrator::ports::{RunFilter, UnreadableRun};
 use trellis_orchestrator::summary::ListedRun;
 
@@ -13,7 +13,7 @@ pub(crate) async fn run(desk: &Desk, global: &Global, runs: &Runs) -> Result<Exi
     let conversation = runs.conversation.as_deref().map(ConversationId::new).transpose();
     let filter = RunFilter {
         state: runs.state,
-        pattern: runs.pattern.clone(),
+        pattern: runs.pattern.as_deref().and_then(PatternName::given),
         conversation: conversation.map_err(|error| Failure::usage(error.to_string()))?,
         search: runs.search.clone(),
         ..RunFilter::default()

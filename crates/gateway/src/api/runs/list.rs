@@ -3,8 +3,8 @@
 use super::{ApiError, Entered, FoundRun, Place, Placed, Usual, limit};
 use axum::Json;
 use serde::Deserialize;
-use trellis_domain::ConversationId;
 use trellis_domain::run::RunState;
+use trellis_domain::{ConversationId, PatternName};
 use trellis_orchestrator::ports::RunFilter;
 use trellis_orchestrator::schema;
 use trellis_orchestrator::summary::{ListedRuns, WholeRun};
@@ -86,7 +86,7 @@ fn filter(wanted: &Wanted) -> Result<RunFilter, ApiError> {
     let conversation = wanted.conversation.as_deref().map(ConversationId::new).transpose();
     Ok(RunFilter {
         state: wanted.state.as_ref().map(state).transpose()?,
-        pattern: wanted.pattern.clone(),
+        pattern: wanted.pattern.as_deref().and_then(PatternName::given),
         conversation: conversation.map_err(|error| ApiError::request(error.to_string()))?,
         search: wanted.search.clone(),
         ..RunFilter::default()

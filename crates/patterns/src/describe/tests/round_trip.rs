@@ -311,7 +311,7 @@ fn said_questions(records: &[Record]) -> Vec<String> {
 fn said_routings(records: &[Record]) -> Vec<String> {
     all(records, |header, body| {
         let routed = body.as_routed()?;
-        Some(format!("{} {:?} {:?}", header.session, Some(&routed.pattern), Some(&routed.task_type)))
+        Some(format!("{} {:?} {:?}", header.session, Some(&*routed.pattern), Some(&*routed.task_type)))
     })
 }
 

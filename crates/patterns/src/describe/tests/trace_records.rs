@@ -176,7 +176,7 @@ fn check_step(session: &SessionTrace, header: &Header, i: u32, reading: &Reading
         return;
     }
     let surprising = serde_json::to_value(reading).unwrap()["value"]["surprising"] == true;
-    let tool = reading.call().map(|(tool, _)| tool);
+    let tool = reading.call().map(|(tool, _)| tool.as_str());
     if header.late || find(session, &iri::step(&header.session, i)).is_none() {
         return;
     }
@@ -272,8 +272,8 @@ fn check_record(session: &SessionTrace, Record { header, body }: &Record) {
             assert_eq!(told.and_then(|told| told.index), parent.map(|parent| parent.index.into()));
         }
         Body::Routed(routed) => {
-            assert_eq!(session.pattern.as_ref(), Some(&routed.pattern));
-            assert_eq!(session.task_type.as_ref(), Some(&routed.task_type));
+            assert_eq!(session.pattern.as_deref(), Some(routed.pattern.as_str()));
+            assert_eq!(session.task_type.as_deref(), Some(routed.task_type.as_str()));
             let Step::Routing(step) = &session.steps[0] else { panic!("the routing comes first") };
             assert_eq!(step.decisions.len(), routed.decisions.len());
             assert_eq!(serde_json::from_value::<Limits>(step.limits.clone().unwrap()).unwrap(), routed.limits);

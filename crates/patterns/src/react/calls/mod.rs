@@ -11,10 +11,10 @@ use arguments::{Arguments, Part};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use trellis_domain::config::ToolItem;
-use trellis_domain::counted;
 use trellis_domain::parts::CallPiece;
 use trellis_domain::reading::{ToolUse, left_out_note};
 use trellis_domain::reply::ReactReply;
+use trellis_domain::{ToolName, counted};
 
 /// So many calls of one reply are made at most.
 const MOST_CALLS: usize = 8;
@@ -179,14 +179,13 @@ impl Call {
             // Whoever looks for it finds that there is no such tool.
             Some(Does::Answer) | None => self.name.trim(),
         };
-        if tool.is_empty() {
-            return Err(NO_NAME.to_owned());
-        }
-        Ok(ToolUse { tool: tool.to_owned(), arguments: read_object(tool, &self.arguments.object())? })
+        let tool = ToolName::given(tool).ok_or(NO_NAME)?;
+        let arguments = read_object(&tool, &self.arguments.object())?;
+        Ok(ToolUse { tool, arguments })
     }
 }
 
-fn read_object(tool: &str, json: &str) -> Result<Map<String, Value>, String> {
+fn read_object(tool: &ToolName, json: &str) -> Result<Map<String, Value>, String> {
     let wrong = |what: String| format!("the JSON object with the arguments of `{tool}` {what}");
     match serde_json::from_str(json) {
         Ok(Value::Object(arguments)) if parser::is_flat_enough(&arguments) => Ok(arguments),

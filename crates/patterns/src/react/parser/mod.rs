@@ -14,6 +14,7 @@ mod wrapper;
 
 use arguments::Arguments;
 pub(super) use arguments::is_flat_enough;
+use trellis_domain::ToolName;
 use trellis_domain::reply::ReactReply;
 use wrapper::{LineShape, Wrapper};
 
@@ -244,10 +245,9 @@ impl ReplyParser {
 
     fn decide_action(self) -> ReactReply {
         let thought = self.thought.text;
-        let tool = self.tool.unwrap_or_default();
-        if tool.is_empty() {
+        let Some(tool) = self.tool.and_then(|name| ToolName::given(&name)) else {
             return ReactReply::Unreadable { thought, reason: NO_TOOL.to_owned() };
-        }
+        };
         match self.arguments.read() {
             Ok(arguments) => ReactReply::Action { thought, tool, arguments, also: Vec::new() },
             Err(reason) => ReactReply::Unreadable { thought, reason },

@@ -2,8 +2,8 @@
 
 use crate::show::{excerpt, width};
 use std::collections::HashMap;
-use trellis_domain::SessionId;
 use trellis_domain::record::Name;
+use trellis_domain::{PatternName, SessionId};
 use trellis_patterns::{Pattern, pattern};
 
 /// Longest name, in columns.
@@ -51,8 +51,10 @@ impl Cast {
     }
 
     /// The pattern of a session is known.
-    pub(super) fn becomes(&mut self, session: &SessionId, name: &str) {
-        self.patterns.insert(session.clone(), pattern(name));
+    pub(super) fn becomes(&mut self, session: &SessionId, name: &PatternName) {
+        if let Ok(pattern) = pattern(name) {
+            self.patterns.insert(session.clone(), pattern);
+        }
     }
 
     /// One more part of a session, such as a plan step. Numbers are never used again.
@@ -159,7 +161,7 @@ mod tests {
         cast.add_agent(&id("root"), &id("c"), 1, "東京の天気を調べて、大阪と比べる");
         cast.add_agent(&id("a"), &id("b"), 1, "Unpronounceablecompanyname's debts");
         for session in ["root", "b"] {
-            cast.becomes(&id(session), "plan-then-execute");
+            cast.becomes(&id(session), &"plan-then-execute".into());
         }
         for goal in ["One", "Two", "Put the owners in order"] {
             cast.add_part(&id("root"), goal);

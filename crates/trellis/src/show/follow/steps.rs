@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use trellis_domain::document::Document;
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Accepted, Body, Ended, Observed, Reading, Record, Replied};
-use trellis_domain::{SessionId, counted};
+use trellis_domain::{SessionId, ToolName, counted};
 use trellis_patterns::describe::{Notice, Part, Shown, ShownLine, Tone};
 use trellis_patterns::notice;
 
@@ -81,7 +81,7 @@ impl Follow {
         record: &Record,
         replied: &Replied,
         who: &Label,
-        calls: &[(&str, &Map<String, Value>)],
+        calls: &[(&ToolName, &Map<String, Value>)],
         cost: String,
     ) {
         let (session, marks) = (&record.header.session, self.screen.marks);
@@ -122,8 +122,8 @@ impl Follow {
     }
 
     /// A line for each call. What asking for them took stands behind the first.
-    fn calls(&mut self, who: &Label, calls: &[(&str, &Map<String, Value>)], mut cost: String) {
-        let tools: Vec<_> = calls.iter().map(|(tool, _)| *tool).collect();
+    fn calls(&mut self, who: &Label, calls: &[(&ToolName, &Map<String, Value>)], mut cost: String) {
+        let tools: Vec<_> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
         self.cast.is_doing(who.clone(), &tools.join(", "));
         for (tool, arguments) in calls {
             let named = |(name, value): (&String, &Value)| format!("{name}: {value}");
