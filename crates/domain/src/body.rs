@@ -221,8 +221,8 @@ pub struct Replied {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub enforced: bool,
     /// What had to be put right in the reply, and before it could be read.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mended: Vec<String>,
+    #[serde(rename = "mended", default, skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<String>,
 }
 
 impl Replied {
@@ -235,7 +235,7 @@ impl Replied {
 
     /// The notes on what a limit cut off.
     pub fn left_out(&self) -> impl Iterator<Item = &str> {
-        self.mended.iter().map(String::as_str).filter(|note| is_left_out(note))
+        self.repairs.iter().map(String::as_str).filter(|note| is_left_out(note))
     }
 }
 

@@ -5,17 +5,17 @@ use crate::message::{AgentStep, PlanStep};
 /// The steps in their order, each part that says something on a line of its own. `shown` may cut what is long.
 ///
 /// ```
-/// use trellis_domain::{history::told, message::AgentStep};
+/// use trellis_domain::{history::in_words, message::AgentStep};
 ///
 /// let step = AgentStep { action: "search".into(), observation: "Nothing.".into(), ..AgentStep::default() };
-/// assert_eq!(told(&[step], str::to_owned), "Step 1\nAction: search\nArgs: {}\nObservation: Nothing.");
+/// assert_eq!(in_words(&[step], str::to_owned), "Step 1\nAction: search\nArgs: {}\nObservation: Nothing.");
 /// ```
-pub fn told(steps: &[AgentStep], shown: impl Fn(&str) -> String) -> String {
-    let steps = steps.iter().zip(1..).map(|(step, number): (_, u32)| step_told(step, number, &shown));
+pub fn in_words(steps: &[AgentStep], shown: impl Fn(&str) -> String) -> String {
+    let steps = steps.iter().zip(1..).map(|(step, number): (_, u32)| step_in_words(step, number, &shown));
     steps.collect::<Vec<_>>().join("\n\n")
 }
 
-fn step_told(step: &AgentStep, number: u32, shown: &impl Fn(&str) -> String) -> String {
+fn step_in_words(step: &AgentStep, number: u32, shown: &impl Fn(&str) -> String) -> String {
     let AgentStep { thought, action, arguments, observation, step_type: _, plan, subagent_results } = step;
     let mut lines = vec![format!("Step {number}")];
     let mut line = |label: &str, text: &str| {

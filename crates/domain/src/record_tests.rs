@@ -56,7 +56,7 @@ fn readings_of_older_formats_are_described_in_neutral_words() {
             "{} {} {}",
             record.header.name,
             serde_json::to_string(&replied.reading).unwrap(),
-            replied.mended.len()
+            replied.repairs.len()
         ))
     };
     let all: Vec<_> = read(FORMAT_3).into_iter().filter_map(described).collect();

@@ -3,14 +3,14 @@
 use crate::bounds;
 use crate::guests::Guests;
 use crate::knocks::Knocks;
-use crate::room::Room;
+use crate::request_memory::RequestMemory;
 use crate::unread::Unread;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 #[derive(Debug)]
 pub(crate) struct Capacity {
-    pub(crate) room: Room,
+    pub(crate) memory: RequestMemory,
     pub(crate) unread: Unread,
     pub(crate) guests: Guests,
     pub(crate) knocks: Knocks,
@@ -21,7 +21,7 @@ pub(crate) struct Capacity {
 impl Capacity {
     pub(crate) fn new() -> Self {
         Self {
-            room: Room::new(),
+            memory: RequestMemory::new(),
             unread: Unread::new(),
             guests: Guests::default(),
             knocks: Knocks::default(),

@@ -5,7 +5,7 @@
 //! before somebody has said who it is there is only so much of everything.
 
 use crate::bounds;
-use crate::room::{Place, Room};
+use crate::request_memory::{Place, RequestMemory};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
@@ -39,8 +39,8 @@ pub(crate) struct Counted<S> {
 }
 
 impl<S> Counted<S> {
-    pub(crate) fn new(stream: S, room: Room) -> (Self, Tally) {
-        let tally = Tally(Arc::new(Mutex::new(Count::new(room))));
+    pub(crate) fn new(stream: S, memory: RequestMemory) -> (Self, Tally) {
+        let tally = Tally(Arc::new(Mutex::new(Count::new(memory))));
         (Self { stream, tally: tally.clone() }, tally)
     }
 }
@@ -71,7 +71,7 @@ const HEAD: usize = 14;
 
 #[derive(Debug)]
 struct Count {
-    room: Room,
+    memory: RequestMemory,
     /// How many bytes more a stranger may send; none once it is known who is there.
     stranger: Option<usize>,
     head: Vec<u8>,
@@ -89,9 +89,9 @@ struct Count {
 }
 
 impl Count {
-    fn new(room: Room) -> Self {
+    fn new(memory: RequestMemory) -> Self {
         Self {
-            room,
+            memory,
             stranger: Some(bounds::STRANGER),
             head: Vec::with_capacity(HEAD),
             left: 0,
@@ -160,7 +160,7 @@ impl Count {
             return Ok(());
         }
         let taken = usize::try_from(length).map_err(|_| Breach::Full)?.saturating_mul(times);
-        self.room.extend_beyond(bounds::SHORT, &mut self.message, taken).map_err(|_| Breach::Full)
+        self.memory.extend_beyond(bounds::SHORT, &mut self.message, taken).map_err(|_| Breach::Full)
     }
 
     /// A frame is complete.

@@ -19,8 +19,8 @@ fn frame(code: u8, last: bool, length: usize, sent: usize) -> Vec<u8> {
     bytes
 }
 
-fn known(room: &Room) -> Count {
-    Count { stranger: None, ..Count::new(room.clone()) }
+fn known(memory: &RequestMemory) -> Count {
+    Count { stranger: None, ..Count::new(memory.clone()) }
 }
 
 const TEXT: u8 = 1;
@@ -29,23 +29,23 @@ const PING: u8 = 9;
 
 #[test]
 fn a_message_takes_its_room_with_its_head_and_gives_it_back() {
-    let room = Room::new();
-    let free = room.free();
-    let mut count = known(&room);
+    let memory = RequestMemory::new();
+    let free = memory.free();
+    let mut count = known(&memory);
     count.read(&frame(TEXT, true, 1 << 20, 10)).unwrap();
-    assert_eq!(free - room.free(), 1 << 20, "although next to nothing of it has come");
+    assert_eq!(free - memory.free(), 1 << 20, "although next to nothing of it has come");
     count.read(&vec![b'x'; (1 << 20) - 10]).unwrap();
     let place = count.whole.pop_front().expect("it is whole");
-    assert_eq!(free - room.free(), 1 << 20);
+    assert_eq!(free - memory.free(), 1 << 20);
     drop(place);
-    assert_eq!(room.free(), free);
+    assert_eq!(memory.free(), free);
 }
 
 #[test]
 fn fragments_count_together_whatever_comes_between_and_however_it_is_cut() {
-    let room = Room::new();
-    let free = room.free();
-    let mut count = known(&room);
+    let memory = RequestMemory::new();
+    let free = memory.free();
+    let mut count = known(&memory);
     let mut all = frame(TEXT, false, 3000, 3000);
     all.extend(frame(PING, true, 5, 5));
     all.extend(frame(MORE, false, 0, 0));
@@ -55,28 +55,28 @@ fn fragments_count_together_whatever_comes_between_and_however_it_is_cut() {
         count.read(&[byte]).unwrap();
     }
     assert_eq!(count.whole.len(), 2);
-    assert_eq!(free - room.free(), 12_000);
+    assert_eq!(free - memory.free(), 12_000);
     drop(count);
-    assert_eq!(room.free(), free);
+    assert_eq!(memory.free(), free);
 }
 
 #[test]
 fn there_is_no_room_for_more_than_there_is_room_for() {
-    let room = Room::new();
-    let mut all: Vec<_> = (0..bounds::HELD / bounds::BODY).map(|_| known(&room)).collect();
+    let memory = RequestMemory::new();
+    let mut all: Vec<_> = (0..bounds::HELD / bounds::BODY).map(|_| known(&memory)).collect();
     for count in &mut all {
         count.read(&frame(TEXT, true, bounds::BODY, 0)).unwrap();
     }
-    assert_eq!(known(&room).read(&frame(TEXT, true, 100_000, 0)), Err(Breach::Full));
-    assert_eq!(known(&room).read(&frame(TEXT, true, 1000, 0)), Ok(()), "a short one needs none");
+    assert_eq!(known(&memory).read(&frame(TEXT, true, 100_000, 0)), Err(Breach::Full));
+    assert_eq!(known(&memory).read(&frame(TEXT, true, 1000, 0)), Ok(()), "a short one needs none");
     drop(all);
-    assert_eq!(known(&room).read(&frame(TEXT, true, 100_000, 0)), Ok(()));
+    assert_eq!(known(&memory).read(&frame(TEXT, true, 100_000, 0)), Ok(()));
 }
 
 #[test]
 fn a_stranger_is_listened_to_for_a_little_only() {
-    let room = Room::new();
-    let stranger = || Count::new(room.clone());
+    let memory = RequestMemory::new();
+    let stranger = || Count::new(memory.clone());
     assert_eq!(stranger().read(&frame(TEXT, true, bounds::SMALL, 0)), Ok(()));
     assert_eq!(stranger().read(&frame(TEXT, true, bounds::SMALL + 1, 0)), Err(Breach::Stranger));
     let mut in_pieces = stranger();
@@ -89,8 +89,8 @@ fn a_stranger_is_listened_to_for_a_little_only() {
 
 #[test]
 fn pings_are_answered_as_long_as_the_answers_are_read() {
-    let room = Room::new();
-    let mut count = known(&room);
+    let memory = RequestMemory::new();
+    let mut count = known(&memory);
     for _ in 0..10_000 {
         count.read(&frame(PING, true, 125, 125)).unwrap();
         count.wrote(&Poll::Ready(Ok(127)));

@@ -276,10 +276,10 @@ impl Gateway {
         make_room: impl Fn() -> R,
     ) -> Option<Result<(Item, R::Output), JournalError>> {
         loop {
-            let room = make_room().await;
+            let memory = make_room().await;
             match subscription.look().await {
-                Ok(None) => drop(room),
-                Ok(Some(item)) => return Some(Ok((item, room))),
+                Ok(None) => drop(memory),
+                Ok(Some(item)) => return Some(Ok((item, memory))),
                 Err(error) => return Some(Err(error)),
             }
             if self.is_closed() {

@@ -29,7 +29,7 @@ impl Line {
     }
 
     /// What came of writing.
-    fn told<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn watching_progress<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stalled = None;
             return written;
@@ -58,7 +58,7 @@ impl AsyncRead for Line {
 impl AsyncWrite for Line {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.told(cx, written)
+        self.watching_progress(cx, written)
     }
 
     fn poll_write_vectored(
@@ -67,7 +67,7 @@ impl AsyncWrite for Line {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
-        self.told(cx, written)
+        self.watching_progress(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -82,7 +82,7 @@ async fn whole_bodies(State(gateway): State<Arc<Gateway>>, request: Request, nex
     }
     let (parts, body) = request.into_parts();
     let announced = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    match gateway.capacity().room.receive(body, announced).await {
+    match gateway.capacity().memory.receive(body, announced).await {
         Ok((body, place)) => {
             let response = next.run(Request::from_parts(parts, Body::from(body))).await;
             drop(place);

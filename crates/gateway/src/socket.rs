@@ -13,7 +13,7 @@ use crate::inside::Gateway;
 use crate::json::{self, JsonError};
 use crate::knocks::Knock;
 use crate::outbox::{Outbox, Replies, Reply};
-use crate::room::{Full, Place};
+use crate::request_memory::{Full, Place};
 use crate::services::Service;
 use axum::body::Bytes;
 use axum::extract::ws::WebSocketUpgrade;
@@ -121,7 +121,7 @@ struct Connection {
 impl Connection {
     async fn serve(gateway: Arc<Gateway>, stream: TokioIo<Upgraded>, client: Option<Client>) {
         let capacity = gateway.capacity();
-        let (counted, tally) = Counted::new(stream, capacity.room.clone());
+        let (counted, tally) = Counted::new(stream, capacity.memory.clone());
         let socket = WebSocketStream::from_raw_socket(counted, Role::Server, Some(config())).await;
         let (sink, stream) = socket.split();
         let (replies, unsent) = Replies::new(capacity.unread.clone());

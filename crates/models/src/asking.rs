@@ -13,7 +13,7 @@ use trellis_domain::config::{PromptReply as Expected, Settings, ToolItem};
 use trellis_domain::document::Document;
 use trellis_domain::parts::ChatTurn;
 use trellis_domain::record::{FailedAttempt, PromptUse, ReplyFormat};
-use trellis_orchestrator::permits::{Caller, Permit, Room};
+use trellis_orchestrator::permits::{CallCapacity, Permit, Requester};
 use trellis_orchestrator::ports::{CallLabels, Completion, PromptCall, PromptError, PromptNeed};
 
 /// The variable that tells a template that tools are offered as functions.
@@ -23,7 +23,7 @@ const NATIVE_TOOLS: &str = "native_tools";
 #[derive(Debug)]
 pub(crate) struct Asking {
     pub(crate) request: ModelRequest,
-    pub(crate) patience: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
     settings: Arc<Settings>,
     template: Option<Hash>,
     /// What the model may call, as functions or in text.
@@ -32,7 +32,7 @@ pub(crate) struct Asking {
     turns: Vec<ChatTurn>,
     /// What the text is made of, if another model may need another text.
     variables: Option<Map<String, Value>>,
-    caller: Caller,
+    requester: Requester,
     /// Room for the first attempt, if it has been waited for already.
     permit: Permit,
 }
@@ -40,13 +40,15 @@ pub(crate) struct Asking {
 impl Asking {
     /// A prompt, rendered in text form. What it was rendered with is only kept for models that read it.
     pub(crate) fn of_prompt(templates: &Templates, call: PromptCall) -> Result<Self, PromptError> {
-        let PromptCall { scope, settings, id, variables, schema, turns, tools, patience, labels, permit } = call;
+        let PromptCall { scope, settings, id, variables, schema, turns, tools, timeout, labels, permit } = call;
         let Some(template) = settings.prompts.get(&id) else { return Err(PromptError::UnknownPrompt { id }) };
         let expected = reply::expected(&template.reply, schema);
         let (system, user) = render(templates, &settings, &id, &variables)?;
         let template = Some(template.hash);
-        let caller =
-            Caller { workspace: scope.workspace, run: labels.as_ref().map(|labels: &CallLabels| labels.run.clone()) };
+        let requester = Requester {
+            workspace: scope.workspace,
+            run: labels.as_ref().map(|labels: &CallLabels| labels.run.clone()),
+        };
         let request = ModelRequest {
             system,
             user,
@@ -59,7 +61,7 @@ impl Asking {
             sent: LastSent::default(),
         };
         let variables = Some(variables);
-        Ok(Self { request, patience, settings, template, tools, turns, variables, caller, permit })
+        Ok(Self { request, timeout, settings, template, tools, turns, variables, requester, permit })
     }
 
     /// A text that needs no template.
@@ -72,16 +74,16 @@ impl Asking {
         let turns = Vec::new();
         let request =
             ModelRequest { system, user, prompt, variables, expected, turns, tools: None, labels: None, sent };
-        let caller = Caller { workspace: scope.workspace, run: None };
+        let requester = Requester { workspace: scope.workspace, run: None };
         Self {
             request,
-            patience: None,
+            timeout: None,
             settings,
             template: None,
             tools: None,
             turns: Vec::new(),
             variables: None,
-            caller,
+            requester,
             permit: Permit::default(),
         }
     }
@@ -93,10 +95,10 @@ impl Asking {
     }
 
     /// Waits for the turn of this call at a model that has room for so many.
-    pub(crate) async fn enter(&mut self, room: Option<&Arc<Room>>) -> Permit {
+    pub(crate) async fn enter(&mut self, capacity: Option<&Arc<CallCapacity>>) -> Permit {
         let waited_for = std::mem::take(&mut self.permit);
-        match room {
-            Some(room) if !waited_for.is_in(room) => room.enter(self.caller.clone()).await,
+        match capacity {
+            Some(capacity) if !waited_for.is_in(capacity) => capacity.enter(self.requester.clone()).await,
             Some(_) | None => waited_for,
         }
     }

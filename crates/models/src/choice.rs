@@ -5,7 +5,7 @@ use crate::provider::Provider;
 use crate::remote::{CallSettings, Endpoint, EndpointConfig, EndpointError, Key, Remote, address};
 use crate::secret::Secret;
 use std::sync::Arc;
-use trellis_orchestrator::permits::Room;
+use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::World;
 
 /// What the scripted model is called.
@@ -184,8 +184,8 @@ fn ollama_address(host: &str) -> String {
 }
 
 /// Room for as many calls as may be made at a time.
-pub(crate) fn room(settings: &CallSettings) -> Arc<Room> {
-    Room::new(settings.concurrency.max(1))
+pub(crate) fn capacity(settings: &CallSettings) -> Arc<CallCapacity> {
+    CallCapacity::new(settings.concurrency.max(1))
 }
 
 impl ProviderKind {
@@ -230,13 +230,13 @@ impl RemoteChoice {
 
     /// Makes the provider ready. Nothing is sent yet.
     pub fn connect(self, settings: CallSettings, world: Arc<dyn World>) -> Result<Arc<dyn Provider>, EndpointError> {
-        let room = room(&settings);
-        self.connect_sharing(room, settings, world)
+        let capacity = capacity(&settings);
+        self.connect_sharing(capacity, settings, world)
     }
 
     pub(crate) fn connect_sharing(
         self,
-        room: Arc<Room>,
+        capacity: Arc<CallCapacity>,
         settings: CallSettings,
         world: Arc<dyn World>,
     ) -> Result<Arc<dyn Provider>, EndpointError> {
@@ -264,9 +264,9 @@ impl RemoteChoice {
         let openai = OpenAi::at(&config.base);
         let endpoint = Endpoint::new(config, settings, world)?;
         Ok(match provider {
-            ProviderKind::OpenAi => Arc::new(Remote::new(openai, endpoint, model, room)),
-            ProviderKind::Anthropic => Arc::new(Remote::new(Anthropic { max_tokens }, endpoint, model, room)),
-            ProviderKind::Ollama => Arc::new(Remote::new(Ollama, endpoint, model, room)),
+            ProviderKind::OpenAi => Arc::new(Remote::new(openai, endpoint, model, capacity)),
+            ProviderKind::Anthropic => Arc::new(Remote::new(Anthropic { max_tokens }, endpoint, model, capacity)),
+            ProviderKind::Ollama => Arc::new(Remote::new(Ollama, endpoint, model, capacity)),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Models that are connected by name, when they are needed, and kept.
 
-use crate::choice::{Choice, ChoiceError, choose, room};
+use crate::choice::{Choice, ChoiceError, capacity, choose};
 use crate::provider::Provider;
 use crate::rehearsal::Rehearsal;
 use crate::remote::CallSettings;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_orchestrator::permits::Room;
+use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::World;
 
 /// How models are called: all of them, and some by name.
@@ -43,7 +43,7 @@ struct Kept {
     /// By what they were asked for with.
     models: BTreeMap<String, Arc<dyn Provider>>,
     /// By provider.
-    rooms: BTreeMap<&'static str, Arc<Room>>,
+    capacities: BTreeMap<&'static str, Arc<CallCapacity>>,
 }
 
 impl std::fmt::Debug for Connections {
@@ -82,9 +82,9 @@ impl Connections {
             }
             Choice::Remote(choice) => {
                 let settings = self.settings.of(&choice.name());
-                let new = || room(&self.settings.usual);
-                let room = Arc::clone(self.kept.lock().rooms.entry(choice.provider()).or_insert_with(new));
-                Ok(choice.connect_sharing(room, settings, Arc::clone(&self.world))?)
+                let new = || capacity(&self.settings.usual);
+                let capacity = Arc::clone(self.kept.lock().capacities.entry(choice.provider()).or_insert_with(new));
+                Ok(choice.connect_sharing(capacity, settings, Arc::clone(&self.world))?)
             }
         }
     }

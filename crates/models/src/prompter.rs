@@ -12,7 +12,7 @@ use trellis_domain::Timestamp;
 use trellis_domain::document::Document;
 use trellis_domain::parts::Piece;
 use trellis_domain::record::FailedAttempt;
-use trellis_orchestrator::permits::Room;
+use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{
     BoxFuture, Completion, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink, World,
 };
@@ -99,12 +99,12 @@ impl Attempts<'_> {
     /// What is left of the call's own time; none if it may take as long as it takes.
     fn time_left(&self, now: Timestamp) -> Option<Duration> {
         let spent = now.ms_since(self.began).saturating_sub(self.waited_ms);
-        Some(self.asking.patience?.saturating_sub(Duration::from_millis(spent)))
+        Some(self.asking.timeout?.saturating_sub(Duration::from_millis(spent)))
     }
 
     fn out_of_time(&mut self) -> GaveUp {
         let failures = std::mem::take(&mut self.failures);
-        GaveUp::Call(PromptError::took_too_long(self.asking.patience.unwrap_or_default(), failures))
+        GaveUp::Call(PromptError::took_too_long(self.asking.timeout.unwrap_or_default(), failures))
     }
 }
 
@@ -130,7 +130,7 @@ impl TemplatePrompter {
         let (reply, ms) = self.ask_in_order(&candidates, &mut attempts).await?;
         let Attempts { asking, failures, .. } = attempts;
         let mut prompt = asking.record();
-        let ModelReply { text: raw, parts, stop, response, model, in_token, out_token, enforced, cut_short, mended } =
+        let ModelReply { text: raw, parts, stop, response, model, in_token, out_token, enforced, cut_short, repairs } =
             reply;
         if let Some(Response { hash, body }) = response {
             (prompt.received, prompt.response) = (Some(hash), body.and_then(Document::stored));
@@ -152,7 +152,7 @@ impl TemplatePrompter {
             cut_short,
             ms,
             failures,
-            mended,
+            repairs,
         })
     }
 
@@ -235,7 +235,7 @@ impl TemplatePrompter {
         attempts: &mut Attempts<'_>,
     ) -> (Option<Result<ModelReply, ProviderError>>, u64) {
         let asked = self.world.now();
-        let _permit = attempts.asking.enter(model.room()).await;
+        let _permit = attempts.asking.enter(model.capacity()).await;
         let started = self.world.now();
         attempts.waited_ms += started.ms_since(asked);
         let left = attempts.time_left(started);
@@ -255,12 +255,12 @@ impl TemplatePrompter {
         (result, self.world.now().ms_since(started))
     }
 
-    async fn within<T>(&self, patience: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
-        let Some(patience) = patience else { return Some(work.await) };
+    async fn within<T>(&self, timeout: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+        let Some(timeout) = timeout else { return Some(work.await) };
         tokio::select! {
             biased;
             result = work => Some(result),
-            () = self.world.sleep(patience) => None,
+            () = self.world.sleep(timeout) => None,
         }
     }
 }
@@ -302,10 +302,10 @@ impl Prompter for TemplatePrompter {
     }
 
     /// The room of the model that is asked first.
-    fn room(&self, need: PromptNeed<'_>) -> Option<Arc<Room>> {
+    fn capacity(&self, need: PromptNeed<'_>) -> Option<Arc<CallCapacity>> {
         let candidates = self.models.candidates(&Wishes::of(need));
         let first = candidates.iter().find_map(|candidate| self.models.ready(candidate).ok())?;
-        first.room().cloned()
+        first.capacity().cloned()
     }
 
     fn models(&self) -> Vec<String> {

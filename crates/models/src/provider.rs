@@ -8,7 +8,7 @@ use std::time::Duration;
 use trellis_domain::Hash;
 use trellis_domain::config::{PromptReply, ToolItem};
 use trellis_domain::parts::{ChatTurn, Piece, ReplyPart, StopReason};
-use trellis_orchestrator::permits::Room;
+use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{BoxFuture, CallLabels};
 
 /// One request to a model, fully rendered.
@@ -93,7 +93,7 @@ pub struct ModelReply {
     /// The model stopped at its limit of tokens and not where it wanted to end.
     pub cut_short: bool,
     /// What had to be put right before the reply could be read.
-    pub mended: Vec<String>,
+    pub repairs: Vec<String>,
 }
 
 /// What came back from the provider.
@@ -152,7 +152,7 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
     }
 
     /// Where calls wait for their turn; none if any number of them can be made.
-    fn room(&self) -> Option<&Arc<Room>> {
+    fn capacity(&self) -> Option<&Arc<CallCapacity>> {
         None
     }
 

@@ -345,7 +345,7 @@ fn the_examples_can_be_read() {
         for example in examples(template) {
             serde_json::from_str::<Map<String, Value>>(example).unwrap();
             let read = trellis_patterns::read(&reader, &Reply::of_text(example), offered.clone());
-            assert_eq!(read.mended, [] as [String; 0], "{example}");
+            assert_eq!(read.repairs, [] as [String; 0], "{example}");
             let of_step = id == "plan-step-execute";
             match read.reading {
                 Reading::Decided { .. } => assert!(!of_step),

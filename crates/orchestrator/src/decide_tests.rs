@@ -109,7 +109,7 @@ fn replied(reading: Reading) -> Session {
         incomplete: None,
         enforced: false,
         failures: Vec::new(),
-        mended: Vec::new(),
+        repairs: Vec::new(),
     };
     session.apply(record(Name::iteration(1), Body::from(replied)));
     session

@@ -7,7 +7,7 @@ use crate::handling::Handling;
 use crate::messages::messages_of;
 use crate::orchestrator::{Orchestrator, TurnError};
 use crate::perform::{outcome_of_report, remaining, within};
-use crate::permits::{Caller, Permit, Room};
+use crate::permits::{CallCapacity, Permit, Requester};
 use crate::ports::{
     BoxFuture, Commit, Committed, Journal, JournalError, NewRecord, OpenTurn, Outcome, SessionLog, TurnKey,
 };
@@ -40,7 +40,7 @@ pub(crate) enum Handled {
 /// A turn whose next call has to wait. It holds nothing of its session meanwhile.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    room: Arc<Room>,
+    capacity: Arc<CallCapacity>,
     /// How long it makes sense to wait.
     time_limit: Duration,
 }
@@ -63,7 +63,7 @@ enum Taken {
     /// Nothing is done any more: the claim may be somebody else's.
     Lost,
     /// Nothing is done yet: there is no room for the call.
-    Waits(Arc<Room>),
+    Waits(Arc<CallCapacity>),
 }
 
 /// An effect that may begin.
@@ -99,9 +99,9 @@ impl Orchestrator {
             match self.take(&mut handling, step).await? {
                 Taken::Open => {}
                 Taken::Closed | Taken::Lost => return Ok(Handled::Done),
-                Taken::Waits(room) => {
+                Taken::Waits(capacity) => {
                     let time_limit = remaining(&handling, self.ports.world.now(), u64::MAX);
-                    return Ok(Handled::Waits(Waiting { room, time_limit }));
+                    return Ok(Handled::Waits(Waiting { capacity, time_limit }));
                 }
             }
         }
@@ -109,9 +109,9 @@ impl Orchestrator {
 
     /// Waits until it is a turn's turn, or until its run is cancelled or out of time: then it is to be looked at, too.
     pub(crate) async fn wait(&self, turn: &TurnKey, waiting: Waiting) -> Result<Permit, TurnError> {
-        let Waiting { room, time_limit } = waiting;
-        let caller = Caller { workspace: turn.scope.workspace.clone(), run: Some(turn.run.clone()) };
-        let entering = within(&*self.ports.world, time_limit, room.enter(caller));
+        let Waiting { capacity, time_limit } = waiting;
+        let caller = Requester { workspace: turn.scope.workspace.clone(), run: Some(turn.run.clone()) };
+        let entering = within(&*self.ports.world, time_limit, capacity.enter(caller));
         Ok(self.unless_cancelled(turn, entering).await?.flatten().unwrap_or_default())
     }
 
@@ -181,7 +181,7 @@ impl Orchestrator {
         }
         let mut ready = match self.admitted(handling, due) {
             Ok(ready) => ready,
-            Err(room) => return Ok(Taken::Waits(room)),
+            Err(capacity) => return Ok(Taken::Waits(capacity)),
         };
         if !handling.lease.holds(self.ports.world.now()) {
             return Ok(Taken::Lost);
@@ -193,15 +193,17 @@ impl Orchestrator {
     }
 
     /// What can be begun now. What there is no room for is decided again after the rest of it; if that is all, it waits.
-    fn admitted(&self, handling: &mut Handling, due: Vec<(Name, Effect)>) -> Result<Vec<Due>, Arc<Room>> {
+    fn admitted(&self, handling: &mut Handling, due: Vec<(Name, Effect)>) -> Result<Vec<Due>, Arc<CallCapacity>> {
         let mut held = Some(std::mem::take(&mut handling.permit));
         let mut full = None;
         let mut ready = Vec::with_capacity(due.len());
         for (name, effect) in due {
-            let room = self.room(&handling.session, &effect);
-            let entered = room.as_ref().map(|room| held.take_if(|held| held.is_in(room)).or_else(|| room.try_enter()));
+            let capacity = self.capacity(&handling.session, &effect);
+            let entered = capacity
+                .as_ref()
+                .map(|capacity| held.take_if(|held| held.is_in(capacity)).or_else(|| capacity.try_enter()));
             let Some(permit) = entered.unwrap_or_else(|| Some(Permit::default())) else {
-                full = room;
+                full = capacity;
                 continue;
             };
             ready.push(Due { name, effect, permit });

@@ -118,10 +118,10 @@ impl Orchestrator {
                 end
             } else {
                 let ending = Ending::failed(Termination::Timeout, TOO_LATE);
-                let wound = self.wind_up(handling, &goal.session, &ending).await?;
-                closing.records.extend(wound.records);
-                closing.seen_of_others.extend(wound.seen);
-                (wound.end, wound.recorded)
+                let wound_up = self.wind_up(handling, &goal.session, &ending).await?;
+                closing.records.extend(wound_up.records);
+                closing.seen_of_others.extend(wound_up.seen);
+                (wound_up.end, wound_up.recorded)
             };
             causes.extend(recorded);
             members.push(member(goal, end));
@@ -144,12 +144,12 @@ impl Orchestrator {
         let mut closing = Closing::default();
         let (mut below, mut ends) = (Usage::default(), Vec::new());
         for (fan_out, goal) in unjoined(&handling.session) {
-            let wound = self.wind_up(handling, &goal.session, &ended_below(ending.reason)).await?;
-            closing.records.extend(wound.records);
-            closing.seen_of_others.extend(wound.seen);
+            let wound_up = self.wind_up(handling, &goal.session, &ended_below(ending.reason)).await?;
+            closing.records.extend(wound_up.records);
+            closing.seen_of_others.extend(wound_up.seen);
             closing.close.extend([Name::deadline(fan_out.round), Name::check(fan_out.round, goal.index)]);
-            below.add(wound.end.total());
-            ends.extend(wound.recorded);
+            below.add(wound_up.end.total());
+            ends.extend(wound_up.recorded);
         }
         let now = self.ports.world.now();
         let mut end = handling.own(Name::end(), Body::from(ended(&handling.session, ending, &below, now)));
@@ -189,11 +189,11 @@ impl Orchestrator {
             let mut causes = everything(&folded);
             let mut seen = vec![(session.clone(), folded.seen())];
             for (_, goal) in unjoined(&folded) {
-                let wound = self.wind_up(handling, &goal.session, ending).await?;
-                records.extend(wound.records);
-                seen.extend(wound.seen);
-                below.add(wound.end.total());
-                causes.extend(wound.recorded);
+                let wound_up = self.wind_up(handling, &goal.session, ending).await?;
+                records.extend(wound_up.records);
+                seen.extend(wound_up.seen);
+                below.add(wound_up.end.total());
+                causes.extend(wound_up.recorded);
             }
             let end = ended(&folded, ending.clone(), &below, self.ports.world.now());
             let body = Body::from(end.clone());

@@ -4,7 +4,7 @@ use crate::handling::Handling;
 use crate::hub::{TextKind, TextWriter};
 use crate::messages::{answer_id, thought_id};
 use crate::orchestrator::Orchestrator;
-use crate::permits::{Permit, Room};
+use crate::permits::{CallCapacity, Permit};
 use crate::ports::{
     CallLabels, PromptCall, PromptError, PromptNeed, PromptReply, ReplySink, ToolCall, ToolError, World,
 };
@@ -26,11 +26,11 @@ use trellis_patterns::{Effect, PromptOrder, Reader, ReplyForm, Session, form, re
 
 impl Orchestrator {
     /// Where the call of an effect has to wait for its turn, if it may have to.
-    pub(crate) fn room(&self, session: &Session, effect: &Effect) -> Option<Arc<Room>> {
+    pub(crate) fn capacity(&self, session: &Session, effect: &Effect) -> Option<Arc<CallCapacity>> {
         let (settings, task_type) = (session.settings(), task_type(session));
         match effect {
-            Effect::AskModel(order) => self.ports.prompter.room(PromptNeed { settings, id: order.id, task_type }),
-            Effect::CallTool { tool, .. } => self.ports.tools.room(settings.tools.get(tool)?, settings, task_type),
+            Effect::AskModel(order) => self.ports.prompter.capacity(PromptNeed { settings, id: order.id, task_type }),
+            Effect::CallTool { tool, .. } => self.ports.tools.capacity(settings.tools.get(tool)?, settings, task_type),
             Effect::Report { .. } => None,
         }
     }
@@ -49,9 +49,9 @@ impl Orchestrator {
         let (id, reader, offered, call) = prepared(handling, name, order, permit);
         let mut sink = LiveReply::new(self, handling, name, &reader, handling.session.limits().max_reply_bytes);
         // The call's own limit is the prompter's business, which knows when the call had to wait for its turn.
-        let patience = remaining(handling, started, u64::MAX);
-        let result = within(world, patience, self.ports.prompter.ask(*call, &mut sink)).await;
-        let result = result.unwrap_or_else(|| Err(PromptError::took_too_long(patience, sink.failures.clone())));
+        let timeout = remaining(handling, started, u64::MAX);
+        let result = within(world, timeout, self.ports.prompter.ask(*call, &mut sink)).await;
+        let result = result.unwrap_or_else(|| Err(PromptError::took_too_long(timeout, sink.failures.clone())));
         let ms = world.now().ms_since(started);
         let attempt = sink.attempt;
         let body = match result {
@@ -81,7 +81,7 @@ impl Orchestrator {
         };
         tracing::debug!(session = %handling.key.session, step = %name, tool = tool.as_str(), "calling a tool");
         let limits = handling.session.limits();
-        let patience = remaining(handling, started, limits.tool_timeout_ms);
+        let timeout = remaining(handling, started, limits.tool_timeout_ms);
         let key = idempotency_key(&handling.key.session, name, &arguments);
         let call = ToolCall {
             scope: handling.key.scope.clone(),
@@ -90,15 +90,15 @@ impl Orchestrator {
             tool: Arc::clone(item),
             arguments,
             idempotency_key: key.clone(),
-            patience,
+            timeout,
             max_reply_bytes: limits.max_reply_bytes,
             labels: Some(labels(handling, name)),
             permit,
         };
         // As for any prompt, the prompter knows when it had to wait, and can tell of the attempts that it made.
-        let patience = if item.kind.asks_a_model() { remaining(handling, started, u64::MAX) } else { patience };
-        let result = within(world, patience, self.ports.tools.call(call)).await;
-        let late = || Err(ToolError::new(format!("the tool `{tool}` did not answer within {}", seconds(patience))));
+        let timeout = if item.kind.asks_a_model() { remaining(handling, started, u64::MAX) } else { timeout };
+        let result = within(world, timeout, self.ports.tools.call(call)).await;
+        let late = || Err(ToolError::new(format!("the tool `{tool}` did not answer within {}", seconds(timeout))));
         let (result, ms) = (result.unwrap_or_else(late), world.now().ms_since(started));
         let (text, error, calls, state) = match result {
             Ok(output) => (output.text.trim().to_owned(), None, output.calls, item.state.clone()),
@@ -143,7 +143,7 @@ fn prepared(
         schema,
         turns,
         tools: reader.tools().cloned(),
-        patience: Some(Duration::from_millis(handling.session.limits().model_timeout_ms)),
+        timeout: Some(Duration::from_millis(handling.session.limits().model_timeout_ms)),
         labels: Some(labels(handling, name)),
         permit,
     };
@@ -190,12 +190,12 @@ pub(crate) fn remaining(handling: &Handling, now: Timestamp, limit_ms: u64) -> D
     Duration::from_millis(limit_ms.min(run.saturating_sub(spent)).min(waited_for))
 }
 
-pub(crate) async fn within<T>(world: &dyn World, patience: Duration, work: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn within<T>(world: &dyn World, timeout: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         // Work that keeps to its own limit tells more than that it took too long.
         biased;
         result = work => Some(result),
-        () = world.sleep(patience) => None,
+        () = world.sleep(timeout) => None,
     }
 }
 
@@ -226,7 +226,7 @@ fn failed_call(prompt: PromptUse, error: PromptError, ms: u64, offered: Vec<Deci
         failures,
         incomplete: None,
         enforced: false,
-        mended: Vec::new(),
+        repairs: Vec::new(),
     })
 }
 
@@ -276,7 +276,7 @@ struct LiveReply<'a> {
     ids: Option<(Arc<str>, Arc<str>)>,
     shown: Shown,
     format: Option<ReplyFormat>,
-    room: u64,
+    left: u64,
     limit: u64,
     cut: bool,
     /// For a call that is stopped before it can tell of them.
@@ -305,7 +305,7 @@ impl<'a> LiveReply<'a> {
             ids: None,
             shown: Shown::of(reader),
             format: None,
-            room: limit,
+            left: limit,
             limit,
             cut: false,
             failures: Vec::new(),
@@ -327,11 +327,11 @@ impl<'a> LiveReply<'a> {
 
     fn take(&mut self, piece: Piece<'_>) -> ControlFlow<()> {
         let size = piece.len() as u64;
-        if size > self.room {
+        if size > self.left {
             self.cut = true;
             return ControlFlow::Break(());
         }
-        self.room -= size;
+        self.left -= size;
         match (&mut self.shown, piece) {
             (Shown::Step(decoder), piece) => {
                 let tools = self.reader.tools().map_or(&[][..], |tools| tools);
@@ -388,7 +388,7 @@ impl<'a> LiveReply<'a> {
             failures: reply.failures,
             incomplete,
             enforced: reply.enforced,
-            mended: [reply.mended, read.mended].concat(),
+            repairs: [reply.repairs, read.repairs].concat(),
         }
     }
 }
@@ -412,7 +412,7 @@ impl ReplySink for LiveReply<'_> {
         }
         self.attempt += 1;
         self.shown = Shown::of(self.reader);
-        (self.room, self.cut) = (self.limit, false);
+        (self.left, self.cut) = (self.limit, false);
     }
 
     fn failed(&mut self, attempt: &FailedAttempt) {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use trellis_domain::{RunId, Workspace};
 
-/// Whose turn it is at a room.
+/// Whom a call is made for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
+pub struct Requester {
     pub workspace: Workspace,
     /// None for a call outside of any run: all those of a workspace count as one run.
     pub run: Option<RunId>,
@@ -20,10 +20,10 @@ pub struct Caller {
 
 /// Room for so many calls. What is given back goes to the next one in turn.
 #[derive(Debug)]
-pub struct Room(Mutex<RoomState>);
+pub struct CallCapacity(Mutex<CapacityState>);
 
 #[derive(Debug)]
-struct RoomState {
+struct CapacityState {
     free: usize,
     waiting: Rounds<Workspace, Rounds<Option<RunId>, VecDeque<oneshot::Sender<Permit>>>>,
 }
@@ -33,11 +33,11 @@ struct RoomState {
 pub struct Permit(Option<Arc<TakenPlace>>);
 
 #[derive(Debug)]
-struct TakenPlace(Arc<Room>);
+struct TakenPlace(Arc<CallCapacity>);
 
-impl Room {
+impl CallCapacity {
     pub fn new(places: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(RoomState { free: places, waiting: Rounds::default() })))
+        Arc::new(Self(Mutex::new(CapacityState { free: places, waiting: Rounds::default() })))
     }
 
     /// A place, if one is free now. Nobody who waits is overtaken: while somebody waits, none is free.
@@ -48,7 +48,7 @@ impl Room {
     }
 
     /// Waits for a place. Who stops waiting loses nothing but its place in the line.
-    pub fn enter(self: &Arc<Self>, caller: Caller) -> impl Future<Output = Permit> + Send + use<> {
+    pub fn enter(self: &Arc<Self>, requester: Requester) -> impl Future<Output = Permit> + Send + use<> {
         let entering = {
             let mut state = self.0.lock();
             if let Some(free) = state.free.checked_sub(1) {
@@ -56,7 +56,7 @@ impl Room {
                 Ok(self.permit())
             } else {
                 let (granted, waits) = oneshot::channel();
-                state.waiting.line(caller.workspace).line(caller.run).push_back(granted);
+                state.waiting.line(requester.workspace).line(requester.run).push_back(granted);
                 Err(waits)
             }
         };
@@ -76,8 +76,8 @@ impl Room {
 
 impl Permit {
     /// Whether it is a place in this room.
-    pub fn is_in(&self, room: &Arc<Room>) -> bool {
-        self.0.as_ref().is_some_and(|place| Arc::ptr_eq(&place.0, room))
+    pub fn is_in(&self, capacity: &Arc<CallCapacity>) -> bool {
+        self.0.as_ref().is_some_and(|place| Arc::ptr_eq(&place.0, capacity))
     }
 }
 

@@ -188,7 +188,7 @@ impl Fixture {
             reading: read.reading,
             decision: read.decisions,
             citations: read.citations,
-            mended: read.mended,
+            repairs: read.repairs,
             ..replied
         };
         self.record(name.clone(), Body::from(replied));
@@ -252,6 +252,6 @@ fn replied(text: &str, reading: Reading) -> Replied {
         incomplete: None,
         enforced: false,
         failures: Vec::new(),
-        mended: Vec::new(),
+        repairs: Vec::new(),
     }
 }

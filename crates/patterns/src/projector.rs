@@ -2,7 +2,7 @@
 
 use crate::contract::Pattern;
 use crate::describe::asking::Asking;
-use crate::describe::told::{Routing, Told};
+use crate::describe::described_session::{DescribedSession, Routing};
 use crate::describe::{Describer, beginning, end, late, park};
 use crate::react::Iterations;
 use crate::registry::pattern;
@@ -95,7 +95,7 @@ pub struct Projector {
 /// A session and its pattern, as far as its records were described.
 #[derive(Debug)]
 struct Described {
-    told: Told,
+    described: DescribedSession,
     own: Box<dyn Describer>,
 }
 
@@ -113,51 +113,51 @@ impl Projector {
     fn drafts(&mut self, record: &Record) -> Vec<Draft> {
         let id = &record.header.session;
         let session = self.sessions.entry(id.clone()).or_insert_with(|| Described::new(id.clone()));
-        if !session.told.notice(record) {
+        if !session.described.notice(record) {
             return Vec::new();
         }
         let acts = session.acts(record);
-        acts.into_iter().map(|act| act.into_draft(&record.header, session.told.conversation())).collect()
+        acts.into_iter().map(|act| act.into_draft(&record.header, session.described.conversation())).collect()
     }
 }
 
 impl Described {
     fn new(id: SessionId) -> Self {
-        Self { told: Told::new(id), own: Box::<Iterations>::default() }
+        Self { described: DescribedSession::new(id), own: Box::<Iterations>::default() }
     }
 
     /// The acts of a record; none if its content appears with a later record, or not in the graph.
     fn acts(&mut self, record: &Record) -> Vec<Act> {
-        let Self { told, own } = self;
+        let Self { described, own } = self;
         let header = &record.header;
         match &record.body {
             Body::Accepted(accepted) => {
-                told.begin(accepted);
-                vec![beginning::question(told, header, accepted)]
+                described.begin(accepted);
+                vec![beginning::question(described, header, accepted)]
             }
             Body::Routed(routed) => {
                 // The records of a pattern that nobody here knows are told as far as they can be.
                 *own = pattern(&routed.pattern).map_or_else(|_| Box::<Iterations>::default() as _, Pattern::describer);
-                vec![beginning::routing(told, header, routed)]
+                vec![beginning::routing(described, header, routed)]
             }
             Body::Replied(replied) => match Routing::of(&header.name) {
                 Some(asked) if header.late => {
                     let asking = Asking::one(header, replied);
-                    let first = |node: trellis_provenance::Node| node.derived_from(told.first_parents());
-                    vec![late::reply(told, header, &asking, asked.name().as_str(), first)]
+                    let first = |node: trellis_provenance::Node| node.derived_from(described.first_parents());
+                    vec![late::reply(described, header, &asking, asked.name().as_str(), first)]
                 }
                 Some(asked) => {
-                    told.routing.entry(asked).or_default().add(header, replied);
+                    described.routing.entry(asked).or_default().add(header, replied);
                     Vec::new()
                 }
-                None => own.describe(told, record),
+                None => own.describe(described, record),
             },
-            Body::Observed(_) | Body::FannedOut(_) | Body::Joined(_) => own.describe(told, record),
-            Body::Parked(parked) => vec![park::question(told, header, parked)],
-            Body::Settled(settled) => vec![park::answer(told, header, settled)],
+            Body::Observed(_) | Body::FannedOut(_) | Body::Joined(_) => own.describe(described, record),
+            Body::Parked(parked) => vec![park::question(described, header, parked)],
+            Body::Settled(settled) => vec![park::answer(described, header, settled)],
             Body::Ended(ended) => {
-                let rest = own.end(told, ended);
-                vec![end::end(told, header, ended, rest)]
+                let rest = own.end(described, ended);
+                vec![end::end(described, header, ended, rest)]
             }
         }
     }

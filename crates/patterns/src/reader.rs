@@ -41,13 +41,13 @@ pub struct ReadReply {
     pub decisions: Vec<Decision>,
     pub citations: Vec<Citation>,
     /// What had to be put right.
-    pub mended: Vec<String>,
+    pub repairs: Vec<String>,
 }
 
 impl ReadReply {
     pub fn new(thought: &str, reading: Reading, decisions: Vec<Decision>) -> Self {
         let thought = Document::stored(thought);
-        Self { thought, reading, decisions, citations: Vec::new(), mended: Vec::new() }
+        Self { thought, reading, decisions, citations: Vec::new(), repairs: Vec::new() }
     }
 
     /// A reply that cannot be used: the offered sets stay without a choice.
@@ -56,8 +56,8 @@ impl ReadReply {
     }
 
     #[must_use]
-    pub fn with_mended(self, mended: Vec<String>) -> Self {
-        Self { mended, ..self }
+    pub fn with_repairs(self, repairs: Vec<String>) -> Self {
+        Self { repairs, ..self }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::fan_out::{FannedOut, Joined};
-use trellis_domain::history::told;
+use trellis_domain::history::in_words;
 use trellis_domain::ids::config_iri;
 use trellis_domain::limits::{Limits, OperatorLimits, PinnedLimits};
 use trellis_domain::outage::Outages;
@@ -319,7 +319,7 @@ impl Session {
             return String::new();
         }
         let most = usize::try_from(self.limits().shown_observation_bytes).unwrap_or(usize::MAX);
-        format!("Done before this question was asked:\n\n{}", told(history, |text| cut(text, most)))
+        format!("Done before this question was asked:\n\n{}", in_words(history, |text| cut(text, most)))
     }
 
     /// The state that decides which tools apply.

@@ -200,8 +200,8 @@ fn more_goals_than_allowed_are_cut_and_it_is_said() {
     let mut fixture = limited(SomeLimits { max_siblings: Some(2), ..SomeLimits::default() });
     let fanned_out = fan_out(after(&mut fixture, Name::decompose(), r#"["a", "b", "c"]"#));
     assert_eq!(fanned_out.goals.len(), 2);
-    let Some(Replied { mended, .. }) = fixture.session.replied(&Name::decompose()) else { panic!("goals") };
-    assert_eq!(mended.as_slice(), ["3 goals were named; the limit is 2, the rest was left out"]);
+    let Some(Replied { repairs, .. }) = fixture.session.replied(&Name::decompose()) else { panic!("goals") };
+    assert_eq!(repairs.as_slice(), ["3 goals were named; the limit is 2, the rest was left out"]);
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl Effects {
     }
 
     async fn reply_in_time(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
-        let time_limit = call.patience.unwrap_or(Duration::MAX);
+        let time_limit = call.timeout.unwrap_or(Duration::MAX);
         let reply = async {
             let takes = self.fault_source.takes(|faults| faults.model_takes_ms);
             let writing = takes / WRITING;

@@ -153,7 +153,7 @@ impl Journal for EmbeddedJournal {
     }
 
     fn service(&self) -> Service {
-        self.shared.served().told()
+        self.shared.served().service()
     }
 
     fn due_turns<'a>(

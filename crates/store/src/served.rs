@@ -76,7 +76,7 @@ impl Served {
         Ok(Self { before, outages, ..Self::new(opened, oldest) })
     }
 
-    pub(crate) fn told(&self) -> Service {
+    pub(crate) fn service(&self) -> Service {
         let before_ms = self.before.map_or(0, |before| before.last.ms_since(before.since));
         Service { outages: Arc::clone(&self.outages), before_ms }
     }

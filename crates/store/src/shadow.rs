@@ -65,7 +65,7 @@ impl Shadow {
     }
 
     /// What was said of the shadow, said of the original.
-    pub(crate) fn told(&self, error: OpenError) -> OpenError {
+    pub(crate) fn about_original(&self, error: OpenError) -> OpenError {
         let path = self.original.clone();
         match error {
             OpenError::Damaged { reason, .. } => OpenError::Damaged { path, reason: self.named(&reason), kept: None },

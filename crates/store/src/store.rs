@@ -56,7 +56,7 @@ impl Store {
 
     /// The same in a shadow, which stands for its original from then on.
     pub(crate) fn open_shadow(shadow: Shadow, holder: &Holder, world: Arc<dyn World>) -> Result<Self, OpenError> {
-        let folder = Folder::take(shadow.path(), holder).map_err(|error| shadow.told(error))?;
+        let folder = Folder::take(shadow.path(), holder).map_err(|error| shadow.about_original(error))?;
         Self::open_in(folder, Some(shadow), world)
     }
 
@@ -75,7 +75,7 @@ impl Store {
             Err(error) => {
                 let error = naming_files(&folder, error);
                 folder.give_back(&error);
-                Err(if let Some(shadow) = &shadow { shadow.told(error) } else { error })
+                Err(if let Some(shadow) = &shadow { shadow.about_original(error) } else { error })
             }
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use trellis_domain::TaskTypeName;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
 use trellis_domain::record::{ModelCall, PromptUse};
-use trellis_orchestrator::permits::Room;
+use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{
     BoxFuture, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall,
     ToolError, ToolOutput, ToolRunner,
@@ -54,9 +54,9 @@ impl Tools {
     }
 
     async fn prompt(&self, id: String, variables: Map<String, Value>, call: ToolCall) -> Result<ToolOutput, ToolError> {
-        let ToolCall { scope, settings, labels, patience, max_reply_bytes, permit, .. } = call;
-        let patience = Some(patience);
-        let call = PromptCall { scope, settings, id, variables, patience, labels, permit, ..PromptCall::default() };
+        let ToolCall { scope, settings, labels, timeout, max_reply_bytes, permit, .. } = call;
+        let timeout = Some(timeout);
+        let call = PromptCall { scope, settings, id, variables, timeout, labels, permit, ..PromptCall::default() };
         let mut unheard = Unheard { bytes: 0, limit: max_reply_bytes };
         let id = call.id.clone();
         match self.prompter.ask(call, &mut unheard).await {
@@ -71,7 +71,12 @@ impl ToolRunner for Tools {
         Box::pin(self.perform(call))
     }
 
-    fn room(&self, tool: &ToolItem, settings: &Settings, task_type: Option<&TaskTypeName>) -> Option<Arc<Room>> {
+    fn capacity(
+        &self,
+        tool: &ToolItem,
+        settings: &Settings,
+        task_type: Option<&TaskTypeName>,
+    ) -> Option<Arc<CallCapacity>> {
         let id = match tool.kind {
             ToolKind::TextCompletion => QUESTION,
             ToolKind::Prompt => tool.setting("template").unwrap_or_default(),
@@ -81,7 +86,7 @@ impl ToolRunner for Tools {
             | ToolKind::RowEmbeddingsQuery
             | ToolKind::ToolService => return None,
         };
-        self.prompter.room(PromptNeed { settings, id, task_type })
+        self.prompter.capacity(PromptNeed { settings, id, task_type })
     }
 }
 

@@ -22,7 +22,7 @@ fn call(tool: Arc<ToolItem>, arguments: &Value) -> ToolCall {
         tool,
         arguments: arguments.as_object().cloned().unwrap(),
         idempotency_key: "k".to_owned(),
-        patience: Duration::from_mins(1),
+        timeout: Duration::from_mins(1),
         max_reply_bytes: 1 << 20,
         labels: None,
         permit: Permit::default(),
@@ -94,8 +94,8 @@ async fn a_models_failure_becomes_the_tools_error() {
 #[tokio::test]
 async fn a_model_that_says_nothing_is_given_up_after_the_tools_time() {
     let tools = Tools::new(Arc::new(ScriptedPrompter::new(|_| Err(SILENT.to_owned()))));
-    let patience = Duration::from_millis(20);
-    let call = ToolCall { patience, ..call(tool(ASK), &json!({ "question": "Why?" })) };
+    let timeout = Duration::from_millis(20);
+    let call = ToolCall { timeout, ..call(tool(ASK), &json!({ "question": "Why?" })) };
     let error = tools.call(call).await.unwrap_err();
     assert_eq!(error.reason, "the model did not answer: the model took longer than 0.02 s");
     assert_eq!(error.calls.len(), 1, "what was tried is on record");
@@ -135,7 +135,7 @@ impl Prompter for Fixed {
             enforced: false,
             cut_short: self.cut_short,
             failures: Vec::new(),
-            mended: Vec::new(),
+            repairs: Vec::new(),
         };
         let result = self.content.clone().map(reply).ok_or(PromptError::UnknownPrompt { id: call.id });
         Box::pin(std::future::ready(result))

@@ -32,12 +32,12 @@ pub(super) fn fitted(proposed: Value, schema: &Value) -> Value {
     if fits(&proposed) {
         return proposed;
     }
-    let mended = mended(proposed, schema);
-    if fits(&mended) { mended } else { value(schema) }
+    let repaired = repaired(proposed, schema);
+    if fits(&repaired) { repaired } else { value(schema) }
 }
 
 /// An object with each member fitted, those that are required added, and those that are not allowed left out.
-fn mended(proposed: Value, schema: &Value) -> Value {
+fn repaired(proposed: Value, schema: &Value) -> Value {
     let Value::Object(proposed) = proposed else { return proposed };
     let known = schema.get("properties").and_then(Value::as_object);
     let closed = schema.get("additionalProperties") == Some(&json!(false));

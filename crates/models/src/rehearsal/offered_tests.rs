@@ -210,11 +210,11 @@ fn every_reply_can_be_read_as_it_is_and_chooses_only_what_is_offered() {
     for (prompt, _) in PROMPTS.iter().flat_map(|prompt| (0..250).map(move |time| (*prompt, time))) {
         let cast = cast(&mut dice, &tools, prompt);
         let raw = played(prompt, &cast.variables);
-        let ReadReply { reading, decisions, mended, .. } = read(prompt, &cast, &raw);
+        let ReadReply { reading, decisions, repairs, .. } = read(prompt, &cast, &raw);
         let told = || format!("{prompt} with {}: {raw}", Value::Object(cast.variables.clone()));
         match reading {
             Reading::Unusable { reason } | Reading::Failed { reason } => panic!("{reason} in {}", told()),
-            Reading::Decided { .. } => assert_eq!(mended, [] as [String; 0], "{}", told()),
+            Reading::Decided { .. } => assert_eq!(repairs, [] as [String; 0], "{}", told()),
             Reading::Acted { tool, .. } => assert_ne!(tool, "delete-all", "{}", told()),
             Reading::Answered { .. } if prompt == "plan-step-execute" => {}
             Reading::Answered { text, .. } => assert!(text.text().ends_with(NOTE), "{}", told()),

@@ -32,7 +32,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use trellis_domain::config::PromptReply;
 use trellis_domain::parts::{Reply, ReplyPart};
-use trellis_orchestrator::permits::Room;
+use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::BoxFuture;
 use trellis_patterns::react::functions::Functions;
 
@@ -45,7 +45,7 @@ pub(crate) struct Remote<D> {
     dialect: D,
     endpoint: Endpoint,
     model: String,
-    room: Arc<Room>,
+    capacity: Arc<CallCapacity>,
     /// Forms of schemas that it takes, and forms of functions.
     schemas: Memory,
     functions: Memory,
@@ -53,9 +53,9 @@ pub(crate) struct Remote<D> {
 
 impl<D: Dialect> Remote<D> {
     /// At most so many calls are made at a time as there is room for.
-    pub(crate) fn new(dialect: D, endpoint: Endpoint, model: String, room: Arc<Room>) -> Self {
+    pub(crate) fn new(dialect: D, endpoint: Endpoint, model: String, capacity: Arc<CallCapacity>) -> Self {
         let (schemas, functions) = (Memory::default(), Memory::default());
-        Self { dialect, endpoint, model, room, schemas, functions }
+        Self { dialect, endpoint, model, capacity, schemas, functions }
     }
 
     /// Asks with the strongest enforcement that the provider takes. A refusal costs only time: it is noted, and does
@@ -141,9 +141,9 @@ impl<D: Dialect> Remote<D> {
         let mut received = Received::new(on_piece, enforcement);
         let understood = self.listen(&mut messages, &mut received).await?;
         let enough = received.enough;
-        let Complete { mut parts, mut mended } = received.finish();
+        let Complete { mut parts, mut repairs } = received.finish();
         if self.endpoint.redact_parts(&mut parts) {
-            mended.push("a key that it held was taken out".to_owned());
+            repairs.push("a key that it held was taken out".to_owned());
         }
         let reply = Reply { parts, format: None };
         if !enough {
@@ -171,7 +171,7 @@ impl<D: Dialect> Remote<D> {
             out_token: understood.out_token,
             enforced: was_enforced && finished && !enough,
             cut_short: understood.stop == Some(Stop::Length),
-            mended,
+            repairs,
         })
     }
 
@@ -254,8 +254,8 @@ impl<D: Dialect> Provider for Remote<D> {
         self.endpoint.settings.native_tools && self.functions.strongest(prompt) > Strength::Free
     }
 
-    fn room(&self) -> Option<&Arc<Room>> {
-        Some(&self.room)
+    fn capacity(&self) -> Option<&Arc<CallCapacity>> {
+        Some(&self.capacity)
     }
 
     fn complete<'a>(

@@ -41,7 +41,7 @@ enum Growing {
 pub(super) struct Complete {
     pub(super) parts: Vec<ReplyPart>,
     /// What had to be put right.
-    pub(super) mended: Vec<String>,
+    pub(super) repairs: Vec<String>,
 }
 
 impl<'a, 's> Received<'a, 's> {
@@ -153,11 +153,11 @@ impl<'a, 's> Received<'a, 's> {
         let thought = self.thinking.take_thought();
         self.think(&thought);
         self.speak(&rest, false);
-        let mut mended = self.mark_thinking();
+        let mut repairs = self.mark_thinking();
         if self.thought >= KEPT_THOUGHT {
-            mended.push("of what it thought, only the beginning was kept".to_owned());
+            repairs.push("of what it thought, only the beginning was kept".to_owned());
         }
-        Complete { parts: self.parts.into_iter().map(Growing::into_part).collect(), mended }
+        Complete { parts: self.parts.into_iter().map(Growing::into_part).collect(), repairs }
     }
 
     /// Only the end of the thinking may be marked. Whoever listened has received too much then, and gets the right text

@@ -10,7 +10,7 @@ use trellis_domain::parts::Piece;
 use trellis_domain::record::Name;
 use trellis_domain::{SessionId, Workspace};
 use trellis_models::{CallSettings, Choice, LastSent, ModelReply, ModelRequest, Provider, ProviderError, choose};
-use trellis_orchestrator::permits::Caller;
+use trellis_orchestrator::permits::Requester;
 use trellis_orchestrator::ports::{CallLabels, RealWorld};
 use trellis_patterns::react::IterationNames;
 
@@ -96,9 +96,9 @@ pub(crate) async fn ask(
     request: &ModelRequest,
 ) -> (Result<ModelReply, ProviderError>, Vec<String>) {
     let mut pieces = Vec::new();
-    let caller = Caller { workspace: Workspace::default(), run: None };
-    let _permit = match provider.room() {
-        Some(room) => Some(room.enter(caller).await),
+    let caller = Requester { workspace: Workspace::default(), run: None };
+    let _permit = match provider.capacity() {
+        Some(capacity) => Some(capacity.enter(caller).await),
         None => None,
     };
     let result = provider

@@ -136,7 +136,7 @@ async fn models_are_connected_once_and_share_the_room_of_their_provider() {
     let (a, again) = (connections.named("ollama/a").unwrap(), connections.named("ollama/a").unwrap());
     assert!(Arc::ptr_eq(&a, &again));
     let b = connections.named("ollama/b").unwrap();
-    let (a, b) = (a.room().unwrap(), b.room().unwrap());
+    let (a, b) = (a.capacity().unwrap(), b.capacity().unwrap());
     assert!(Arc::ptr_eq(a, b));
     let permit = a.try_enter().unwrap();
     assert!(b.try_enter().is_none(), "there is room for one");

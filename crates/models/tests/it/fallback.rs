@@ -155,7 +155,7 @@ fn completion(schema: Option<serde_json::Value>) -> Completion {
 }
 
 #[tokio::test]
-async fn a_text_is_completed_as_it_stands_with_the_same_patience() {
+async fn a_text_is_completed_as_it_stands_with_the_same_timeout() {
     let (busy, stub) = (Stub::always(busy()).await, Stub::always(moss("ollama")).await);
     let models = Models::new(provider("openai", &busy.base, patient()));
     let models = models.or(provider("ollama", &stub.base, patient()));

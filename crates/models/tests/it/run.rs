@@ -362,7 +362,7 @@ async fn what_a_model_thinks_before_it_speaks_is_neither_read_nor_told() {
             let readings: Vec<_> = replies.iter().map(|replied| &replied.reading).collect();
             assert!(matches!(&readings[..], [Reading::Acted { .. }, Reading::Answered { .. }]), "{readings:?}");
             let unmarked = !thought.starts_with('<');
-            assert!(replies.iter().all(|replied| replied.mended.len() == usize::from(unmarked)), "{replies:?}");
+            assert!(replies.iter().all(|replied| replied.repairs.len() == usize::from(unmarked)), "{replies:?}");
         }
     }
 }

@@ -227,7 +227,7 @@ async fn several_calls_at_once_are_given_as_they_were_made() {
     });
     assert_eq!((ids.collect::<Vec<_>>(), reply.enforced), (vec![Some("a"), Some("b")], true));
     assert_eq!(reply.stop, Some(StopReason::Calls));
-    assert!(reply.mended.is_empty());
+    assert!(reply.repairs.is_empty());
 }
 
 /// A thought, words and a call of a model that tells them apart: each is a part, and words are what is read.

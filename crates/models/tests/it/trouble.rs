@@ -243,7 +243,7 @@ async fn a_key_in_a_reply_is_taken_out() {
     .await;
     let reply = ask::ask(&*provider("openai", &stub.base, patient()), &request(PromptReply::Text)).await.0.unwrap();
     assert_eq!(reply.text, "You sent Bearer [redacted].");
-    assert_eq!(reply.mended, ["a key that it held was taken out"]);
+    assert_eq!(reply.repairs, ["a key that it held was taken out"]);
 }
 
 /// The password of an address, and a key in its query, in the forms in which a server repeats them.

@@ -164,7 +164,7 @@ async fn a_call_that_hangs_is_let_go_at_once(store: StorePorts) {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let took = RealWorld.now().ms_since(began);
-    assert!(took < 5_000, "the workers let go within {took} ms, not after the calls' patience");
+    assert!(took < 5_000, "the workers let go within {took} ms, not after the calls' timeouts");
     serving.drain().await;
     was_cancelled(&bench, run, "while models hang").await;
 }

@@ -1,7 +1,7 @@
 //! The answer as the caller hears it: in pieces while it is written, and again if its model broke off.
 //!
 //! Stock clients join whatever comes as an answer. A reply that takes the place of a broken one goes on where that one
-//! stopped if it says the same, and is told apart from it otherwise.
+//! stopped if it says the same, and is sent apart from it otherwise.
 
 use std::collections::HashSet;
 
@@ -17,11 +17,11 @@ pub(super) struct Piece {
     pub(super) ends: bool,
 }
 
-/// What the caller was told.
+/// What the caller was sent.
 #[derive(Debug, Default)]
 pub(super) struct DialogAnswer {
-    told: Option<SentText>,
-    /// The id of a reply that so far only repeats what was told of another, and its text.
+    sent: Option<SentText>,
+    /// The id of a reply that so far only repeats what was sent of another, and its text.
     repeating: (String, String),
 }
 
@@ -36,61 +36,61 @@ struct SentText {
 impl DialogAnswer {
     /// More of a reply. What only repeats an earlier one is held back.
     pub(super) fn more(&mut self, reply: &str, text: &str, taken: &mut HashSet<String>) -> Vec<Piece> {
-        let told = match &mut self.told {
+        let sent = match &mut self.sent {
             None => return self.begin(reply, text.to_owned(), taken),
-            Some(told) if told.reply == reply => {
-                told.text.push_str(text);
-                return piece(&told.shown, text);
+            Some(sent) if sent.reply == reply => {
+                sent.text.push_str(text);
+                return piece(&sent.shown, text);
             }
-            Some(told) => told,
+            Some(sent) => sent,
         };
         let (repeating, mut so_far) = std::mem::take(&mut self.repeating);
         if repeating != reply {
             so_far.clear();
         }
         so_far.push_str(text);
-        if told.text.len() > so_far.len() && told.text.starts_with(&so_far) {
+        if sent.text.len() > so_far.len() && sent.text.starts_with(&so_far) {
             self.repeating = (reply.to_owned(), so_far);
             return Vec::new();
         }
         self.replace(reply, so_far, taken)
     }
 
-    /// What was told so far was no answer: whatever comes next takes its place, even under the same id.
+    /// What was sent so far was no answer: whatever comes next takes its place, even under the same id.
     pub(super) fn break_off(&mut self) {
         self.repeating = Default::default();
-        if let Some(told) = &mut self.told {
-            told.reply.clear();
+        if let Some(sent) = &mut self.sent {
+            sent.reply.clear();
         }
     }
 
     /// A reply is the answer: what is left of it, and the id that it was sent under.
     pub(super) fn whole(&mut self, reply: &str, text: &str, taken: &mut HashSet<String>) -> (Vec<Piece>, String) {
-        let pieces = match &self.told {
+        let pieces = match &self.sent {
             None => self.begin(reply, text.to_owned(), taken),
-            // What came behind the answer itself was told, too.
-            Some(told) if told.reply == reply && told.text.starts_with(text) => Vec::new(),
+            // What came behind the answer itself was sent, too.
+            Some(sent) if sent.reply == reply && sent.text.starts_with(text) => Vec::new(),
             Some(_) => self.replace(reply, text.to_owned(), taken),
         };
-        (pieces, self.told.as_ref().map(|told| told.shown.clone()).unwrap_or_default())
+        (pieces, self.sent.as_ref().map(|sent| sent.shown.clone()).unwrap_or_default())
     }
 
-    /// Another reply takes the place of the one that was told.
+    /// Another reply takes the place of the one that was sent.
     fn replace(&mut self, reply: &str, text: String, taken: &mut HashSet<String>) -> Vec<Piece> {
-        let Some(told) = self.told.take() else { return self.begin(reply, text, taken) };
-        if let Some(rest) = text.strip_prefix(&told.text) {
-            let pieces = piece(&told.shown, rest);
-            self.told = Some(SentText { reply: reply.to_owned(), shown: told.shown, text });
+        let Some(sent) = self.sent.take() else { return self.begin(reply, text, taken) };
+        if let Some(rest) = text.strip_prefix(&sent.text) {
+            let pieces = piece(&sent.shown, rest);
+            self.sent = Some(SentText { reply: reply.to_owned(), shown: sent.shown, text });
             return pieces;
         }
-        let end = Piece { id: told.shown, text: BROKEN_OFF.to_owned(), ends: true };
+        let end = Piece { id: sent.shown, text: BROKEN_OFF.to_owned(), ends: true };
         std::iter::once(end).chain(self.begin(reply, text, taken)).collect()
     }
 
     fn begin(&mut self, reply: &str, text: String, taken: &mut HashSet<String>) -> Vec<Piece> {
         let shown = super::free_id(taken, reply);
         let pieces = piece(&shown, &text);
-        self.told = Some(SentText { reply: reply.to_owned(), shown, text });
+        self.sent = Some(SentText { reply: reply.to_owned(), shown, text });
         pieces
     }
 }
@@ -104,8 +104,8 @@ fn piece(id: &str, text: &str) -> Vec<Piece> {
 mod tests {
     use super::*;
 
-    /// What is told of replies that arrive in these pieces; the last reply is the answer.
-    fn told(replies: &[(&str, &[&str])], answer: &str) -> Vec<(String, String)> {
+    /// What is sent of replies that arrive in these pieces; the last reply is the answer.
+    fn sent(replies: &[(&str, &[&str])], answer: &str) -> Vec<(String, String)> {
         let (mut received, mut taken) = (DialogAnswer::default(), HashSet::new());
         let mut pieces = Vec::new();
         for (reply, texts) in replies {
@@ -122,16 +122,16 @@ mod tests {
 
     #[test]
     fn a_reply_that_arrives_is_told_as_it_comes() {
-        assert_eq!(told(&[("a", &["Forty", "-two"])], "Forty-two."), of(&[("a", "Forty"), ("a", "-two"), ("a", ".")]));
-        assert_eq!(told(&[("a", &[])], "Forty-two."), of(&[("a", "Forty-two.")]));
-        assert_eq!(told(&[("a", &[])], ""), []);
+        assert_eq!(sent(&[("a", &["Forty", "-two"])], "Forty-two."), of(&[("a", "Forty"), ("a", "-two"), ("a", ".")]));
+        assert_eq!(sent(&[("a", &[])], "Forty-two."), of(&[("a", "Forty-two.")]));
+        assert_eq!(sent(&[("a", &[])], ""), []);
     }
 
     #[test]
     fn a_reply_that_says_the_same_goes_on_where_the_broken_one_stopped() {
         let twice: &[(&str, &[&str])] = &[("a", &["Forty"]), ("a#2", &["For", "ty-t"]), ("a#3", &["F"])];
-        assert_eq!(told(twice, "Forty-two."), of(&[("a", "Forty"), ("a", "-t"), ("a", "wo.")]));
-        assert_eq!(told(&[("a", &["Forty"]), ("a#2", &[])], "Forty"), of(&[("a", "Forty")]));
+        assert_eq!(sent(twice, "Forty-two."), of(&[("a", "Forty"), ("a", "-t"), ("a", "wo.")]));
+        assert_eq!(sent(&[("a", &["Forty"]), ("a#2", &[])], "Forty"), of(&[("a", "Forty")]));
     }
 
     /// A reply that was cut short does not count, and the next one of the session has the same id.
@@ -142,18 +142,18 @@ mod tests {
         received.break_off();
         pieces.extend(["Sho", "rt."].iter().flat_map(|text| received.more("a", text, &mut taken)));
         pieces.extend(received.whole("a", "Short.", &mut taken).0);
-        let told: Vec<_> = pieces.into_iter().map(|piece| (piece.id, piece.text)).collect();
-        assert_eq!(told, of(&[("a", "Half of th"), ("a", BROKEN_OFF), ("a#2", "Sho"), ("a#2", "rt.")]));
+        let sent: Vec<_> = pieces.into_iter().map(|piece| (piece.id, piece.text)).collect();
+        assert_eq!(sent, of(&[("a", "Half of th"), ("a", BROKEN_OFF), ("a#2", "Sho"), ("a#2", "rt.")]));
     }
 
     #[test]
     fn a_reply_that_says_something_else_is_told_apart() {
         let other: &[(&str, &[&str])] = &[("a", &["Half of th"]), ("a#2", &["Half", "-way"])];
         assert_eq!(
-            told(other, "Half-way."),
+            sent(other, "Half-way."),
             of(&[("a", "Half of th"), ("a", BROKEN_OFF), ("a#2", "Half-way"), ("a#2", ".")])
         );
         let shorter: &[(&str, &[&str])] = &[("a", &["Half of th"]), ("a#2", &["Half"])];
-        assert_eq!(told(shorter, "Half"), of(&[("a", "Half of th"), ("a", BROKEN_OFF), ("a#2", "Half")]));
+        assert_eq!(sent(shorter, "Half"), of(&[("a", "Half of th"), ("a", BROKEN_OFF), ("a#2", "Half")]));
     }
 }

@@ -126,7 +126,7 @@ fn replied() -> Body {
         incomplete: None,
         enforced: false,
         failures: Vec::new(),
-        mended: Vec::new(),
+        repairs: Vec::new(),
     })
 }
 

@@ -56,9 +56,9 @@ struct RunStream {
     recent: Mutex<VecDeque<Arc<Record>>>,
     /// The newest durable sequence number, and a tick for every chunk.
     news: Mutex<News>,
-    /// Told whenever there is news. There is one per open run, and most are followed by nobody: a `watch` channel would
+    /// Notified whenever there is news. There is one per open run, and most are followed by nobody: a `watch` channel would
     /// take ten times as much memory.
-    told: Notify,
+    changed: Notify,
     readers: AtomicUsize,
     /// Text of another process is missing: its open messages are wanted from their start.
     gap: AtomicBool,
@@ -73,7 +73,7 @@ impl RunStream {
 
     fn tell(&self, change: impl FnOnce(&mut News)) {
         change(&mut self.news.lock());
-        self.told.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     fn is_read(&self) -> bool {

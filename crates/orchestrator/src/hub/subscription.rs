@@ -67,14 +67,14 @@ impl Subscription {
 
     /// Waits until there may be more than there was at the last look.
     pub async fn changed(&mut self) {
-        let Some((peers, poll_at)) = self.hub.peers.clone().zip(self.poll_at) else { return self.told().await };
+        let Some((peers, poll_at)) = self.hub.peers.clone().zip(self.poll_at) else { return self.heard_here().await };
         // A clock that is put back must not put it off.
         let poll_at = *self.poll_at.insert(poll_at.min(peers.next_poll()));
         let wait = Duration::from_millis(poll_at.ms_since(peers.world.now()));
         if !wait.is_zero() {
             tokio::select! {
                 biased;
-                () = self.told() => return,
+                () = self.heard_here() => return,
                 () = peers.world.sleep(wait) => {}
             }
         }
@@ -86,14 +86,14 @@ impl Subscription {
     }
 
     /// Waits until this process knows of more than at the last look.
-    async fn told(&self) {
+    async fn heard_here(&self) {
         loop {
-            // Made before the look: what is told in between is not missed.
-            let told = self.stream.told.notified();
+            // Made before the look: a change in between is not missed.
+            let changed = self.stream.changed.notified();
             if self.stream.news() != self.seen {
                 return;
             }
-            told.await;
+            changed.await;
         }
     }
 

@@ -89,9 +89,9 @@ impl ScriptedPrompter {
     }
 
     async fn reply_in_time(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
-        let Some(patience) = call.patience else { return self.reply(call, sink).await };
-        let late = |_| Err(PromptError::took_too_long(patience, Vec::new()));
-        tokio::time::timeout(patience, self.reply(call, sink)).await.unwrap_or_else(late)
+        let Some(timeout) = call.timeout else { return self.reply(call, sink).await };
+        let late = |_| Err(PromptError::took_too_long(timeout, Vec::new()));
+        tokio::time::timeout(timeout, self.reply(call, sink)).await.unwrap_or_else(late)
     }
 
     async fn reply(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
@@ -140,7 +140,7 @@ impl ScriptedPrompter {
             cut_short: false,
             ms: 0,
             failures: Vec::new(),
-            mended: Vec::new(),
+            repairs: Vec::new(),
             raw,
         })
     }

@@ -1,7 +1,7 @@
 //! Prompts to models: an id with variables in, and a conversation that follows it; typed parts out, as text, object or list.
 
 use super::BoxFuture;
-use crate::permits::{Permit, Room};
+use crate::permits::{CallCapacity, Permit};
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ pub struct PromptCall {
     pub tools: Option<Arc<[Arc<ToolItem>]>>,
     /// How long the models may take altogether, without the time that the call waits for its turn. None for as long as
     /// they take.
-    pub patience: Option<Duration>,
+    pub timeout: Option<Duration>,
     /// None for a call outside of any run.
     pub labels: Option<CallLabels>,
-    /// Room that whoever calls has waited for already; see [`Prompter::room`].
+    /// Room that whoever calls has waited for already; see [`Prompter::capacity`].
     pub permit: Permit,
 }
 
@@ -101,7 +101,7 @@ pub struct PromptReply {
     pub ms: u64,
     pub failures: Vec<FailedAttempt>,
     /// What had to be put right before the reply could be read.
-    pub mended: Vec<String>,
+    pub repairs: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -127,8 +127,8 @@ pub enum PromptError {
 
 impl PromptError {
     /// No model answered within this time.
-    pub fn took_too_long(patience: Duration, failures: Vec<FailedAttempt>) -> Self {
-        let reason = format!("the model took longer than {} s", patience.as_secs_f32());
+    pub fn took_too_long(timeout: Duration, failures: Vec<FailedAttempt>) -> Self {
+        let reason = format!("the model took longer than {} s", timeout.as_secs_f32());
         Self::Provider { reason, failures }
     }
 }
@@ -172,7 +172,7 @@ pub trait Prompter: Send + Sync + std::fmt::Debug {
 
     /// Where the call of a prompt has to wait for its turn, if it may have to. Who has much to hold while it waits does
     /// so there first, and calls with the permit.
-    fn room(&self, _need: PromptNeed<'_>) -> Option<Arc<Room>> {
+    fn capacity(&self, _need: PromptNeed<'_>) -> Option<Arc<CallCapacity>> {
         None
     }
 

@@ -1,7 +1,7 @@
 //! Tool calls by descriptor.
 
 use super::{BoxFuture, CallLabels};
-use crate::permits::{Permit, Room};
+use crate::permits::{CallCapacity, Permit};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,12 @@ pub struct ToolCall {
     pub idempotency_key: String,
     /// How long the tool may take, without the time that it waits for its turn at a model. Other tools than those that
     /// ask a model are stopped then.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// How long the reply of a model that the tool asks may be.
     pub max_reply_bytes: u64,
     /// None for a call outside of any run.
     pub labels: Option<CallLabels>,
-    /// Room at the model that the tool asks, if it asks one; see [`ToolRunner::room`].
+    /// Room at the model that the tool asks, if it asks one; see [`ToolRunner::capacity`].
     pub permit: Permit,
 }
 
@@ -56,7 +56,12 @@ pub trait ToolRunner: Send + Sync + std::fmt::Debug {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
     /// Where a call of this tool has to wait for its turn, if it may have to: a tool may ask a model.
-    fn room(&self, _tool: &ToolItem, _settings: &Settings, _task_type: Option<&TaskTypeName>) -> Option<Arc<Room>> {
+    fn capacity(
+        &self,
+        _tool: &ToolItem,
+        _settings: &Settings,
+        _task_type: Option<&TaskTypeName>,
+    ) -> Option<Arc<CallCapacity>> {
         None
     }
 }

@@ -133,10 +133,10 @@ impl Replayed {
             } else if replied.enforced {
                 held_while_decoding(&mut read.decisions);
             }
-            let mended =
-                [&replied.mended[..replied.mended.len().saturating_sub(read.mended.len())], &read.mended].concat();
+            let repairs =
+                [&replied.repairs[..replied.repairs.len().saturating_sub(read.repairs.len())], &read.repairs].concat();
             let (thought, reading, decision, citations) = (read.thought, read.reading, read.decisions, read.citations);
-            Replied { thought, reading, decision, citations, mended, ..replied.clone() }
+            Replied { thought, reading, decision, citations, repairs, ..replied.clone() }
         };
         faults.extend(differs(&expected, replied));
         faults

@@ -16,7 +16,7 @@ use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
 use trellis_orchestrator::hub::Item;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
-use trellis_orchestrator::permits::Room;
+use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{BoxFuture, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplySink};
 use trellis_orchestrator::workers::{Stop, WorkerOptions};
 
@@ -24,7 +24,7 @@ use trellis_orchestrator::workers::{Stop, WorkerOptions};
 #[derive(Debug)]
 struct Popular {
     model: ScriptedPrompter,
-    room: Arc<Room>,
+    capacity: Arc<CallCapacity>,
     asked: AtomicUsize,
     takes: Duration,
 }
@@ -36,22 +36,22 @@ impl Prompter for Popular {
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         Box::pin(async move {
-            assert!(call.permit.is_in(&self.room), "nobody asks without a permit");
+            assert!(call.permit.is_in(&self.capacity), "nobody asks without a permit");
             self.asked.fetch_add(1, Ordering::SeqCst);
             tokio::time::sleep(self.takes).await;
             self.model.ask(call, sink).await
         })
     }
 
-    fn room(&self, _: PromptNeed<'_>) -> Option<Arc<Room>> {
-        Some(Arc::clone(&self.room))
+    fn capacity(&self, _: PromptNeed<'_>) -> Option<Arc<CallCapacity>> {
+        Some(Arc::clone(&self.capacity))
     }
 }
 
 async fn crowd(places: usize, takes: Duration) -> (Bench, Arc<Popular>) {
     let first = Bench::new(memory(), ScriptedPrompter::replies(&SCRIPT)).await;
-    let (model, room) = (ScriptedPrompter::replies(&SCRIPT), Room::new(places));
-    let popular = Arc::new(Popular { model, room, asked: AtomicUsize::new(0), takes });
+    let (model, capacity) = (ScriptedPrompter::replies(&SCRIPT), CallCapacity::new(places));
+    let popular = Arc::new(Popular { model, capacity, asked: AtomicUsize::new(0), takes });
     let ports = Ports { prompter: Arc::clone(&popular) as _, ..first.orchestrator.ports.clone() };
     let orchestrator = Arc::new(Orchestrator::new(ports, Options::default()));
     (Bench { orchestrator, ..first }, popular)

@@ -77,7 +77,7 @@ async fn a_tool_that_hangs_is_given_up_and_the_model_goes_on() {
 async fn a_tool_that_asks_a_model_is_told_how_long_it_may_take() {
     let (told, heard) = std::sync::mpsc::channel();
     let tools = ScriptedTools::new(move |call| {
-        told.send((call.patience, call.max_reply_bytes)).unwrap();
+        told.send((call.timeout, call.max_reply_bytes)).unwrap();
         Err(SILENT.to_owned())
     });
     let limits = SomeLimits {

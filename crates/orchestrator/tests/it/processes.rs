@@ -246,8 +246,8 @@ async fn whoever_comes_late_gets_the_open_message_from_its_start_in_any_process(
     let world = TwoProcesses::new(MemoryStream::default()).await;
     let run = world.ask().await;
     world.until_waiting(1).await;
-    for patience in [PIECE * 4, PIECE * 2] {
-        tokio::time::sleep(patience).await;
+    for pause in [PIECE * 4, PIECE * 2] {
+        tokio::time::sleep(pause).await;
         let mut late = subscribe(&world.two, &run);
         let text = loop {
             if let Item::Text { text, .. } = late.next(&*world.two.ports.journal).await.unwrap() {

@@ -2,11 +2,11 @@
 
 use super::names::DebateTurn;
 use super::read::{Moderation, Stances, Verdict};
-use crate::describe::asked::told;
+use crate::describe::asked::described;
 use crate::describe::asking::Asking;
 use crate::describe::decision::place;
+use crate::describe::described_session::DescribedSession;
 use crate::describe::inside::{Inside, unused};
-use crate::describe::told::Told;
 use crate::describe::{Describer, Notice, Rest, Shown, ShownLine, Tone, late};
 use crate::fan_out::describe::{Rounds, SentOut};
 use serde::Deserialize;
@@ -28,7 +28,7 @@ pub(super) struct DebateActs {
 }
 
 impl Describer for DebateActs {
-    fn describe(&mut self, session: &Told, Record { header, body }: &Record) -> Vec<Act> {
+    fn describe(&mut self, session: &DescribedSession, Record { header, body }: &Record) -> Vec<Act> {
         match body {
             Body::Replied(replied) => self.reply(session, header, replied).into_iter().collect(),
             Body::FannedOut(fan_out) => vec![self.round(session, header, fan_out)],
@@ -42,7 +42,7 @@ impl Describer for DebateActs {
         }
     }
 
-    fn end(&mut self, session: &Told, ended: &Ended) -> Rest {
+    fn end(&mut self, session: &DescribedSession, ended: &Ended) -> Rest {
         let closing = self.pending.remove(&DebateTurn::Judge);
         let mut reviews = self.moderations(session, |_| true);
         let verdict = closing.as_ref().and_then(|asking| self.verdict(session, asking.reading()?));
@@ -58,7 +58,7 @@ impl Describer for DebateActs {
 }
 
 impl DebateActs {
-    fn reply(&mut self, session: &Told, header: &Header, replied: &Replied) -> Option<Act> {
+    fn reply(&mut self, session: &DescribedSession, header: &Header, replied: &Replied) -> Option<Act> {
         let asked = DebateTurn::asked(&header.name)?;
         if header.late {
             let asking = Asking::one(header, replied);
@@ -69,7 +69,7 @@ impl DebateActs {
         None
     }
 
-    fn round(&mut self, session: &Told, header: &Header, fan_out: &FannedOut) -> Act {
+    fn round(&mut self, session: &DescribedSession, header: &Header, fan_out: &FannedOut) -> Act {
         self.round = fan_out.round;
         let asking = self.pending.remove(&DebateTurn::Stances);
         let reviews = self.moderations(session, Asking::is_settled);
@@ -81,7 +81,7 @@ impl DebateActs {
     }
 
     /// What was decided between two rounds, as far as no event told of it yet. It travels inside the next one.
-    fn moderations(&mut self, session: &Told, is_due: impl Fn(&Asking) -> bool) -> Inside {
+    fn moderations(&mut self, session: &DescribedSession, is_due: impl Fn(&Asking) -> bool) -> Inside {
         let of_rounds =
             |asked: &DebateTurn, asking: &mut Asking| matches!(asked, DebateTurn::Moderate(_)) && is_due(asking);
         let taken: Vec<_> = self.pending.extract_if(.., of_rounds).collect();
@@ -93,13 +93,13 @@ impl DebateActs {
                 .link(prov::WAS_INFLUENCED_BY, iri::decomposition(&session.id, round))
                 .error(asking.problem())
                 .marks(asking.attempt(), false);
-            inside.add(told(session, main, Some(asking), place(&id, asking.decisions()), "moderation"));
+            inside.add(described(session, main, Some(asking), place(&id, asking.decisions()), "moderation"));
         }
         inside
     }
 
     /// What the judge found that all agree on, and where they do not.
-    fn verdict(&self, session: &Told, reading: &Reading) -> Option<Node> {
+    fn verdict(&self, session: &DescribedSession, reading: &Reading) -> Option<Node> {
         let Reading::Answered { value, .. } = reading else { return None };
         let verdict = Verdict::deserialize(value).ok().filter(|verdict| *verdict != Verdict::default())?;
         let id = iri::named(&session.id, &Name::new("verdict"));
@@ -124,7 +124,7 @@ pub(super) fn notice<'r>(name: &Name, replied: &'r Replied) -> Option<Notice<'r>
     match DebateTurn::asked(name)? {
         DebateTurn::Stances => {
             let Stances { stances } = replied.reading.decision()?;
-            let notice = Notice::new("stances").with("stances", stances).with("mended", &replied.mended);
+            let notice = Notice::new("stances").with("stances", stances).with("mended", &replied.repairs);
             Some(Notice { shown: Shown::Later, ..notice })
         }
         DebateTurn::Moderate(_) => {

@@ -92,11 +92,11 @@ pub(super) fn stances(raw: &str, most: u32, offered: Vec<Decision>) -> ReadReply
         return ReadReply::unusable(format!("a debate needs at least two stances; {STANCES_FORM}"), offered);
     }
     let (count, most) = (stances.len(), most.max(FEWEST) as usize);
-    let mended = if count > most { vec![left_out_note(&counted(count, "stance"), most)] } else { Vec::new() };
+    let repairs = if count > most { vec![left_out_note(&counted(count, "stance"), most)] } else { Vec::new() };
     stances.truncate(most);
     let names: Vec<_> = stances.iter().map(|stance| stance.stance.as_str()).collect();
     let thought = format!("{} argue: {}", counted(names.len(), "side"), names.join(", "));
-    ReadReply::new(&thought, Reading::decided(Stances { stances }), offered).with_mended(mended)
+    ReadReply::new(&thought, Reading::decided(Stances { stances }), offered).with_repairs(repairs)
 }
 
 pub(super) fn moderation(raw: &str, mut offered: Vec<Decision>) -> ReadReply {

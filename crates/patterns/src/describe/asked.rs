@@ -2,7 +2,7 @@
 
 use super::asking::Asking;
 use super::decision::{PlacedDecision, decision_nodes};
-use super::told::Told;
+use super::described_session::DescribedSession;
 use trellis_domain::document::Document;
 use trellis_domain::record::Name;
 use trellis_domain::usage::Usage;
@@ -13,19 +13,19 @@ use trellis_provenance::vocabulary::{tg, trellis};
 const RETRY: &str = "/retry";
 
 /// The node with its thoughts, choices and cost. `about` is what the titles of its thoughts say.
-pub(crate) fn told(
-    session: &Told,
+pub(crate) fn described(
+    session: &DescribedSession,
     node: Node,
     asking: Option<&Asking>,
     decisions: Vec<PlacedDecision<'_>>,
     about: &str,
 ) -> Vec<Node> {
     let cost = asking.map(Asking::cost).unwrap_or_default();
-    told_with_cost(session, node, asking, decisions, about, &cost)
+    described_with_cost(session, node, asking, decisions, about, &cost)
 }
 
-pub(crate) fn told_with_cost(
-    session: &Told,
+pub(crate) fn described_with_cost(
+    session: &DescribedSession,
     node: Node,
     asking: Option<&Asking>,
     decisions: Vec<PlacedDecision<'_>>,
@@ -36,7 +36,7 @@ pub(crate) fn told_with_cost(
     let counting = asking.and_then(Asking::counting);
     let main = node
         .texts(trellis::REPLY_FORMAT, counting.and_then(|replied| replied.prompt.format))
-        .texts(trellis::MENDED, counting.into_iter().flat_map(|replied| &replied.mended))
+        .texts(trellis::MENDED, counting.into_iter().flat_map(|replied| &replied.repairs))
         .links_to(tg::THOUGHT, &thoughts)
         .links(trellis::DECISION, decisions.iter().map(|placed| &placed.iri))
         .cost(cost);
@@ -48,7 +48,13 @@ pub(crate) fn told_with_cost(
 
 /// The stored thoughts of all replies, as nodes of the same names as their documents. A second asking has its mark in
 /// the name.
-pub(crate) fn thoughts(session: &Told, base: &str, parent: &str, asking: Option<&Asking>, about: &str) -> Vec<Node> {
+pub(crate) fn thoughts(
+    session: &DescribedSession,
+    base: &str,
+    parent: &str,
+    asking: Option<&Asking>,
+    about: &str,
+) -> Vec<Node> {
     let replies = asking.into_iter().flat_map(Asking::replies);
     replies
         .filter_map(|reply| {
@@ -62,7 +68,7 @@ pub(crate) fn thoughts(session: &Told, base: &str, parent: &str, asking: Option<
 }
 
 /// The id under which the thought of a reply was streamed.
-pub(crate) fn streamed(session: &Told, reply: &Name, attempt: u32) -> String {
+pub(crate) fn streamed(session: &DescribedSession, reply: &Name, attempt: u32) -> String {
     iri::message_id(&session.id, &format!("{reply}/thought"), attempt)
 }
 

@@ -3,10 +3,10 @@
 use super::asked::thoughts;
 use super::asking::Asking;
 use super::decision::{NamedDocument, PlacedDecision, decision_nodes, place};
-use super::told::{Routing, Told};
+use super::described_session::{DescribedSession, Routing};
 use trellis_domain::decision::DecisionKind;
 use trellis_domain::document::Document;
-use trellis_domain::history::told;
+use trellis_domain::history::in_words;
 use trellis_domain::record::{Accepted, Header, Routed};
 use trellis_domain::{Caller, Configured, RequestId};
 use trellis_provenance::Act;
@@ -16,7 +16,7 @@ use trellis_provenance::vocabulary::{prov, tg, trellis};
 
 /// The question, and the activity that everything in the session was done by: PROV-O keeps entities
 /// and activities apart, so they are two nodes. A subagent's question derives from the decomposition that it is part of.
-pub(crate) fn question(session: &Told, header: &Header, accepted: &Accepted) -> Act {
+pub(crate) fn question(session: &DescribedSession, header: &Header, accepted: &Accepted) -> Act {
     let root = iri::session(&session.id);
     let (parent, caller) = (accepted.parent.as_ref(), accepted.by.as_ref());
     let asker = caller.and_then(|caller| person(iri::asker(&session.id), caller));
@@ -53,8 +53,8 @@ pub(crate) fn question(session: &Told, header: &Header, accepted: &Accepted) -> 
 
 /// The steps that the caller brought along. The question does not derive from them: for stock readers, what derives
 /// from something is no question of its own.
-fn brought(session: &Told, accepted: &Accepted) -> Option<Node> {
-    let text = Document::stored(told(&accepted.history, str::to_owned))?;
+fn brought(session: &DescribedSession, accepted: &Accepted) -> Option<Node> {
+    let text = Document::stored(in_words(&accepted.history, str::to_owned))?;
     let node = Node::pinned(iri::brought_history(&session.id), "Brought History", &text)
         .types(&[prov::class::ENTITY, trellis::class::BROUGHT_HISTORY])
         .label("Brought History")
@@ -63,7 +63,7 @@ fn brought(session: &Told, accepted: &Accepted) -> Option<Node> {
 }
 
 /// The configuration that the run began with, and whoever made it what it is.
-fn configuration(session: &Told, made: &Configured) -> impl Iterator<Item = Node> {
+fn configuration(session: &DescribedSession, made: &Configured) -> impl Iterator<Item = Node> {
     let by = person(iri::configurer(&session.id), &made.by);
     let node = Node::new(iri::configuration(&session.id))
         .types(&[prov::class::ENTITY, trellis::class::CONFIGURATION])
@@ -83,7 +83,7 @@ pub(crate) fn person(iri: String, caller: &Caller) -> Option<Node> {
 
 /// The routing twice, as the original and as the specification write it, and the choices behind it. Where a model was
 /// asked, each choice tells what that took.
-pub(crate) fn routing(session: &mut Told, header: &Header, routed: &Routed) -> Act {
+pub(crate) fn routing(session: &mut DescribedSession, header: &Header, routed: &Routed) -> Act {
     let decided = iri::pattern_decision(&session.id);
     let mut decisions = place(&decided, &routed.decisions);
     let mut reasoning = Vec::new();
@@ -115,7 +115,12 @@ pub(crate) fn routing(session: &mut Told, header: &Header, routed: &Routed) -> A
 }
 
 /// The two names of the routing point at each other: neither can go missing unnoticed.
-fn pattern_decision(session: &Told, header: &Header, routed: &Routed, pattern: Option<&PlacedDecision<'_>>) -> Node {
+fn pattern_decision(
+    session: &DescribedSession,
+    header: &Header,
+    routed: &Routed,
+    pattern: Option<&PlacedDecision<'_>>,
+) -> Node {
     Node::new(iri::pattern_decision(&session.id))
         .types(&[prov::class::ENTITY, tg::class::PATTERN_DECISION])
         .label(format!("Pattern: {}", routed.pattern))
@@ -128,7 +133,7 @@ fn pattern_decision(session: &Told, header: &Header, routed: &Routed, pattern: O
         .marks(header.attempt, header.late)
 }
 
-fn routing_decision(session: &Told, routed: &Routed, pattern: Option<&PlacedDecision<'_>>) -> Node {
+fn routing_decision(session: &DescribedSession, routed: &Routed, pattern: Option<&PlacedDecision<'_>>) -> Node {
     let candidates = pattern.into_iter().flat_map(|placed| &placed.decision.options);
     Node::new(iri::routing(&session.id))
         .types(&[prov::class::ENTITY, tg::class::ROUTING_DECISION])

@@ -1,6 +1,6 @@
 //! The specification's record of a subagent's end.
 
-use super::told::Told;
+use super::described_session::DescribedSession;
 use trellis_domain::record::Ended;
 use trellis_provenance::iri;
 use trellis_provenance::node::Node;
@@ -11,7 +11,7 @@ const ERROR: &str = "error";
 
 /// What the parent waits for. It goes with the subagent's last event, and points at the activity, as the
 /// specification's `prov:wasGeneratedBy` links do.
-pub(super) fn completion(session: &Told, ended: &Ended) -> Option<Node> {
+pub(super) fn completion(session: &DescribedSession, ended: &Ended) -> Option<Node> {
     let parent = session.parent()?;
     let stored = ended.answer.as_ref().is_some_and(|answer| answer.stored);
     let document = if ended.reason.is_synthesis() { iri::synthesis_document } else { iri::answer };

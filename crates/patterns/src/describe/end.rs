@@ -1,12 +1,12 @@
 //! How a session ends.
 
-use super::asked::told;
+use super::asked::described;
 use super::asking::Asking;
 use super::beginning::person;
 use super::completion::completion;
 use super::decision::place;
+use super::described_session::DescribedSession;
 use super::inside::{Inside, unused};
-use super::told::Told;
 use trellis_domain::document::Document;
 use trellis_domain::record::{Ended, Header};
 use trellis_domain::usage::Usage;
@@ -37,7 +37,7 @@ pub struct Rest {
 
 /// The end of a session, whatever its reason: a synthesis or a conclusion. The reply that gave the answer has no node
 /// of its own, so its thought, cost and choices are told here; and so is everything that would otherwise be lost.
-pub(crate) fn end(session: &mut Told, header: &Header, ended: &Ended, rest: Rest) -> Act {
+pub(crate) fn end(session: &mut DescribedSession, header: &Header, ended: &Ended, rest: Rest) -> Act {
     let id = iri::terminal(&session.id, ended.reason);
     let mut unrouted = Inside::default();
     for (asked, asking) in std::mem::take(&mut session.routing) {
@@ -50,7 +50,7 @@ pub(crate) fn end(session: &mut Told, header: &Header, ended: &Ended, rest: Rest
         .texts(trellis::SURFACE, ended.by.as_ref().map(|by| by.surface))
         .links(trellis::CITES, rest.cites.iter().map(|(target, _)| target));
     let decisions = place(&id, rest.closing.iter().flat_map(Asking::decisions).collect::<Vec<_>>());
-    let mut nodes = told(session, main, rest.closing.as_ref(), decisions, "answer");
+    let mut nodes = described(session, main, rest.closing.as_ref(), decisions, "answer");
     nodes.extend(rest.reviews.nodes);
     nodes.extend(rest.unfinished.nodes);
     nodes.extend(unrouted.nodes);
@@ -64,7 +64,7 @@ pub(crate) fn end(session: &mut Told, header: &Header, ended: &Ended, rest: Rest
     Act { id, nodes }
 }
 
-fn main_node(session: &Told, header: &Header, ended: &Ended, rest: &Rest) -> Node {
+fn main_node(session: &DescribedSession, header: &Header, ended: &Ended, rest: &Rest) -> Node {
     let answer = ended.answer.is_some().then_some(tg::class::ANSWER);
     let criteria = Some(&ended.criteria).filter(|criteria| !criteria.is_empty());
     let node = Node::new(iri::terminal(&session.id, ended.reason));
@@ -93,7 +93,7 @@ fn main_node(session: &Told, header: &Header, ended: &Ended, rest: &Rest) -> Nod
 }
 
 /// What the end rests on, and what it has to do without.
-fn with_results(node: Node, session: &Told, rest: &Rest, unused: &Inside) -> Node {
+fn with_results(node: Node, session: &DescribedSession, rest: &Rest, unused: &Inside) -> Node {
     node.links(prov::WAS_INFLUENCED_BY, &rest.influenced)
         .texts(tg::CORRELATION_ID, &rest.correlations)
         .links(rest.missing_property, &rest.missing)
@@ -108,7 +108,7 @@ fn is_stored(ended: &Ended) -> bool {
 }
 
 /// The specification calls the conclusion by the name of its document: both names mean the same.
-fn answer_document(session: &Told, ended: &Ended) -> Option<Node> {
+fn answer_document(session: &DescribedSession, ended: &Ended) -> Option<Node> {
     let is_alternate = is_stored(ended) && !ended.reason.is_synthesis();
     is_alternate.then(|| {
         Node::new(iri::answer(&session.id))
@@ -118,7 +118,7 @@ fn answer_document(session: &Told, ended: &Ended) -> Option<Node> {
 }
 
 /// What the session took and, where it had subagents, what it took with all of them.
-fn finished_run(session: &Told, header: &Header, ended: &Ended) -> Node {
+fn finished_run(session: &DescribedSession, header: &Header, ended: &Ended) -> Node {
     let Usage { in_token, out_token, model: _, model_ms, tool_ms, model_calls, tool_calls } = ended.usage;
     let run = Node::new(iri::run(&session.id))
         .text(prov::ENDED_AT_TIME, header.time)

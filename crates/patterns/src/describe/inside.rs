@@ -1,9 +1,9 @@
 //! Nodes that travel inside the act of another.
 
-use super::asked::told;
+use super::asked::described;
 use super::asking::Asking;
 use super::decision::place;
-use super::told::Told;
+use super::described_session::DescribedSession;
 use trellis_domain::record::Name;
 use trellis_provenance::iri;
 use trellis_provenance::node::Node;
@@ -25,7 +25,7 @@ impl Inside {
 }
 
 /// A reply that nothing came of, because the session ended.
-pub(crate) fn unused(session: &Told, name: &Name, asking: &Asking) -> Vec<Node> {
+pub(crate) fn unused(session: &DescribedSession, name: &Name, asking: &Asking) -> Vec<Node> {
     let iri = iri::named(&session.id, name);
     let main = Node::new(&iri)
         .types(&[prov::class::ENTITY, trellis::class::UNUSED_REPLY])
@@ -33,5 +33,5 @@ pub(crate) fn unused(session: &Told, name: &Name, asking: &Asking) -> Vec<Node> 
         .link(prov::WAS_INFLUENCED_BY, iri::session(&session.id))
         .error(asking.problem())
         .marks(asking.attempt(), false);
-    told(session, main, Some(asking), place(&iri, asking.decisions()), name.as_str())
+    described(session, main, Some(asking), place(&iri, asking.decisions()), name.as_str())
 }

@@ -1,9 +1,9 @@
 //! What came after the end: kept and marked, never acted on.
 
-use super::asked::told;
+use super::asked::described;
 use super::asking::Asking;
 use super::decision::place;
-use super::told::Told;
+use super::described_session::DescribedSession;
 use trellis_domain::record::Header;
 use trellis_provenance::node::Node;
 use trellis_provenance::vocabulary::{prov, trellis};
@@ -12,7 +12,7 @@ use trellis_provenance::{Act, iri};
 /// A reply that came too late gets a node under its record's own name, because it was paid for. `with` says where it
 /// hangs, and `about` what was asked.
 pub(crate) fn reply(
-    session: &Told,
+    session: &DescribedSession,
     header: &Header,
     asking: &Asking,
     about: &str,
@@ -24,6 +24,6 @@ pub(crate) fn reply(
         .label("Late Reply")
         .error(asking.problem())
         .marks(header.attempt, header.late);
-    let nodes = told(session, with(main), Some(asking), place(&id, asking.decisions()), about);
+    let nodes = described(session, with(main), Some(asking), place(&id, asking.decisions()), about);
     Act { id, nodes }
 }

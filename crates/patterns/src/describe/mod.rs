@@ -9,17 +9,17 @@ pub(crate) mod asking;
 pub(crate) mod beginning;
 mod completion;
 pub(crate) mod decision;
+pub(crate) mod described_session;
 pub(crate) mod end;
 pub(crate) mod inside;
 pub(crate) mod late;
 mod notice;
 pub(crate) mod park;
-pub(crate) mod told;
 
+pub use described_session::DescribedSession;
 pub use end::Rest;
 pub(crate) use notice::plain;
 pub use notice::{Notice, Part, Shown, ShownLine, Spoken, Tone};
-pub use told::Told;
 
 use trellis_domain::record::{Ended, Record};
 use trellis_provenance::Act;
@@ -28,8 +28,8 @@ use trellis_provenance::Act;
 /// pattern and are described here; the rest is the pattern's.
 pub trait Describer: Send + Sync + std::fmt::Debug {
     /// What a record means to a reader: a reply, a result, a fan-out or a join. None if a later record tells of it.
-    fn describe(&mut self, session: &Told, record: &Record) -> Vec<Act>;
+    fn describe(&mut self, session: &DescribedSession, record: &Record) -> Vec<Act>;
 
     /// What the end of the session rests on, and what it has to tell because nothing else does.
-    fn end(&mut self, session: &Told, ended: &Ended) -> Rest;
+    fn end(&mut self, session: &DescribedSession, ended: &Ended) -> Rest;
 }

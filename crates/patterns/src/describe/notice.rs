@@ -42,13 +42,13 @@ pub struct ShownLine {
     /// What takes the place of the text if findings are missing.
     pub if_missing: Option<&'static str>,
     /// What had to be put right.
-    pub mended: Vec<String>,
+    pub repairs: Vec<String>,
     pub with_reasons: bool,
 }
 
 impl ShownLine {
     pub(crate) fn new(tone: Tone, word: &'static str, text: impl Into<String>) -> Self {
-        Self { tone, word, text: text.into(), if_missing: None, mended: Vec::new(), with_reasons: false }
+        Self { tone, word, text: text.into(), if_missing: None, repairs: Vec::new(), with_reasons: false }
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn plain(replied: &Replied) -> Notice<'_> {
         Reading::Acted { tool, arguments, also, .. } => {
             let notice = Notice::new("analysis").with("tool", tool).with("arguments", arguments);
             let notice = if also.is_empty() { notice } else { notice.with("also", also) };
-            Notice { calls: replied.reading.calls().collect(), ..notice.with("mended", &replied.mended) }
+            Notice { calls: replied.reading.calls().collect(), ..notice.with("mended", &replied.repairs) }
         }
         Reading::Unusable { reason } => Notice::new("analysis").with("error", reason),
         Reading::Failed { reason } => Notice::new("error").with("error", reason),

@@ -2,7 +2,7 @@
 
 use super::beginning::person;
 use super::decision::{decision_nodes, place};
-use super::told::Told;
+use super::described_session::DescribedSession;
 use serde_json::Value;
 use trellis_domain::document::Document;
 use trellis_domain::park::{Parked, Settled};
@@ -12,7 +12,7 @@ use trellis_provenance::vocabulary::{prov, trellis};
 use trellis_provenance::{Act, iri};
 
 /// A question, and until when it can be answered.
-pub(crate) fn question(session: &Told, header: &Header, parked: &Parked) -> Act {
+pub(crate) fn question(session: &DescribedSession, header: &Header, parked: &Parked) -> Act {
     let id = iri::named(&session.id, &header.name);
     let text = Document::stored(parked.question.text());
     // One behind the other: readers look at few of the nodes that derive from a session.
@@ -34,7 +34,7 @@ pub(crate) fn question(session: &Told, header: &Header, parked: &Parked) -> Act 
 }
 
 /// The answer, with the set it was chosen from and whoever chose.
-pub(crate) fn answer(session: &Told, header: &Header, settled: &Settled) -> Act {
+pub(crate) fn answer(session: &DescribedSession, header: &Header, settled: &Settled) -> Act {
     let id = iri::named(&session.id, &header.name);
     let by = settled.by.as_ref().and_then(|by| person(format!("{id}/by"), by));
     let decisions = place(&id, [&settled.decision]);

@@ -44,11 +44,11 @@ pub(super) fn read(raw: &str, mut offered: Vec<Decision>) -> ReadReply {
         let reason = format!("`{quoted}` is not one of {}; {FORM}", decision.options.join(", "));
         return ReadReply::unusable(reason, offered);
     };
-    let mut mended = Vec::new();
+    let mut repairs = Vec::new();
     let reading = match chosen.strip_prefix(AGENT) {
         Some(agent) => {
             let mut question = text(value, &["question"]).filter(|question| !question.is_empty());
-            mended.extend(question.as_mut().and_then(cut));
+            repairs.extend(question.as_mut().and_then(cut));
             Reading::decided(Forward { agent: agent.into(), question })
         }
         None => match value.get("arguments") {
@@ -58,7 +58,7 @@ pub(super) fn read(raw: &str, mut offered: Vec<Decision>) -> ReadReply {
         },
     };
     decision.chosen = vec![chosen];
-    ReadReply::new("", reading, offered).with_mended(mended)
+    ReadReply::new("", reading, offered).with_repairs(repairs)
 }
 
 /// Cuts a question that is too long, and says so.

@@ -1,11 +1,11 @@
 //! What a dispatch means to a reader: a call with its result, or one agent that was sent out.
 
 use super::choice::Forward;
-use crate::describe::asked::told;
+use crate::describe::asked::described;
 use crate::describe::asking::Asking;
 use crate::describe::decision::place;
+use crate::describe::described_session::DescribedSession;
 use crate::describe::inside::unused;
-use crate::describe::told::Told;
 use crate::describe::{Describer, Notice, Rest, Shown, late};
 use crate::fan_out::describe::{Rounds, SentOut};
 use crate::react::{IterationNames, Iterations, with_action};
@@ -23,7 +23,7 @@ pub(super) struct DispatchActs {
 }
 
 impl Describer for DispatchActs {
-    fn describe(&mut self, session: &Told, record: &Record) -> Vec<Act> {
+    fn describe(&mut self, session: &DescribedSession, record: &Record) -> Vec<Act> {
         let header = &record.header;
         match &record.body {
             Body::Replied(replied) => self.reply(session, header, replied).into_iter().collect(),
@@ -40,7 +40,7 @@ impl Describer for DispatchActs {
     }
 
     /// The choice that failed for good is told by the end.
-    fn end(&mut self, session: &Told, ended: &Ended) -> Rest {
+    fn end(&mut self, session: &DescribedSession, ended: &Ended) -> Rest {
         let choice = self.choice.take();
         let failed = choice.as_ref().is_some_and(|asking| matches!(asking.reading(), Some(Reading::Failed { .. })));
         let (closing, left) = if failed { (choice, None) } else { (None, choice) };
@@ -56,7 +56,7 @@ impl Describer for DispatchActs {
 
 impl DispatchActs {
     /// A call is told at once; an agent by the fan-out.
-    fn reply(&mut self, session: &Told, header: &Header, replied: &Replied) -> Option<Act> {
+    fn reply(&mut self, session: &DescribedSession, header: &Header, replied: &Replied) -> Option<Act> {
         if header.late {
             let asking = Asking::one(header, replied);
             let first = |node: Node| node.derived_from(session.first_parents());
@@ -73,7 +73,7 @@ impl DispatchActs {
             .text(tg::STEP_NUMBER, 1)
             .derived_from(session.first_parents())
             .marks(asking.attempt(), false);
-        let nodes = told(session, main, Some(&asking), decisions, "dispatch");
+        let nodes = described(session, main, Some(&asking), decisions, "dispatch");
         self.call.follow(id.clone());
         Some(Act { id, nodes })
     }

@@ -209,7 +209,7 @@ fn a_question_that_is_cut_is_noted() {
     desk.says(&serde_json::json!({"choice": "agent:react", "arguments": {}, "question": long}).to_string());
     assert_eq!(desk.sent_out().goals[0].goal.chars().count(), 8_000);
     let replied = desk.0.session.replied(&Name::iteration(1)).unwrap();
-    assert_eq!(replied.mended, ["the question of 9000 characters was cut to 8000"]);
+    assert_eq!(replied.repairs, ["the question of 9000 characters was cut to 8000"]);
 }
 
 #[test]

@@ -27,12 +27,12 @@ pub(super) fn read_plan(raw: &str, rules: &PlanRules, offered: Vec<Decision>) ->
     let Some(entries) = entries_in(&value) else {
         return ReadReply::unusable(format!("the reply has no list of steps; {PLAN_FORM}"), offered);
     };
-    let (steps, mended) = mend(entries, rules);
+    let (steps, repairs) = mend(entries, rules);
     if steps.is_empty() {
         return ReadReply::unusable(format!("the plan has no step with a goal; {PLAN_FORM}"), offered);
     }
     let thought = format!("Created plan with {} steps", steps.len());
-    ReadReply::new(&thought, Reading::decided(PlanDecision { steps: Some(steps) }), offered).with_mended(mended)
+    ReadReply::new(&thought, Reading::decided(PlanDecision { steps: Some(steps) }), offered).with_repairs(repairs)
 }
 
 /// The list of steps, whatever it is wrapped in; a step alone is a list of one.
@@ -56,8 +56,8 @@ fn entries_in(value: &Value) -> Option<&[Value]> {
 pub(super) fn read_revision(raw: &str, rules: &PlanRules, mut offered: Vec<Decision>) -> ReadReply {
     let Some(decision) = offered.first_mut() else { return ReadReply::unusable("nothing was offered", offered) };
     match revision_in(raw, rules, decision) {
-        Ok((thought, planning, mended)) => {
-            ReadReply::new(&thought, Reading::decided(planning), offered).with_mended(mended)
+        Ok((thought, planning, repairs)) => {
+            ReadReply::new(&thought, Reading::decided(planning), offered).with_repairs(repairs)
         }
         Err(reason) => {
             decision.rejected = Document::stored(raw.trim());
@@ -75,7 +75,7 @@ fn revision_in(raw: &str, rules: &PlanRules, decision: &mut Decision) -> Result<
         Some([only]) => only,
         Some(_) | None => &reply,
     };
-    let (steps, mended) = entries_in(&reply).map(|entries| mend(entries, rules)).unwrap_or_default();
+    let (steps, repairs) = entries_in(&reply).map(|entries| mend(entries, rules)).unwrap_or_default();
     let named = text(outer, &["decision"]).unwrap_or_default();
     let chosen = match option_named(&decision.options, &named) {
         Some(chosen) => chosen,
@@ -90,12 +90,12 @@ fn revision_in(raw: &str, rules: &PlanRules, decision: &mut Decision) -> Result<
     decision.decided_by = DecidedBy::Model;
     decision.chosen = vec![chosen];
     Ok(if keep {
-        let mended =
+        let repairs =
             if steps.is_empty() { Vec::new() } else { vec!["the plan is kept, new steps were ignored".into()] };
-        ("Kept the plan".to_owned(), PlanDecision { steps: None }, mended)
+        ("Kept the plan".to_owned(), PlanDecision { steps: None }, repairs)
     } else {
         let thought = format!("Revised the plan: {}", counted(steps.len(), "new step"));
-        (thought, PlanDecision { steps: Some(steps) }, mended)
+        (thought, PlanDecision { steps: Some(steps) }, repairs)
     })
 }
 

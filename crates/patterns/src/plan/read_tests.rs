@@ -174,7 +174,7 @@ fn a_planner_keeps_or_revises() {
     ] {
         let reply = revision(raw);
         assert_eq!(reply.reading, Reading::decided(PlanDecision { steps: None }), "{raw}");
-        assert!(reply.mended.is_empty());
+        assert!(reply.repairs.is_empty());
         assert_eq!(thought(&reply), "Kept the plan");
         assert_eq!(reply.decisions[0].rationale.as_ref().map(Document::text), Some("fine"));
     }
@@ -195,7 +195,7 @@ fn a_planner_keeps_or_revises() {
 fn new_steps_of_a_plan_that_is_kept_are_ignored_and_noted() {
     let reply = revision(r#"{"decision": "keep", "steps": ["a"]}"#);
     assert_eq!(reply.reading, Reading::decided(PlanDecision { steps: None }));
-    assert_eq!(reply.mended, ["the plan is kept, new steps were ignored"]);
+    assert_eq!(reply.repairs, ["the plan is kept, new steps were ignored"]);
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn replied(order: &PromptOrder, said: &Said) -> Body {
         failures: Vec::new(),
         incomplete: None,
         enforced: false,
-        mended: Vec::new(),
+        repairs: Vec::new(),
     })
 }
 

@@ -1,10 +1,10 @@
 //! What the iterations of ReAct mean to a reader: what the model did and what came back.
 
 use super::IterationNames;
-use crate::describe::asked::told;
+use crate::describe::asked::described;
 use crate::describe::asking::Asking;
 use crate::describe::decision::{PlacedDecision, decision_nodes, place};
-use crate::describe::told::Told;
+use crate::describe::described_session::DescribedSession;
 use crate::describe::{Describer, Rest};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ impl Default for Iterations {
 }
 
 impl Describer for Iterations {
-    fn describe(&mut self, session: &Told, Record { header, body }: &Record) -> Vec<Act> {
+    fn describe(&mut self, session: &DescribedSession, Record { header, body }: &Record) -> Vec<Act> {
         let Some(n) = header.name.iteration_of() else { return Vec::new() };
         match body {
             Body::Replied(replied) => self.reply(session, header, n, replied).into_iter().collect(),
@@ -55,7 +55,7 @@ impl Describer for Iterations {
         }
     }
 
-    fn end(&mut self, _: &Told, _: &Ended) -> Rest {
+    fn end(&mut self, _: &DescribedSession, _: &Ended) -> Rest {
         let parents = self.last.iter().cloned().collect();
         let (closing, influenced) = (self.closing.take(), self.beside());
         Rest { closing, parents, influenced, missing_property: trellis::MISSING_FINDING, ..Rest::default() }
@@ -90,7 +90,7 @@ impl Iterations {
 
     /// A reply that acts is a step. One that ends the session is told by the conclusion, unless it came too
     /// late for that: then it gets a node of its own, because it was paid for.
-    fn reply(&mut self, session: &Told, header: &Header, n: u32, replied: &Replied) -> Option<Act> {
+    fn reply(&mut self, session: &DescribedSession, header: &Header, n: u32, replied: &Replied) -> Option<Act> {
         let id = iri::iteration(&session.id, n);
         let asking = Asking::one(header, replied);
         if !is_step(&replied.reading) && !header.late {
@@ -114,7 +114,7 @@ impl Iterations {
             .derived_from(parents)
             .links(prov::WAS_INFLUENCED_BY, before.into_iter().chain(beside))
             .marks(header.attempt, header.late);
-        let mut nodes = told(session, main, Some(&asking), decisions, action(&replied.reading));
+        let mut nodes = described(session, main, Some(&asking), decisions, action(&replied.reading));
         nodes.extend(other_calls(&id, n, header, replied));
         if !header.late {
             let depth = if begins_stretch { 0 } else { self.depth };
@@ -125,7 +125,7 @@ impl Iterations {
     }
 
     /// A tool's result. It must not be called a reflection, or the stock walk would stop here.
-    fn observation(&mut self, session: &Told, header: &Header, n: u32, observed: &Observed) -> Act {
+    fn observation(&mut self, session: &DescribedSession, header: &Header, n: u32, observed: &Observed) -> Act {
         let call = header.name.as_observation().unwrap_or(1);
         let called = call_iri(&iri::iteration(&session.id, n), call);
         let id = format!("{called}/observation");

@@ -97,7 +97,7 @@ pub(crate) fn iterations_before(session: &Session, turn: &Name) -> Vec<AgentStep
 /// What a reply means: its reading, its thought, and the choice it makes in the set it was offered.
 pub(crate) fn read(reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply {
     let (reply, notes) = decoder::decode(reply, reader.tools().map_or(&[], |tools| &tools[..]));
-    interpret(reply, offered).with_mended(notes)
+    interpret(reply, offered).with_repairs(notes)
 }
 
 fn interpret(reply: ReactReply, mut offered: Vec<Decision>) -> ReadReply {

@@ -50,11 +50,11 @@ fn history(session: &Session, n: u32) -> Value {
             "observation": cut(&step.observation, shown),
         })
     });
-    let own = (1..n).flat_map(|i| done(session, i)).map(|done| told(&done, shown));
+    let own = (1..n).flat_map(|i| done(session, i)).map(|done| step_variables(&done, shown));
     brought.chain(own).collect()
 }
 
-fn told(done: &Done<'_>, shown: usize) -> Value {
+fn step_variables(done: &Done<'_>, shown: usize) -> Value {
     json!({
         "thought": done.thought,
         "action": done.action,

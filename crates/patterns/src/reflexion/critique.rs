@@ -33,7 +33,7 @@ pub(super) struct Critique {
 
 impl Critique {
     /// In one line.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn in_words(&self) -> String {
         let parts = [&self.problem, &self.advice].into_iter().filter(|part| !part.is_empty());
         let text = parts.map(String::as_str).collect::<Vec<_>>().join(" ");
         match (text.is_empty(), self.sound) {

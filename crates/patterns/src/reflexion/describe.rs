@@ -1,10 +1,10 @@
 //! What the critiques mean to a reader. The iterations are those of ReAct.
 
 use super::critique::{Critique, iteration_of, name_of};
-use crate::describe::asked::told;
+use crate::describe::asked::described;
 use crate::describe::asking::Asking;
+use crate::describe::described_session::DescribedSession;
 use crate::describe::inside::unused;
-use crate::describe::told::Told;
 use crate::describe::{Describer, Notice, Rest, Shown, ShownLine, Spoken, Tone, late};
 use crate::react::Iterations;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ impl Default for ReflexionActs {
 }
 
 impl Describer for ReflexionActs {
-    fn describe(&mut self, session: &Told, record: &Record) -> Vec<Act> {
+    fn describe(&mut self, session: &DescribedSession, record: &Record) -> Vec<Act> {
         match (&record.body, iteration_of(&record.header.name)) {
             (Body::Replied(replied), Some(n)) => {
                 self.critique(session, &record.header, n, replied).into_iter().collect()
@@ -37,7 +37,7 @@ impl Describer for ReflexionActs {
         }
     }
 
-    fn end(&mut self, session: &Told, ended: &Ended) -> Rest {
+    fn end(&mut self, session: &DescribedSession, ended: &Ended) -> Rest {
         let mut rest = self.iterations.end(session, ended);
         for (n, asking) in std::mem::take(&mut self.pending) {
             rest.unused.add(unused(session, &name_of(n), &asking));
@@ -48,7 +48,7 @@ impl Describer for ReflexionActs {
 
 impl ReflexionActs {
     /// For stock readers a critique is one more observation: it says what came of the call.
-    fn critique(&mut self, session: &Told, header: &Header, n: u32, replied: &Replied) -> Option<Act> {
+    fn critique(&mut self, session: &DescribedSession, header: &Header, n: u32, replied: &Replied) -> Option<Act> {
         let observation = iri::observation(&session.id, n);
         if header.late {
             let asking = Asking::one(header, replied);
@@ -60,7 +60,7 @@ impl ReflexionActs {
         let asking = self.pending.remove(&n)?;
         let id = iri::named(&session.id, &name_of(n));
         let critique: Option<Critique> = asking.reading().and_then(Reading::decision);
-        let text = critique.as_ref().and_then(|critique| Document::stored(critique.told()));
+        let text = critique.as_ref().and_then(|critique| Document::stored(critique.in_words()));
         let main = Node::new(&id)
             .types(&[prov::class::ENTITY, tg::class::OBSERVATION, trellis::class::ACT, trellis::class::CRITIQUE])
             .label("Critique")
@@ -72,7 +72,7 @@ impl ReflexionActs {
             .document(&id, "Agent Critique", text.as_ref())
             .error(asking.problem())
             .marks(asking.attempt(), header.late);
-        let nodes = told(session, main, Some(&asking), Vec::new(), "critique");
+        let nodes = described(session, main, Some(&asking), Vec::new(), "critique");
         self.iterations.follow(id.clone());
         Some(Act { id, nodes })
     }
@@ -82,7 +82,7 @@ impl ReflexionActs {
 pub(super) fn notice<'r>(name: &Name, replied: &'r Replied) -> Option<Notice<'r>> {
     iteration_of(name)?;
     let critique: Critique = replied.reading.decision()?;
-    let text = critique.told();
+    let text = critique.in_words();
     let tone = if critique.sound { Tone::Good } else { Tone::Choice };
     let line = ShownLine::new(tone, "critique", text.clone());
     let notice = Notice::new("critique").with("sound", critique.sound);

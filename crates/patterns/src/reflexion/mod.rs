@@ -93,7 +93,7 @@ impl Iteration for Reflexion {
         repeats.then(|| {
             format!(
                 "this is the call that was found wanting, so it was not made again: {}; do something else, or answer",
-                critique.told()
+                critique.in_words()
             )
         })
     }

@@ -18,12 +18,12 @@ pub(super) fn act(session: &Session, n: u32) -> PromptOrder {
     if let Some(Value::Array(history)) = variables.get_mut("history") {
         let brought = history.len().saturating_sub(own.len());
         for (step, judged) in history.iter_mut().skip(brought).zip(&own) {
-            let told = judged.and_then(|i| critique_of(session, i)).map(|critique| critique.told());
+            let told = judged.and_then(|i| critique_of(session, i)).map(|critique| critique.in_words());
             step.as_object_mut().into_iter().for_each(|step| drop(step.insert("critique".to_owned(), json!(told))));
         }
     }
     let last = own.last().copied().flatten().and_then(|i| critique_of(session, i)).filter(|critique| !critique.sound);
-    variables.insert("to_take_up".to_owned(), json!(last.map(|critique| critique.told())));
+    variables.insert("to_take_up".to_owned(), json!(last.map(|critique| critique.in_words())));
     let offered = vec![react::offered_tools(session)];
     let reader = Reader::plain(ACT).with_tools(tools);
     PromptOrder { id: ACT, variables, schema: None, reader, offered, turns: Vec::new() }

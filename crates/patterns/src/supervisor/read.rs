@@ -37,14 +37,14 @@ pub(super) fn read_goals(raw: &str, rules: &GoalRules, offered: Vec<Decision>) -
         Ok(value) => value,
         Err(reason) => return ReadReply::unusable(format!("{reason}; write {{\"goals\": [...]}}"), offered),
     };
-    let (written, mut mended) = goals_in(&value, rules);
+    let (written, mut repairs) = goals_in(&value, rules);
     if written.is_empty() {
         return ReadReply::unusable("the reply names no goal; write {\"goals\": [{\"goal\": ...}]}", offered);
     }
-    let (goals, decisions) = settle(written, &offered, &mut mended);
+    let (goals, decisions) = settle(written, &offered, &mut repairs);
     let named: Vec<_> = goals.iter().map(|draft| draft.goal.as_str()).collect();
     let thought = format!("Decomposed into {} sub-goals: {}", goals.len(), serde_json::json!(named));
-    ReadReply::new(&thought, Reading::decided(Goals { goals: Some(goals) }), decisions).with_mended(mended)
+    ReadReply::new(&thought, Reading::decided(Goals { goals: Some(goals) }), decisions).with_repairs(repairs)
 }
 
 pub(super) fn read_review(raw: &str, rules: &GoalRules, mut offered: Vec<Decision>) -> ReadReply {
@@ -54,7 +54,7 @@ pub(super) fn read_review(raw: &str, rules: &GoalRules, mut offered: Vec<Decisio
             return ReadReply::unusable(format!("{reason}; write {{\"decision\": \"answer\"}}"), offered);
         }
     };
-    let (written, mut mended) = goals_in(&value, rules);
+    let (written, mut repairs) = goals_in(&value, rules);
     let named = text(&value, &["decision", "choice"]).unwrap_or_default();
     let reason = text(&value, &["reason", "rationale"]).unwrap_or_default();
     let (round, rest): (Vec<_>, Vec<_>) = offered.drain(..).partition(is_round);
@@ -84,12 +84,12 @@ pub(super) fn read_review(raw: &str, rules: &GoalRules, mut offered: Vec<Decisio
     if !wants_more {
         let thought = if reason.is_empty() { "The findings are enough.".to_owned() } else { reason };
         let enough = Reading::decided(Goals { goals: None });
-        return ReadReply::new(&thought, enough, round.into_iter().collect()).with_mended(mended);
+        return ReadReply::new(&thought, enough, round.into_iter().collect()).with_repairs(repairs);
     }
-    let (goals, decisions) = settle(written, &rest, &mut mended);
+    let (goals, decisions) = settle(written, &rest, &mut repairs);
     let thought = format!("Another round with {}: {reason}", counted(goals.len(), "goal"));
     let decisions = round.into_iter().chain(decisions).collect();
-    ReadReply::new(&thought, Reading::decided(Goals { goals: Some(goals) }), decisions).with_mended(mended)
+    ReadReply::new(&thought, Reading::decided(Goals { goals: Some(goals) }), decisions).with_repairs(repairs)
 }
 
 pub(super) fn is_round(decision: &Decision) -> bool {
@@ -103,20 +103,20 @@ fn goals_in(value: &Value, rules: &GoalRules) -> (Vec<Written>, Vec<String>) {
         Value::Object(map) => map.get("goals").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => &[],
     };
-    let mut mended = Vec::new();
+    let mut repairs = Vec::new();
     let mut goals = Vec::new();
     for (place, member) in members.iter().enumerate() {
         match goal_in(member) {
             Some(goal) => goals.push(goal),
-            None => mended.push(format!("entry {place} has no goal and was left out")),
+            None => repairs.push(format!("entry {place} has no goal and was left out")),
         }
     }
     let most = rules.most.max(1) as usize;
     if goals.len() > most {
-        mended.push(left_out_note(&counted(goals.len(), "goal"), most));
+        repairs.push(left_out_note(&counted(goals.len(), "goal"), most));
         goals.truncate(most);
     }
-    (goals, mended)
+    (goals, repairs)
 }
 
 fn goal_in(member: &Value) -> Option<Written> {
@@ -137,7 +137,7 @@ fn goal_in(member: &Value) -> Option<Written> {
 }
 
 /// Holds the names against the sets. What is outside is left out and said so; the usual takes its place.
-fn settle(written: Vec<Written>, offered: &[Decision], mended: &mut Vec<String>) -> (Vec<GoalDraft>, Vec<Decision>) {
+fn settle(written: Vec<Written>, offered: &[Decision], repairs: &mut Vec<String>) -> (Vec<GoalDraft>, Vec<Decision>) {
     let set = |kind: DecisionKind| offered.iter().find(|decision| decision.kind == kind);
     let options = |kind| set(kind).map(|decision| decision.options.as_slice()).unwrap_or_default();
     let (patterns, groups) = (options(DecisionKind::SubagentPattern), options(DecisionKind::SubagentGroup));
@@ -148,7 +148,7 @@ fn settle(written: Vec<Written>, offered: &[Decision], mended: &mut Vec<String>)
         if let Some(pattern) = pattern {
             draft.pattern = option_named(patterns, &pattern).map(Into::into);
             if draft.pattern.is_none() {
-                mended.push(format!("goal {place}: there is no pattern `{pattern}` to choose"));
+                repairs.push(format!("goal {place}: there is no pattern `{pattern}` to choose"));
                 refused.0 = Document::stored(pattern.as_str());
             }
         }
@@ -156,7 +156,7 @@ fn settle(written: Vec<Written>, offered: &[Decision], mended: &mut Vec<String>)
             let (inside, outside): (Vec<_>, Vec<_>) =
                 names.into_iter().partition(|name| groups.iter().any(|group| *name == group.as_str()));
             if !outside.is_empty() {
-                mended.push(format!("goal {place}: the groups {} are not the supervisor's", outside.join(", ")));
+                repairs.push(format!("goal {place}: the groups {} are not the supervisor's", outside.join(", ")));
                 refused.1 = Document::stored(outside.join(", "));
             }
             draft.group = (!inside.is_empty()).then_some(inside);

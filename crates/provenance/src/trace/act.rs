@@ -31,8 +31,8 @@ pub struct PatternAct {
     pub thoughts: Vec<Thought>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Word<ReplyFormat>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub mended: Vec<String>,
+    #[serde(rename = "mended", skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<String>,
     pub cost: Cost,
     pub mark: Mark,
 }
@@ -71,7 +71,7 @@ pub(super) fn act(graph: &QuadIndex<'_>, node: Subject<'_>) -> PatternAct {
         decisions: decisions(graph, node),
         thoughts: thoughts(graph, node),
         format: word(node, trellis::REPLY_FORMAT),
-        mended: node.all_texts(trellis::MENDED),
+        repairs: node.all_texts(trellis::MENDED),
         cost: cost(node),
         mark: mark(node),
     }

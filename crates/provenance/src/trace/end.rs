@@ -28,8 +28,8 @@ pub struct Conclusion {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Word<ReplyFormat>>,
     /// What had to be put right in the last reply.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub mended: Vec<String>,
+    #[serde(rename = "mended", skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<String>,
     pub cost: Cost,
     pub mark: Mark,
 }
@@ -73,7 +73,7 @@ pub(super) fn conclusion(graph: &QuadIndex<'_>, node: Subject<'_>) -> Conclusion
         decisions: decisions(graph, node),
         thought: thought(graph, node),
         format: word(node, trellis::REPLY_FORMAT),
-        mended: node.all_texts(trellis::MENDED),
+        repairs: node.all_texts(trellis::MENDED),
         cost: cost(node),
         mark: mark(node),
     }

@@ -23,7 +23,8 @@ pub struct Plan {
     /// Goals of earlier plans that this one replaces.
     pub superseded: Vec<String>,
     /// What had to be put right in the model's plan.
-    pub mended: Vec<String>,
+    #[serde(rename = "mended")]
+    pub repairs: Vec<String>,
     /// Why the model's plan could not be used, if it could not.
     pub error: Option<String>,
     pub decisions: Vec<DecisionTrace>,
@@ -97,7 +98,7 @@ pub(super) fn plan(graph: &QuadIndex<'_>, node: Subject<'_>) -> Plan {
         steps: planned_steps(graph, node),
         replan_reason: node.text(trellis::REPLAN_REASON),
         superseded: node.all_texts(trellis::SUPERSEDED_STEP),
-        mended: node.all_texts(trellis::MENDED),
+        repairs: node.all_texts(trellis::MENDED),
         error: node.text(tg::TOOL_ERROR),
         decisions: decisions(graph, node),
         thoughts: thoughts(graph, node),

@@ -41,8 +41,8 @@ pub struct Analysis {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Word<ReplyFormat>>,
     /// What had to be put right in the reply.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub mended: Vec<String>,
+    #[serde(rename = "mended", skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<String>,
     pub cost: Cost,
     pub mark: Mark,
 }
@@ -146,7 +146,7 @@ fn analysis(graph: &QuadIndex<'_>, node: Subject<'_>) -> Analysis {
         decisions: decisions(graph, node),
         thought: thought(graph, node),
         format: word(node, trellis::REPLY_FORMAT),
-        mended: node.all_texts(trellis::MENDED),
+        repairs: node.all_texts(trellis::MENDED),
         cost: cost(node),
         mark: mark(node),
     }

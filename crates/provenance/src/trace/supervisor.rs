@@ -21,7 +21,8 @@ pub struct Decomposition {
     /// IRIs of the findings that a later round reacts to.
     pub reviewed: Vec<String>,
     /// What had to be put right in the model's goals.
-    pub mended: Vec<String>,
+    #[serde(rename = "mended")]
+    pub repairs: Vec<String>,
     pub fan_out: Option<FanOut>,
     pub decisions: Vec<DecisionTrace>,
     pub thoughts: Vec<Thought>,
@@ -92,7 +93,7 @@ pub(super) fn decomposition(graph: &QuadIndex<'_>, node: Subject<'_>) -> Decompo
         goals: goals(graph, node),
         correlation: node.text(tg::CORRELATION_ID),
         reviewed: all_links(node, trellis::REVIEWED_FINDING),
-        mended: node.all_texts(trellis::MENDED),
+        repairs: node.all_texts(trellis::MENDED),
         fan_out: fan_out_node.map(|fan_out_node| fan_out(graph, fan_out_node)),
         decisions: decisions(graph, node),
         thoughts: thoughts(graph, node),

@@ -56,7 +56,7 @@ impl NamedModels {
 }
 
 /// What was read, or what is wrong with it.
-fn told(checked: &Checked) -> String {
+fn summary_of(checked: &Checked) -> String {
     if checked.wrong == 0 {
         let counts = [
             counted(checked.runs, "run"),
@@ -120,7 +120,7 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let aside = app.store.set_aside().unwrap_or_default();
     let mut findings = vec![
         HealthCheck { what: "data folder", good: true, says: folder_line(&app.store) },
-        HealthCheck { what: "record", good: checked.wrong == 0, says: told(&checked) },
+        HealthCheck { what: "record", good: checked.wrong == 0, says: summary_of(&checked) },
         HealthCheck { what: "log", good: checked.root.is_some(), says: log_line(&checked) },
         HealthCheck { what: "kept logs", good: true, says: listed_paths(&kept) },
         HealthCheck {

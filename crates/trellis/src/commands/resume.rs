@@ -49,7 +49,7 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
                 None => break,
                 Some(ended) => match ended.map_err(Failure::unexpected)? {
                     Finished { end: Ok(RunProgress::Ended(summary, ended)), .. } => {
-                        finished.push(told(&app, global, &summary, &ended));
+                        finished.push(show_finished(&app, global, &summary, &ended));
                     }
                     Finished { run, end: Ok(RunProgress::Waiting) } => note(&format!(
                         "run {run} waits for an answer: `trellis run show {0}` tells the question, `trellis run decide {0}` \
@@ -127,7 +127,7 @@ struct FinishedRun {
 }
 
 /// Tells of a finished run, and gives what a program is told at the end.
-fn told(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> FinishedRun {
+fn show_finished(app: &App, global: &Global, summary: &RunSummary, ended: &Ended) -> FinishedRun {
     let now = app.world.now();
     if global.output == Output::Text {
         let id = short(&summary.run);

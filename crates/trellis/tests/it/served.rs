@@ -102,9 +102,9 @@ impl Served {
     }
 
     /// Whether it dies in that time.
-    pub(crate) fn has_died_within(&mut self, patience: Duration) -> bool {
+    pub(crate) fn has_died_within(&mut self, timeout: Duration) -> bool {
         let pause = Duration::from_millis(20);
-        let looks = patience.as_millis() / pause.as_millis();
+        let looks = timeout.as_millis() / pause.as_millis();
         (0..looks).any(|_| {
             std::thread::sleep(pause);
             self.process.try_wait().unwrap().is_some()

@@ -284,7 +284,7 @@ fn the_format_of_a_reply_and_what_was_put_right_are_told() {
     for record in &mut records {
         if let Body::Replied(replied) = &mut record.body {
             replied.prompt.format = Some(ReplyFormat::NativeTools);
-            replied.mended = vec!["2 calls were made at once; only the first counts".to_owned()];
+            replied.repairs = vec!["2 calls were made at once; only the first counts".to_owned()];
         }
     }
     let session = only_session(&project(&records));
@@ -292,8 +292,8 @@ fn the_format_of_a_reply_and_what_was_put_right_are_told() {
         .steps
         .iter()
         .filter_map(|step| match step {
-            Step::Analysis(step) => Some((&step.format, &step.mended)),
-            Step::Conclusion(end) => Some((&end.format, &end.mended)),
+            Step::Analysis(step) => Some((&step.format, &step.repairs)),
+            Step::Conclusion(end) => Some((&end.format, &end.repairs)),
             Step::Routing(_)
             | Step::Observation(_)
             | Step::Plan(_)
@@ -310,8 +310,8 @@ fn the_format_of_a_reply_and_what_was_put_right_are_told() {
         })
         .collect();
     assert_eq!(told.len(), 4, "three steps and the end");
-    for (format, mended) in told {
+    for (format, repairs) in told {
         assert_eq!(format, &Some(Word::Known(ReplyFormat::NativeTools)));
-        assert_eq!(mended.len(), 1);
+        assert_eq!(repairs.len(), 1);
     }
 }

@@ -1,10 +1,10 @@
 //! Fan-outs: what subagents were sent after.
 
 use super::{Rounds, SentOut};
-use crate::describe::asked::told;
+use crate::describe::asked::described;
 use crate::describe::asking::Asking;
 use crate::describe::decision::{PlacedDecision, place};
-use crate::describe::told::Told;
+use crate::describe::described_session::DescribedSession;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Goal};
@@ -16,7 +16,13 @@ use trellis_provenance::{Act, iri};
 impl Rounds {
     /// The decomposition as the original knows it, and inside it the fan-out as the specification knows it. Later rounds
     /// derive from the round before alone: a chain through the findings would multiply the stock listing.
-    pub(crate) fn fan_out(&mut self, session: &Told, header: &Header, fan_out: &FannedOut, by: SentOut) -> Act {
+    pub(crate) fn fan_out(
+        &mut self,
+        session: &DescribedSession,
+        header: &Header,
+        fan_out: &FannedOut,
+        by: SentOut,
+    ) -> Act {
         let id = iri::decomposition(&session.id, fan_out.round);
         let SentOut { label, asking, reviews } = by;
         let parents = match fan_out.round {
@@ -34,7 +40,7 @@ impl Rounds {
             .link(trellis::FAN_OUT, iri::fan_out(&session.id, &fan_out.correlation))
             .marks(asking.as_ref().map_or(header.attempt, Asking::attempt), header.late);
         let decisions = decisions(session, &id, fan_out, asking.as_ref());
-        let mut nodes = told(session, main, asking.as_ref(), decisions, "decompose");
+        let mut nodes = described(session, main, asking.as_ref(), decisions, "decompose");
         nodes.extend(reviews.nodes);
         nodes.extend(fan_out_nodes(session, &id, fan_out));
         self.add(fan_out);
@@ -44,7 +50,7 @@ impl Rounds {
 
 /// What the fan-out decided, then what was rejected on the way. A choice that was made for each goal names its goal.
 fn decisions<'a>(
-    session: &Told,
+    session: &DescribedSession,
     node: &str,
     fan_out: &'a FannedOut,
     asking: Option<&'a Asking>,
@@ -64,13 +70,13 @@ fn decisions<'a>(
     placed
 }
 
-fn goal_iri(session: &Told, fan_out: &FannedOut, goal: &Goal) -> String {
+fn goal_iri(session: &DescribedSession, fan_out: &FannedOut, goal: &Goal) -> String {
     iri::fan_out_goal(&session.id, &fan_out.correlation, goal.index)
 }
 
 /// The fan-out with its goals in numbered documents. In the graph they have a name of ours for their text: the stock
 /// reader takes every `tg:subagentGoal` of an event for one more goal.
-fn fan_out_nodes(session: &Told, decomposition: &str, fan_out: &FannedOut) -> Vec<Node> {
+fn fan_out_nodes(session: &DescribedSession, decomposition: &str, fan_out: &FannedOut) -> Vec<Node> {
     let goal = |goal: &Goal| {
         let title = format!("Subagent goal: {}", first_chars(&goal.goal, 60));
         let document = Document::stored(goal.goal.as_str())?;

@@ -2,7 +2,7 @@
 
 use super::Rounds;
 use super::rounds::terminal;
-use crate::describe::told::Told;
+use crate::describe::described_session::DescribedSession;
 use trellis_domain::fan_out::{Joined, Member};
 use trellis_domain::record::Header;
 use trellis_provenance::node::{Node, first_chars};
@@ -11,7 +11,7 @@ use trellis_provenance::{Act, iri};
 
 impl Rounds {
     /// The findings of a join in the order of their goals; the join itself travels with the last one.
-    pub(crate) fn findings(&mut self, session: &Told, header: &Header, joined: &Joined) -> Vec<Act> {
+    pub(crate) fn findings(&mut self, session: &DescribedSession, header: &Header, joined: &Joined) -> Vec<Act> {
         let each = joined.members.iter().map(|member| {
             let node = finding(session, header, joined, member);
             Act { id: node.iri().to_owned(), nodes: vec![node] }
@@ -27,7 +27,7 @@ impl Rounds {
 
 /// A finding derives from the subagent's last node first, as in the original, and then from the decomposition, through
 /// which the stock walk reaches it. Of a subagent that could not be read, the last node is not known.
-fn finding(session: &Told, header: &Header, joined: &Joined, member: &Member) -> Node {
+fn finding(session: &DescribedSession, header: &Header, joined: &Joined, member: &Member) -> Node {
     let title = format!("Finding: {}", first_chars(&member.goal, 60));
     let problem = member.is_missing().then(|| problem(member));
     Node::new(iri::finding(&session.id, member.index))
@@ -47,7 +47,7 @@ fn problem(member: &Member) -> &str {
     member.error.as_deref().unwrap_or(member.reason.as_str())
 }
 
-fn join(session: &Told, joined: &Joined) -> [Node; 2] {
+fn join(session: &DescribedSession, joined: &Joined) -> [Node; 2] {
     let findings = joined.members.iter().map(|member| iri::finding(&session.id, member.index));
     let join = Node::new(iri::join(&session.id, &joined.correlation))
         .types(&[prov::class::ENTITY, trellis::class::JOIN])

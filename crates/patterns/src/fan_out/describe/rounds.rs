@@ -2,7 +2,7 @@
 
 use crate::describe::Rest;
 use crate::describe::asking::Asking;
-use crate::describe::told::Told;
+use crate::describe::described_session::DescribedSession;
 use trellis_domain::SessionId;
 use trellis_domain::fan_out::{FannedOut, Joined, Member};
 use trellis_domain::record::Ended;
@@ -62,7 +62,7 @@ impl Rounds {
 
     /// What the end of the session rests on: every finding and, if it is a synthesis, what each subagent ended with. What
     /// was not waited for is no parent.
-    pub(crate) fn rest(&self, session: &Told, ended: &Ended, closing: Option<Asking>) -> Rest {
+    pub(crate) fn rest(&self, session: &DescribedSession, ended: &Ended, closing: Option<Asking>) -> Rest {
         let found = self.found();
         let findings = found.iter().map(|finding| finding.iri.clone());
         let terminals =

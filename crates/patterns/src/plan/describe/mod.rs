@@ -6,11 +6,11 @@ mod steps;
 
 use super::names::step_of_result;
 use super::{PlanDecision, PlanNames, PlanTurn, PlannedStep, StepAside};
-use crate::describe::asked::told;
+use crate::describe::asked::described;
 use crate::describe::asking::Asking;
 use crate::describe::decision::place;
+use crate::describe::described_session::DescribedSession;
 use crate::describe::inside::{Inside, unused};
-use crate::describe::told::Told;
 use crate::describe::{Describer, Notice, Part, Rest, Shown, ShownLine, Spoken, Tone, late, plain};
 use planned::{planned_steps, superseded_steps};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ pub(super) struct PlanActs {
 }
 
 impl Describer for PlanActs {
-    fn describe(&mut self, session: &Told, Record { header, body }: &Record) -> Vec<Act> {
+    fn describe(&mut self, session: &DescribedSession, Record { header, body }: &Record) -> Vec<Act> {
         let act = match body {
             Body::Replied(replied) => self.reply(session, header, replied),
             Body::Observed(observed) => self.result_of_tool(session, header, observed),
@@ -46,7 +46,7 @@ impl Describer for PlanActs {
     }
 
     /// The end derives from the last step alone, so that the stock listing has it once.
-    fn end(&mut self, session: &Told, ended: &Ended) -> Rest {
+    fn end(&mut self, session: &DescribedSession, ended: &Ended) -> Rest {
         let closing = self.pending.remove(&PlanTurn::Synthesis);
         let (reviews, unfinished, unused) = self.leftovers(session, ended);
         let last = self.steps.done().next_back().map(|last| iri::step(&session.id, last));
@@ -70,7 +70,7 @@ impl Describer for PlanActs {
 }
 
 impl PlanActs {
-    fn reply(&mut self, session: &Told, header: &Header, replied: &Replied) -> Option<Act> {
+    fn reply(&mut self, session: &DescribedSession, header: &Header, replied: &Replied) -> Option<Act> {
         let asked = PlanTurn::asked(&header.name)?;
         if header.late {
             return Some(self.late_reply(session, header, asked, replied));
@@ -83,7 +83,7 @@ impl PlanActs {
         }
     }
 
-    fn late_reply(&self, session: &Told, header: &Header, asked: PlanTurn, replied: &Replied) -> Act {
+    fn late_reply(&self, session: &DescribedSession, header: &Header, asked: PlanTurn, replied: &Replied) -> Act {
         let asking = Asking::one(header, replied);
         let with = |node: Node| match asked {
             PlanTurn::Step(i) => self.with_step_facts(node, session, i, &asking),
@@ -92,7 +92,7 @@ impl PlanActs {
         late::reply(session, header, &asking, asked.name().as_str(), with)
     }
 
-    fn result_of_tool(&mut self, session: &Told, header: &Header, observed: &Observed) -> Option<Act> {
+    fn result_of_tool(&mut self, session: &DescribedSession, header: &Header, observed: &Observed) -> Option<Act> {
         let i = step_of_result(&header.name)?;
         if header.late {
             return Some(self.late_result(session, header, i, observed));
@@ -102,7 +102,7 @@ impl PlanActs {
 
     /// The plan that a reply settles; nothing if the question is asked again, if the plan stays as it is, or if there
     /// will never be a reply. A plan that is kept is told of by the next event.
-    fn settled(&mut self, session: &Told, header: &Header, k: u32) -> Option<Act> {
+    fn settled(&mut self, session: &DescribedSession, header: &Header, k: u32) -> Option<Act> {
         let asking = self.pending.get(&PlanTurn::Plan(k)).filter(|asking| asking.is_settled())?;
         let reading = asking.reading()?;
         let no_plan = k == 0 && matches!(reading, Reading::Unusable { .. });
@@ -111,7 +111,14 @@ impl PlanActs {
         Some(self.plan(session, header, k, &asking, &steps))
     }
 
-    fn plan(&mut self, session: &Told, header: &Header, k: u32, asking: &Asking, steps: &[PlannedStep]) -> Act {
+    fn plan(
+        &mut self,
+        session: &DescribedSession,
+        header: &Header,
+        k: u32,
+        asking: &Asking,
+        steps: &[PlannedStep],
+    ) -> Act {
         let id = iri::plan_number(&session.id, k);
         let before = self.steps.in_force.clone();
         let parents = before.map_or_else(|| session.first_parents(), |plan| vec![plan]);
@@ -131,7 +138,7 @@ impl PlanActs {
             .links(trellis::REVIEW, &reviews.iris)
             .marks(asking.attempt(), header.late);
         let decisions = place(&id, asking.decisions());
-        let mut nodes = told(session, main, Some(asking), decisions, "plan");
+        let mut nodes = described(session, main, Some(asking), decisions, "plan");
         nodes.extend(reviews.nodes);
         nodes.extend(planned);
         nodes.extend(superseded_steps(&self.steps, &superseded, &id));
@@ -140,13 +147,13 @@ impl PlanActs {
 
     /// The judgements that are settled and that no event told of yet. They are events of nobody's: stock readers know no
     /// such thing, so they travel inside the next event of their session.
-    fn carried(&mut self, session: &Told) -> Inside {
+    fn carried(&mut self, session: &DescribedSession) -> Inside {
         let settled = |asked: &PlanTurn, asking: &mut Asking| asked.is_review() && asking.is_settled();
         let taken: Vec<_> = self.pending.extract_if(.., settled).collect();
         self.reviews(session, &taken)
     }
 
-    fn reviews(&self, session: &Told, taken: &[(PlanTurn, Asking)]) -> Inside {
+    fn reviews(&self, session: &DescribedSession, taken: &[(PlanTurn, Asking)]) -> Inside {
         let mut inside = Inside::default();
         for (asked, asking) in taken {
             if let PlanTurn::Plan(k) = asked {
@@ -157,18 +164,18 @@ impl PlanActs {
     }
 
     /// A revision that keeps the plan is no plan: stock readers must not list it as one.
-    fn review(&self, session: &Told, k: u32, asking: &Asking) -> Vec<Node> {
+    fn review(&self, session: &DescribedSession, k: u32, asking: &Asking) -> Vec<Node> {
         let iri = iri::plan_number(&session.id, k);
         let main = Node::new(&iri)
             .types(&[prov::class::ENTITY, trellis::class::PLAN_REVIEW])
             .label("Plan Review")
             .derived_from(self.steps.in_force.iter().cloned())
             .marks(asking.attempt(), false);
-        told(session, main.error(asking.problem()), Some(asking), place(&iri, asking.decisions()), "plan")
+        described(session, main.error(asking.problem()), Some(asking), place(&iri, asking.decisions()), "plan")
     }
 
     /// Reviews, steps and replies that the session's end finds unsaid.
-    fn leftovers(&mut self, session: &Told, ended: &Ended) -> (Inside, Inside, Inside) {
+    fn leftovers(&mut self, session: &DescribedSession, ended: &Ended) -> (Inside, Inside, Inside) {
         let pending = std::mem::take(&mut self.pending);
         let (judged, rest): (Vec<_>, Vec<_>) = pending.into_iter().partition(|(asked, _)| asked.is_review());
         let reviews = self.reviews(session, &judged);
@@ -211,14 +218,14 @@ pub(super) fn notice<'r>(name: &Name, replied: &'r Replied) -> Option<Notice<'r>
 fn planning_notice(k: u32, replied: &Replied) -> Option<Notice<'_>> {
     let PlanDecision { steps } = PlanDecision::of(&replied.reading)?;
     let notice = Notice::new(if k == 0 { "plan" } else { "plan-revision" });
-    let notice = notice.with("steps", &steps).with("mended", &replied.mended);
+    let notice = notice.with("steps", &steps).with("mended", &replied.repairs);
     let Some(steps) = steps else {
         let line = ShownLine::new(Tone::Choice, "plan", "kept as it is");
         return Some(Notice { shown: Shown::Line(ShownLine { with_reasons: true, ..line }), ..notice });
     };
     let number = counted(steps.len(), "step");
     let line = ShownLine::new(Tone::Many, "plan", if k == 0 { number } else { format!("revised: {number}") });
-    let shown = Shown::Line(ShownLine { mended: replied.mended.clone(), with_reasons: k > 0, ..line });
+    let shown = Shown::Line(ShownLine { repairs: replied.repairs.clone(), with_reasons: k > 0, ..line });
     Some(Notice { shown, parts: parts(&steps), ..notice })
 }
 

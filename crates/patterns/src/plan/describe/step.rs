@@ -1,10 +1,10 @@
 //! The steps of a plan: what each brought, or why it brought nothing.
 
 use super::{PlanActs, PlanTurn, StepAside};
-use crate::describe::asked::{told, told_with_cost};
+use crate::describe::asked::{described, described_with_cost};
 use crate::describe::asking::Asking;
 use crate::describe::decision::place;
-use crate::describe::told::Told;
+use crate::describe::described_session::DescribedSession;
 use crate::react::{as_json, with_tool_facts};
 use trellis_domain::document::Document;
 use trellis_domain::record::{Header, Observed};
@@ -17,7 +17,7 @@ const NEVER_BEGUN: &str = "the step was never begun";
 
 impl PlanActs {
     /// The result of a step that needs no tool: it is there with the reply.
-    pub(super) fn answered(&mut self, session: &Told, header: &Header, i: u32) -> Option<Act> {
+    pub(super) fn answered(&mut self, session: &DescribedSession, header: &Header, i: u32) -> Option<Act> {
         let asking = self.pending.get(&PlanTurn::Step(i))?;
         let answer = as_document(asking.reading()?.text()?);
         let asking = self.pending.remove(&PlanTurn::Step(i))?;
@@ -25,7 +25,13 @@ impl PlanActs {
     }
 
     /// The result of a step as its tool, or the runtime in its place, gave it.
-    pub(super) fn observed(&mut self, session: &Told, header: &Header, i: u32, observed: &Observed) -> Option<Act> {
+    pub(super) fn observed(
+        &mut self,
+        session: &DescribedSession,
+        header: &Header,
+        i: u32,
+        observed: &Observed,
+    ) -> Option<Act> {
         if self.steps.is_done(i) {
             return None;
         }
@@ -35,7 +41,7 @@ impl PlanActs {
 
     fn result(
         &mut self,
-        session: &Told,
+        session: &DescribedSession,
         header: &Header,
         i: u32,
         asking: &Asking,
@@ -56,14 +62,14 @@ impl PlanActs {
         let mut cost = observed.map(|observed| observed.usage.clone()).unwrap_or_default();
         cost.add(&asking.cost());
         let decisions = place(&id, asking.decisions());
-        let mut nodes = told_with_cost(session, main, Some(asking), decisions, &about(i), &cost);
+        let mut nodes = described_with_cost(session, main, Some(asking), decisions, &about(i), &cost);
         nodes.extend(reviews.nodes);
         self.steps.finish(i);
         Act { id, nodes }
     }
 
     /// What the tool of a step brought too late. The step itself was told of as unfinished, so this is a node of its own.
-    pub(super) fn late_result(&self, session: &Told, header: &Header, i: u32, observed: &Observed) -> Act {
+    pub(super) fn late_result(&self, session: &DescribedSession, header: &Header, i: u32, observed: &Observed) -> Act {
         let id = iri::late_step_result(&session.id, i);
         let node = Node::new(&id)
             .types(&[prov::class::ENTITY, trellis::class::LATE_RESULT])
@@ -81,7 +87,7 @@ impl PlanActs {
 
     /// What was planned and what was chosen. The tool is told in our own words: for the stock reader, only iterations
     /// have actions. Dependencies are no derivations, or the stock walk would list what lies behind them again and again.
-    pub(super) fn with_step_facts(&self, node: Node, session: &Told, i: u32, asking: &Asking) -> Node {
+    pub(super) fn with_step_facts(&self, node: Node, session: &DescribedSession, i: u32, asking: &Asking) -> Node {
         let planned = self.steps.step(i);
         let plan = planned.map(|planned| &planned.plan).or(self.steps.in_force.as_ref());
         let needs = planned.into_iter().flat_map(|planned| &planned.step.depends_on);
@@ -98,22 +104,22 @@ impl PlanActs {
     }
 
     /// A step whose choice was made, but whose session ended before there was a result.
-    pub(super) fn unfinished(&self, session: &Told, i: u32, asking: &Asking) -> Vec<Node> {
+    pub(super) fn unfinished(&self, session: &DescribedSession, i: u32, asking: &Asking) -> Vec<Node> {
         let main = self
             .unfinished_node(session, i, asking)
             .types(&[tg::class::STEP_RESULT])
             .error(Some(ENDED_BEFORE))
             .marks(asking.attempt(), false);
         let iri = main.iri().to_owned();
-        told(session, main, Some(asking), place(&iri, asking.decisions()), &about(i))
+        described(session, main, Some(asking), place(&iri, asking.decisions()), &about(i))
     }
 
     /// A step that the answer has to do without and that nobody began.
-    pub(super) fn never_begun(&self, session: &Told, i: u32) -> Node {
+    pub(super) fn never_begun(&self, session: &DescribedSession, i: u32) -> Node {
         self.unfinished_node(session, i, &Asking::default()).error(Some(NEVER_BEGUN))
     }
 
-    fn unfinished_node(&self, session: &Told, i: u32, asking: &Asking) -> Node {
+    fn unfinished_node(&self, session: &DescribedSession, i: u32, asking: &Asking) -> Node {
         self.with_step_facts(Node::new(iri::step(&session.id, i)), session, i, asking)
             .types(&[prov::class::ENTITY, trellis::class::UNFINISHED_STEP])
             .label(self.title(i))

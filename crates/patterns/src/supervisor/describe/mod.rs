@@ -2,11 +2,11 @@
 
 use super::Goals;
 use super::names::TeamTurn;
-use crate::describe::asked::told;
+use crate::describe::asked::described;
 use crate::describe::asking::Asking;
 use crate::describe::decision::{NamedDocument, place};
+use crate::describe::described_session::DescribedSession;
 use crate::describe::inside::{Inside, unused};
-use crate::describe::told::Told;
 use crate::describe::{Describer, Notice, Rest, Shown, ShownLine, Tone, late};
 use crate::fan_out::describe::{Rounds, SentOut};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub(super) struct TeamActs {
 }
 
 impl Describer for TeamActs {
-    fn describe(&mut self, session: &Told, Record { header, body }: &Record) -> Vec<Act> {
+    fn describe(&mut self, session: &DescribedSession, Record { header, body }: &Record) -> Vec<Act> {
         match body {
             Body::Replied(replied) => self.reply(session, header, replied).into_iter().collect(),
             Body::FannedOut(fan_out) => vec![self.decomposition(session, header, fan_out)],
@@ -40,7 +40,7 @@ impl Describer for TeamActs {
         }
     }
 
-    fn end(&mut self, session: &Told, ended: &Ended) -> Rest {
+    fn end(&mut self, session: &DescribedSession, ended: &Ended) -> Rest {
         let closing = self.pending.remove(&TeamTurn::Synthesis);
         let (reviews, unused) = self.leftovers(session);
         Rest { reviews, unused, ..self.rounds.rest(session, ended, closing) }
@@ -48,7 +48,7 @@ impl Describer for TeamActs {
 }
 
 impl TeamActs {
-    fn reply(&mut self, session: &Told, header: &Header, replied: &Replied) -> Option<Act> {
+    fn reply(&mut self, session: &DescribedSession, header: &Header, replied: &Replied) -> Option<Act> {
         let asked = TeamTurn::asked(&header.name)?;
         if header.late {
             let asking = Asking::one(header, replied);
@@ -59,7 +59,7 @@ impl TeamActs {
         None
     }
 
-    fn decomposition(&mut self, session: &Told, header: &Header, fan_out: &FannedOut) -> Act {
+    fn decomposition(&mut self, session: &DescribedSession, header: &Header, fan_out: &FannedOut) -> Act {
         let asking = self.pending.remove(&TeamTurn::Decompose);
         let reviews = self.carried(session);
         let label = format!("Decomposed into {} research threads", fan_out.goals.len());
@@ -69,7 +69,7 @@ impl TeamActs {
     /// The judgements that are settled and that no event told of yet. They are events of nobody's: stock readers know no
     /// such thing, so they travel inside the next event of their session. Another round's goals and their choices are
     /// told by its decomposition, so a review tells of the round only.
-    fn carried(&mut self, session: &Told) -> Inside {
+    fn carried(&mut self, session: &DescribedSession) -> Inside {
         let settled =
             |asked: &TeamTurn, asking: &mut Asking| matches!(asked, TeamTurn::Review(_)) && asking.is_settled();
         let taken: Vec<_> = self.pending.extract_if(.., settled).collect();
@@ -80,7 +80,12 @@ impl TeamActs {
         self.reviews(session, &taken, rounds)
     }
 
-    fn reviews(&self, session: &Told, taken: &[(TeamTurn, Asking)], choices: fn(&Asking) -> Vec<Decision>) -> Inside {
+    fn reviews(
+        &self,
+        session: &DescribedSession,
+        taken: &[(TeamTurn, Asking)],
+        choices: fn(&Asking) -> Vec<Decision>,
+    ) -> Inside {
         let mut inside = Inside::default();
         for (asked, asking) in taken {
             if let TeamTurn::Review(round) = asked {
@@ -91,7 +96,7 @@ impl TeamActs {
     }
 
     /// A judgement after a round. Its reason is the document of the same name.
-    fn review(&self, session: &Told, round: u32, asking: &Asking, choices: &[Decision]) -> Vec<Node> {
+    fn review(&self, session: &DescribedSession, round: u32, asking: &Asking, choices: &[Decision]) -> Vec<Node> {
         let iri = iri::review(&session.id, round);
         let mut decisions = place(&iri, choices);
         if let Some(placed) = decisions.iter_mut().find(|placed| placed.is(DecisionKind::Round)) {
@@ -104,11 +109,11 @@ impl TeamActs {
             .links(trellis::REVIEWED_FINDING, self.rounds.found().iter().map(|finding| &finding.iri))
             .error(asking.problem())
             .marks(asking.attempt(), false);
-        told(session, main, Some(asking), decisions, "review")
+        described(session, main, Some(asking), decisions, "review")
     }
 
     /// Reviews and replies that the session's end finds unsaid.
-    fn leftovers(&mut self, session: &Told) -> (Inside, Inside) {
+    fn leftovers(&mut self, session: &DescribedSession) -> (Inside, Inside) {
         let pending = std::mem::take(&mut self.pending);
         let is_review = |asked: &TeamTurn| matches!(asked, TeamTurn::Review(_));
         let (judged, rest): (Vec<_>, Vec<_>) = pending.into_iter().partition(|(asked, _)| is_review(asked));
@@ -126,7 +131,7 @@ impl TeamActs {
 pub(super) fn notice<'r>(name: &Name, replied: &'r Replied) -> Option<Notice<'r>> {
     let Goals { goals } = Goals::of(&replied.reading)?;
     if TeamTurn::asked(name)? == TeamTurn::Decompose {
-        let notice = Notice::new("decomposition").with("goals", goals).with("mended", &replied.mended);
+        let notice = Notice::new("decomposition").with("goals", goals).with("mended", &replied.repairs);
         return Some(Notice { shown: Shown::Later, ..notice });
     }
     let (text, if_missing) = match &goals {
@@ -134,6 +139,6 @@ pub(super) fn notice<'r>(name: &Name, replied: &'r Replied) -> Option<Notice<'r>
         None => ("enough to answer".to_owned(), Some("answers now")),
     };
     let line = ShownLine { if_missing, with_reasons: true, ..ShownLine::new(Tone::Choice, "review", text) };
-    let notice = Notice::new("review").with("again", goals).with("mended", &replied.mended);
+    let notice = Notice::new("review").with("again", goals).with("mended", &replied.repairs);
     Some(Notice { shown: Shown::Line(line), ..notice })
 }

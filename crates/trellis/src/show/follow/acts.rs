@@ -53,8 +53,8 @@ impl Follow {
         format!("{} (by {})", options.join(" "), decision.decided_by)
     }
 
-    pub(super) fn mended(&self, who: &Label, mended: &[String]) {
-        for problem in mended {
+    pub(super) fn repairs(&self, who: &Label, repairs: &[String]) {
+        for problem in repairs {
             self.screen.under(who, &format!("put right: {problem}"));
         }
     }

@@ -69,7 +69,7 @@ impl Follow {
             let number = self.cast.add_part(session, &part.goal);
             self.screen.entry(who, &format!("{number} {}", part.goal), &part.aside);
         }
-        self.mended(who, &shown.mended);
+        self.repairs(who, &shown.repairs);
         if shown.with_reasons {
             self.reasons(who, replied);
         }
@@ -92,7 +92,7 @@ impl Follow {
         self.thought(who, session, replied);
         if !calls.is_empty() {
             self.calls(who, calls, cost);
-            self.mended(who, &replied.mended);
+            self.repairs(who, &replied.repairs);
         } else if let Reading::Unusable { reason } = &replied.reading {
             if self.has_begun_to_answer(session) {
                 // What is on screen does not count: the next answer begins anew.

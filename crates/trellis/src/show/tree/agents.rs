@@ -33,7 +33,7 @@ impl Tree<'_> {
             marked(&decomposition.mark)
         );
         let mut node = TreeNode::new(title).with(self.choices(own));
-        node.details.extend(decomposition.mended.iter().map(|what| labelled("put right", &self.cut(what))));
+        node.details.extend(decomposition.repairs.iter().map(|what| labelled("put right", &self.cut(what))));
         node.details.extend(decomposition.fan_out.iter().map(fan_out));
         let mut agents: Vec<_> = self.trace.sessions.iter().filter(|session| began(session, decomposition)).collect();
         agents.sort_by_key(|session| session.parent.as_ref().and_then(|parent| parent.index));

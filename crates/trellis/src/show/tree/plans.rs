@@ -24,7 +24,7 @@ impl Tree<'_> {
             node.details.extend(plan.replan_reason.as_ref().map(|why| format!("stated reason: {}", self.cut(why))));
         }
         node.details.extend(plan.superseded.iter().map(|goal| labelled("replaces", &self.cut(goal))));
-        node.details.extend(plan.mended.iter().map(|what| labelled("put right", &self.cut(what))));
+        node.details.extend(plan.repairs.iter().map(|what| labelled("put right", &self.cut(what))));
         let without = |planned: &&PlannedStep| !steps.iter().any(|step| is_of(step, planned));
         let open = plan.steps.iter().filter(without);
         node.details.extend(open.map(|planned| self.planned_step(planned, session.ended.is_some())));

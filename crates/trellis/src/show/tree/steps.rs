@@ -68,7 +68,7 @@ impl Tree<'_> {
         let title = format!("{} {call}{}{}", analysis.n, behind(&analysis.cost), marked(&analysis.mark));
         let mut node =
             TreeNode::new(title).with(self.thoughts(analysis.thought.as_ref())).with(self.choices(&analysis.decisions));
-        node.details.extend(analysis.mended.iter().map(|what| labelled("put right", &self.cut(what))));
+        node.details.extend(analysis.repairs.iter().map(|what| labelled("put right", &self.cut(what))));
         node
     }
 
@@ -124,7 +124,7 @@ impl Tree<'_> {
             .with(facts.map(|(name, text)| labelled(&name, &self.cut(text))))
             .with(act.error.as_ref().map(|error| labelled("error", &self.cut(error))))
             .with(self.choices(&act.decisions))
-            .with(act.mended.iter().map(|what| labelled("put right", &self.cut(what))))
+            .with(act.repairs.iter().map(|what| labelled("put right", &self.cut(what))))
     }
 
     /// A reply that nothing came of.

@@ -10,7 +10,7 @@ use trellis_provenance::iri;
 
 /// One session, as far as its records were described, whatever its pattern is. Late records leave no trace here.
 #[derive(Debug)]
-pub struct Told {
+pub struct DescribedSession {
     pub(crate) id: SessionId,
     /// The sequence number of the newest record.
     newest: Option<u64>,
@@ -49,7 +49,7 @@ struct Beginning {
     parent: Option<Parent>,
 }
 
-impl Told {
+impl DescribedSession {
     pub(crate) fn new(id: SessionId) -> Self {
         Self { id, newest: None, beginning: None, routed: false, models: BTreeSet::new(), routing: BTreeMap::new() }
     }

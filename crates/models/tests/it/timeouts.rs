@@ -36,15 +36,15 @@ impl ReplySink for Heard {
     }
 }
 
-fn call(patience: Option<Duration>) -> PromptCall {
+fn call(timeout: Option<Duration>) -> PromptCall {
     let value = json!({ "prompt": "Why?" }).to_string();
     let item = StoredItem { kind: "prompt".to_owned(), key: "template.q".to_owned(), value };
     let settings = Arc::new(Settings::take(1, [item]).0);
-    PromptCall { settings, id: "q".to_owned(), patience, ..PromptCall::default() }
+    PromptCall { settings, id: "q".to_owned(), timeout, ..PromptCall::default() }
 }
 
-async fn ask(prompter: &TemplatePrompter, patience: Duration) -> Result<PromptReply, PromptError> {
-    prompter.ask(call(Some(patience)), &mut Heard::default()).await
+async fn ask(prompter: &TemplatePrompter, timeout: Duration) -> Result<PromptReply, PromptError> {
+    prompter.ask(call(Some(timeout)), &mut Heard::default()).await
 }
 
 fn prompter(stub: &Stub, settings: CallSettings) -> TemplatePrompter {

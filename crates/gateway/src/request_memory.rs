@@ -12,18 +12,18 @@ use tokio::time::timeout;
 /// How long a body may make no progress.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// Room for large requests. What somebody sends is in memory until it is answered, and in more than one form.
+/// Memory for large requests. What somebody sends is in memory until it is answered, and in more than one form.
 #[derive(Debug, Clone)]
-pub(crate) struct Room(Arc<Semaphore>);
+pub(crate) struct RequestMemory(Arc<Semaphore>);
 
-/// What a request takes of the room, until this is dropped. Small ones take nothing.
+/// What a request takes of it, until this is dropped. Small ones take nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     bytes: usize,
     taken: Option<OwnedSemaphorePermit>,
 }
 
-/// There is no room. Nobody waits for it: somebody else's model may take very long.
+/// There is none left. Nobody waits for it: somebody else's model may take very long.
 #[derive(Debug)]
 pub(crate) struct Full;
 
@@ -31,7 +31,7 @@ impl Full {
     pub(crate) const MESSAGE: &str = "the server holds as much as it can of large requests; ask again in a moment";
 }
 
-impl Room {
+impl RequestMemory {
     pub(crate) fn new() -> Self {
         Self(Arc::new(Semaphore::new(bounds::HELD)))
     }
@@ -106,19 +106,19 @@ mod tests {
 
     #[test]
     fn large_requests_share_the_room_and_give_it_back() {
-        let room = Room::new();
+        let memory = RequestMemory::new();
         let place = |bytes| {
             let mut place = Place::default();
-            room.extend(&mut place, bytes).map(|()| place)
+            memory.extend(&mut place, bytes).map(|()| place)
         };
         let all: Vec<_> = (0..bounds::HELD / bounds::BODY).map(|_| place(bounds::BODY).unwrap()).collect();
         assert!(place(bounds::SMALL + 1).is_err(), "there is no room for a large one");
         assert!(place(bounds::SMALL).is_ok(), "a small one needs none");
         drop(all);
         let mut growing = place(bounds::SMALL).unwrap();
-        room.extend(&mut growing, bounds::HELD - bounds::SMALL).unwrap();
-        assert!(room.extend(&mut growing, 1).is_err());
+        memory.extend(&mut growing, bounds::HELD - bounds::SMALL).unwrap();
+        assert!(memory.extend(&mut growing, 1).is_err());
         drop(growing);
-        assert_eq!(room.0.available_permits(), bounds::HELD);
+        assert_eq!(memory.0.available_permits(), bounds::HELD);
     }
 }
