@@ -26,11 +26,12 @@ async fn a_slow_reader_gets_what_has_gathered_at_once() {
     let hub = Arc::new(Hub::default());
     let (workspace, run) = run();
     let mut slow = hub.subscribe(&workspace, &run, 0);
+    let (writer, message) = (hub.writer(&workspace, &run, &run), Arc::from("m"));
     for piece in ["one ", "two ", "three"] {
-        say(&hub, "m", piece);
+        writer.text(&message, TextKind::Thought, piece);
     }
     assert_eq!(next_text(&mut slow).await, "m: one two three");
-    say(&hub, "m", " four");
+    writer.text(&message, TextKind::Thought, " four");
     assert_eq!(next_text(&mut slow).await, "m:  four");
 }
 
@@ -38,9 +39,10 @@ async fn a_slow_reader_gets_what_has_gathered_at_once() {
 async fn whoever_comes_late_gets_the_open_message_from_its_start() {
     let hub = Arc::new(Hub::default());
     let (workspace, run) = run();
-    say(&hub, "m", "begun ");
+    let (writer, message) = (hub.writer(&workspace, &run, &run), Arc::from("m"));
+    writer.text(&message, TextKind::Thought, "begun ");
     let mut late = hub.subscribe(&workspace, &run, 0);
-    say(&hub, "m", "before");
+    writer.text(&message, TextKind::Thought, "before");
     assert_eq!(next_text(&mut late).await, "m: begun before");
 }
 

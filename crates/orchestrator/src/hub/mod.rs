@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 use trellis_domain::parts::ReplyPart;
 use trellis_domain::record::{Name, Record};
@@ -60,6 +60,8 @@ struct RunStream {
     /// take ten times as much memory.
     changed: Notify,
     readers: AtomicUsize,
+    /// How many have begun to write.
+    writers: AtomicU64,
     /// Text of another process is missing: its open messages are wanted from their start.
     gap: AtomicBool,
 }
@@ -110,7 +112,9 @@ impl Hub {
     /// is written goes nowhere.
     pub fn writer(&self, workspace: &Workspace, run: &RunId, session: &SessionId) -> TextWriter {
         let others = self.peers.as_ref().map(|peers| (Arc::clone(peers), (workspace.clone(), run.clone())));
-        TextWriter { stream: self.stream(workspace, run), session: session.clone(), after: 0, others }
+        let stream = self.stream(workspace, run);
+        let number = stream.writers.fetch_add(1, Ordering::SeqCst);
+        TextWriter { stream, session: session.clone(), after: 0, number, begun: Mutex::default(), others }
     }
 
     /// These messages are over: their records bring them whole, or they were abandoned.

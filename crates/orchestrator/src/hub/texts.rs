@@ -17,17 +17,19 @@ pub(super) struct OpenMessage {
     pub(super) text: String,
     /// The process that writes it; none if it is this one.
     pub(super) by: Option<Arc<str>>,
+    /// Which of this process's writers writes it: two workers may be at the same turn without knowing it yet.
+    pub(super) writer: u64,
     /// The newest record that it is written after.
     pub(super) after: u64,
 }
 
 impl OpenMessage {
     pub(super) fn new(session: &SessionId, kind: TextKind, by: Option<Arc<str>>, after: u64) -> Self {
-        Self { tick: 0, session: session.clone(), kind, text: String::new(), by, after }
+        Self { tick: 0, session: session.clone(), kind, text: String::new(), by, writer: 0, after }
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        self.after == other.after && self.by == other.by
+        self.after == other.after && self.by == other.by && self.writer == other.writer
     }
 }
 
@@ -92,16 +94,11 @@ impl Texts {
         self.make_way(place, (seq, 0));
     }
 
-    /// More text of this process. How many bytes came before it; none if it is not wanted any more.
-    pub(super) fn write(
-        &mut self,
-        id: &Arc<str>,
-        after: u64,
-        begin: impl FnOnce() -> OpenMessage,
-        text: &str,
-    ) -> Option<usize> {
-        let goes_on = self.open.get(id).is_some_and(|open| open.by.is_none() && open.after == after);
-        let message = if goes_on { self.open.get_mut(id) } else { self.message(id, begin()) }?;
+    /// More text of this process, which its writer begins with or goes on with. How many bytes came before it; none if it is
+    /// not wanted any more: a message that had to make way for another does not begin again in its middle.
+    pub(super) fn write(&mut self, id: &Arc<str>, message: OpenMessage, begins: bool, text: &str) -> Option<usize> {
+        let goes_on = self.open.get(id).is_some_and(|open| open.is_same(&message));
+        let message = if goes_on || begins { self.message(id, message) } else { None }?;
         let offset = message.text.len();
         message.text.push_str(text);
         Some(offset)

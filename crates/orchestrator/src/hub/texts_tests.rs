@@ -24,8 +24,38 @@ fn hear(texts: &mut Texts, by: &str, chunk: &TextChunk) -> Fit {
 }
 
 fn write(texts: &mut Texts, attempt: u32, after: u64, text: &str) -> Option<usize> {
-    let begin = || OpenMessage::new(&contract::id("r"), TextKind::Thought, None, after);
-    texts.write(&id(attempt), after, begin, text)
+    let message = OpenMessage::new(&contract::id("r"), TextKind::Thought, None, after);
+    let begins = texts.get(&id(attempt)).is_none();
+    texts.write(&id(attempt), message, begins, text)
+}
+
+/// One of several workers that write the same message, unknowingly.
+fn write_as(texts: &mut Texts, writer: u64, begins: bool, text: &str) -> Option<usize> {
+    let message = OpenMessage { writer, ..OpenMessage::new(&contract::id("r"), TextKind::Thought, None, 2) };
+    texts.write(&id(1), message, begins, text)
+}
+
+#[test]
+fn a_message_that_had_to_make_way_does_not_begin_again_in_its_middle() {
+    let mut texts = Texts::default();
+    assert_eq!(write_as(&mut texts, 1, true, "one "), Some(0));
+    assert_eq!(hear(&mut texts, "a", &chunk(2, 2, 0, "newer")), Fit::Added);
+    texts.close_heard(&id(2), &"a".into());
+    assert_eq!(write_as(&mut texts, 1, false, "two"), None, "its beginning is not shown any more");
+    assert!(texts.is_empty());
+}
+
+#[test]
+fn two_writers_of_one_message_are_not_mixed() {
+    let mut texts = Texts::default();
+    assert_eq!(write_as(&mut texts, 1, true, "one "), Some(0));
+    assert_eq!(write_as(&mut texts, 2, true, "uno "), None, "one of them is enough");
+    assert_eq!(write_as(&mut texts, 1, false, "two"), Some(4));
+    assert_eq!(write_as(&mut texts, 2, false, "dos"), None);
+    assert_eq!(shown(&texts), [("", "one two")]);
+    texts.close(&id(1));
+    assert_eq!(write_as(&mut texts, 2, false, "tres"), None);
+    assert_eq!(write_as(&mut texts, 3, true, "drei"), Some(0));
 }
 
 fn shown(texts: &Texts) -> Vec<(&str, &str)> {

@@ -4,6 +4,7 @@ use super::peers::Peers;
 use super::texts::OpenMessage;
 use super::{Place, RunStream};
 use crate::ports::{StreamNotice, TextChunk, TextKind};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use trellis_domain::SessionId;
 
@@ -12,6 +13,10 @@ pub struct TextWriter {
     pub(super) stream: Arc<RunStream>,
     pub(super) session: SessionId,
     pub(super) after: u64,
+    /// Tells it from the run's other writers.
+    pub(super) number: u64,
+    /// The messages of which it has written something.
+    pub(super) begun: Mutex<Vec<Arc<str>>>,
     /// Whom else to tell.
     pub(super) others: Option<(Arc<Peers>, Place)>,
 }
@@ -32,19 +37,31 @@ impl TextWriter {
         }
         let offset = {
             let mut texts = self.stream.texts.lock();
-            let begin = || {
-                let tick = self.stream.news().ticks;
-                OpenMessage { tick, ..OpenMessage::new(&self.session, kind, None, self.after) }
-            };
-            texts.write(message_id, self.after, begin, text)
+            let (tick, writer) = (self.stream.news().ticks, self.number);
+            let message = OpenMessage { tick, writer, ..OpenMessage::new(&self.session, kind, None, self.after) };
+            texts.write(message_id, message, self.begins(message_id), text)
         };
         let Some(offset) = offset else { return };
-        self.stream.tell(|news| news.ticks += 1);
+        // The records first that it was written after: another process may have committed them.
+        self.stream.tell(|news| {
+            news.seq = news.seq.max(self.after);
+            news.ticks += 1;
+        });
         if let Some((peers, place)) = self.wanted_by_others() {
             let (session, message_id, text) = (self.session.clone(), Arc::clone(message_id), text.to_owned());
             let chunk = TextChunk { run: place.1.clone(), session, message_id, kind, after: self.after, offset, text };
             peers.publish_text(&place.0, chunk);
         }
+    }
+
+    /// Whether this is the first text of a message.
+    fn begins(&self, message_id: &Arc<str>) -> bool {
+        let mut begun = self.begun.lock();
+        let begins = !begun.contains(message_id);
+        if begins {
+            begun.push(Arc::clone(message_id));
+        }
+        begins
     }
 
     /// These messages are abandoned.
