@@ -2,6 +2,7 @@
 
 use crate::conversation::in_words;
 use crate::models::Wishes;
+use crate::prompt_text::PromptText;
 use crate::provider::{LastSent, ModelRequest, RefusedForm, Sent};
 use crate::reply;
 use crate::template::Templates;
@@ -67,7 +68,7 @@ impl Asking {
     /// A text that needs no template.
     pub(crate) fn of_text(call: Completion) -> Self {
         let Completion { scope, settings, system, prompt: user, schema, json } = call;
-        let system = system.unwrap_or_default();
+        let (system, user) = (system.unwrap_or_default().into(), user.into());
         let expected = if json || schema.is_some() { Expected::Json { schema } } else { Expected::Text };
         let (prompt, variables) = (Completion::ID.to_owned(), Map::new());
         let sent = LastSent::default();
@@ -167,6 +168,7 @@ impl Asking {
         };
         let Some(sent) = sent else {
             let ModelRequest { system, user, .. } = &self.request;
+            let (system, user) = (system.to_string(), user.to_string());
             return PromptUse { sent: Some(Hash::of_parts([system.as_bytes(), user.as_bytes()])), ..usual };
         };
         let request = sent.body.and_then(Document::stored);
@@ -179,7 +181,7 @@ fn render(
     settings: &Settings,
     id: &str,
     variables: &Map<String, Value>,
-) -> Result<(String, String), PromptError> {
+) -> Result<(PromptText, PromptText), PromptError> {
     let wrong = |reason| PromptError::Template { id: id.to_owned(), reason };
     let text = settings.prompts.get(id).map_or("", |prompt| &prompt.text);
     let user = templates.render(text, variables).map_err(wrong)?;

@@ -139,7 +139,7 @@ async fn a_prompt_is_rendered_sent_streamed_and_accounted_for() {
     let mut bench = Bench::new([Ok("Hello")]);
     let reply = bench.ask("greet", None).await.unwrap();
     let [request] = &bench.asked()[..] else { panic!("asked once") };
-    assert_eq!((request.system.as_str(), request.user.as_str()), ("Be kind to Ada.", "Greet Ada."));
+    assert_eq!((&*request.system.to_string(), &*request.user.to_string()), ("Be kind to Ada.", "Greet Ada."));
     assert_eq!(request.prompt, "greet");
     assert!(request.variables.is_empty(), "a provider that reads only the text is given only the text");
     assert_eq!((reply.raw.as_str(), reply.content, bench.heard.text.as_str()), ("Hello", ReplyContent::Text, "Hello"));

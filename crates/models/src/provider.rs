@@ -1,5 +1,6 @@
 //! What a model provider is asked, and what it answers.
 
+use crate::prompt_text::PromptText;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
@@ -15,8 +16,8 @@ use trellis_orchestrator::ports::{BoxFuture, CallLabels};
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
     /// Empty if there are no standing instructions.
-    pub system: String,
-    pub user: String,
+    pub system: PromptText,
+    pub user: PromptText,
     /// The id of the prompt that was rendered.
     pub prompt: String,
     /// What it was rendered with. Only a scripted provider looks at it.

@@ -294,8 +294,8 @@ fn minimal_values_are_valid_for_simple_schemas() {
 
 pub(super) fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
     ModelRequest {
-        system: "é".repeat(5),
-        user: "four".to_owned(),
+        system: "é".repeat(5).into(),
+        user: "four".into(),
         prompt: prompt.to_owned(),
         variables: serde_json::Map::default(),
         expected,

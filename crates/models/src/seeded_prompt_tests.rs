@@ -39,7 +39,7 @@ fn text_of(id: &str) -> &'static str {
 }
 
 fn render(text: &str, variables: &Value) -> String {
-    Templates::new().render(text, variables.as_object().unwrap()).unwrap()
+    Templates::new().render(text, variables.as_object().unwrap()).unwrap().to_string()
 }
 
 /// The part of the ReAct prompt that depends on variables.

@@ -43,11 +43,13 @@ const RETRY: Duration = Duration::from_secs(2);
 impl Worker {
     /// The place is given up as soon as a call has to wait for its turn: turns that wait for a model hold only their
     /// id, and keep nobody from being served. How many there are afterwards is bounded by the model's capacity.
-    pub(crate) async fn serve(&self, delivery: Delivery, place: OwnedSemaphorePermit) {
+    ///
+    /// The delivery is boxed: thousands of these wait at once, and each would hold a second place for giving it back.
+    pub(crate) async fn serve(&self, delivery: Box<Delivery>, place: OwnedSemaphorePermit) {
         let queue = &self.orchestrator.ports.queue;
         let served = match self.serve_claimed(&delivery, place).await {
             WakeUpOutcome::Acknowledge => queue.acknowledge(&delivery).await,
-            WakeUpOutcome::Retry => queue.give_back(delivery, RETRY).await,
+            WakeUpOutcome::Retry => queue.give_back(*delivery, RETRY).await,
         };
         if let Err(error) = served {
             tracing::warn!(%error, "a wake-up could not be settled; it may come again");

@@ -107,6 +107,7 @@ impl Workers {
                 Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
                 (delivery, place) = self.next(role, &places) => {
                     let worker = self.worker(stop.clone());
+                    let delivery = Box::new(delivery);
                     tasks.spawn(async move { worker.serve(delivery, place).await });
                 }
             }

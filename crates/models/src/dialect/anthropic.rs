@@ -100,7 +100,7 @@ impl Dialect for Anthropic {
 /// The prompt and what was said after it. Users and the model take turns: what follows from the same side is one message.
 fn messages(request: &ModelRequest) -> Vec<Value> {
     let mut ids = CallIds::default();
-    let mut messages: Vec<(&str, Vec<Value>)> = vec![("user", vec![text(&request.user)])];
+    let mut messages: Vec<(&str, Vec<Value>)> = vec![("user", vec![text(&request.user.to_string())])];
     for turn in &request.turns {
         let (role, content) = match turn {
             ChatTurn::User { text: said } => ("user", vec![text(said.text())]),

@@ -150,7 +150,7 @@ impl Calls for InMessages {
 /// Everything in one message: some models know nothing else.
 fn at_once(request: &ModelRequest) -> Value {
     let ModelRequest { system, user, .. } = request;
-    let text = if system.is_empty() { user.clone() } else { format!("{system}\n\n{user}") };
+    let text = if system.is_empty() { user.to_string() } else { format!("{system}\n\n{user}") };
     json!({ "role": "user", "content": text })
 }
 

@@ -8,8 +8,8 @@ use trellis_domain::parts::CallPiece;
 
 fn request(system: &str) -> ModelRequest {
     ModelRequest {
-        system: system.to_owned(),
-        user: "Why?".to_owned(),
+        system: system.into(),
+        user: "Why?".into(),
         prompt: "my prompt".to_owned(),
         variables: Map::new(),
         expected: PromptReply::Text,

@@ -68,7 +68,7 @@ impl Rehearsal {
             }
         }
         let text = script[..said].to_owned();
-        let in_token = Some(rough_tokens(&request.system) + rough_tokens(&request.user));
+        let in_token = Some(rough_tokens(&request.system.to_string()) + rough_tokens(&request.user.to_string()));
         let out_token = Some(rough_tokens(&text));
         ModelReply { model: MODEL.to_owned(), in_token, out_token, text, ..ModelReply::default() }
     }

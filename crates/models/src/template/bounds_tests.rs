@@ -8,7 +8,7 @@ use serde_json::json;
 fn render(text: &str) -> Result<String, String> {
     let variables =
         json!({ "q": "x".repeat(100_000), "facts": (0..1_000).collect::<Vec<_>>(), "map": { "a": 1, "b": 2 } });
-    Templates::new().render(text, variables.as_object().unwrap())
+    Templates::new().render(text, variables.as_object().unwrap()).map(|text| text.to_string())
 }
 
 /// Refused for its size.

@@ -19,7 +19,7 @@ fn variables() -> Value {
 }
 
 fn ours(text: &str) -> Result<String, String> {
-    Templates::new().render(text, variables().as_object().unwrap())
+    Templates::new().render(text, variables().as_object().unwrap()).map(|text| text.to_string())
 }
 
 fn theirs(text: &str) -> Result<String, String> {

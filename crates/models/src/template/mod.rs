@@ -18,6 +18,7 @@ mod show;
 mod tree;
 mod value;
 
+use crate::prompt_text::PromptText;
 use fault::{Fault, Outcome};
 use parking_lot::Mutex;
 use serde_json::Map;
@@ -39,8 +40,15 @@ pub(crate) struct Templates {
 
 #[derive(Debug, Default)]
 struct Kept {
-    trees: HashMap<Hash, Arc<Tree>>,
+    trees: HashMap<Hash, Template>,
     parts: usize,
+}
+
+/// A template that was read, and the text that its renderings share.
+#[derive(Debug)]
+struct Template {
+    tree: Arc<Tree>,
+    shared: Option<Arc<str>>,
 }
 
 impl Templates {
@@ -49,15 +57,19 @@ impl Templates {
     }
 
     /// The reason why it cannot be rendered says where and how to mend it.
-    pub(crate) fn render(&self, text: &str, variables: &Map<String, serde_json::Value>) -> Result<String, String> {
-        let tree = self.read(text).map_err(|fault| fault.to_string())?;
-        render::render(&tree, variables).map_err(|fault| fault.to_string())
+    pub(crate) fn render(&self, text: &str, variables: &Map<String, serde_json::Value>) -> Result<PromptText, String> {
+        let key = Hash::of(text);
+        let tree = self.read(key, text).map_err(|fault| fault.to_string())?;
+        let rendered = render::render(&tree, variables).map_err(|fault| fault.to_string())?;
+        Ok(match self.kept.lock().trees.get_mut(&key) {
+            Some(template) => PromptText::sharing(rendered, &mut template.shared),
+            None => rendered.into(),
+        })
     }
 
-    fn read(&self, text: &str) -> Outcome<Arc<Tree>> {
-        let key = Hash::of(text);
-        if let Some(tree) = self.kept.lock().trees.get(&key) {
-            return Ok(Arc::clone(tree));
+    fn read(&self, key: Hash, text: &str) -> Outcome<Arc<Tree>> {
+        if let Some(template) = self.kept.lock().trees.get(&key) {
+            return Ok(Arc::clone(&template.tree));
         }
         let tree = Arc::new(read(text)?);
         // What text and line breaks take is small beside what the parts take.
@@ -67,7 +79,7 @@ impl Templates {
             *kept = Kept::default();
         }
         kept.parts += parts;
-        kept.trees.insert(key, Arc::clone(&tree));
+        kept.trees.insert(key, Template { tree: Arc::clone(&tree), shared: None });
         Ok(tree)
     }
 }

@@ -5,7 +5,7 @@ fn render(text: &str) -> String {
     let variables = json!({
         "nothing": null, "html": "<b> & 'c'", "map": { "z": 1, "a": "it's" }, "list": [1, 2], "yes": true,
     });
-    Templates::new().render(text, variables.as_object().unwrap()).unwrap()
+    Templates::new().render(text, variables.as_object().unwrap()).unwrap().to_string()
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_prompt_over_very_many_facts_is_rendered() {
     let facts: Vec<_> = (0..10_000).map(|n| json!({ "s": n, "p": "knows", "o": n + 1 })).collect();
     let variables = json!({ "facts": facts });
     let text = "{% for f in facts %}{% if f.p %}{{ f.s }} {{ f.p }} {{ f.o }}\n{% endif %}{% endfor %}";
-    let rendered = Templates::new().render(text, variables.as_object().unwrap()).unwrap();
+    let rendered = Templates::new().render(text, variables.as_object().unwrap()).unwrap().to_string();
     assert_eq!(rendered.lines().count(), 10_000);
 }
 

@@ -52,8 +52,8 @@ pub(crate) fn each_provider(stub: &Stub, settings: &CallSettings) -> [Arc<dyn Pr
 
 pub(crate) fn request(expected: PromptReply) -> ModelRequest {
     ModelRequest {
-        system: "Be kind.".to_owned(),
-        user: "Why is moss green?".to_owned(),
+        system: "Be kind.".into(),
+        user: "Why is moss green?".into(),
         prompt: "pattern-select".to_owned(),
         variables: Map::new(),
         expected,
