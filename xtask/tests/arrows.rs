@@ -22,6 +22,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         "trellis-models",
         "trellis-tools",
         "trellis-gateway",
+        "trellis-evaluation",
     ];
     BTreeMap::from([
         ("trellis-domain", BTreeSet::new()),
@@ -32,6 +33,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("trellis-models", BTreeSet::from(adapter)),
         ("trellis-tools", BTreeSet::from(adapter)),
         ("trellis-gateway", BTreeSet::from(adapter)),
+        ("trellis-evaluation", BTreeSet::from(adapter)),
         ("trellis", BTreeSet::from(all)),
         ("bench", BTreeSet::from(all)),
         ("torture", BTreeSet::from(["trellis-domain", "trellis-orchestrator", "trellis-store"])),

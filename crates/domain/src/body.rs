@@ -161,6 +161,19 @@ pub struct Accepted {
     /// The operator's limits when the run began. They hold for all of it. None before format 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<PinnedLimits>,
+    /// The rules by which its replies are read and its turns are decided; see [`REVISION`].
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub revision: u32,
+}
+
+/// The present rules of reading and deciding. They count up whenever the same records may lead to something else, so
+/// that older runs go on by their own rules and can be proven. Calls in texts and echoes of the prompt are known from 1
+/// on.
+pub const REVISION: u32 = 1;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]
+fn is_first(revision: &u32) -> bool {
+    *revision == 0
 }
 
 /// An earlier question of a conversation and its answer, each cut to what is shown.
@@ -230,7 +243,7 @@ impl Replied {
     pub fn reply(&self) -> Reply {
         let text = || vec![ReplyPart::Text { text: self.raw.clone() }];
         let parts = if self.parts.is_empty() { text() } else { self.parts.clone() };
-        Reply { parts, format: self.prompt.format }
+        Reply { parts, format: self.prompt.format, revision: REVISION }
     }
 
     /// The notes on what a limit cut off.

@@ -1,5 +1,6 @@
 //! A model's reply in parts, as its provider gave them, and the turns of a conversation with a model.
 
+use crate::body::REVISION;
 use crate::decision::words;
 use crate::document::Payload;
 use crate::prompt_use::ReplyFormat;
@@ -64,19 +65,27 @@ words!(
 ///
 /// let thought = ReplyPart::Thought { text: "easy".into() };
 /// let text = ReplyPart::Text { text: "Forty-two.".into() };
-/// assert_eq!(Reply { parts: vec![thought, text], format: None }.text(), "Forty-two.");
+/// assert_eq!(Reply { parts: vec![thought, text], ..Reply::default() }.text(), "Forty-two.");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
     pub parts: Vec<ReplyPart>,
     /// How the model was asked to say which tool it wants; none if it was not.
     pub format: Option<ReplyFormat>,
+    /// The rules by which it is read; see [`crate::record::REVISION`].
+    pub revision: u32,
 }
 
 impl Reply {
     /// A reply that is nothing but text.
     pub fn of_text(text: impl Into<Payload>) -> Self {
-        Self { parts: vec![ReplyPart::Text { text: text.into() }], format: None }
+        Self { parts: vec![ReplyPart::Text { text: text.into() }], format: None, revision: REVISION }
+    }
+
+    /// The same reply, to be read by these rules.
+    #[must_use]
+    pub fn under(self, revision: u32) -> Self {
+        Self { revision, ..self }
     }
 
     /// What was said in words, without thoughts and calls.

@@ -57,6 +57,8 @@ words!(
         Tokens,
         /// It was longer than a reply may be.
         Bytes,
+        /// It only repeated itself, and was stopped.
+        Repeats,
     }
 );
 

@@ -10,6 +10,7 @@ use crate::upgrade::{has_later_words, upgrade};
 use crate::{Flow, Hash, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
 
+pub use crate::body::REVISION;
 pub use crate::body::{Accepted, Body, Ended, Exchange, Observed, Replied, Routed};
 pub use crate::cause::Cause;
 pub use crate::name::{Core, Name};

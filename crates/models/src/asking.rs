@@ -1,6 +1,5 @@
 //! What a model is asked, in the form that this model takes.
 
-use crate::conversation::in_words;
 use crate::models::Wishes;
 use crate::prompt_text::PromptText;
 use crate::provider::{LastSent, ModelRequest, RefusedForm, Sent};
@@ -16,6 +15,7 @@ use trellis_domain::parts::ChatTurn;
 use trellis_domain::record::{FailedAttempt, PromptUse, ReplyFormat};
 use trellis_orchestrator::permits::{CallCapacity, Permit, Requester};
 use trellis_orchestrator::ports::{CallLabels, Completion, PromptCall, PromptError, PromptNeed};
+use trellis_patterns::react::conversation::in_words;
 
 /// The variable that tells a template that tools are offered as functions.
 const NATIVE_TOOLS: &str = "native_tools";
@@ -56,7 +56,7 @@ impl Asking {
             prompt: id,
             variables: Map::new(),
             expected,
-            turns: in_words(&turns),
+            turns: in_words(&turns, tools.as_deref().unwrap_or_default()),
             tools: None,
             labels,
             sent: LastSent::default(),
@@ -129,7 +129,8 @@ impl Asking {
             return Ok(());
         }
         self.request.tools = self.tools.clone().filter(|_| native);
-        self.request.turns = if native { self.turns.clone() } else { in_words(&self.turns) };
+        self.request.turns =
+            if native { self.turns.clone() } else { in_words(&self.turns, self.tools.as_deref().unwrap_or_default()) };
         let Some(variables) = &mut self.variables else { return Ok(()) };
         variables.insert(NATIVE_TOOLS.to_owned(), native.into());
         let (system, user) = render(templates, &self.settings, &self.request.prompt, variables)?;

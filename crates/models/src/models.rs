@@ -86,6 +86,11 @@ impl Models {
         self
     }
 
+    /// The operator's models by name, in the order in which they are asked.
+    pub fn names(&self) -> Vec<String> {
+        self.of_operator().map(|model| model.name()).collect()
+    }
+
     pub(crate) fn of_operator(&self) -> impl Iterator<Item = &Arc<dyn Provider>> {
         std::iter::once(&self.first).chain(&self.others)
     }

@@ -309,7 +309,7 @@ impl Prompter for TemplatePrompter {
     }
 
     fn models(&self) -> Vec<String> {
-        self.models.of_operator().map(|model| model.name()).collect()
+        self.models.names()
     }
 }
 

@@ -42,19 +42,15 @@ fn render(text: &str, variables: &Value) -> String {
     Templates::new().render(text, variables.as_object().unwrap()).unwrap().to_string()
 }
 
-/// The part of the ReAct prompt that depends on variables.
-fn rendered(tools: &Value, context: &Value, history: &Value) -> String {
-    let variables = json!({
+fn variables(tools: &Value, context: &Value, history: &Value) -> Value {
+    json!({
         "question": "Why is moss green?", "tools": tools, "tool_names": "search,list-all", "context": context,
         "history": history,
-    });
-    render(TEMPLATE, &variables).split_once("# Tools\n\n").unwrap().1.to_owned()
+    })
 }
 
-const END: &str = "\n\nWrite the next step now, beginning with `Thought:`.";
-
 #[test]
-fn with_tools_context_and_history() {
+fn with_tools_context_and_steps_that_were_brought_along() {
     let argument = json!({ "name": "query", "type": "string", "description": "what to look for" });
     let tools = json!([
         { "name": "search", "description": "Searches", "arguments": [argument] },
@@ -65,22 +61,19 @@ fn with_tools_context_and_history() {
         { "thought": "Look it up.", "action": "search", "arguments": arguments, "observation": "two\nlines" },
         { "thought": "Hm.", "action": "__parse_error__", "arguments": {}, "observation": "Error: no keyword" },
     ]);
-    let expected = r#"- search: Searches
+    let text = render(TEMPLATE, &variables(&tools, &json!("Be botanical."), &history));
+    let tools = r#"
+# Tools
+
+- search: Searches
   - argument "query" (string): what to look for
 - list-all: Lists
   - no arguments
 
-The only names that may follow `Action:` are: search,list-all
-
-# Context
-
-Be botanical.
-
-# Question
-
-Why is moss green?
-
-# Steps so far
+# How to reply
+"#;
+    let rest = r#"
+# Steps that were taken before
 
 Thought: Look it up.
 Action: search
@@ -90,39 +83,54 @@ lines
 
 Thought: Hm.
 (The rest of this reply could not be read.)
-Observation: Error: no keyword"#;
-    assert_eq!(rendered(&tools, &json!("Be botanical."), &history), format!("{expected}{END}"));
+Observation: Error: no keyword
+
+# Question
+
+Why is moss green?
+
+Write the first step now: the lines "Thought:", "Action:" and "Args:", or the lines "Thought:" and "Final Answer:"."#;
+    assert!(text.contains(tools), "{text}");
+    assert!(text.contains("\nAction: <search or list-all>\n"), "{text}");
+    assert!(text.contains("\n\nBe botanical.\n"), "{text}");
+    assert!(text.ends_with(rest), "{text}");
 }
 
-/// What a model that is offered functions is told: nothing of the grammar that others write.
+/// What a model that is offered functions is told: nothing of the grammar that others write, and no tool twice.
 #[test]
 fn with_functions_the_grammar_is_not_asked_for() {
     let tools = json!([{ "name": "search", "description": "Searches", "arguments": [] }]);
     let variables = json!({ "question": "Why?", "tools": tools, "tool_names": "search", "native_tools": true });
     let text = render(TEMPLATE, &variables);
-    for word in ["Thought:", "Action:", "Args:", "Final Answer:", "Observation:"] {
+    for word in ["Thought:", "Action:", "Args:", "Final Answer:", "Observation:", "Searches"] {
         assert!(!text.contains(word), "{word} in {text}");
     }
-    assert!(text.contains("- search: Searches\n"), "{text}");
-    assert!(text.contains("`final_answer`") && text.ends_with("Call one function now."), "{text}");
+    assert!(text.contains("`final_answer`") && text.ends_with("Call the first function now."), "{text}");
     assert_eq!(render(TEMPLATE, &json!({ "native_tools": false })), render(TEMPLATE, &json!({})));
 }
 
 #[test]
 fn with_nothing_but_a_question() {
-    let expected = "There are no tools. Give the final answer from what you know.\n\n# Question\n\nWhy is moss green?";
-    assert_eq!(rendered(&json!([]), &Value::Null, &json!([])), format!("{expected}{END}"));
+    let text = render(TEMPLATE, &variables(&json!([]), &Value::Null, &json!([])));
+    assert!(text.contains("There are no tools. Give the final answer from what you know.\n\n# How"), "{text}");
+    assert!(!text.contains("\nAction: <") && !text.contains("# Context"), "{text}");
+    let end =
+        "# Question\n\nWhy is moss green?\n\nWrite the first step now: the lines \"Thought:\" and \"Final Answer:\".";
+    assert!(text.ends_with(end), "{text}");
 }
 
-/// A model that copies the forms to the letter is understood.
+/// A model that copies the forms to the letter is understood, and what it copied is not taken for an answer.
 #[test]
 fn the_forms_that_it_shows_can_be_read() {
-    let (_, forms) = TEMPLATE.split_once("To use a tool:\n").unwrap();
+    let tools = json!([{ "name": "search", "description": "Searches", "arguments": [] }]);
+    let text = render(TEMPLATE, &variables(&tools, &Value::Null, &json!([])));
+    let (_, forms) = text.split_once("To use a tool:\n").unwrap();
     let (action, rest) = forms.split_once("To answer:\n").unwrap();
-    let (answer, _) = rest.split_once("Rules of the form:").unwrap();
-    let ReactReply::Action { tool, arguments, .. } = parser::read(action) else { panic!("no action: {action}") };
-    assert_eq!((tool.as_str(), arguments.len()), ("the name of one tool, exactly as it is listed below", 1));
-    assert!(matches!(parser::read(answer), ReactReply::Answer { .. }), "{answer}");
+    let (answer, _) = rest.split_once("\n- `Thought:`").unwrap();
+    let ReactReply::Unreadable { reason, .. } = parser::read(action) else { panic!("no action: {action}") };
+    assert!(reason.contains("Args:"), "only what stands for the arguments is missing: {reason}");
+    let ReactReply::Answer { answer, .. } = parser::read(answer) else { panic!("no answer: {answer}") };
+    assert!(answer.starts_with('<') && TEMPLATE.contains(&answer), "{answer}");
 }
 
 /// Everything that any of the prompts is given; each value can be told from the others.

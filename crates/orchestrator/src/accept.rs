@@ -8,7 +8,7 @@ use trellis_domain::ids::InvalidId;
 use trellis_domain::limits::PinnedLimits;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::record::{Accepted, Body, Cause, Exchange, Name};
+use trellis_domain::record::{Accepted, Body, Cause, Exchange, Name, REVISION};
 use trellis_domain::request::{TooLarge, check_sizes, earlier_fingerprint, fingerprint};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{
@@ -162,6 +162,7 @@ impl Orchestrator {
             by: question.by.clone(),
             configured: None,
             operator: Some(PinnedLimits::of(&self.limits)),
+            revision: REVISION,
         })
     }
 

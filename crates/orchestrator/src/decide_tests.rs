@@ -72,6 +72,7 @@ fn subagent_of(pattern: &str) -> Session {
         by: None,
         configured: None,
         operator: None,
+        revision: 0,
     };
     let routed = Routed {
         task_type: "general".into(),

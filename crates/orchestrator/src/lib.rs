@@ -94,6 +94,7 @@ pub mod ports;
 #[cfg(feature = "testing")]
 pub mod promises;
 pub mod queue;
+mod repetition;
 pub mod replay;
 pub mod schema;
 pub mod service;

@@ -8,6 +8,7 @@ use crate::permits::{CallCapacity, Permit};
 use crate::ports::{
     CallLabels, PromptCall, PromptError, PromptNeed, PromptReply, ReplySink, ToolCall, ToolError, World,
 };
+use crate::repetition::Repetition;
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, TaskTypeName, Timestamp, ToolName};
 use trellis_patterns::react::decoder::ReplyDecoder;
 use trellis_patterns::react::parser::{Channel, Fragment};
-use trellis_patterns::{Effect, PromptOrder, Reader, ReplyForm, Session, form, read};
+use trellis_patterns::{Effect, PromptOrder, Reader, ReplyForm, Session, form, read_in};
 
 impl Orchestrator {
     /// Where the call of an effect has to wait for its turn, if it may have to.
@@ -124,6 +125,7 @@ pub(crate) fn incomplete_reason(incomplete: Incomplete, limit: u64) -> String {
     match incomplete {
         Incomplete::Bytes => format!("the reply was longer than {limit} bytes; be brief"),
         Incomplete::Tokens => "the reply was cut off at the model's limit of tokens; be brief".to_owned(),
+        Incomplete::Repeats => "the reply did nothing but repeat itself and was stopped; write it anew".to_owned(),
     }
 }
 
@@ -267,6 +269,7 @@ impl Shown {
 struct LiveReply<'a> {
     /// None if the caller does not want to see text while it is written.
     writer: Option<TextWriter>,
+    of: &'a Session,
     session: &'a SessionId,
     name: &'a Name,
     reader: &'a Reader,
@@ -278,7 +281,8 @@ struct LiveReply<'a> {
     format: Option<ReplyFormat>,
     left: u64,
     limit: u64,
-    cut: bool,
+    cut: Option<Incomplete>,
+    repetition: Repetition,
     /// For a call that is stopped before it can tell of them.
     failures: Vec<FailedAttempt>,
 }
@@ -298,6 +302,7 @@ impl<'a> LiveReply<'a> {
         let writer = || hub.writer(&key.scope.workspace, &key.run, &key.session).after(newest());
         Self {
             writer: streaming.then(writer),
+            of: &handling.session,
             session: &key.session,
             name,
             reader,
@@ -307,7 +312,8 @@ impl<'a> LiveReply<'a> {
             format: None,
             left: limit,
             limit,
-            cut: false,
+            cut: None,
+            repetition: Repetition::default(),
             failures: Vec::new(),
         }
     }
@@ -328,14 +334,22 @@ impl<'a> LiveReply<'a> {
     fn take(&mut self, piece: Piece<'_>) -> ControlFlow<()> {
         let size = piece.len() as u64;
         if size > self.left {
-            self.cut = true;
+            self.cut = Some(Incomplete::Bytes);
             return ControlFlow::Break(());
         }
         self.left -= size;
+        let text = match piece {
+            Piece::Text(text) => text,
+            Piece::Call(call) => &call.arguments,
+        };
+        if self.repetition.push(text) {
+            self.cut = Some(Incomplete::Repeats);
+            return ControlFlow::Break(());
+        }
         match (&mut self.shown, piece) {
             (Shown::Step(decoder), piece) => {
                 let tools = self.reader.tools().map_or(&[][..], |tools| tools);
-                let decoder = decoder.get_or_insert_with(|| ReplyDecoder::new(self.format, tools));
+                let decoder = decoder.get_or_insert_with(|| ReplyDecoder::new(self.format, tools, self.of.revision()));
                 let fragments = decoder.push(piece);
                 self.show(fragments);
             }
@@ -349,11 +363,7 @@ impl<'a> LiveReply<'a> {
 
     /// A reply that was cut may read well and still mean something else.
     fn incomplete(&self, reply: &PromptReply) -> Option<Incomplete> {
-        match (self.cut, reply.cut_short) {
-            (true, _) => Some(Incomplete::Bytes),
-            (false, true) => Some(Incomplete::Tokens),
-            (false, false) => None,
-        }
+        self.cut.or_else(|| reply.cut_short.then_some(Incomplete::Tokens))
     }
 
     fn into_replied(mut self, reply: PromptReply, offered: Vec<Decision>, ms: u64) -> Replied {
@@ -364,7 +374,8 @@ impl<'a> LiveReply<'a> {
         // Words that are part of something larger are recorded once, with it.
         let text = || vec![ReplyPart::Text { text: reply.raw.as_str().into() }];
         let parts = if reply.parts.is_empty() { text() } else { reply.parts.clone() };
-        let mut read = read(self.reader, &Reply { parts, format: reply.prompt.format }, offered);
+        let said = Reply { parts, format: reply.prompt.format, ..Reply::default() };
+        let mut read = read_in(self.of, self.reader, said, offered);
         let incomplete = self.incomplete(&reply);
         if let Some(incomplete) = incomplete {
             read.reading = Reading::Unusable { reason: incomplete_reason(incomplete, self.limit) };
@@ -412,7 +423,7 @@ impl ReplySink for LiveReply<'_> {
         }
         self.attempt += 1;
         self.shown = Shown::of(self.reader);
-        (self.left, self.cut) = (self.limit, false);
+        (self.left, self.cut, self.repetition) = (self.limit, None, Repetition::default());
     }
 
     fn failed(&mut self, attempt: &FailedAttempt) {

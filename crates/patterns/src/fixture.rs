@@ -47,6 +47,7 @@ pub(crate) fn question(text: &str) -> Accepted {
         by: None,
         configured: None,
         operator: None,
+        revision: trellis_domain::record::REVISION,
     }
 }
 
@@ -182,7 +183,7 @@ impl Fixture {
     #[track_caller]
     fn reply_with(&mut self, orders: &[Order], replied: Replied) {
         let (name, prompt) = asked(orders);
-        let read = crate::registry::read(&prompt.reader, &replied.reply(), prompt.offered.clone());
+        let read = crate::registry::read_in(&self.session, &prompt.reader, replied.reply(), prompt.offered.clone());
         let replied = Replied {
             thought: read.thought,
             reading: read.reading,

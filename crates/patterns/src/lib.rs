@@ -9,6 +9,7 @@ pub mod contract;
 pub mod debate;
 pub mod describe;
 pub mod dispatch;
+mod echo;
 pub mod fan_out;
 #[cfg(test)]
 mod fixture;
@@ -32,6 +33,6 @@ pub use contract::{Effect, Ending, Order, Pattern, PromptOrder, Turn};
 pub use known::{implemented, is_implemented};
 pub use projector::{Projector, documents, events, project};
 pub use reader::{ReadReply, Reader, ReplyForm};
-pub use registry::{UnknownPattern, after_join, first_turn, form, missing_prompts, notice, pattern, read};
+pub use registry::{UnknownPattern, after_join, first_turn, form, missing_prompts, notice, pattern, read, read_in};
 pub use session::Session;
 pub use synthesis::SynthesisName;

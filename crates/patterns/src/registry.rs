@@ -5,6 +5,7 @@ use crate::contract::Pattern;
 use crate::debate::Debate;
 use crate::describe::{Notice, plain};
 use crate::dispatch::Dispatch;
+use crate::echo;
 use crate::plan::Plan;
 use crate::react::{IterationNames, React};
 use crate::reader::{ReadReply, Reader, ReplyForm};
@@ -59,6 +60,17 @@ pub fn read(reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply
         Some(pattern) => pattern.read(reader, reply, offered),
         None => choice::read(&reply.text(), offered),
     }
+}
+
+/// The same for a reply in this session, by the rules that it began with.
+pub fn read_in(session: &Session, reader: &Reader, reply: Reply, offered: Vec<Decision>) -> ReadReply {
+    let revision = session.revision();
+    let read = read(reader, &reply.under(revision), offered.clone());
+    if revision == 0 {
+        return read;
+    }
+    let template = session.settings().prompts.get(reader.prompt()).map_or("", |prompt| &prompt.text);
+    echo::refused(read, template, offered)
 }
 
 /// How the reply to a prompt is written.

@@ -109,6 +109,11 @@ impl Session {
         pinned.map_or(&*self.operator, PinnedLimits::limits)
     }
 
+    /// The rules by which its replies are read and its turns are decided.
+    pub fn revision(&self) -> u32 {
+        self.accepted().map_or(0, |accepted| accepted.revision)
+    }
+
     pub fn settings(&self) -> &Arc<Settings> {
         &self.settings
     }

@@ -231,6 +231,7 @@ impl Committer {
             self.shared.fail(error.clone());
             return Err(error);
         }
+        self.tables.wait_for_room();
         let Unflushed { heads, runs, documents: _, tally: _ } = std::mem::take(&mut self.unflushed);
         for (place, head) in heads {
             self.heads.put(place, head, 1);

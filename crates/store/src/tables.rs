@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::ops::RangeBounds;
 use std::path::Path;
 use std::sync::{Arc, Once};
+use std::time::Duration;
 use trellis_domain::record::{Record, UnreadableRecord};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{Hash, RunId, SessionId, Workspace};
@@ -71,6 +72,12 @@ pub(crate) enum OpenRefused {
 
 const MB: u64 = 1 << 20;
 
+/// What the tables' write buffers hold together before writers wait: somewhat more than all of them full.
+const MOST_UNWRITTEN: u64 = 80 * MB;
+/// How long writers wait at a time, and how often at most.
+const PAUSE: Duration = Duration::from_millis(5);
+const MOST_PAUSES: u32 = 6_000;
+
 impl Tables {
     pub(crate) fn open(path: &Path) -> Result<Self, OpenRefused> {
         catching_panics(|| Self::open_database(path)).ok_or(OpenRefused::Panicked)?.map_err(OpenRefused::Failed)
@@ -123,6 +130,19 @@ impl Tables {
         self.all().map(of).into_iter().fold(0, u64::saturating_add)
     }
 
+    /// Waits while the engine holds too much in memory. It writes it out beside us, and may fall behind on a busy
+    /// machine: then writers are slowed down, because otherwise they would take all the memory there is.
+    pub(crate) fn wait_for_room(&self) {
+        let unwritten = || self.all().iter().map(|(_, table)| table.tree.active_memtable().size()).sum::<u64>();
+        for _ in 0..MOST_PAUSES {
+            if unwritten() <= MOST_UNWRITTEN {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        tracing::warn!("the engine has not written out what it holds in memory; is the disk very slow?");
+    }
+
     /// Writes into tables what is in memory. The engine does that beside us, and does not say when it cannot.
     pub(crate) fn write_out(&self) -> Result<(), fjall::Error> {
         for (_, table) in self.all() {
@@ -133,7 +153,7 @@ impl Tables {
             if self.in_memory() == 0 && (self.database.journal_count() == 1 || waited > 50) {
                 return self.persist();
             }
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10));
         }
         Err(fjall::Error::Io(std::io::Error::other("tables could not be written within 10 s")))
     }

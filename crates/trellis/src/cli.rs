@@ -15,7 +15,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// Folder that holds everything; else `TRELLIS_DATA`, else the platform's data directory
     #[arg(long, global = true, value_name = "DIR")]
@@ -117,8 +117,43 @@ pub(crate) enum Command {
     /// Patterns, task types, tools, prompts
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Ask the questions of a suite, judge the answers and report
+    Eval(Eval),
     /// Check the data folder and the configuration
     Doctor,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Eval {
+    /// Questions with what counts as right, one JSON object per line
+    pub(crate) suite: PathBuf,
+    /// Models to compare, each by itself; else the one that `ask` would take
+    #[arg(long, value_name = "PROVIDER/NAME", value_delimiter = ',')]
+    pub(crate) models: Vec<String>,
+    /// Patterns to compare; `auto` lets the router choose
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "auto")]
+    pub(crate) patterns: Vec<String>,
+    /// How often each question is asked
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// Ask only the first so many questions
+    #[arg(long, value_name = "N")]
+    pub(crate) first: Option<usize>,
+    /// Questions at a time
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) at_once: u16,
+    /// Folder with what the tool `search` looks into; else `documents` beside the suite
+    #[arg(long, value_name = "DIR")]
+    pub(crate) documents: Option<PathBuf>,
+    /// Earlier report to compare with; fails with 11 if something that was right is wrong now
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Where the report goes as JSON, which is what --baseline takes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Where the report goes as a page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use trellis_domain::{Caller, Hash, Workspace};
 use trellis_orchestrator::ports::{Config, ConfigError};
 
 /// Counts up with every change of a seed; without that, a change does not reach existing workspaces.
-pub(crate) const VERSION: u64 = 4;
+pub(crate) const VERSION: u64 = 5;
 
 /// The kind of items that say how agents may work.
 const PATTERN: &str = "agent-pattern";
@@ -52,6 +52,8 @@ const PROMPTS: &[(&str, &str, &str)] = &prompts![
     text "sample-market-register",
     text "sample-notes",
 ];
+/// Prompts that begin a conversation: the steps after them are turns of their own.
+const CONVERSATIONS: [&str; 2] = ["agent-react", "reflexion-act"];
 const SYSTEM: &str = include_str!("../seeds/system.txt");
 /// Configuration type, and its items by key.
 const OBJECTS: [(&str, &str); 3] = [
@@ -65,7 +67,10 @@ pub(crate) fn items() -> Vec<StoredItem> {
     let item =
         |kind: &str, key: String, value: Value| StoredItem { kind: kind.to_owned(), key, value: value.to_string() };
     let template = |(id, reply, text): (&str, &str, &str)| {
-        let value = json!({ "id": id, "prompt": text.trim_end(), "response-type": reply });
+        let mut value = json!({ "id": id, "prompt": text.trim_end(), "response-type": reply });
+        if CONVERSATIONS.contains(&id) {
+            value["conversation"] = json!(true);
+        }
         item("prompt", format!("template.{id}"), value)
     };
     let objects = OBJECTS.into_iter().flat_map(|(kind, text)| {

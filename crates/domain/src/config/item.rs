@@ -51,6 +51,8 @@ pub enum PromptItem {
         reply: PromptReply,
         /// The models that it goes to, in their order; empty if it names none.
         models: Vec<String>,
+        /// What was said after it comes as turns of its own; if not, it comes in the variable `history`.
+        conversation: bool,
     },
     /// The list of ids that older prompt services need.
     Index,
@@ -201,7 +203,8 @@ fn read_prompt(members: &Members<'_>) -> Result<ConfigItem, Problem> {
         }
     };
     let prompt = members.required_text("prompt", "give the template's text")?;
-    Ok(ConfigItem::Prompt(PromptItem::Template { id: id.to_owned(), prompt, reply, models: members.models("model")? }))
+    let (models, conversation) = (members.models("model")?, members.flag("conversation")?);
+    Ok(ConfigItem::Prompt(PromptItem::Template { id: id.to_owned(), prompt, reply, models, conversation }))
 }
 
 fn read_pattern(members: &Members<'_>) -> Result<ConfigItem, Problem> {

@@ -78,6 +78,18 @@ impl Members<'_> {
         }
     }
 
+    /// A switch that is off unless it is on.
+    pub(super) fn flag(&self, name: &str) -> Result<bool, Problem> {
+        match self.map.get(name) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(other) => {
+                let what = format!("expected true or false, found {}", kind_of(other));
+                Err(self.problem(name, what, "write true, or leave it out"))
+            }
+        }
+    }
+
     pub(super) fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
         match self.first(&[name]) {
             None => Ok(None),

@@ -49,6 +49,8 @@ pub struct Prompt {
     pub hash: Hash,
     /// The models that it goes to, in their order; empty if it names none.
     pub models: Vec<String>,
+    /// What was said after it comes as turns of its own; if not, it comes in the variable `history`.
+    pub conversation: bool,
 }
 
 /// A snapshot as it is stored: the agent's items in order, under their content hash.
@@ -143,9 +145,9 @@ impl Settings {
                 self.mcp.insert(key.to_owned(), mcp);
             }
             ConfigItem::Prompt(PromptItem::System(text)) => self.system_prompt = text,
-            ConfigItem::Prompt(PromptItem::Template { id, prompt, reply, models }) => {
+            ConfigItem::Prompt(PromptItem::Template { id, prompt, reply, models, conversation }) => {
                 let hash = Hash::of(prompt.as_bytes());
-                self.prompts.insert(id, Prompt { text: prompt, reply, hash, models });
+                self.prompts.insert(id, Prompt { text: prompt, reply, hash, models, conversation });
             }
             ConfigItem::AdditionalContext(text) => self.additional_context = text,
             ConfigItem::Models(models) => self.models = models,

@@ -8,6 +8,7 @@ mod company;
 mod debate;
 mod dispatch;
 mod given;
+mod heard;
 mod inquiry;
 mod minimal;
 mod plan;
@@ -22,7 +23,7 @@ mod synthesis;
 
 use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};
 use given::Given;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::time::Duration;
 use trellis_domain::config::PromptReply;
 use trellis_domain::parts::Piece;
@@ -125,7 +126,8 @@ fn cue(request: &ModelRequest) -> Cue {
 }
 
 fn reply_to(request: &ModelRequest) -> String {
-    let choice = decision(&request.prompt, Given::new(&request.variables));
+    let variables = heard::variables(request);
+    let choice = decision(&request.prompt, Given::new(&variables));
     let schema = match &request.expected {
         PromptReply::Text => None,
         PromptReply::Json { schema } | PromptReply::JsonLines { schema } => Some(schema.as_ref()),
@@ -136,7 +138,7 @@ fn reply_to(request: &ModelRequest) -> String {
         (Some(choice), Some(Some(schema))) => minimal::fitted(choice, schema).to_string(),
         (Some(choice), Some(None) | None) => choice.to_string(),
         (None, Some(schema)) => minimal::value(schema.unwrap_or(&Value::Null)).to_string(),
-        (None, None) => text_for(request),
+        (None, None) => text_for(&request.prompt, &variables),
     }
 }
 
@@ -158,14 +160,14 @@ fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
     })
 }
 
-fn text_for(request: &ModelRequest) -> String {
-    let given = Given::new(&request.variables);
-    match request.prompt.as_str() {
+fn text_for(prompt: &str, variables: &Map<String, Value>) -> String {
+    let given = Given::new(variables);
+    match prompt {
         "agent-react" | "reflexion-act" => react::step(given),
         "plan-synthesise" => synthesis::of_steps(given),
         "supervisor-synthesise" => synthesis::of_findings(given),
         "debate-judge" => debate::judge(given),
-        prompt => samples::reply(prompt, &request.variables)
+        prompt => samples::reply(prompt, variables)
             .unwrap_or_else(|| format!("{} There is no script for the prompt `{prompt}`.\n\n{NOTE}", samples::LABEL)),
     }
 }

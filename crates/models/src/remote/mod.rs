@@ -145,7 +145,7 @@ impl<D: Dialect> Remote<D> {
         if self.endpoint.redact_parts(&mut parts) {
             repairs.push("a key that it held was taken out".to_owned());
         }
-        let reply = Reply { parts, format: None };
+        let reply = Reply { parts, ..Reply::default() };
         if !enough {
             self.check(says_something(&reply.parts), &understood, &messages)?;
         }

@@ -66,6 +66,7 @@ pub(crate) fn accepted(question: &str) -> Body {
         by: None,
         configured: None,
         operator: None,
+        revision: 0,
     })
 }
 

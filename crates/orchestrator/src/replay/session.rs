@@ -13,7 +13,7 @@ use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Body, Header, Name, Observed, Reading, Record, Replied, Routed};
 use trellis_domain::usage::Usage;
 use trellis_patterns::router::{self, Wishes};
-use trellis_patterns::{Effect, Order, PromptOrder, Session, Turn, after_join, first_turn, read};
+use trellis_patterns::{Effect, Order, PromptOrder, Session, Turn, after_join, first_turn, read_in};
 
 /// Rounded to milliseconds, what lies between two moments may come out a little beside what both give.
 const ROUNDING_MS: u64 = 2;
@@ -125,7 +125,7 @@ impl Replayed {
                 ..replied.clone()
             }
         } else {
-            let mut read = read(&order.reader, &replied.reply(), order.offered.clone());
+            let mut read = read_in(&self.session, &order.reader, replied.reply(), order.offered.clone());
             if let Some(incomplete) = replied.incomplete {
                 let limit = self.session.limits().max_reply_bytes;
                 read.reading = Reading::Unusable { reason: incomplete_reason(incomplete, limit) };

@@ -128,6 +128,7 @@ pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Acc
         by: None,
         configured: None,
         operator: accepted.operator.clone(),
+        revision: accepted.revision,
     };
     Some((begun, routing(session, routed, fan_out, goal, accepted)))
 }

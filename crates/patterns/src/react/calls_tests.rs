@@ -15,7 +15,7 @@ fn piece(place: u64, function: Option<&str>, arguments: &str) -> CallPiece {
 
 /// What one call in pieces says, checked against what was shown of it meanwhile.
 fn read_in_pieces(tools: &[Arc<ToolItem>], function: &str, pieces: &[&str]) -> (ReactReply, Vec<String>) {
-    let mut reader = CallReader::new(tools);
+    let mut reader = CallReader::new(tools, true);
     let mut fragments = reader.call(&piece(0, Some(function), ""));
     for json in pieces {
         fragments.extend(reader.call(&piece(0, None, json)));
@@ -59,7 +59,7 @@ fn an_argument_that_is_called_thought_keeps_its_name() {
 
 #[test]
 fn an_answer_is_shown_while_it_is_written() {
-    let mut reader = CallReader::new(&search());
+    let mut reader = CallReader::new(&search(), true);
     let mut say = |json: &str| {
         let fragments = reader.call(&piece(0, Some("final_answer"), json));
         (shown(&fragments, Channel::Thought), shown(&fragments, Channel::Answer))
@@ -105,7 +105,7 @@ fn mistakes_are_told_in_words() {
 
 #[test]
 fn words_before_a_call_are_a_thought_and_words_without_one_are_the_answer() {
-    let mut reader = CallReader::new(&search());
+    let mut reader = CallReader::new(&search(), true);
     reader.words("Let me ");
     reader.words("look.\n");
     reader.call(&piece(0, Some("web_search"), r#"{"thought": "Moss.", "query": "q", "most": 1}"#));
@@ -116,7 +116,7 @@ fn words_before_a_call_are_a_thought_and_words_without_one_are_the_answer() {
         ("Let me look. Moss.".to_owned(), "web search".to_owned(), json!({ "query": "q", "most": 1 }))
     );
     let read = |words: &str| {
-        let mut reader = CallReader::new(&search());
+        let mut reader = CallReader::new(&search(), true);
         reader.words(words);
         reader.finish().1
     };
@@ -127,7 +127,7 @@ fn words_before_a_call_are_a_thought_and_words_without_one_are_the_answer() {
 }
 
 fn several(calls: &[(&str, &str)]) -> (ReactReply, Vec<String>) {
-    let mut reader = CallReader::new(&search());
+    let mut reader = CallReader::new(&search(), true);
     for ((function, arguments), place) in calls.iter().zip(0..) {
         reader.call(&piece(place, Some(function), arguments));
     }
@@ -137,7 +137,7 @@ fn several(calls: &[(&str, &str)]) -> (ReactReply, Vec<String>) {
 
 #[test]
 fn several_calls_of_one_reply_all_count() {
-    let mut reader = CallReader::new(&search());
+    let mut reader = CallReader::new(&search(), true);
     let id = |piece: CallPiece, id: &str| CallPiece { id: Some(id.to_owned()), ..piece };
     reader.call(&id(piece(0, Some("web_search"), "{\"thought\": \"First.\", \"query\": "), "a"));
     reader.call(&id(piece(1, Some("web_search"), "{\"thought\": \"Second.\", \"query\": \"b\"}"), "b"));

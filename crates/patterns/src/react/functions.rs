@@ -54,6 +54,11 @@ impl Functions {
         self.list.iter()
     }
 
+    /// The function that calls this tool.
+    pub(super) fn of_tool(&self, tool: &ToolName) -> Option<&Function> {
+        self.list.iter().find(|function| matches!(&function.does, Does::Call(called) if called == tool))
+    }
+
     /// The function that is meant; models also say the tool's own name.
     pub fn meant(&self, name: &str) -> Option<&Function> {
         let named = self.list.iter().find(|function| function.name == name);

@@ -1,6 +1,7 @@
 //! ReAct: think, act, observe, until there is an answer.
 
 pub mod calls;
+pub mod conversation;
 pub mod decoder;
 mod describe;
 pub mod functions;
@@ -9,6 +10,7 @@ mod iterations;
 mod names;
 pub mod parser;
 mod prompt;
+mod written;
 
 use crate::contract::{Order, Pattern, PromptOrder, Turn};
 use crate::describe::Describer;
@@ -28,7 +30,7 @@ pub(crate) use describe::{Iterations, as_json, with_action, with_tool_facts};
 pub(crate) use iterations::{Iteration, causes, decide, done};
 pub use iterations::{PARSE_ERROR, action_of};
 pub use names::IterationNames;
-pub(crate) use prompt::variables;
+pub(crate) use prompt::{as_conversation, variables};
 
 #[derive(Debug, Clone, Copy)]
 pub struct React;

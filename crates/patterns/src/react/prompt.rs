@@ -1,5 +1,6 @@
 //! The variables of the prompt `agent-react`.
 
+use super::conversation::turns;
 use super::iterations::Done;
 use super::{done, offered_tools};
 use crate::contract::PromptOrder;
@@ -11,15 +12,32 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use trellis_domain::config::ToolItem;
 use trellis_domain::document::Document;
+use trellis_domain::parts::ChatTurn;
 
 pub(super) const REACT: &str = "agent-react";
 
 /// The prompt of iteration `n`.
 pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
-    let (variables, tools) = variables(session, n);
+    let (variables, tools, turns) = as_conversation(session, n, REACT, &|_| None);
     let offered = vec![offered_tools(session)];
     let reader = Reader::plain(REACT).with_tools(tools);
-    PromptOrder { id: REACT, variables, schema: None, reader, offered, turns: Vec::new() }
+    PromptOrder { id: REACT, variables, schema: None, reader, offered, turns }
+}
+
+/// The same, with the iterations before it as turns of their own where the prompt is made for that.
+pub(crate) fn as_conversation(
+    session: &Session,
+    n: u32,
+    prompt: &str,
+    after: &dyn Fn(u32) -> Option<String>,
+) -> (Map<String, Value>, Vec<Arc<ToolItem>>, Vec<ChatTurn>) {
+    if !session.settings().prompts.get(prompt).is_some_and(|prompt| prompt.conversation) {
+        let (variables, tools) = variables(session, n);
+        return (variables, tools, Vec::new());
+    }
+    let (variables, tools) = variables(session, 1);
+    let turns = turns(session, n, &tools, after);
+    (variables, tools, turns)
 }
 
 /// What every prompt of an iteration is told, and the tools that its reply chooses from.

@@ -1,6 +1,6 @@
 //! The prompts of Reflexion and their variables.
 
-use super::critique_of;
+use super::{Critique, critique_of};
 use crate::contract::PromptOrder;
 use crate::react;
 use crate::reader::Reader;
@@ -12,21 +12,34 @@ pub(super) const CRITIQUE: &str = "reflexion-critique";
 
 /// The prompt of iteration `n`: that of ReAct, with what the model thought of each step.
 pub(super) fn act(session: &Session, n: u32) -> PromptOrder {
-    let (mut variables, tools) = react::variables(session, n);
+    let told = |i: u32| critique_of(session, i).map(|critique| in_conversation(&critique));
+    let (mut variables, tools, turns) = react::as_conversation(session, n, ACT, &told);
     // What was done at once is judged at once: only the last of it is followed by a critique.
     let own: Vec<_> = (1..n).flat_map(|i| judged(i, react::done(session, i).len())).collect();
     if let Some(Value::Array(history)) = variables.get_mut("history") {
-        let brought = history.len().saturating_sub(own.len());
+        let brought = if turns.is_empty() { history.len().saturating_sub(own.len()) } else { history.len() };
         for (step, judged) in history.iter_mut().skip(brought).zip(&own) {
             let told = judged.and_then(|i| critique_of(session, i)).map(|critique| critique.in_words());
             step.as_object_mut().into_iter().for_each(|step| drop(step.insert("critique".to_owned(), json!(told))));
         }
     }
     let last = own.last().copied().flatten().and_then(|i| critique_of(session, i)).filter(|critique| !critique.sound);
+    // In a conversation it was said where it belongs: what was said first stays as it was.
+    let last = last.filter(|_| turns.is_empty());
     variables.insert("to_take_up".to_owned(), json!(last.map(|critique| critique.in_words())));
     let offered = vec![react::offered_tools(session)];
     let reader = Reader::plain(ACT).with_tools(tools);
-    PromptOrder { id: ACT, variables, schema: None, reader, offered, turns: Vec::new() }
+    PromptOrder { id: ACT, variables, schema: None, reader, offered, turns }
+}
+
+/// The critique of a step, as the turn that follows it.
+fn in_conversation(critique: &Critique) -> String {
+    let words = critique.in_words();
+    if critique.sound {
+        format!("Critique: {words}")
+    } else {
+        format!("Critique: {words} Take this up in the next step.")
+    }
 }
 
 /// For each thing that iteration `n` did, the iteration if a critique follows it.

@@ -5,6 +5,7 @@ mod config;
 mod decide;
 mod doctor;
 mod erase;
+mod eval;
 mod log;
 mod resume;
 mod run;
@@ -28,6 +29,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
     check_output(&cli)?;
     match &cli.command {
         Command::Ask(ask) => ask::run(global, ask).await,
+        Command::Eval(eval) => eval::run(global, eval).await,
         Command::Serve(serve) => {
             if global.url.is_some() {
                 return Err(Failure::usage(

@@ -5,8 +5,9 @@
 
 mod arguments;
 
-use super::functions::{Does, Function, Functions};
+use super::functions::{self, Does, Function, Functions};
 use super::parser::{self, Channel, Fragment, ShownText};
+use super::written;
 use arguments::{Arguments, Part};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -28,6 +29,8 @@ const NO_ANSWER: &str = "final_answer was called without an answer; call it with
 #[derive(Debug)]
 pub struct CallReader {
     functions: Functions,
+    /// Calls in texts count, too.
+    finds_calls: bool,
     /// What was said without a call. It is a thought if a call follows, else it is the answer.
     words: String,
     calls: Vec<Call>,
@@ -47,9 +50,10 @@ struct Call {
 }
 
 impl CallReader {
-    pub fn new(tools: &[Arc<ToolItem>]) -> Self {
+    pub fn new(tools: &[Arc<ToolItem>], finds_calls: bool) -> Self {
         Self {
             functions: Functions::of(tools),
+            finds_calls,
             words: String::new(),
             calls: Vec::new(),
             thought: ShownText::default(),
@@ -130,6 +134,15 @@ impl CallReader {
             fragments.extend(rest);
             return (fragments, reply, Vec::new());
         }
+        let found = self.finds_calls.then(|| written::find(&words, &self.functions)).flatten();
+        if let Some((reply, thought, notes)) = found.and_then(|found| call_written(found, &self.functions, "")) {
+            let mut fragments: Vec<_> =
+                thought.into_iter().map(|text| Fragment { channel: Channel::Thought, text }).collect();
+            if let ReactReply::Answer { answer, .. } = &reply {
+                fragments.push(Fragment { channel: Channel::Answer, text: answer.clone() });
+            }
+            return (fragments, reply, notes);
+        }
         words.chars().for_each(|c| self.answer.push(c));
         let fragments = self.fragments();
         (fragments, ReactReply::Answer { thought: String::new(), answer: self.answer.text }, Vec::new())
@@ -165,6 +178,57 @@ impl CallReader {
         };
         (reply, notes)
     }
+}
+
+/// What calls mean that stand in a text; besides it what is to be shown of the thought, and what is noted. The thought
+/// that was shown already is part of it. None if nothing can be called like this.
+pub(super) fn call_written(
+    found: written::Found,
+    functions: &Functions,
+    shown: &str,
+) -> Option<(ReactReply, Option<String>, Vec<String>)> {
+    let made = found.calls.len();
+    let mut calls = found.calls.into_iter().filter_map(|call| {
+        let function = functions.meant(&call.name)?;
+        Some((function, call.arguments))
+    });
+    let (first, mut arguments) = calls.next()?;
+    let said = |arguments: &mut Map<String, Value>, function: &Function| match arguments.shift_remove(&function.thought)
+    {
+        Some(Value::String(thought)) => thought,
+        Some(_) | None => String::new(),
+    };
+    let own = said(&mut arguments, first);
+    let thought = [shown, &found.before, &own].into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
+    let thought: String = thought.split_whitespace().collect::<Vec<_>>().join(" ");
+    // What was shown is not shown again, and nothing else instead.
+    let thought = if shown.is_empty() { thought } else { shown.to_owned() };
+    let to_show = (shown.is_empty() && !thought.is_empty()).then(|| thought.clone());
+    let note = "the call stood in the text".to_owned();
+    let tool = match &first.does {
+        Does::Answer => {
+            let answer =
+                arguments.get(functions::ANSWER).and_then(Value::as_str).filter(|answer| !answer.is_empty())?;
+            return Some((ReactReply::Answer { thought, answer: answer.to_owned() }, to_show, vec![note]));
+        }
+        Does::Call(tool) => tool.clone(),
+    };
+    let also = calls.filter_map(|(function, mut arguments)| {
+        said(&mut arguments, function);
+        match &function.does {
+            Does::Call(tool) => Some(ToolUse { tool: tool.clone(), arguments }),
+            Does::Answer => None,
+        }
+    });
+    let also: Vec<_> = also.take(MOST_CALLS - 1).collect();
+    let are_flat =
+        std::iter::once(&arguments).chain(also.iter().map(|call| &call.arguments)).all(parser::is_flat_enough);
+    if !are_flat {
+        return None;
+    }
+    let left_out = (made > MOST_CALLS).then(|| left_out_note(&counted(made, "call"), MOST_CALLS));
+    let notes = std::iter::once(note).chain(left_out).collect();
+    Some((ReactReply::Action { thought, tool, arguments, also }, to_show, notes))
 }
 
 /// A thought is shown on one line.

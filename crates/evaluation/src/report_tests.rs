@@ -1,0 +1,150 @@
+use super::*;
+use crate::outcome::{Choice, Outcome};
+use crate::trial::TrialKey;
+use crate::{Change, ChangedItem};
+use expect_test::expect;
+use trellis_domain::decision::{DecidedBy, Enforcement};
+
+fn trial(model: &str, pattern: &str, item: &str, right: bool, tokens: u64) -> Trial {
+    let chosen =
+        |name: &str, decided_by| Some(Choice { name: name.into(), decided_by, enforcement: Enforcement::Decoding });
+    let by = if pattern == TrialKey::AUTO { DecidedBy::Model } else { DecidedBy::Caller };
+    let outcome = Outcome {
+        answer: Some("<b>moss & \"fern\"</b>".into()),
+        pattern: chosen("react", by),
+        task_type: chosen("general", if tokens > 300 { DecidedBy::Fallback } else { by }),
+        in_token: Some(tokens),
+        model_calls: 3,
+        ms: tokens * 2,
+        replies: 4,
+        unreadable_replies: 1,
+        decisions: 2,
+        enforced_decisions: 2,
+        ..Outcome::default()
+    };
+    let why = (!right).then(|| "the answer is not \"<moss>\"".to_owned());
+    let key = TrialKey { model: model.into(), pattern: pattern.into(), repeat: 1 };
+    Trial { item: item.into(), key, right: Some(right), why, echo: Some(false), outcome, ..Trial::default() }
+}
+
+fn report() -> Report {
+    Report::new(
+        "moss & fern",
+        vec![
+            trial("small", "auto", "a", true, 400),
+            trial("small", "auto", "b", false, 100),
+            trial("small", "react", "a", true, 150),
+            trial("small", "react", "b", true, 90),
+            trial("small", "debate", "a", true, 900),
+            trial("small", "debate", "b", false, 10),
+            trial("large", "auto", "a", true, 200),
+        ],
+    )
+}
+
+#[test]
+fn a_row_sums_up_its_trials() {
+    let report = report();
+    let row = &report.rows[0];
+    assert_eq!((row.model.as_str(), row.pattern.as_str(), row.trials), ("small", "auto", 2));
+    assert_eq!((row.right, row.pattern_right, row.unreadable), (Share::new(1, 2), None, Share::new(2, 8)));
+    assert_eq!(
+        (row.tokens_mean, row.calls_mean, row.ms_p50, row.ms_p95),
+        (Some(250.0), Some(3.0), Some(200), Some(800))
+    );
+    assert_eq!((row.fallback, row.enforced, row.repaired), (Share::new(1, 2), Share::new(4, 4), Share::new(0, 8)));
+    assert_eq!((row.injected, row.within_budget, row.unanswered), (None, None, Share::new(0, 2)));
+}
+
+#[test]
+fn regret_is_what_the_router_lost_against_the_cheapest_right_pattern() {
+    let report = report();
+    let regret = |row: usize| report.rows[row].regret;
+    assert_eq!(regret(0), Some(Regret { compared: 2, missed: 1, extra_tokens: Some(250.0) }));
+    assert_eq!((regret(1), regret(3)), (None, None), "only where there is something to compare with");
+}
+
+#[test]
+fn the_table_has_the_columns_that_were_judged() {
+    expect![[r"
+        model  pattern  n           right  unanswered  tokens  calls  p50 ms  p95 ms   unreadable    repaired        fallback        enforced        echo               regret
+        small  auto     2     50 % [9–91]  0 % [0–66]     250    3.0     200     800  25 % [7–59]  0 % [0–32]     50 % [9–91]  100 % [51–100]  0 % [0–66]  +250, 1 of 2 missed
+        small  react    2  100 % [34–100]  0 % [0–66]     120    3.0     180     300  25 % [7–59]  0 % [0–32]               –  100 % [51–100]  0 % [0–66]                    –
+        small  debate   2     50 % [9–91]  0 % [0–66]     455    3.0      20    1800  25 % [7–59]  0 % [0–32]  100 % [21–100]  100 % [51–100]  0 % [0–66]                    –
+        large  auto     1  100 % [21–100]  0 % [0–79]     200    3.0     400     400  25 % [5–70]  0 % [0–49]      0 % [0–79]  100 % [34–100]  0 % [0–79]                    –
+    "]]
+    .assert_eq(&report().to_table());
+}
+
+#[test]
+fn a_report_is_read_back_as_it_was_written() {
+    let report = report();
+    assert_eq!(Report::from_json(&report.to_json()).unwrap(), report);
+    let error = |text: &str| Report::from_json(text).unwrap_err().to_string();
+    assert!(error("[]").starts_with("it is no report: "), "{}", error("[]"));
+    assert!(error(r#"{"version": 7}"#).contains("version 7, this program reads version 1"));
+}
+
+#[test]
+fn a_comparison_names_what_turned() {
+    let now = Report::new(
+        "s",
+        vec![
+            trial("small", "auto", "a", false, 400),
+            trial("small", "auto", "b", true, 100),
+            trial("small", "auto", "c", true, 100),
+            trial("new", "auto", "a", true, 1),
+        ],
+    );
+    let comparison = now.compare(&report());
+    let turned =
+        |item: &str, change| ChangedItem { model: "small".into(), pattern: "auto".into(), item: item.into(), change };
+    assert_eq!(comparison.changed, [turned("a", Change::NowWrong), turned("b", Change::NowRight)]);
+    assert!(comparison.has_regressions());
+    expect![[r"
+        model  pattern                         before           now  difference
+        small  auto        right          50 % [9–91]  67 % [21–94]    +16.7 pp
+        small  auto       tokens                  250           200       -50.0
+        small  auto     fallback          50 % [9–91]   33 % [6–79]    -16.7 pp
+        small  auto       regret  +250, 1 of 2 missed             –
+        small / auto / a: was right, is wrong now
+        small / auto / b: was wrong, is right now
+        new / auto: not in the baseline
+        small / react: only in the baseline
+        small / debate: only in the baseline
+        large / auto: only in the baseline
+    "]]
+    .assert_eq(&comparison.to_table());
+    let same = report().compare(&report());
+    assert_eq!((same.to_table().as_str(), same.has_regressions()), ("No figure has changed.\n", false));
+}
+
+#[test]
+fn with_repetitions_most_of_them_decide() {
+    let trials = |rights: [bool; 3]| rights.map(|right| trial("m", "react", "a", right, 1)).to_vec();
+    let before = Report::new("s", trials([true, true, false]));
+    assert!(Report::new("s", trials([true, false, true])).compare(&before).changed.is_empty());
+    assert!(Report::new("s", trials([true, false, false])).compare(&before).has_regressions());
+}
+
+#[test]
+fn the_page_stands_alone_and_shows_markup_as_text() {
+    let page = report().to_page();
+    for part in
+        ["<h1>Evaluation: moss &amp; fern</h1>", "&lt;b&gt;moss &amp; &quot;fern&quot;&lt;/b&gt;", "50 % [9–91]"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(page.contains("wrong: the answer is not &quot;&lt;moss&gt;&quot;"), "{page}");
+    for outside in ["<b>moss", "http", "<script", "<img", "<link", "url("] {
+        assert!(!page.contains(outside), "{outside}: {page}");
+    }
+    assert_eq!(page.matches("<tr").count(), 1 + 4 + 4 + 7, "a head and a line for each row and each trial");
+}
+
+#[test]
+fn nothing_asked_is_an_empty_report() {
+    let report = Report::new("none", Vec::new());
+    assert_eq!((report.rows.len(), report.to_table().as_str()), (0, "model  pattern  n\n"));
+    assert!(report.to_page().contains("Evaluation: none"));
+}

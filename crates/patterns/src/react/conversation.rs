@@ -1,0 +1,189 @@
+//! The iterations so far as turns of a conversation: what the model replied, and what came of it.
+//!
+//! A reply becomes the calls that were read from it, whichever way it was written: a model is shown its earlier steps in
+//! the form in which it is asked for the next one. The turns of an iteration never change again, so that providers can
+//! reuse what they have computed for them.
+
+use super::functions::{Does, Functions};
+use super::{IterationNames as _, done};
+use crate::session::Session;
+use crate::text::cut;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use trellis_domain::config::ToolItem;
+use trellis_domain::document::Document;
+use trellis_domain::parts::{ChatTurn, ReplyPart};
+use trellis_domain::record::{Name, Reading, Replied};
+
+/// So much of a reply that could not be read is shown again.
+const SHOWN_OF_UNREADABLE: usize = 2_000;
+
+/// What was said before iteration `n`. What comes `after` an iteration and before the next is the pattern's.
+pub(crate) fn turns(
+    session: &Session,
+    n: u32,
+    tools: &[Arc<ToolItem>],
+    after: &dyn Fn(u32) -> Option<String>,
+) -> Vec<ChatTurn> {
+    let shown = usize::try_from(session.limits().shown_observation_bytes).unwrap_or(usize::MAX);
+    let functions = Functions::of(tools);
+    let mut turns = Vec::new();
+    for i in 1..n {
+        let Some(replied) = session.replied(&Name::iteration(i)) else { continue };
+        let said = said(replied, &functions);
+        let calls: Vec<_> = said.iter().filter_map(as_call).collect();
+        let results: Vec<_> = done(session, i)
+            .iter()
+            .enumerate()
+            .map(|(place, done)| {
+                let text = cut(done.observed.result.as_ref().map_or("", Document::text), shown);
+                match calls.get(place) {
+                    Some((id, function)) => ChatTurn::ToolResult {
+                        call: id.clone(),
+                        function: function.clone(),
+                        text: text.into(),
+                        is_error: done.observed.error.is_some(),
+                    },
+                    None => ChatTurn::User { text: text.into() },
+                }
+            })
+            .collect();
+        turns.push(ChatTurn::Assistant { parts: said });
+        turns.extend(results);
+        turns.extend(after(i).map(|text| ChatTurn::User { text: text.into() }));
+    }
+    turns
+}
+
+fn as_call(part: &ReplyPart) -> Option<(Option<String>, String)> {
+    match part {
+        ReplyPart::Call { id, function, .. } => Some((id.clone(), function.clone())),
+        ReplyPart::Thought { .. } | ReplyPart::Text { .. } | ReplyPart::Refusal { .. } => None,
+    }
+}
+
+/// What a reply said, with the calls that were read from it as calls.
+fn said(replied: &Replied, functions: &Functions) -> Vec<ReplyPart> {
+    let made = replied.reading.calls().count();
+    let written = replied.parts.iter().filter_map(as_call).count();
+    if made > 0 && written == made {
+        return replied.parts.clone();
+    }
+    if made == 0 {
+        let text = replied.reply().text().into_owned();
+        return vec![ReplyPart::Text { text: unreadable(&text, &replied.reading).into() }];
+    }
+    let thought = replied.thought.as_ref().map_or("", Document::text);
+    let call = |(place, (tool, arguments)): (usize, (&trellis_domain::ToolName, &Map<String, Value>))| {
+        let function = functions.of_tool(tool);
+        let mut members = Map::new();
+        if place == 0 && !thought.is_empty() {
+            members.insert(function.map_or("thought", |function| &function.thought).to_owned(), thought.into());
+        }
+        members.extend(arguments.clone());
+        let name = function.map_or_else(|| tool.to_string(), |function| function.name.clone());
+        ReplyPart::Call { id: None, function: name, arguments: Value::Object(members).to_string().into() }
+    };
+    replied.reading.calls().enumerate().map(call).collect()
+}
+
+/// A reply that could not be read, as the model is shown it again: it is to see what was wrong, and not to read a book.
+fn unreadable(text: &str, reading: &Reading) -> String {
+    match reading {
+        Reading::Unusable { .. } if text.trim().is_empty() => "(an empty reply)".to_owned(),
+        Reading::Unusable { .. } => cut(text.trim(), SHOWN_OF_UNREADABLE),
+        Reading::Acted { .. } | Reading::Answered { .. } | Reading::Decided { .. } | Reading::Failed { .. } => {
+            text.to_owned()
+        }
+    }
+}
+
+/// The same conversation in the text grammar, for a model that is offered no functions. Of several calls, each has a
+/// turn of its own; what follows from the same side is one turn, because some models insist on taking turns.
+pub fn in_words(turns: &[ChatTurn], tools: &[Arc<ToolItem>]) -> Vec<ChatTurn> {
+    let functions = Functions::of(tools);
+    let mut written: Vec<(Side, String)> = Vec::new();
+    let mut calls = Vec::new().into_iter();
+    for turn in turns {
+        match turn {
+            ChatTurn::User { text } => add(&mut written, Side::User, text.text()),
+            ChatTurn::Assistant { parts } => {
+                let (texts, made) = split(parts, &functions);
+                calls = made.into_iter();
+                match calls.next() {
+                    Some(first) => add(&mut written, Side::Model, &with_thought(&texts, &first)),
+                    None => add(&mut written, Side::Model, &texts),
+                }
+            }
+            ChatTurn::ToolResult { text, .. } => {
+                add(&mut written, Side::User, &format!("Observation: {}", text.text()));
+                if let Some(next) = calls.next() {
+                    add(&mut written, Side::Model, &next);
+                }
+            }
+        }
+    }
+    let turn = |(side, text): (Side, String)| match side {
+        Side::User => ChatTurn::User { text: text.into() },
+        Side::Model => ChatTurn::Assistant { parts: vec![ReplyPart::Text { text: text.into() }] },
+    };
+    written.into_iter().map(turn).collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    User,
+    Model,
+}
+
+fn add(written: &mut Vec<(Side, String)>, side: Side, text: &str) {
+    match written.last_mut() {
+        Some((last, before)) if *last == side => before.extend(["\n\n", text]),
+        Some(_) | None => written.push((side, text.to_owned())),
+    }
+}
+
+/// What was said in words, and each call in the grammar.
+fn split(parts: &[ReplyPart], functions: &Functions) -> (String, Vec<String>) {
+    let (mut texts, mut calls) = (Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            ReplyPart::Text { text } | ReplyPart::Refusal { text } => texts.push(text.text()),
+            ReplyPart::Call { function, arguments, .. } => {
+                calls.push(call_in_words(function, arguments.text(), functions));
+            }
+            ReplyPart::Thought { .. } => {}
+        }
+    }
+    (texts.concat().trim().to_owned(), calls)
+}
+
+/// Words beside a call are its thought.
+fn with_thought(texts: &str, call: &str) -> String {
+    if texts.is_empty() || call.starts_with("Thought:") {
+        return call.to_owned();
+    }
+    let line: Vec<_> = texts.split_whitespace().collect();
+    format!("Thought: {}\n{call}", line.join(" "))
+}
+
+fn call_in_words(function: &str, arguments: &str, functions: &Functions) -> String {
+    let known = functions.meant(function);
+    let tool = match known.map(|function| &function.does) {
+        Some(Does::Call(tool)) => tool.as_str(),
+        Some(Does::Answer) | None => function,
+    };
+    let Ok(mut members) = serde_json::from_str::<Map<String, Value>>(arguments) else {
+        return format!("Action: {tool}\nArgs: {arguments}");
+    };
+    let thought = members.shift_remove(known.map_or("thought", |function| &function.thought));
+    let arguments = Value::Object(members);
+    match thought.as_ref().and_then(Value::as_str) {
+        Some(thought) => format!("Thought: {thought}\nAction: {tool}\nArgs: {arguments}"),
+        None => format!("Action: {tool}\nArgs: {arguments}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "conversation_tests.rs"]
+mod tests;
