@@ -45,6 +45,8 @@ impl Asking {
         let Some(template) = settings.prompts.get(&id) else { return Err(PromptError::UnknownPrompt { id }) };
         let expected = reply::expected(&template.reply, schema);
         let (system, user) = render(templates, &settings, &id, &variables)?;
+        let words =
+            turns_in_words(templates, &settings, &id, &variables, (&turns, tools.as_deref().unwrap_or_default()))?;
         let template = Some(template.hash);
         let requester = Requester {
             workspace: scope.workspace,
@@ -56,7 +58,7 @@ impl Asking {
             prompt: id,
             variables: Map::new(),
             expected,
-            turns: in_words(&turns, tools.as_deref().unwrap_or_default()),
+            turns: words,
             tools: None,
             labels,
             sent: LastSent::default(),
@@ -108,7 +110,8 @@ impl Asking {
     pub(crate) fn forget_variables(&mut self, are_read: bool, may_take_tools: bool) {
         let differs = |text: &str| text.contains(NATIVE_TOOLS);
         let prompt = self.settings.prompts.get(&self.request.prompt);
-        let differs = prompt.is_some_and(|prompt| differs(&prompt.text)) || differs(&self.settings.system_prompt);
+        let differs = prompt.is_some_and(|prompt| differs(&prompt.text) || prompt.next.is_some())
+            || differs(&self.settings.system_prompt);
         let is_needed = may_take_tools && self.tools.is_some() && differs;
         match (are_read, is_needed) {
             (true, true) => self.request.variables = self.variables.clone().unwrap_or_default(),
@@ -129,11 +132,14 @@ impl Asking {
             return Ok(());
         }
         self.request.tools = self.tools.clone().filter(|_| native);
-        self.request.turns =
-            if native { self.turns.clone() } else { in_words(&self.turns, self.tools.as_deref().unwrap_or_default()) };
+        let said = (&self.turns[..], self.tools.as_deref().unwrap_or_default());
+        self.request.turns = if native { self.turns.clone() } else { in_words(said.0, said.1) };
         let Some(variables) = &mut self.variables else { return Ok(()) };
         variables.insert(NATIVE_TOOLS.to_owned(), native.into());
         let (system, user) = render(templates, &self.settings, &self.request.prompt, variables)?;
+        if !native {
+            self.request.turns = turns_in_words(templates, &self.settings, &self.request.prompt, variables, said)?;
+        }
         (self.request.system, self.request.user) = (system, user);
         Ok(())
     }
@@ -175,6 +181,27 @@ impl Asking {
         let request = sent.body.and_then(Document::stored);
         PromptUse { sent: Some(sent.hash), parameters: sent.parameters, request, ..usual }
     }
+}
+
+/// What was said after the prompt in words, each result with what the prompt says below it.
+fn turns_in_words(
+    templates: &Templates,
+    settings: &Settings,
+    id: &str,
+    variables: &Map<String, Value>,
+    (turns, tools): (&[ChatTurn], &[Arc<ToolItem>]),
+) -> Result<Vec<ChatTurn>, PromptError> {
+    let mut words = in_words(turns, tools);
+    let next = settings.prompts.get(id).and_then(|prompt| prompt.next.as_ref()).filter(|_| !words.is_empty());
+    let Some(next) = next else { return Ok(words) };
+    let wrong = |reason| PromptError::Template { id: id.to_owned(), reason: format!("in `next`: {reason}") };
+    let next = templates.render(next, variables).map_err(wrong)?;
+    for turn in &mut words {
+        if let ChatTurn::User { text } = turn {
+            *text = format!("{}\n\n{next}", text.text()).into();
+        }
+    }
+    Ok(words)
 }
 
 fn render(

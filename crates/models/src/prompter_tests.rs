@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 use trellis_domain::config::{PromptReply as Expected, Settings, StoredItem};
+use trellis_domain::parts::{ChatTurn, ReplyPart};
 use trellis_domain::record::PromptUse;
 use trellis_domain::{Hash, Timestamp};
 use trellis_orchestrator::ports::ReplyContent;
@@ -254,4 +255,36 @@ async fn a_prompt_that_cannot_be_sent_is_named_before_anything_is_paid() {
         assert!(error.starts_with(expected), "{error}");
         assert!(bench.asked().is_empty());
     }
+}
+
+/// A conversation in words: the question stands below each result, and what was said stays as it was.
+#[tokio::test]
+async fn what_comes_next_stands_below_each_result() {
+    let item = StoredItem {
+        kind: "prompt".to_owned(),
+        key: "template.talk".to_owned(),
+        value: r#"{"prompt": "{{ question }}", "conversation": true, "next": "Now: {{ question }}"}"#.to_owned(),
+    };
+    let call = |results: &[&str]| {
+        let turn = |text: &&str| {
+            let call = ReplyPart::Call { id: None, function: "look".to_owned(), arguments: "{}".into() };
+            let result =
+                ChatTurn::ToolResult { call: None, function: "look".to_owned(), text: (*text).into(), is_error: false };
+            [ChatTurn::Assistant { parts: vec![call] }, result]
+        };
+        PromptCall {
+            settings: Arc::new(Settings::take(1, [item.clone()]).0),
+            id: "talk".to_owned(),
+            variables: [("question".to_owned(), "Why?".into())].into_iter().collect(),
+            turns: results.iter().flat_map(turn).collect(),
+            ..PromptCall::default()
+        }
+    };
+    let asked =
+        |results: &[&str]| crate::asking::Asking::of_prompt(&crate::template::Templates::new(), call(results)).unwrap();
+    let first = asked(&["a"]).request.turns;
+    assert_eq!(first[1], ChatTurn::User { text: "Observation: a\n\nNow: Why?".into() });
+    let both = asked(&["a", "b"]).request.turns;
+    assert_eq!(both[..2], first[..]);
+    assert_eq!(both.len(), 4);
 }

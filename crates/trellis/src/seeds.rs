@@ -52,8 +52,10 @@ const PROMPTS: &[(&str, &str, &str)] = &prompts![
     text "sample-market-register",
     text "sample-notes",
 ];
-/// Prompts that begin a conversation: the steps after them are turns of their own.
+/// Prompts that begin a conversation: the steps after them are turns of their own. Small models lose sight of the
+/// question, so that it stands below each result.
 const CONVERSATIONS: [&str; 2] = ["agent-react", "reflexion-act"];
+const NEXT: &str = include_str!("../seeds/prompts/next-step.txt");
 const SYSTEM: &str = include_str!("../seeds/system.txt");
 /// Configuration type, and its items by key.
 const OBJECTS: [(&str, &str); 3] = [
@@ -70,6 +72,7 @@ pub(crate) fn items() -> Vec<StoredItem> {
         let mut value = json!({ "id": id, "prompt": text.trim_end(), "response-type": reply });
         if CONVERSATIONS.contains(&id) {
             value["conversation"] = json!(true);
+            value["next"] = json!(NEXT.trim_end());
         }
         item("prompt", format!("template.{id}"), value)
     };

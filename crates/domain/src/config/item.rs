@@ -53,6 +53,8 @@ pub enum PromptItem {
         models: Vec<String>,
         /// What was said after it comes as turns of its own; if not, it comes in the variable `history`.
         conversation: bool,
+        /// What is said below each result in the conversation, to a model that is not offered functions; a template.
+        next: Option<String>,
     },
     /// The list of ids that older prompt services need.
     Index,
@@ -204,7 +206,8 @@ fn read_prompt(members: &Members<'_>) -> Result<ConfigItem, Problem> {
     };
     let prompt = members.required_text("prompt", "give the template's text")?;
     let (models, conversation) = (members.models("model")?, members.flag("conversation")?);
-    Ok(ConfigItem::Prompt(PromptItem::Template { id: id.to_owned(), prompt, reply, models, conversation }))
+    let next = members.text(&["next"])?;
+    Ok(ConfigItem::Prompt(PromptItem::Template { id: id.to_owned(), prompt, reply, models, conversation, next }))
 }
 
 fn read_pattern(members: &Members<'_>) -> Result<ConfigItem, Problem> {

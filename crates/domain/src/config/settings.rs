@@ -51,6 +51,8 @@ pub struct Prompt {
     pub models: Vec<String>,
     /// What was said after it comes as turns of its own; if not, it comes in the variable `history`.
     pub conversation: bool,
+    /// What is said below each result in the conversation, to a model that is not offered functions; a template.
+    pub next: Option<String>,
 }
 
 /// A snapshot as it is stored: the agent's items in order, under their content hash.
@@ -145,9 +147,9 @@ impl Settings {
                 self.mcp.insert(key.to_owned(), mcp);
             }
             ConfigItem::Prompt(PromptItem::System(text)) => self.system_prompt = text,
-            ConfigItem::Prompt(PromptItem::Template { id, prompt, reply, models, conversation }) => {
+            ConfigItem::Prompt(PromptItem::Template { id, prompt, reply, models, conversation, next }) => {
                 let hash = Hash::of(prompt.as_bytes());
-                self.prompts.insert(id, Prompt { text: prompt, reply, hash, models, conversation });
+                self.prompts.insert(id, Prompt { text: prompt, reply, hash, models, conversation, next });
             }
             ConfigItem::AdditionalContext(text) => self.additional_context = text,
             ConfigItem::Models(models) => self.models = models,

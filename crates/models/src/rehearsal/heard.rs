@@ -45,5 +45,6 @@ fn action(parts: &[ReplyPart]) -> String {
 /// What came back, without what was said about it afterwards.
 fn observation(text: &str) -> &str {
     let text = text.strip_prefix("Observation: ").unwrap_or(text);
+    let text = text.split("\n\nThe question was: ").next().unwrap_or(text);
     text.split("\n\nCritique: ").next().unwrap_or(text)
 }
