@@ -7,7 +7,7 @@ use crate::limits::{Limits, PinnedLimits, SomeLimits};
 use crate::message::AgentStep;
 use crate::named::empty_is_none;
 use crate::park::{Parked, Settled};
-use crate::parts::{Reply, ReplyPart, StopReason};
+use crate::parts::{REVISION, Reply, ReplyPart, StopReason};
 use crate::prompt_use::{FailedAttempt, Incomplete, ModelCall, PromptUse};
 use crate::reading::{Citation, Reading, is_left_out};
 use crate::run::Termination;
@@ -165,11 +165,6 @@ pub struct Accepted {
     #[serde(default, skip_serializing_if = "is_first")]
     pub revision: u32,
 }
-
-/// The present rules of reading and deciding. They count up whenever the same records may lead to something else, so
-/// that older runs go on by their own rules and can be proven. Calls in texts and echoes of the prompt are known from 1
-/// on.
-pub const REVISION: u32 = 1;
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]
 fn is_first(revision: &u32) -> bool {

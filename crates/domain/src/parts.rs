@@ -1,11 +1,15 @@
 //! A model's reply in parts, as its provider gave them, and the turns of a conversation with a model.
 
-use crate::body::REVISION;
 use crate::decision::words;
 use crate::document::Payload;
 use crate::prompt_use::ReplyFormat;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+
+/// The present rules of reading and deciding. They count up whenever the same records may lead to something else, so
+/// that older runs go on by their own rules and can be proven. Calls in texts and echoes of the prompt are known from 1
+/// on.
+pub const REVISION: u32 = 1;
 
 /// One part of a reply, as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
