@@ -262,7 +262,8 @@ async fn a_stopping_server_ends_its_streams_begins_none_and_takes_no_question() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_who_does_not_read_holds_up_nobody_and_misses_nothing() {
-    let long: String = (0..80_000).map(|n| format!("{n:010} ")).collect();
+    let words: Vec<_> = (0..80_000).map(|n| format!("{n:010}")).collect();
+    let long = words.join(" ");
     let script = move |call: &PromptCall| {
         if call.id == "agent-react" { Ok(format!("Thought: {long}\nFinal Answer: {long}")) } else { play::reply(call) }
     };
