@@ -20,6 +20,9 @@ use trellis_patterns::react::conversation::in_words;
 /// The variable that tells a template that tools are offered as functions.
 const NATIVE_TOOLS: &str = "native_tools";
 
+/// So much of a question stands below each result.
+const LONGEST_REPEATED: usize = 500;
+
 /// One prompt, on its way to a model.
 #[derive(Debug)]
 pub(crate) struct Asking {
@@ -195,7 +198,12 @@ fn turns_in_words(
     let next = settings.prompts.get(id).and_then(|prompt| prompt.next.as_ref()).filter(|_| !words.is_empty());
     let Some(next) = next else { return Ok(words) };
     let wrong = |reason| PromptError::Template { id: id.to_owned(), reason: format!("in `next`: {reason}") };
-    let next = templates.render(next, variables).map_err(wrong)?;
+    // A long question would be sent again with every result.
+    let mut variables = variables.clone();
+    if let Some(Value::String(question)) = variables.get_mut("question") {
+        question.truncate(question.floor_char_boundary(LONGEST_REPEATED));
+    }
+    let next = templates.render(next, &variables).map_err(wrong)?;
     for turn in &mut words {
         if let ChatTurn::User { text } = turn {
             *text = format!("{}\n\n{next}", text.text()).into();

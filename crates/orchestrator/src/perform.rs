@@ -8,7 +8,7 @@ use crate::permits::{CallCapacity, Permit};
 use crate::ports::{
     CallLabels, PromptCall, PromptError, PromptNeed, PromptReply, ReplySink, ToolCall, ToolError, World,
 };
-use crate::repetition::Repetition;
+use crate::repetition::{Noticed, Repetition};
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -342,7 +342,8 @@ impl<'a> LiveReply<'a> {
             Piece::Text(text) => text,
             Piece::Call(call) => &call.arguments,
         };
-        if self.repetition.push(text) {
+        let noticed = self.repetition.push(text);
+        if noticed == Some(Noticed::Nothing) {
             self.cut = Some(Incomplete::Repeats);
             return ControlFlow::Break(());
         }
@@ -358,7 +359,8 @@ impl<'a> LiveReply<'a> {
             }
             (Shown::Answer | Shown::Nothing, Piece::Text(_) | Piece::Call(_)) => {}
         }
-        ControlFlow::Continue(())
+        // Nothing but blanks follow.
+        if noticed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// A reply that was cut may read well and still mean something else.

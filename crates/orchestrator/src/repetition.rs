@@ -14,12 +14,24 @@ pub(crate) struct Repetition {
     tail: Vec<u8>,
     unseen: usize,
     blank: usize,
+    /// Something was said before the blanks.
+    has_words: bool,
+}
+
+/// Why a reply is not read any further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Noticed {
+    /// Only blanks follow: what was said before them counts.
+    Blanks,
+    /// Nothing was said, or the same again and again.
+    Nothing,
 }
 
 impl Repetition {
-    /// Takes more of the reply. Whether it does nothing but repeat itself by now.
-    pub(crate) fn push(&mut self, text: &str) -> bool {
+    /// Takes more of the reply. Says if it does nothing but repeat itself by now.
+    pub(crate) fn push(&mut self, text: &str) -> Option<Noticed> {
         let blank = text.len() - text.trim_end().len();
+        self.has_words |= blank < text.len();
         self.blank = if blank == text.len() { self.blank + blank } else { blank };
         self.unseen += text.len();
         let bytes = text.as_bytes();
@@ -27,13 +39,13 @@ impl Repetition {
         let too_much = self.tail.len().saturating_sub(LOOKED_AT);
         self.tail.drain(..too_much);
         if self.blank >= BLANK {
-            return true;
+            return Some(if self.has_words { Noticed::Blanks } else { Noticed::Nothing });
         }
         if self.tail.len() < LOOKED_AT || self.unseen < EVERY {
-            return false;
+            return None;
         }
         self.unseen = 0;
-        period(&self.tail) <= LONGEST_PIECE
+        (period(&self.tail) <= LONGEST_PIECE).then_some(Noticed::Nothing)
     }
 }
 
@@ -62,7 +74,7 @@ mod tests {
     fn repeats(text: &str, at_once: usize) -> bool {
         let mut repetition = Repetition::default();
         let chars: Vec<_> = text.chars().collect();
-        chars.chunks(at_once).any(|piece| repetition.push(&piece.iter().collect::<String>()))
+        chars.chunks(at_once).any(|piece| repetition.push(&piece.iter().collect::<String>()).is_some())
     }
 
     #[test]
@@ -71,6 +83,12 @@ mod tests {
         assert!(repeats(&format!("Thought: hm.{}", " \n".repeat(200)), 3));
         assert!(repeats(&"I need to search again. ".repeat(120), 5));
         assert!(repeats(&format!("Well, {}", "no ".repeat(1_000)), 7));
+    }
+
+    #[test]
+    fn what_was_said_before_blanks_counts() {
+        assert_eq!(Repetition::default().push(&format!("Final Answer: 42{}", "\n".repeat(300))), Some(Noticed::Blanks));
+        assert_eq!(Repetition::default().push(&"\n".repeat(300)), Some(Noticed::Nothing));
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Replies that repeat what the model was told instead of answering.
 
 use crate::reader::ReadReply;
+use std::collections::BTreeSet;
 use trellis_domain::decision::Decision;
 use trellis_domain::record::Reading;
 
 /// Shorter texts may well be an answer and stand in a prompt, too.
 const SHORTEST: usize = 16;
 
-/// The reply, unless its answer is nothing but words of the template: what a template says is never an answer, because
-/// everything that belongs to a question comes in its variables.
+/// The reply, unless its answer consists of nothing but whole lines of the template: forms and rules are no answer. A fact
+/// that stands somewhere in a prompt may well be one.
 pub(crate) fn refused(read: ReadReply, template: &str, offered: Vec<Decision>) -> ReadReply {
     let Reading::Answered { text, .. } = &read.reading else { return read };
     if !repeats(text.text(), template) {
@@ -18,9 +19,20 @@ pub(crate) fn refused(read: ReadReply, template: &str, offered: Vec<Decision>) -
     ReadReply { thought: read.thought, ..ReadReply::unusable(reason, offered) }
 }
 
+/// Each line of the answer is a line of the template, or what such a line says behind its keyword.
 fn repeats(answer: &str, template: &str) -> bool {
-    let answer = plain(answer);
-    answer.len() >= SHORTEST && plain(template).contains(&answer)
+    let said: Vec<_> = answer.lines().map(plain).filter(|line| !line.is_empty()).collect();
+    if said.iter().map(String::len).sum::<usize>() < SHORTEST {
+        return false;
+    }
+    let lines: BTreeSet<_> = template.lines().flat_map(|line| [plain(line), plain(behind_keyword(line))]).collect();
+    said.iter().all(|line| lines.contains(line))
+}
+
+fn behind_keyword(line: &str) -> &str {
+    const KEYWORDS: [&str; 4] = ["Thought:", "Action:", "Args:", "Final Answer:"];
+    let line = line.trim_start_matches(['-', ' ']);
+    KEYWORDS.iter().find_map(|keyword| line.strip_prefix(keyword)).unwrap_or(line)
 }
 
 /// The words without marks and line breaks around them.
@@ -33,8 +45,7 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const TEMPLATE: &str =
-        "To answer:\n\nThought: why what you know is enough\nFinal Answer: the complete answer\n\n{{ question }}";
+    const TEMPLATE: &str = "To answer:\n\nThought: why what you know is enough\nFinal Answer: the complete answer\nOpening hours: Monday to Friday, 9 to 17.\n\n{{ question }}";
 
     fn read(answer: &str) -> Reading {
         refused(ReadReply::new("", Reading::answered(answer), Vec::new()), TEMPLATE, Vec::new()).reading
@@ -42,14 +53,25 @@ mod tests {
 
     #[test]
     fn words_of_the_template_are_no_answer() {
-        for echo in ["the complete answer", "**The complete answer.**", "why what you know\nis enough"] {
+        for echo in [
+            "the complete answer",
+            "**The complete answer.**",
+            "why what you know is enough",
+            "To answer:\n\nThought: why what you know is enough",
+        ] {
             assert!(matches!(read(echo), Reading::Unusable { .. }), "{echo}");
         }
     }
 
     #[test]
     fn answers_are() {
-        for answer in ["42", "answer", "The complete answer is 42.", "Moss is green because of chlorophyll."] {
+        for answer in [
+            "42",
+            "answer",
+            "The complete answer is 42.",
+            "Moss is green because of chlorophyll.",
+            "Monday to Friday, 9 to 17",
+        ] {
             assert_eq!(read(answer), Reading::answered(answer));
         }
     }

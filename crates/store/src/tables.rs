@@ -76,7 +76,7 @@ const MB: u64 = 1 << 20;
 const MOST_UNWRITTEN: u64 = 80 * MB;
 /// How long writers wait at a time, and how often at most.
 const PAUSE: Duration = Duration::from_millis(5);
-const MOST_PAUSES: u32 = 6_000;
+const MOST_PAUSES: u32 = 400;
 
 impl Tables {
     pub(crate) fn open(path: &Path) -> Result<Self, OpenRefused> {

@@ -136,7 +136,7 @@ fn text(text: &str) -> Value {
 fn said_before(part: &ReplyPart, ids: &mut CallIds) -> Option<Value> {
     match part {
         ReplyPart::Text { text: said } | ReplyPart::Refusal { text: said } => {
-            Some(said.text()).filter(|said| !said.is_empty()).map(text)
+            Some(said.text()).filter(|said| !said.trim().is_empty()).map(text)
         }
         ReplyPart::Call { id, function, arguments } => {
             let (id, input) = (ids.of_call(id.as_ref()), object(arguments.text()));

@@ -4,7 +4,7 @@
 //! the form in which it is asked for the next one. The turns of an iteration never change again, so that providers can
 //! reuse what they have computed for them.
 
-use super::functions::{Does, Functions};
+use super::functions::{Does, Functions, simplified};
 use super::{IterationNames as _, done};
 use crate::session::Session;
 use crate::text::cut;
@@ -19,14 +19,10 @@ use trellis_domain::record::{Name, Reading, Replied};
 const SHOWN_OF_UNREADABLE: usize = 2_000;
 
 /// What was said before iteration `n`. What comes `after` an iteration and before the next is the pattern's.
-pub(crate) fn turns(
-    session: &Session,
-    n: u32,
-    tools: &[Arc<ToolItem>],
-    after: &dyn Fn(u32) -> Option<String>,
-) -> Vec<ChatTurn> {
+pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<String>) -> Vec<ChatTurn> {
     let shown = usize::try_from(session.limits().shown_observation_bytes).unwrap_or(usize::MAX);
-    let functions = Functions::of(tools);
+    let all: Vec<_> = session.settings().tools.values().cloned().collect();
+    let functions = Functions::of(&all);
     let mut turns = Vec::new();
     for i in 1..n {
         let Some(replied) = session.replied(&Name::iteration(i)) else { continue };
@@ -67,7 +63,7 @@ fn said(replied: &Replied, functions: &Functions) -> Vec<ReplyPart> {
     let made = replied.reading.calls().count();
     let written = replied.parts.iter().filter_map(as_call).count();
     if made > 0 && written == made {
-        return replied.parts.clone();
+        return replied.parts.iter().map(sendable).collect();
     }
     if made == 0 {
         let text = replied.reply().text().into_owned();
@@ -81,10 +77,21 @@ fn said(replied: &Replied, functions: &Functions) -> Vec<ReplyPart> {
             members.insert(function.map_or("thought", |function| &function.thought).to_owned(), thought.into());
         }
         members.extend(arguments.clone());
-        let name = function.map_or_else(|| tool.to_string(), |function| function.name.clone());
+        let name = function.map_or_else(|| simplified(tool), |function| function.name.clone());
         ReplyPart::Call { id: None, function: name, arguments: Value::Object(members).to_string().into() }
     };
     replied.reading.calls().enumerate().map(call).collect()
+}
+
+/// A part as every provider takes it back: models invent names that no function can have.
+fn sendable(part: &ReplyPart) -> ReplyPart {
+    match part {
+        ReplyPart::Call { id, function, arguments } => {
+            let arguments = if arguments.text().trim().is_empty() { "{}".into() } else { arguments.clone() };
+            ReplyPart::Call { id: id.clone(), function: simplified(function), arguments }
+        }
+        ReplyPart::Thought { .. } | ReplyPart::Text { .. } | ReplyPart::Refusal { .. } => part.clone(),
+    }
 }
 
 /// A reply that could not be read, as the model is shown it again: it is to see what was wrong, and not to read a book.

@@ -101,7 +101,9 @@ impl TextDecoder {
         let (fragments, reply) = parser.finish();
         let mut fragments = self.shown(fragments);
         let found = match &reply {
-            ReactReply::Unreadable { .. } if self.finds_calls => written::find(&self.raw, &self.functions),
+            ReactReply::Unreadable { .. } if self.finds_calls => {
+                written::find(&self.raw, &self.functions).filter(|found| found.is_meant)
+            }
             ReactReply::Answer { answer, .. } if !self.answers => {
                 written::find(answer, &self.functions).filter(|found| found.is_all)
             }

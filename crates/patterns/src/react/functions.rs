@@ -115,13 +115,15 @@ fn value(argument: &ArgumentItem) -> Value {
     }
 }
 
+/// A name that every provider takes.
+pub(super) fn simplified(name: &str) -> String {
+    let simple = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let name: String = name.chars().take(LONGEST_NAME).map(simple).collect();
+    if name.is_empty() { "tool".to_owned() } else { name }
+}
+
 /// A name for each tool that every provider takes, no two alike. A tool whose name is simple keeps it.
 fn simple_names(tools: &[Arc<ToolItem>]) -> Vec<String> {
-    let simple = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
-    let simplified = |name: &str| match name.chars().take(LONGEST_NAME).map(simple).collect::<String>() {
-        empty if empty.is_empty() => "tool".to_owned(),
-        name => name,
-    };
     let simple_ones = tools.iter().map(|tool| &tool.name).filter(|name| **name == simplified(name).as_str());
     let mut taken: BTreeSet<_> = simple_ones.map(ToString::to_string).chain([FINAL_ANSWER.to_owned()]).collect();
     let mut kept = BTreeSet::new();

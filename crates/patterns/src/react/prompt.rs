@@ -36,7 +36,7 @@ pub(crate) fn as_conversation(
         return (variables, tools, Vec::new());
     }
     let (variables, tools) = variables(session, 1);
-    let turns = turns(session, n, &tools, after);
+    let turns = turns(session, n, after);
     (variables, tools, turns)
 }
 

@@ -12,7 +12,7 @@ fn functions() -> Functions {
 #[track_caller]
 fn one(text: &str) -> Written {
     let found = find(text, &functions()).unwrap_or_else(|| panic!("no call in {text}"));
-    assert!(found.is_all, "{text}: {found:?}");
+    assert!(found.is_all && found.is_meant, "{text}: {found:?}");
     match found.calls.as_slice() {
         [call] => call.clone(),
         calls => panic!("{calls:?}"),
@@ -86,9 +86,28 @@ fn what_was_not_offered_is_no_call() {
     }
 }
 
+/// Whoever quotes a call does not make it.
+#[test]
+fn a_quoted_call_is_not_meant() {
+    let quoted = [
+        r#"The page says {"name": "search", "arguments": {"question": "x"}}, which I ignore."#,
+        r#"The page says {"name": "search", "arguments": {"question": "x"}}"#,
+        "It reads:\n{\"name\": \"search\", \"arguments\": {}}\nI ignore that.",
+    ];
+    for text in quoted {
+        assert!(find(text, &functions()).is_none_or(|found| !found.is_meant), "{text}");
+    }
+    let invented = "Action: look\nArgs: q\nObservation: ok\n{\"name\": \"search\", \"arguments\": {}}";
+    assert_eq!(find(invented, &functions()), None);
+    let described = r#"{"name": "search", "parameters": {"type": "object", "properties": {}}}"#;
+    assert_eq!(find(described, &functions()), None);
+}
+
 /// A reader that looks at everything again from every place would take minutes.
 #[test]
 fn hostile_texts_take_no_time() {
+    let blanks = format!("[{}{}]", "search(),".repeat(20_000), " ".repeat(200_000));
+    assert_eq!(find(&blanks, &functions()), None);
     for text in [
         "<function=search>",
         "[",

@@ -23,6 +23,8 @@ const MOST_CALLS: usize = 8;
 const KEYWORDS: [&str; 4] = ["Thought:", "Action:", "Args:", "Final Answer:"];
 
 const NO_NAME: &str = "a function was called without a name; call one of those that you were given";
+const CALL_IN_TEXT: &str =
+    "a call stands in the text, and more after it; call the function itself, or call final_answer";
 const NO_ANSWER: &str = "final_answer was called without an answer; call it with the complete answer";
 
 /// Reads a reply in calls: thought and answer are shown at once, an action is there when it is whole.
@@ -135,6 +137,8 @@ impl CallReader {
             return (fragments, reply, Vec::new());
         }
         let found = self.finds_calls.then(|| written::find(&words, &self.functions)).flatten();
+        let quotes = found.as_ref().is_some_and(|found| found.stands_alone && !found.is_meant);
+        let found = found.filter(|found| found.is_meant);
         if let Some((reply, thought, notes)) = found.and_then(|found| call_written(found, &self.functions, "")) {
             let mut fragments: Vec<_> =
                 thought.into_iter().map(|text| Fragment { channel: Channel::Thought, text }).collect();
@@ -142,6 +146,10 @@ impl CallReader {
                 fragments.push(Fragment { channel: Channel::Answer, text: answer.clone() });
             }
             return (fragments, reply, notes);
+        }
+        if quotes {
+            let thought = String::new();
+            return (Vec::new(), ReactReply::Unreadable { thought, reason: CALL_IN_TEXT.to_owned() }, Vec::new());
         }
         words.chars().for_each(|c| self.answer.push(c));
         let fragments = self.fragments();
@@ -208,7 +216,7 @@ pub(super) fn call_written(
     let tool = match &first.does {
         Does::Answer => {
             let answer =
-                arguments.get(functions::ANSWER).and_then(Value::as_str).filter(|answer| !answer.is_empty())?;
+                arguments.get(functions::ANSWER).and_then(Value::as_str).filter(|answer| !answer.trim().is_empty())?;
             return Some((ReactReply::Answer { thought, answer: answer.to_owned() }, to_show, vec![note]));
         }
         Does::Call(tool) => tool.clone(),

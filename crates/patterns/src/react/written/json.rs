@@ -76,6 +76,10 @@ fn call(members: &Map<String, Value>, functions: &Functions) -> Option<Written> 
             // `{"name": "search", "question": "moss"}`
             None => members.iter().filter(|(name, _)| *name != member).map(|(k, v)| (k.clone(), v.clone())).collect(),
         };
+        // What a function is like is no call of it.
+        if arguments.get("type").is_some_and(|kind| kind == "object") && arguments.contains_key("properties") {
+            return None;
+        }
         let mut arguments = arguments;
         // Some put the thought beside the call.
         if let (Some(thought), false) = (members.get("thought"), arguments.contains_key("thought")) {

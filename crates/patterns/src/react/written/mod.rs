@@ -25,6 +25,11 @@ pub(super) struct Found {
     pub(super) before: String,
     /// Nothing else was said.
     pub(super) is_all: bool,
+    /// The first of them begins a line, and nothing was said after the last. A call that is only quoted in a sentence is
+    /// none, whoever wrote it first.
+    pub(super) is_meant: bool,
+    /// The first of them begins a line.
+    pub(super) stands_alone: bool,
 }
 
 /// A call and where it stands.
@@ -32,6 +37,8 @@ type Placed = (Range<usize>, Vec<Written>);
 
 /// The calls in a text, if there are any.
 pub(super) fn find(text: &str, functions: &Functions) -> Option<Found> {
+    // What follows an observation that the model invents cannot be trusted.
+    let text = before_observation(text);
     let mut placed = tags::find(text, functions);
     placed.extend(json::find(text, functions));
     placed.extend(python::find(text, functions));
@@ -48,10 +55,22 @@ pub(super) fn find(text: &str, functions: &Functions) -> Option<Found> {
         end = range.end;
         calls.extend(found);
     }
-    let before = without_markup(&text[..first?]);
+    let first = first?;
+    let before = without_markup(&text[..first]);
+    let line = text[..first].rfind('\n').map_or(0, |line| line + 1);
+    let stands_alone = without_markup(&text[line..first]).is_empty();
+    let is_meant = stands_alone && without_markup(&text[end..]).is_empty();
     outside.push_str(&text[end..]);
     let is_all = without_markup(&outside).is_empty();
-    Some(Found { calls, before, is_all })
+    Some(Found { calls, before, is_all, is_meant, stands_alone })
+}
+
+fn before_observation(text: &str) -> &str {
+    const OBSERVATION: &str = "Observation:";
+    if text.trim_start().starts_with(OBSERVATION) {
+        return "";
+    }
+    text.find(&format!("\n{OBSERVATION}")).map_or(text, |end| &text[..end])
 }
 
 /// Whether a text may still turn out to be a call, or a list of calls, and nothing else.

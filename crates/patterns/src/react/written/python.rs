@@ -23,12 +23,18 @@ fn calls(text: &str, functions: &Functions) -> Option<Vec<Written>> {
     let mut calls = Vec::new();
     loop {
         calls.push(reader.call(functions)?);
-        if reader.rest.trim().is_empty() {
+        if reader.rest.trim_start().is_empty() {
             return Some(calls);
+        }
+        if calls.len() >= MOST_CALLS {
+            return None;
         }
         reader.take(",").or_else(|| reader.take(";"))?;
     }
 }
+
+/// More calls at once are no reply.
+const MOST_CALLS: usize = 64;
 
 /// How deep values may be nested.
 const DEEPEST: usize = 32;
