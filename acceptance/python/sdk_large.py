@@ -8,7 +8,8 @@ from trustgraph.api.exceptions import ProtocolException, TrustGraphException
 url = sys.argv[1]
 query = "https://trustgraph.ai/ns/query"
 retrieval = "urn:graph:retrieval"
-questions = [f"Question {number}: " + "x\u00e4" * 150_000 for number in range(4)]
+# A text that repeats itself would be stopped: models that write one do not come to an end.
+questions = [f"Question {number}: " + " ".join(f"x\u00e4{word}" for word in range(48_000)) for number in range(4)]
 
 
 def expect_refusal(act):

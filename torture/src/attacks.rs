@@ -41,7 +41,10 @@ pub fn survives(server: &mut Server, what: &str, attack: Attack) -> Result<()> {
     let done = attack(server);
     ensure!(server.is_alive(), "{what}: the server ended: {}", server.last_words());
     done.with_context(|| what.to_owned())?;
-    let (status, reply) = server.reply("GET", "/api/v1/runs?limit=1", TOKEN, "")?;
+    let reply = server.reply("GET", "/api/v1/runs?limit=1", TOKEN, "");
+    ensure!(server.is_alive(), "{what}: the server ended afterwards: {}", server.last_words());
+    let (status, reply) =
+        reply.with_context(|| format!("afterwards: {}", server.last_words())).context(what.to_owned())?;
     ensure!(status == 200, "{what}: afterwards {status} {reply}");
     Ok(())
 }

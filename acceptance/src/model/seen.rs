@@ -28,7 +28,8 @@ impl Tool {
 impl<'a> Scene<'a> {
     pub(super) fn new(prompt: &'a str, request: &'a Value) -> Self {
         let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let said = messages.iter().rev().find(|message| message["role"] == "user");
+        // A conversation begins with the prompt; what follows it are results.
+        let said = messages.iter().find(|message| message["role"] == "user");
         let text = said.and_then(|message| message["content"].as_str()).unwrap_or_default();
         Self { prompt, text, request }
     }
@@ -47,8 +48,9 @@ impl<'a> Scene<'a> {
 
     /// Whether a tool has already been used.
     pub(super) fn has_observation(&self) -> bool {
-        let told = self.request["messages"].as_array().is_some_and(|all| all.iter().any(|one| one["role"] == "tool"));
-        told || self.text.contains("\n# Steps so far")
+        let messages = self.request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let told = messages.iter().any(|one| one["role"] == "tool");
+        told || messages.iter().filter(|one| one["role"] == "user").count() > 1
     }
 
     /// Whether tools are offered as functions that can be called.

@@ -40,11 +40,14 @@ fn functions_go_before_what_the_text_lists() {
 }
 
 #[test]
-fn a_result_of_a_tool_is_noticed_in_the_text_and_among_the_messages() {
-    let fresh = request(REACT);
-    let in_text = request(&format!("{REACT}\n# Steps so far\n\nThought: x\nObservation: y\n"));
-    let mut as_message = request(REACT);
-    as_message["messages"].as_array_mut().unwrap().push(json!({ "role": "tool", "content": "y" }));
-    let noticed = [&fresh, &in_text, &as_message].map(|request| Scene::new("agent-react", request).has_observation());
-    assert_eq!(noticed, [false, true, true]);
+fn a_result_of_a_tool_is_noticed_in_words_and_as_a_message_of_its_own() {
+    let with = |role: &str| {
+        let mut request = request(REACT);
+        request["messages"].as_array_mut().unwrap().push(json!({ "role": role, "content": "Observation: y" }));
+        request
+    };
+    let noticed = [&request(REACT), &with("assistant"), &with("user"), &with("tool")]
+        .map(|request| Scene::new("agent-react", request).has_observation());
+    assert_eq!(noticed, [false, false, true, true]);
+    assert_eq!(Scene::new("agent-react", &with("user")).question(), "Who was Ada?");
 }
