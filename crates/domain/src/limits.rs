@@ -83,6 +83,13 @@ const HOUR_MS: u64 = 3_600_000;
 /// None of these is a sensible wish.
 const MAY_BE_ZERO: [&str; 2] = ["max_replans", "max_depth"];
 
+const CONVERSATION_BYTES: u64 = 256 << 10;
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_usual_conversation(bytes: &u64) -> bool {
+    *bytes == CONVERSATION_BYTES
+}
+
 limits! {
     /// Iterations of a ReAct session.
     max_iterations: u32 = 10, at most 100;
@@ -106,6 +113,10 @@ limits! {
     max_reply_bytes: u64 = 1 << 20, at most 4 << 20;
     /// How much of an observation the model is shown; all of it is recorded.
     shown_observation_bytes: u64 = 64 << 10, at most 1 << 20;
+    /// How much of the steps before a model is shown in all; older ones are shortened. Records from before it was known
+    /// say nothing of it, and neither do those of runs that leave it as it is.
+    #[serde(skip_serializing_if = "is_usual_conversation")]
+    conversation_bytes: u64 = CONVERSATION_BYTES, at most 4 << 20;
 }
 
 /// The operator's limits: what holds unless refined, and what may never be exceeded.
@@ -140,8 +151,8 @@ pub enum PinnedLimits {
 }
 
 /// Counts up whenever a default or a built-in maximum changes. The tables before stay known, so that runs under them can
-/// be replayed.
-const TABLE: u16 = 1;
+/// be replayed. The second added `conversation-bytes`, which runs under the first do not ask for.
+const TABLE: u16 = 2;
 
 static USUAL: LazyLock<OperatorLimits> = LazyLock::new(OperatorLimits::default);
 
@@ -152,7 +163,7 @@ impl PinnedLimits {
     ///
     /// let usual = Arc::new(OperatorLimits::default());
     /// assert_eq!(PinnedLimits::of(&usual).limits(), &*usual);
-    /// assert_eq!(serde_json::to_string(&PinnedLimits::of(&usual)).unwrap(), r#"{"table":1}"#);
+    /// assert_eq!(serde_json::to_string(&PinnedLimits::of(&usual)).unwrap(), r#"{"table":2}"#);
     /// ```
     pub fn of(limits: &Arc<OperatorLimits>) -> Self {
         if **limits == *USUAL { Self::Usual { table: TABLE } } else { Self::Set(Arc::clone(limits)) }
@@ -172,10 +183,10 @@ mod tests {
 
     /// If this fails, a default has changed: give it a new table and keep the old one.
     #[test]
-    fn the_limits_of_the_first_table_are_known() {
+    fn the_limits_of_the_present_table_are_known() {
         let written = serde_json::to_string(&*USUAL).unwrap();
-        let known = "987d0832ff295a9d92393b30ab0f89504767bd696ef9429afcc104788ab3ff61";
-        assert_eq!((TABLE, crate::Hash::of(written).to_string().as_str()), (1, known));
+        let known = "2baa191e089717fa3eae210f7a0899575c049287dd287c10524e2a0df6b2dba9";
+        assert_eq!((TABLE, crate::Hash::of(written).to_string().as_str()), (2, known));
     }
 
     #[test]

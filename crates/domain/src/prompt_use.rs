@@ -59,6 +59,8 @@ words!(
         Bytes,
         /// It only repeated itself, and was stopped.
         Repeats,
+        /// There is none: the model found the prompt too long.
+        Context,
     }
 );
 
@@ -67,6 +69,9 @@ words!(
 pub struct FailedAttempt {
     pub reason: String,
     pub ms: u64,
+    /// The prompt was longer than the model can read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub too_long: bool,
     /// The model that did not answer, as `provider/name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use trellis_domain::Hash;
 use trellis_domain::config::{PromptReply as Expected, Settings, ToolItem};
 use trellis_domain::document::Document;
-use trellis_domain::parts::ChatTurn;
+use trellis_domain::parts::{ChatTurn, ReplyPart};
 use trellis_domain::record::{FailedAttempt, PromptUse, ReplyFormat};
 use trellis_orchestrator::permits::{CallCapacity, Permit, Requester};
 use trellis_orchestrator::ports::{CallLabels, Completion, PromptCall, PromptError, PromptNeed};
@@ -163,6 +163,7 @@ impl Asking {
         let attempt = |RefusedForm { reason, ms, sent }: RefusedForm| FailedAttempt {
             reason,
             ms,
+            too_long: false,
             model: Some(model.to_owned()),
             asked: Some(Box::new(self.record_of(sent.map(|sent| *sent)))),
         };
@@ -177,13 +178,30 @@ impl Asking {
             ..PromptUse::default()
         };
         let Some(sent) = sent else {
-            let ModelRequest { system, user, .. } = &self.request;
-            let (system, user) = (system.to_string(), user.to_string());
-            return PromptUse { sent: Some(Hash::of_parts([system.as_bytes(), user.as_bytes()])), ..usual };
+            return PromptUse { sent: Some(hash_of(&self.request)), ..usual };
         };
         let request = sent.body.and_then(Document::stored);
         PromptUse { sent: Some(sent.hash), parameters: sent.parameters, request, ..usual }
     }
+}
+
+/// Of everything that is said in a request.
+fn hash_of(request: &ModelRequest) -> Hash {
+    let ModelRequest { system, user, turns, .. } = request;
+    let mut said = vec![system.to_string(), user.to_string()];
+    for turn in turns {
+        match turn {
+            ChatTurn::User { text } => said.extend(["user".to_owned(), text.text().to_owned()]),
+            ChatTurn::ToolResult { function, text, .. } => said.extend([function.clone(), text.text().to_owned()]),
+            ChatTurn::Assistant { parts } => said.extend(parts.iter().map(|part| match part {
+                ReplyPart::Thought { text } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => {
+                    text.text().to_owned()
+                }
+                ReplyPart::Call { function, arguments, .. } => format!("{function}({})", arguments.text()),
+            })),
+        }
+    }
+    Hash::of_parts(said.iter().map(String::as_bytes))
 }
 
 /// What was said after the prompt in words, each result with what the prompt says below it.
@@ -204,7 +222,8 @@ fn turns_in_words(
         question.truncate(question.floor_char_boundary(LONGEST_REPEATED));
     }
     let next = templates.render(next, &variables).map_err(wrong)?;
-    for turn in &mut words {
+    // What stands before the first reply is a part of the prompt.
+    for turn in words.iter_mut().skip_while(|turn| matches!(turn, ChatTurn::User { .. })) {
         if let ChatTurn::User { text } = turn {
             *text = format!("{}\n\n{next}", text.text()).into();
         }

@@ -86,9 +86,9 @@ enum GaveUp {
 
 impl Attempts<'_> {
     /// An attempt at a model was in vain.
-    fn fail(&mut self, model: String, reason: String, ms: u64) {
+    fn fail(&mut self, model: String, reason: String, ms: u64, too_long: bool) {
         let asked = Some(Box::new(self.asking.record()));
-        self.note(FailedAttempt { reason, ms, model: Some(model), asked });
+        self.note(FailedAttempt { reason, ms, too_long, model: Some(model), asked });
     }
 
     fn note(&mut self, attempt: FailedAttempt) {
@@ -203,11 +203,12 @@ impl TemplatePrompter {
                 (Some(Ok(reply)), ms) => return Ok((reply, ms)),
                 (Some(Err(error)), ms) => (error, ms),
                 (None, ms) => {
-                    attempts.fail(model.name(), "the time for the call was over".to_owned(), ms);
+                    attempts.fail(model.name(), "the time for the call was over".to_owned(), ms, false);
                     return Err(attempts.out_of_time());
                 }
             };
-            attempts.fail(model.name(), error.to_string(), ms);
+            let too_long = matches!(error, ProviderError::TooLong { .. });
+            attempts.fail(model.name(), error.to_string(), ms, too_long);
             let prompt = &attempts.asking.request.prompt;
             if native && matches!(error, ProviderError::ToolsRefused { .. }) {
                 tracing::warn!(prompt, %error, "the model takes no tools; it is asked in text");
@@ -273,7 +274,10 @@ fn pause_before_retry(error: &ProviderError, failed: usize) -> Option<Duration> 
             let usual = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(doublings));
             Some(retry_after.unwrap_or(usual).max(usual))
         }
-        ProviderError::Transient { .. } | ProviderError::Permanent { .. } | ProviderError::ToolsRefused { .. } => None,
+        ProviderError::Transient { .. }
+        | ProviderError::Permanent { .. }
+        | ProviderError::TooLong { .. }
+        | ProviderError::ToolsRefused { .. } => None,
     }
 }
 

@@ -161,7 +161,8 @@ async fn a_transient_failure_is_tried_again_from_the_start() {
     let reply = bench.ask("greet", None).await.unwrap();
     assert_eq!((bench.heard.text.as_str(), bench.heard.restarts), ("Hello", 2));
     let asked = Some(Box::new(reply.prompt.clone()));
-    let failure = FailedAttempt { reason: "overloaded".to_owned(), ms: 7, model: Some("listed".to_owned()), asked };
+    let model = Some("listed".to_owned());
+    let failure = FailedAttempt { reason: "overloaded".to_owned(), ms: 7, too_long: false, model, asked };
     assert_eq!(reply.failures, [failure.clone(), failure], "each attempt can be reconstructed");
     assert_eq!(bench.provider.world.now(), Timestamp::from_micros((7 + 500 + 7 + 2000 + 7) * 1000));
 }

@@ -126,9 +126,12 @@ pub enum ProviderError {
         /// How long the provider asks to be left alone.
         retry_after: Option<Duration>,
     },
-    /// Asking again would fail the same way: a wrong key, an unknown model, a request that is too long.
+    /// Asking again would fail the same way: a wrong key, an unknown model.
     #[error("{reason}")]
     Permanent { reason: String },
+    /// The request is longer than the model can read: a shorter one may be answered.
+    #[error("{reason}")]
+    TooLong { reason: String },
     /// The model cannot be offered tools. It will not be again; in text it may answer.
     #[error("{reason}")]
     ToolsRefused { reason: String },

@@ -59,7 +59,8 @@ impl Orchestrator {
             Ok(reply) => Body::from(sink.into_replied(reply, offered, ms)),
             Err(error) => {
                 let template = handling.session.settings().prompts.get(id).map(|prompt| prompt.hash);
-                failed_call(PromptUse { id: id.to_owned(), template, ..PromptUse::default() }, error, ms, offered)
+                let prompt = PromptUse { id: id.to_owned(), template, ..PromptUse::default() };
+                failed_call(prompt, error, ms, offered, form(&reader))
             }
         };
         (body, attempt)
@@ -125,6 +126,7 @@ pub(crate) fn incomplete_reason(incomplete: Incomplete, limit: u64) -> String {
     match incomplete {
         Incomplete::Bytes => format!("the reply was longer than {limit} bytes; be brief"),
         Incomplete::Tokens => "the reply was cut off at the model's limit of tokens; be brief".to_owned(),
+        Incomplete::Context => "the prompt was too long for the model".to_owned(),
         Incomplete::Repeats => "the reply did nothing but repeat itself and was stopped; write it anew".to_owned(),
     }
 }
@@ -206,19 +208,25 @@ fn seconds(duration: Duration) -> String {
 }
 
 /// Nobody chose, but what could have been chosen is known.
-fn failed_call(prompt: PromptUse, error: PromptError, ms: u64, offered: Vec<Decision>) -> Body {
-    let reason = error.to_string();
+fn failed_call(prompt: PromptUse, error: PromptError, ms: u64, offered: Vec<Decision>, form: ReplyForm) -> Body {
+    let mut reading = Reading::Failed { reason: error.to_string() };
     let failures = match error {
         PromptError::Provider { failures, .. } => failures,
         PromptError::UnknownPrompt { .. } | PromptError::Template { .. } => Vec::new(),
     };
+    // Who goes on step by step may go on with less.
+    let too_long = form == ReplyForm::Steps && failures.iter().any(|attempt| attempt.too_long);
+    let incomplete = too_long.then_some(Incomplete::Context);
+    if let Some(incomplete) = incomplete {
+        reading = Reading::Unusable { reason: incomplete_reason(incomplete, 0) };
+    }
     Body::from(Replied {
         prompt,
         raw: "".into(),
         parts: Vec::new(),
         stop: None,
         thought: None,
-        reading: Reading::Failed { reason },
+        reading,
         decision: offered,
         model: None,
         in_token: None,
@@ -226,7 +234,7 @@ fn failed_call(prompt: PromptUse, error: PromptError, ms: u64, offered: Vec<Deci
         ms,
         citations: Vec::new(),
         failures,
-        incomplete: None,
+        incomplete,
         enforced: false,
         repairs: Vec::new(),
     })

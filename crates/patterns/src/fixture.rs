@@ -10,7 +10,8 @@ use trellis_domain::fan_out::{FannedOut, Member};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::parts::ReplyPart;
 use trellis_domain::record::{
-    Accepted, Body, FORMAT, Header, Name, Observed, PromptUse, Reading, Record, Replied, ReplyFormat, Routed,
+    Accepted, Body, FORMAT, Header, Incomplete, Name, Observed, PromptUse, Reading, Record, Replied, ReplyFormat,
+    Routed,
 };
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
@@ -128,8 +129,12 @@ impl Fixture {
 
     /// A session that was routed without a model.
     pub(crate) fn routed(settings: Settings, accepted: Accepted) -> Self {
-        let routed = without_model(&settings, &Workspace::default(), Wishes::of(&accepted), &OperatorLimits::default());
-        let mut fixture = Self::begun(settings, accepted);
+        Self::routed_under(OperatorLimits::default(), settings, accepted)
+    }
+
+    pub(crate) fn routed_under(operator: OperatorLimits, settings: Settings, accepted: Accepted) -> Self {
+        let routed = without_model(&settings, &Workspace::default(), Wishes::of(&accepted), &operator);
+        let mut fixture = Self::under(operator, settings, accepted);
         fixture.become_routed(routed.expect("no model is needed"));
         fixture
     }
@@ -201,6 +206,15 @@ impl Fixture {
         let (name, prompt) = asked(orders);
         let failed = replied("", Reading::Failed { reason: reason.to_owned() });
         self.record(name.clone(), Body::from(Replied { decision: prompt.offered.clone(), ..failed }));
+    }
+
+    /// Records that the model found the prompt too long.
+    #[track_caller]
+    pub(crate) fn overflow(&mut self, orders: &[Order]) {
+        let (name, prompt) = asked(orders);
+        let unusable = replied("", Reading::Unusable { reason: "the prompt was too long for the model".to_owned() });
+        let incomplete = Some(Incomplete::Context);
+        self.record(name.clone(), Body::from(Replied { decision: prompt.offered.clone(), incomplete, ..unusable }));
     }
 
     /// Records what a tool brought.

@@ -62,8 +62,13 @@ trait Calls {
     fn result(&self, id: String, function: &str, text: &str) -> Value;
 }
 
-/// What was said after the prompt, in the form that most providers share.
-fn turns(turns: &[ChatTurn], calls: &dyn Calls) -> Vec<Value> {
+/// The prompt and what was said after it, in the form that most providers share.
+fn conversation(mut messages: Vec<Value>, mut turns: &[ChatTurn], calls: &dyn Calls) -> Vec<Value> {
+    // Models take turns: what the user's side adds to the prompt is a part of it.
+    if let ([ChatTurn::User { text }, rest @ ..], Some(prompt)) = (turns, messages.last_mut()) {
+        prompt["content"] = format!("{}\n\n{}", prompt["content"].as_str().unwrap_or_default(), text.text()).into();
+        turns = rest;
+    }
     let mut ids = CallIds::default();
     let mut message = |turn: &ChatTurn| match turn {
         ChatTurn::User { text } => json!({ "role": "user", "content": text.text() }),
@@ -85,7 +90,8 @@ fn turns(turns: &[ChatTurn], calls: &dyn Calls) -> Vec<Value> {
             calls.result(ids.of_result(call.as_ref()), function, text.text())
         }
     };
-    turns.iter().map(&mut message).collect()
+    messages.extend(turns.iter().map(&mut message));
+    messages
 }
 
 /// What was said in words.

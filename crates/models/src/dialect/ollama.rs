@@ -1,6 +1,6 @@
 //! Ollama's own chat: one JSON object per line.
 
-use super::{Calls, arguments, chat, json_of, name, note_unrecognised, object, turns, words};
+use super::{Calls, arguments, chat, conversation, json_of, name, note_unrecognised, object, words};
 use crate::provider::ModelRequest;
 use crate::remote::{Dialect, Fault, Framing, Said, Sampling, SchemaEnforcement, Stop, Understood};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ impl Dialect for Ollama {
     const FRAMING: Framing = Framing::JsonLines;
 
     fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value {
-        let messages = [chat(request), turns(&request.turns, &ByName)].concat();
+        let messages = conversation(chat(request), &request.turns, &ByName);
         let mut body = json!({ "model": model, "messages": messages, "stream": true });
         match enforcement {
             SchemaEnforcement::Free => {}

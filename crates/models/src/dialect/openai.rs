@@ -1,7 +1,7 @@
 //! Chat completions as OpenAI defines them and many servers speak them. Fields that some of them leave out are not
 //! relied on, and a server that does not stream is understood as well.
 
-use super::{Calls, arguments, chat, json_of, name, note_unrecognised, turns, words};
+use super::{Calls, arguments, chat, conversation, json_of, name, note_unrecognised, words};
 use crate::provider::ModelRequest;
 use crate::remote::{Dialect, Fault, Framing, Refusal, Said, Sampling, SchemaEnforcement, Stop, Understood};
 use serde_json::{Value, json};
@@ -62,8 +62,8 @@ impl Dialect for OpenAi {
     const FRAMING: Framing = Framing::Events;
 
     fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value {
-        let mut messages = if self.sends(SYSTEM) { chat(request) } else { vec![at_once(request)] };
-        messages.extend(turns(&request.turns, &InMessages));
+        let prompt = if self.sends(SYSTEM) { chat(request) } else { vec![at_once(request)] };
+        let messages = conversation(prompt, &request.turns, &InMessages);
         let mut body = json!({ "model": model, "messages": messages, "stream": true });
         if self.sends(COUNTS) {
             body["stream_options"] = json!({ "include_usage": true });

@@ -204,6 +204,10 @@ impl Endpoint {
         ProviderError::Permanent { reason: self.words(&format!("{} {what}", self.name)) }
     }
 
+    pub(crate) fn too_long(&self, what: &str) -> ProviderError {
+        ProviderError::TooLong { reason: self.words(&format!("{} {what}", self.name)) }
+    }
+
     /// An answer from which nothing could be read.
     pub(crate) fn not_a_reply(&self, what: &str) -> ProviderError {
         self.permanent(&format!("answered with {what} instead of a reply; is {} the right address?", self.shown))

@@ -36,13 +36,15 @@ pub(crate) struct Fault {
     pub(crate) words: String,
     /// Whether asking again may help.
     pub(crate) passing: bool,
+    /// Whether a shorter request may help.
+    pub(crate) too_long: bool,
     pub(crate) status: Option<u16>,
 }
 
 impl Fault {
     /// Something that no server should send.
     pub(crate) fn rubbish(words: impl Into<String>) -> Self {
-        Self { words: words.into(), passing: true, status: None }
+        Self { words: words.into(), passing: true, too_long: false, status: None }
     }
 
     /// The error object of a provider: a text, or an object with message, type and code.
@@ -52,7 +54,8 @@ impl Fault {
         let kinds = [&error["type"], &error["code"]].map(|kind| kind.as_str().unwrap_or_default().to_lowercase());
         let lasting = kinds.iter().any(|kind| LASTING.contains(&kind.as_str()));
         let refused = status.is_some_and(|status| (400..500).contains(&status) && !PASSING.contains(&status));
-        Self { words, passing: !lasting && !refused, status }
+        let too_long = status == Some(TOO_LARGE) || is_about_the_length(&words, &kinds);
+        Self { words, passing: !lasting && !refused && !too_long, too_long, status }
     }
 }
 
@@ -73,6 +76,33 @@ const LASTING: [&str; 11] = [
 /// Time-outs, conflicts and too many requests: the statuses below 500 that pass.
 const PASSING: [u16; 4] = [408, 409, 425, 429];
 
+/// The status of a request with a body that is too large.
+const TOO_LARGE: u16 = 413;
+
+/// Whether the model cannot read so much. Each provider has its own words for it.
+fn is_about_the_length(words: &str, kinds: &[String]) -> bool {
+    const KINDS: [&str; 4] =
+        ["context_length_exceeded", "exceed_context_size_error", "request_too_large", "string_above_max_length"];
+    const WORDS: [&str; 14] = [
+        "context length",
+        "context window",
+        "context size",
+        "context limit",
+        "maximum context",
+        "prompt is too long",
+        "input is too long",
+        "prompt too long",
+        "too many tokens",
+        "reduce the length",
+        "maximum number of tokens",
+        "input token count",
+        "tokens must be <=",
+        "exceeds the maximum number of input tokens",
+    ];
+    let words = words.to_lowercase();
+    kinds.iter().any(|kind| KINDS.contains(&kind.as_str())) || WORDS.iter().any(|known| words.contains(known))
+}
+
 fn status_in(error: &Value) -> Option<u16> {
     let number = [&error["code"], &error["status"], &error["status_code"]]
         .into_iter()
@@ -85,23 +115,31 @@ pub(super) struct ErrorBody {
     pub(super) words: String,
     /// Asking again does not help, whatever the status says.
     lasting: bool,
+    too_long: bool,
 }
 
 impl ErrorBody {
     pub(super) fn read(body: &str) -> Self {
         let value: Value = serde_json::from_str(body).unwrap_or_default();
-        let code = value["error"]["code"].as_str().unwrap_or_default();
+        // Some put the error into a list.
+        let value = value.get(0).cloned().unwrap_or(value);
+        let error = if value["error"].is_null() { &value } else { &value["error"] };
+        let kinds = [&error["code"], &error["type"]].map(|kind| kind.as_str().unwrap_or_default().to_lowercase());
         let words = words_in(&value).unwrap_or_else(|| raw_words(body));
-        Self { words, lasting: LASTING.contains(&code) }
+        let too_long = is_about_the_length(&words, &kinds);
+        Self { words, lasting: LASTING.contains(&kinds[0].as_str()), too_long }
     }
 }
 
 /// The error of an answer whose status says that it is one.
 pub(super) fn of_status(name: &str, status: StatusCode, body: ErrorBody, retry_after: Option<Duration>) -> Failure {
-    let ErrorBody { words, lasting } = body;
+    let ErrorBody { words, lasting, too_long } = body;
     let colon = if words.is_empty() { "" } else { ": " };
     let reason = format!("{name} answered {status}{colon}{words}");
     let code = status.as_u16();
+    if code == TOO_LARGE || too_long && matches!(code, 400 | 422 | 500) {
+        return ProviderError::TooLong { reason }.into();
+    }
     let passing = (PASSING.contains(&code) || status.is_server_error() && code != 501) && !lasting;
     let error =
         if passing { ProviderError::Transient { reason, retry_after } } else { ProviderError::Permanent { reason } };

@@ -37,7 +37,7 @@ fn what_passes_is_asked_again() {
             assert_eq!(retry_after, Some(Duration::from_secs(3)));
             true
         }
-        ProviderError::Permanent { .. } | ProviderError::ToolsRefused { .. } => false,
+        ProviderError::Permanent { .. } | ProviderError::TooLong { .. } | ProviderError::ToolsRefused { .. } => false,
     };
     for status in [408, 409, 425, 429, 500, 502, 503, 504, 520, 529] {
         assert!(passes(status, ""), "{status}");
@@ -46,6 +46,57 @@ fn what_passes_is_asked_again() {
         assert!(!passes(status, ""), "{status}");
     }
     assert!(!passes(429, r#"{"error": {"code": "insufficient_quota", "message": "pay"}}"#), "waiting earns no money");
+}
+
+/// As the providers say it in their documentation or their source, each in its own form.
+#[test]
+fn a_prompt_that_is_too_long_is_recognised_and_is_no_refusal_of_its_form() {
+    for (status, body) in [
+        (
+            400,
+            json!({ "error": { "message": "This model's maximum context length is 8192 tokens. However, your messages \
+            resulted in 9001 tokens (8990 in the messages, 11 in the functions). Please reduce the length of the messages \
+            or functions.", "type": "invalid_request_error", "code": "context_length_exceeded" } }),
+        ),
+        (
+            400,
+            json!({ "type": "error", "error": { "type": "invalid_request_error",
+            "message": "prompt is too long: 210311 tokens > 200000 maximum" } }),
+        ),
+        (
+            400,
+            json!({ "error": { "message": "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000" } }),
+        ),
+        (
+            413,
+            json!({ "type": "error", "error": { "type": "request_too_large", "message": "Request exceeds the maximum size" } }),
+        ),
+        (
+            400,
+            json!([{ "error": { "code": 400, "status": "INVALID_ARGUMENT",
+            "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)." } }]),
+        ),
+        (
+            400,
+            json!({ "error": { "code": 400, "type": "exceed_context_size_error",
+            "message": "the request exceeds the available context size, try increasing it" } }),
+        ),
+        (500, json!({ "error": { "code": 500, "message": "the request exceeds the available context size" } })),
+        (
+            422,
+            json!({ "error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000 \
+            `inputs` tokens must be <= 4095", "error_type": "validation" }),
+        ),
+        (400, json!({ "message": "Input is too long for requested model." })),
+    ] {
+        let failure = failure(status, &body.to_string());
+        assert!(matches!(failure.error, ProviderError::TooLong { .. }), "{body}: {:?}", failure.error);
+        assert!(failure.refusal.is_none(), "{body}");
+    }
+    let fault = Fault::reported(&json!({ "type": "invalid_request_error", "message": "prompt is too long: 2 > 1" }));
+    assert!(fault.too_long && !fault.passing);
+    let other = failure(400, r#"{"error": {"message": "max_tokens is too large for this model"}}"#);
+    assert!(matches!(other.error, ProviderError::Permanent { .. }), "{:?}", other.error);
 }
 
 #[test]

@@ -205,8 +205,11 @@ impl<D: Dialect> Remote<D> {
     }
 
     fn failure(&self, fault: Fault, nothing_said: bool) -> Failure {
-        let Fault { words, passing, status } = fault;
+        let Fault { words, passing, too_long, status } = fault;
         let what = format!("failed: {words}");
+        if too_long {
+            return self.endpoint.too_long(&what).into();
+        }
         let error = if passing { self.endpoint.transient(&what) } else { self.endpoint.permanent(&what) };
         Failure { error, refusal: (nothing_said && !passing).then_some(Refusal { status, words }) }
     }

@@ -287,21 +287,21 @@ async fn a_conversation_is_told_in_each_providers_words() {
     let openai = json!([
         { "role": "assistant", "content": "Both.", "tool_calls": [
             { "id": "x", "type": "function", "function": function(&json!(first.to_string())) },
-            { "id": "call_2", "type": "function", "function": function(&json!(second.to_string())) },
+            { "id": "call00002", "type": "function", "function": function(&json!(second.to_string())) },
         ] },
         { "role": "tool", "tool_call_id": "x", "content": "one" },
-        { "role": "tool", "tool_call_id": "call_2", "content": "two" },
+        { "role": "tool", "tool_call_id": "call00002", "content": "two" },
         { "role": "user", "content": "Go on." },
     ]);
     let anthropic = json!([
         { "role": "assistant", "content": [
             { "type": "text", "text": "Both." },
             { "type": "tool_use", "id": "x", "name": "web_search", "input": first },
-            { "type": "tool_use", "id": "call_2", "name": "web_search", "input": second },
+            { "type": "tool_use", "id": "call00002", "name": "web_search", "input": second },
         ] },
         { "role": "user", "content": [
             { "type": "tool_result", "tool_use_id": "x", "content": "one" },
-            { "type": "tool_result", "tool_use_id": "call_2", "content": "two", "is_error": true },
+            { "type": "tool_result", "tool_use_id": "call00002", "content": "two", "is_error": true },
             { "type": "text", "text": "Go on." },
         ] },
     ]);

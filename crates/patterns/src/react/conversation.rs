@@ -1,11 +1,13 @@
 //! The iterations so far as turns of a conversation: what the model replied, and what came of it.
 //!
 //! A reply becomes the calls that were read from it, whichever way it was written: a model is shown its earlier steps in
-//! the form in which it is asked for the next one. The turns of an iteration never change again, so that providers can
-//! reuse what they have computed for them.
+//! the form in which it is asked for the next one. The turns of an iteration change only when a long conversation is
+//! shortened (see `fold.rs`), so that providers can reuse what they have computed for them.
 
+use super::IterationNames as _;
+use super::fold::{Fold, excerpt, excerpts, is_overflow};
 use super::functions::{Does, Functions, simplified};
-use super::{IterationNames as _, done};
+use super::iterations::done_of;
 use crate::session::Session;
 use crate::text::cut;
 use serde_json::{Map, Value};
@@ -13,26 +15,32 @@ use std::sync::Arc;
 use trellis_domain::config::ToolItem;
 use trellis_domain::document::Document;
 use trellis_domain::parts::{ChatTurn, ReplyPart};
-use trellis_domain::record::{Name, Reading, Replied};
+use trellis_domain::record::{Incomplete, Name, Reading, Replied};
 
 /// So much of a reply that could not be read is shown again.
 const SHOWN_OF_UNREADABLE: usize = 2_000;
+/// So much of one that only repeated itself: more would invite the model to go on.
+const SHOWN_OF_REPETITION: usize = 200;
 
 /// What was said before iteration `n`. What comes `after` an iteration and before the next is the pattern's.
 pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<String>) -> Vec<ChatTurn> {
-    let shown = usize::try_from(session.limits().shown_observation_bytes).unwrap_or(usize::MAX);
+    let fold = Fold::before(session, n, after);
     let all: Vec<_> = session.settings().tools.values().cloned().collect();
     let functions = Functions::of(&all);
-    let mut turns = Vec::new();
-    for i in 1..n {
-        let Some(replied) = session.replied(&Name::iteration(i)) else { continue };
+    let mut turns: Vec<_> = fold.list(session).map(|list| ChatTurn::User { text: list.into() }).into_iter().collect();
+    for (i, whole) in fold.shown_before(n) {
+        let Some(replied) = session.replied(&Name::iteration(i)).filter(|replied| !is_overflow(replied)) else {
+            continue;
+        };
         let said = said(replied, &functions);
+        let said = if whole { said } else { excerpts(said) };
         let calls: Vec<_> = said.iter().filter_map(as_call).collect();
-        let results: Vec<_> = done(session, i)
+        let results: Vec<_> = done_of(session, i, replied)
             .iter()
             .enumerate()
             .map(|(place, done)| {
-                let text = cut(done.observed.result.as_ref().map_or("", Document::text), shown);
+                let text = done.observed.result.as_ref().map_or("", Document::text);
+                let text = if whole { cut(text, fold.shown) } else { excerpt(text, i, fold.shown) };
                 match calls.get(place) {
                     Some((id, function)) => ChatTurn::ToolResult {
                         call: id.clone(),
@@ -46,9 +54,21 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
             .collect();
         turns.push(ChatTurn::Assistant { parts: said });
         turns.extend(results);
-        turns.extend(after(i).map(|text| ChatTurn::User { text: text.into() }));
+        if let Some(text) = after(i) {
+            add_words(&mut turns, &text);
+        }
     }
     turns
+}
+
+/// Adds what the user's side says besides. Some providers take nothing from a user between a result and a reply.
+fn add_words(turns: &mut Vec<ChatTurn>, words: &str) {
+    match turns.last_mut() {
+        Some(ChatTurn::ToolResult { text, .. } | ChatTurn::User { text }) => {
+            *text = format!("{}\n\n{words}", text.text()).into();
+        }
+        Some(ChatTurn::Assistant { .. }) | None => turns.push(ChatTurn::User { text: words.into() }),
+    }
 }
 
 fn as_call(part: &ReplyPart) -> Option<(Option<String>, String)> {
@@ -66,8 +86,7 @@ fn said(replied: &Replied, functions: &Functions) -> Vec<ReplyPart> {
         return replied.parts.iter().map(sendable).collect();
     }
     if made == 0 {
-        let text = replied.reply().text().into_owned();
-        return vec![ReplyPart::Text { text: unreadable(&text, &replied.reading).into() }];
+        return vec![ReplyPart::Text { text: unreadable(replied).into() }];
     }
     let thought = replied.thought.as_ref().map_or("", Document::text);
     let call = |(place, (tool, arguments)): (usize, (&trellis_domain::ToolName, &Map<String, Value>))| {
@@ -95,13 +114,20 @@ fn sendable(part: &ReplyPart) -> ReplyPart {
 }
 
 /// A reply that could not be read, as the model is shown it again: it is to see what was wrong, and not to read a book.
-fn unreadable(text: &str, reading: &Reading) -> String {
-    match reading {
-        Reading::Unusable { .. } if text.trim().is_empty() => "(an empty reply)".to_owned(),
-        Reading::Unusable { .. } => cut(text.trim(), SHOWN_OF_UNREADABLE),
-        Reading::Acted { .. } | Reading::Answered { .. } | Reading::Decided { .. } | Reading::Failed { .. } => {
-            text.to_owned()
-        }
+fn unreadable(replied: &Replied) -> String {
+    let broken = |part: &ReplyPart| match part {
+        ReplyPart::Call { function, arguments, .. } => Some(format!("{function}({})", arguments.text())),
+        ReplyPart::Thought { .. } | ReplyPart::Text { .. } | ReplyPart::Refusal { .. } => None,
+    };
+    let said = replied.reply().text().trim().to_owned();
+    let calls = replied.parts.iter().filter_map(broken);
+    let said = Some(said).filter(|said| !said.is_empty()).into_iter().chain(calls).collect::<Vec<_>>().join("\n");
+    let repeats = replied.incomplete == Some(Incomplete::Repeats);
+    match &replied.reading {
+        Reading::Unusable { .. } if said.is_empty() => "(an empty reply)".to_owned(),
+        Reading::Unusable { .. } if repeats => cut(&said, SHOWN_OF_REPETITION),
+        Reading::Unusable { .. } => cut(&said, SHOWN_OF_UNREADABLE),
+        Reading::Acted { .. } | Reading::Answered { .. } | Reading::Decided { .. } | Reading::Failed { .. } => said,
     }
 }
 

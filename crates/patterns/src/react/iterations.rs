@@ -2,6 +2,7 @@
 //! pattern's.
 
 use super::IterationNames;
+use super::fold::{can_be_shortened, is_overflow, overflows};
 use crate::contract::{Effect, Ending, Order, PromptOrder, Turn};
 use crate::session::Session;
 use serde_json::{Map, Value};
@@ -17,6 +18,9 @@ pub const PARSE_ERROR: &str = "__parse_error__";
 pub(crate) trait Iteration {
     /// What the model is asked in iteration `n`.
     fn prompt(&self, session: &Session, n: u32) -> PromptOrder;
+
+    /// Whether the iterations before are shown as turns of a conversation, of which the older ones can be shortened.
+    fn is_conversation(&self, session: &Session) -> bool;
 
     /// Why the call of iteration `n` is not made, for the model.
     fn objection(&self, _session: &Session, _n: u32) -> Option<String> {
@@ -35,7 +39,8 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
         let error = format!("a session in iterations has no turn `{}`", turn.name);
         return vec![Order::End(Ending::failed(Termination::Error, error))];
     };
-    if n > session.limits().max_iterations {
+    let most = session.limits().max_iterations;
+    if n > most && n - overflows(session, n) > most {
         return vec![Order::End(out_of_iterations(session, n - 1))];
     }
     let Some(replied) = session.replied(&Name::iteration(n)) else {
@@ -48,6 +53,12 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
         Reading::Failed { reason } => {
             return vec![Order::End(Ending::failed(Termination::Error, reason.clone()))];
         }
+        Reading::Unusable { .. } if is_overflow(replied) => {
+            if !pattern.is_conversation(session) || !can_be_shortened(session, n) {
+                return vec![Order::End(Ending::failed(Termination::Error, too_long(replied)))];
+            }
+            vec![Effect::Report { error: SHORTENED.to_owned() }]
+        }
         Reading::Acted { tool, .. } if times_in_a_row(session, n) > LOOP && was_offered(replied, tool) => {
             return vec![Order::End(going_in_circles(session, n, tool))];
         }
@@ -55,6 +66,14 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
             let (repeats, objection) = (times_in_a_row(session, n) >= LOOP, pattern.objection(session, n));
             let effect = |call| effect_of(replied, call, repeats, objection.as_ref());
             replied.reading.calls().map(effect).collect()
+        }
+        Reading::Unusable { .. } if same_unreadable(session, n) >= LOOP => {
+            return vec![Order::End(saying_the_same(session, n))];
+        }
+        Reading::Unusable { reason } if same_unreadable(session, n) > 1 => {
+            vec![Effect::Report {
+                error: format!("{reason} (this was the same reply as before: write something else)"),
+            }]
         }
         Reading::Unusable { reason } => vec![Effect::Report { error: reason.clone() }],
         Reading::Decided { .. } => vec![Effect::Report { error: "the reply was read in another way".to_owned() }],
@@ -98,6 +117,34 @@ fn times_in_a_row(session: &Session, n: u32) -> u32 {
     let calls = |i: u32| session.replied(&Name::iteration(i)).into_iter().flat_map(|replied| replied.reading.calls());
     let equal = (1..=n).rev().take_while(|i| calls(n).next().is_some() && calls(*i).eq(calls(n)));
     u32::try_from(equal.count()).unwrap_or(u32::MAX)
+}
+
+/// How often in a row, up to iteration `n`, the model gave the same reply that could not be read. Sessions that began by
+/// older rules do not count.
+fn same_unreadable(session: &Session, n: u32) -> u32 {
+    let reply = |i: u32| session.replied(&Name::iteration(i));
+    let Some(last) = reply(n).filter(|_| session.revision() > 0) else { return 1 };
+    let is_same = |replied: &Replied| {
+        matches!(replied.reading, Reading::Unusable { .. })
+            && (&replied.raw, &replied.parts) == (&last.raw, &last.parts)
+    };
+    u32::try_from((1..=n).rev().take_while(|i| reply(*i).is_some_and(is_same)).count()).unwrap_or(u32::MAX)
+}
+
+fn saying_the_same(session: &Session, n: u32) -> Ending {
+    let answer =
+        found_so_far(session, n - 1, "No final answer: the model gave the same unreadable reply again and again.");
+    let error = format!("the model gave the same unreadable reply {LOOP} times in a row");
+    Ending { error: Some(error), ..Ending::answered(Termination::Limit, answer) }
+}
+
+/// What is noted of a prompt that the model found too long.
+const SHORTENED: &str = "the conversation was too long for the model; it is asked again with older steps shortened";
+
+/// Why a session ends whose prompt cannot be made shorter.
+fn too_long(replied: &Replied) -> String {
+    let reasons: Vec<_> = replied.failures.iter().map(|attempt| attempt.reason.as_str()).collect();
+    format!("the prompt is too long for the model, and cannot be shortened: {}", reasons.join("; then "))
 }
 
 fn repeated(tool: &ToolName) -> String {
@@ -165,7 +212,11 @@ pub(crate) struct Done<'s> {
 
 /// What iteration `n` did, as far as it has come back.
 pub(crate) fn done(session: &Session, n: u32) -> Vec<Done<'_>> {
-    let Some(replied) = session.replied(&Name::iteration(n)) else { return Vec::new() };
+    session.replied(&Name::iteration(n)).map(|replied| done_of(session, n, replied)).unwrap_or_default()
+}
+
+/// The same, of a reply that is at hand.
+pub(super) fn done_of<'s>(session: &'s Session, n: u32, replied: &'s Replied) -> Vec<Done<'s>> {
     let mut calls: Vec<_> = replied.reading.calls().map(|(tool, arguments)| (tool.as_str(), Some(arguments))).collect();
     if calls.is_empty() {
         calls.push((action_of(replied), None));

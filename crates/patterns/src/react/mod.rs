@@ -4,6 +4,7 @@ pub mod calls;
 pub mod conversation;
 pub mod decoder;
 mod describe;
+mod fold;
 pub mod functions;
 mod history;
 mod iterations;
@@ -30,7 +31,7 @@ pub(crate) use describe::{Iterations, as_json, with_action, with_tool_facts};
 pub(crate) use iterations::{Iteration, causes, decide, done};
 pub use iterations::{PARSE_ERROR, action_of};
 pub use names::IterationNames;
-pub(crate) use prompt::{as_conversation, variables};
+pub(crate) use prompt::{as_conversation, is_conversation, variables};
 
 #[derive(Debug, Clone, Copy)]
 pub struct React;
@@ -88,6 +89,10 @@ struct Plain;
 impl Iteration for Plain {
     fn prompt(&self, session: &Session, n: u32) -> PromptOrder {
         prompt::order(session, n)
+    }
+
+    fn is_conversation(&self, session: &Session) -> bool {
+        prompt::is_conversation(session, prompt::REACT)
     }
 }
 

@@ -31,13 +31,18 @@ pub(crate) fn as_conversation(
     prompt: &str,
     after: &dyn Fn(u32) -> Option<String>,
 ) -> (Map<String, Value>, Vec<Arc<ToolItem>>, Vec<ChatTurn>) {
-    if !session.settings().prompts.get(prompt).is_some_and(|prompt| prompt.conversation) {
+    if !is_conversation(session, prompt) {
         let (variables, tools) = variables(session, n);
         return (variables, tools, Vec::new());
     }
     let (variables, tools) = variables(session, 1);
     let turns = turns(session, n, after);
     (variables, tools, turns)
+}
+
+/// Whether a prompt is rendered once, and what comes after it are turns.
+pub(crate) fn is_conversation(session: &Session, prompt: &str) -> bool {
+    session.settings().prompts.get(prompt).is_some_and(|prompt| prompt.conversation)
 }
 
 /// What every prompt of an iteration is told, and the tools that its reply chooses from.

@@ -83,6 +83,10 @@ impl Iteration for Reflexion {
         prompt::act(session, n)
     }
 
+    fn is_conversation(&self, session: &Session) -> bool {
+        react::is_conversation(session, prompt::ACT)
+    }
+
     /// What was found wanting is not done again unchanged.
     fn objection(&self, session: &Session, n: u32) -> Option<String> {
         let before = n.checked_sub(1)?;

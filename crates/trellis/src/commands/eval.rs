@@ -10,9 +10,10 @@ use crate::show::note;
 use futures_util::StreamExt;
 use std::path::Path;
 use std::sync::Arc;
+use trellis_domain::config::StoredItem;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::record::Name;
+use trellis_domain::record::{Body, Name};
 use trellis_domain::{RequestId, RunId};
 use trellis_evaluation::{
     Documents, FixtureTools, Item, Outcome, Report, Suite, Trial, TrialKey, recorded_tool_items, tool_items,
@@ -26,6 +27,9 @@ use trellis_orchestrator::{Orchestrator, RunService};
 const WORKSPACE: &str = "evaluation";
 
 pub(crate) async fn run(global: &Global, eval: &Eval) -> Result<Exit, Failure> {
+    if global.url.is_some() {
+        return Err(Failure::usage("`trellis eval` asks the models itself and works on a folder: leave --url out"));
+    }
     let suite = read_suite(eval)?;
     let baseline = eval.baseline.as_deref().map(read_report).transpose()?;
     let documents = read_documents(eval)?;
@@ -33,7 +37,7 @@ pub(crate) async fn run(global: &Global, eval: &Eval) -> Result<Exit, Failure> {
     let global = &in_workspace(global);
     let app = App::open(global, "eval", Purpose::Write).await.map_err(Failure::from)?;
     let tools = tool_items().into_iter().chain(recorded_tool_items(suite.items.iter().map(|item| &item.recorded)));
-    app.config().put(app.workspace(), tools.collect(), person::caller()).await?;
+    put_tools(&app, tools.collect()).await?;
     let instructions = instructions(&app).await?;
     let mut trials = Vec::new();
     for model in models(global, eval) {
@@ -41,11 +45,32 @@ pub(crate) async fn run(global: &Global, eval: &Eval) -> Result<Exit, Failure> {
         let asked = trial.of_model(&model, &suite, &mut trials);
         tokio::select! {
             asked = asked => asked?,
-            () = interrupt.received() => return Ok(Exit::Interrupted),
+            () = interrupt.received() => {
+                // What was asked was paid for.
+                note("interrupted: the report is about the questions so far");
+                report(global, eval, trials, baseline.as_ref())?;
+                return Ok(Exit::Interrupted);
+            }
         }
     }
-    let name = eval.suite.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    finish(global, eval, &Report::new(name, trials), baseline.as_ref())
+    report(global, eval, trials, baseline.as_ref())
+}
+
+/// The tools of the suite take no name that the workspace has given to others.
+async fn put_tools(app: &App, tools: Vec<StoredItem>) -> Result<(), Failure> {
+    let (_, present) = app.config().all(app.workspace()).await?;
+    let differs = |tool: &StoredItem| {
+        present.iter().any(|item| (&item.kind, &item.key) == (&tool.kind, &tool.key) && item.value != tool.value)
+    };
+    if let Some(tool) = tools.iter().find(|tool| differs(tool)) {
+        let (workspace, key) = (app.workspace(), &tool.key);
+        return Err(Failure::usage(format!(
+            "the workspace `{workspace}` has a tool `{key}` of its own; let the evaluation work in another one, or \
+             remove it with `trellis config delete tool/{key}`"
+        )));
+    }
+    app.config().put(app.workspace(), tools, person::caller()).await?;
+    Ok(())
 }
 
 /// What all trials of an evaluation have in common.
@@ -143,7 +168,9 @@ impl Trials<'_> {
             if is_of_run && *name == Name::end() {
                 break;
             }
-            if is_of_run && *name == Name::pattern_decision() && only_routed {
+            // Nobody is there to answer.
+            let waits = matches!(record.body, Body::Parked(_));
+            if waits || is_of_run && *name == Name::pattern_decision() && only_routed {
                 runs.cancel(self.app.workspace(), &run, &person::caller()).await?;
             }
         }
@@ -203,7 +230,9 @@ fn line(trial: &Trial) -> String {
     format!("{item} {}: {verdict}, {} calls, {} ms{why}", key.pattern, outcome.model_calls, outcome.ms)
 }
 
-fn finish(global: &Global, eval: &Eval, report: &Report, baseline: Option<&Report>) -> Result<Exit, Failure> {
+fn report(global: &Global, eval: &Eval, trials: Vec<Trial>, baseline: Option<&Report>) -> Result<Exit, Failure> {
+    let name = eval.suite.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let report = Report::new(name, trials);
     let write = |file: &Path, text: String| {
         std::fs::write(file, text).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
     };

@@ -11,6 +11,7 @@ mod erased;
 mod everyday;
 mod killed;
 mod limits;
+mod long;
 mod models;
 mod older;
 mod queries;

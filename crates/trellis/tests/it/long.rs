@@ -1,0 +1,143 @@
+//! A long conversation with a model that cannot read much.
+
+use crate::{json, ok, trellis};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use tempfile::TempDir;
+
+const ITERATIONS: usize = 200;
+/// What the model can read, and what a tool brings.
+const CONTEXT_TOKENS: usize = 8_000;
+const OBSERVATION: usize = 10_000;
+
+/// What the model has seen.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Tokens of each prompt that it answered.
+    tokens: Vec<usize>,
+    /// The processor time of whoever asked, at each of them, in ticks.
+    ticks: Vec<u64>,
+    refused: usize,
+    client: u32,
+}
+
+fn model() -> (String, Arc<Mutex<Seen>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let shared = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let seen = Arc::clone(&shared);
+            std::thread::spawn(move || serve(stream, &seen));
+        }
+    });
+    (address, seen)
+}
+
+/// Answers on one connection until it is closed.
+fn serve(stream: TcpStream, seen: &Mutex<Seen>) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let (mut line, mut length, mut prompt) = (String::new(), 0, String::new());
+        while stream.read_line(&mut line).ok()? > 2 {
+            let (name, value) = line.split_once(':').unwrap_or((&line, ""));
+            match name.to_lowercase().as_str() {
+                "content-length" => length = value.trim().parse().ok()?,
+                "x-trellis-prompt" => value.trim().clone_into(&mut prompt),
+                _ => {}
+            }
+            line.clear();
+        }
+        if length == 0 {
+            return None;
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).ok()?;
+        let (status, body) = reply(&prompt, &serde_json::from_slice(&body).ok()?, &mut seen.lock().unwrap());
+        let reply = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        stream.get_mut().write_all(reply.as_bytes()).ok()?;
+    }
+}
+
+fn reply(prompt: &str, request: &Value, seen: &mut Seen) -> (&'static str, String) {
+    let tokens = request["messages"].to_string().len() / 4;
+    if tokens > CONTEXT_TOKENS {
+        seen.refused += 1;
+        let message = format!("This model's maximum context length is {CONTEXT_TOKENS} tokens, you sent {tokens}.");
+        let error = json!({ "message": message, "type": "invalid_request_error", "code": "context_length_exceeded" });
+        return ("400 Bad Request", json!({ "error": error }).to_string());
+    }
+    let delta = if prompt == "agent-react" {
+        seen.tokens.push(tokens);
+        seen.ticks.push(ticks(seen.client));
+        called(seen.tokens.len())
+    } else {
+        json!({ "content": observation() })
+    };
+    let usage = json!({ "prompt_tokens": tokens, "completion_tokens": 20 });
+    let chunk = json!({ "choices": [{ "delta": delta, "finish_reason": "stop" }], "usage": usage });
+    ("200 OK", format!("data: {chunk}\n\ndata: [DONE]\n\n"))
+}
+
+fn called(number: usize) -> Value {
+    let (name, arguments) = if number < ITERATIONS {
+        ("ask-model", json!({ "thought": "more", "question": format!("What about number {number}?") }))
+    } else {
+        ("final_answer", json!({ "thought": "enough", "answer": "It was long." }))
+    };
+    let function = json!({ "name": name, "arguments": arguments.to_string() });
+    json!({ "tool_calls": [{ "index": 0, "id": format!("call{number:05}"), "type": "function", "function": function }] })
+}
+
+/// A text that does not repeat itself.
+fn observation() -> String {
+    let mut text = String::new();
+    for number in 0.. {
+        if text.len() > OBSERVATION {
+            break;
+        }
+        write!(text, "fact {} of {number}; ", number * number % 9973).unwrap();
+    }
+    text
+}
+
+/// The processor time that a process has used.
+fn ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let numbers = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    numbers.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+#[test]
+fn two_hundred_steps_with_a_model_that_reads_little_end_in_an_answer_and_do_not_become_dearer() {
+    let (data, (address, seen)) = (TempDir::new().unwrap(), model());
+    let limits = [("TRELLIS_LIMIT_MAX_ITERATIONS", "250"), ("TRELLIS_LIMIT_MAXIMUM_MAX_ITERATIONS", "250")];
+    let question = ["ask", "How long can this go on?", "--pattern", "react", "--task-type", "general"];
+    let mut command = trellis(data.path(), &question);
+    command.env_remove("TRELLIS_MODEL").envs(limits).env("OPENAI_API_KEY", "sk-test-0123456789");
+    command.env("OPENAI_BASE_URL", address).env("OPENAI_MODEL", "moss-1").stdout(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    seen.lock().unwrap().client = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("It was long."),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.tokens.len(), ITERATIONS);
+    assert!((1..=3).contains(&seen.refused), "{} refusals", seen.refused);
+    let mean = |range: std::ops::Range<usize>| seen.tokens[range.clone()].iter().sum::<usize>() / range.len();
+    let ticks = |from: usize, to: usize| seen.ticks[to] - seen.ticks[from];
+    let (early, late) = (mean(5..35), mean(170..200));
+    println!("tokens {early} then {late}; ticks of 10 ms {} then {}", ticks(5, 35), ticks(169, 199));
+    assert!(late * 10 <= early * 12, "{early} tokens in the beginning, {late} in the end");
+    assert!(ticks(169, 199) * 10 <= ticks(5, 35) * 15, "{} ticks, then {}", ticks(5, 35), ticks(169, 199));
+    ok(data.path(), &["verify", "last"]);
+    let shown = json(data.path(), &["run", "show", "last"]).to_string();
+    assert!(shown.contains("was too long for the model"), "{shown}");
+}
