@@ -1,10 +1,14 @@
-//! Anthropic's messages. A schema becomes the input of a tool that the model must call; its input is the reply.
+//! Anthropic's messages. A model that takes no schema for its reply gets a tool that it must call; the tool's input is the
+//! reply then.
 
 use super::{arguments, json_of, name, note_unrecognised, object, words};
 use crate::conversation::CallIds;
 use crate::functions::strict_schema;
 use crate::provider::ModelRequest;
-use crate::remote::{Dialect, Fault, Framing, Said, Sampling, SchemaEnforcement, Stop, Understood};
+use crate::remote::{
+    CACHE, Dialect, FORCES, FORMAT, Fault, Framing, LeftOut, MemberName, Said, Sampling, SchemaEnforcement, Stop,
+    TEMPERATURE, TOP_P, Understood,
+};
 use serde_json::{Value, json};
 use trellis_domain::parts::{CallPiece, ChatTurn, ReplyPart};
 use trellis_patterns::react::functions::Function;
@@ -18,6 +22,17 @@ pub(crate) struct Anthropic {
     pub(crate) max_tokens: Option<u32>,
 }
 
+/// How refusals name what can be left out.
+const NAMES: [MemberName; 7] = [
+    ("output_config", FORMAT),
+    ("output_format", FORMAT),
+    ("output format", FORMAT),
+    ("tool_choice", FORCES),
+    ("temperature", TEMPERATURE),
+    ("top_p", TOP_P),
+    ("cache_control", CACHE),
+];
+
 /// This provider insists on a limit.
 const USUAL_TOKENS: u32 = 8192;
 
@@ -25,8 +40,18 @@ impl Dialect for Anthropic {
     const NAME: &'static str = "anthropic";
     const FRAMING: Framing = Framing::Events;
 
-    fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value {
-        let messages = messages(request);
+    fn body(
+        &self,
+        model: &str,
+        request: &ModelRequest,
+        enforcement: &SchemaEnforcement<'_>,
+        left_out: LeftOut,
+    ) -> Value {
+        let mut messages = messages(request);
+        // What was computed for a conversation is needed again for its next turn.
+        if (request.tools.is_some() || !request.turns.is_empty()) && left_out.sends(CACHE) {
+            mark_for_cache(&mut messages);
+        }
         let mut body = json!({ "model": model, "max_tokens": USUAL_TOKENS, "messages": messages, "stream": true });
         if !request.system.is_empty() {
             body["system"] = json!(request.system);
@@ -35,6 +60,10 @@ impl Dialect for Anthropic {
         let reply = json!({ "type": "tool", "name": TOOL });
         let (tools, choice) = match enforcement {
             SchemaEnforcement::Free => return body,
+            SchemaEnforcement::Strict(schema) if left_out.sends(FORMAT) => {
+                body["output_config"] = json!({ "format": { "type": "json_schema", "schema": schema } });
+                return body;
+            }
             SchemaEnforcement::Guided(schema) => (vec![tool(TOOL, description, schema, false)], reply),
             SchemaEnforcement::Strict(schema) => (vec![tool(TOOL, description, schema, true)], reply),
             SchemaEnforcement::Functions { functions, strict } => {
@@ -48,13 +77,22 @@ impl Dialect for Anthropic {
             }
         };
         body["tools"] = json!(tools);
-        body["tool_choice"] = choice;
+        body["tool_choice"] = if left_out.sends(FORCES) { choice } else { json!({ "type": "auto" }) };
         body
     }
 
-    fn sample(&self, body: &mut Value, sampling: &Sampling) {
+    fn sample(&self, body: &mut Value, sampling: &Sampling, left_out: LeftOut) {
         let max_tokens = self.max_tokens.or(sampling.max_tokens);
-        super::sample(body, &Sampling { max_tokens, ..*sampling }, "max_tokens");
+        super::sample(body, &Sampling { max_tokens, ..*sampling }, "max_tokens", left_out);
+    }
+
+    fn members(&self) -> &'static [MemberName] {
+        &NAMES
+    }
+
+    /// A tool that had to be called was. A schema for the reply may have been overlooked: a text does not show it.
+    fn was_held(&self, understood: &Understood, left_out: LeftOut) -> bool {
+        !left_out.sends(FORMAT) && left_out.sends(FORCES) && !understood.unenforced
     }
 
     fn can_show(&self, schema: &Value) -> bool {
@@ -126,6 +164,17 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
         return vec![json!({ "role": role, "content": request.user })];
     }
     messages.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
+}
+
+/// Asks to keep everything up to the end of the last message.
+fn mark_for_cache(messages: &mut [Value]) {
+    let Some(content) = messages.last_mut().map(|message| &mut message["content"]) else { return };
+    if let Some(said) = content.as_str().map(text) {
+        *content = json!([said]);
+    }
+    if let Some(last) = content.as_array_mut().and_then(|blocks| blocks.last_mut()) {
+        last["cache_control"] = json!({ "type": "ephemeral" });
+    }
 }
 
 fn text(text: &str) -> Value {

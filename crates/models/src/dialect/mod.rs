@@ -11,7 +11,7 @@ pub(crate) use openai::OpenAi;
 use crate::conversation::CallIds;
 use crate::functions::strict_schema;
 use crate::provider::ModelRequest;
-use crate::remote::{Fault, Sampling, Understood};
+use crate::remote::{Fault, LeftOut, Sampling, TEMPERATURE, TOP_P, Understood};
 use serde_json::{Value, json};
 use trellis_domain::parts::{ChatTurn, ReplyPart};
 use trellis_patterns::react::functions::{Function, Functions};
@@ -124,9 +124,11 @@ fn functions(functions: &Functions, strict: bool) -> Value {
 }
 
 /// What is set, under the names that most providers have for it.
-fn sample(place: &mut Value, sampling: &Sampling, max_tokens: &str) {
+fn sample(place: &mut Value, sampling: &Sampling, max_tokens: &str, left_out: LeftOut) {
     let Sampling { temperature, top_p, max_tokens: most } = sampling;
-    let set = [("temperature", temperature.map(Value::from)), ("top_p", top_p.map(Value::from))];
+    let temperature = temperature.filter(|_| left_out.sends(TEMPERATURE)).map(Value::from);
+    let top_p = top_p.filter(|_| left_out.sends(TOP_P)).map(Value::from);
+    let set = [("temperature", temperature), ("top_p", top_p)];
     for (name, value) in set.into_iter().chain([(max_tokens, most.map(Value::from))]) {
         if let Some(value) = value {
             place[name] = value;

@@ -2,7 +2,9 @@
 
 use super::{Calls, arguments, chat, conversation, json_of, name, note_unrecognised, object, words};
 use crate::provider::ModelRequest;
-use crate::remote::{Dialect, Fault, Framing, Said, Sampling, SchemaEnforcement, Stop, Understood};
+use crate::remote::{
+    Dialect, Fault, Framing, LeftOut, MemberName, Said, Sampling, SchemaEnforcement, Stop, Understood,
+};
 use serde_json::{Value, json};
 use trellis_domain::parts::CallPiece;
 
@@ -13,7 +15,7 @@ impl Dialect for Ollama {
     const NAME: &'static str = "ollama";
     const FRAMING: Framing = Framing::JsonLines;
 
-    fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value {
+    fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>, _: LeftOut) -> Value {
         let messages = conversation(chat(request), &request.turns, &ByName);
         let mut body = json!({ "model": model, "messages": messages, "stream": true });
         match enforcement {
@@ -30,9 +32,14 @@ impl Dialect for Ollama {
         false
     }
 
-    fn sample(&self, body: &mut Value, sampling: &Sampling) {
+    /// It overlooks what it does not know.
+    fn members(&self) -> &'static [MemberName] {
+        &[]
+    }
+
+    fn sample(&self, body: &mut Value, sampling: &Sampling, left_out: LeftOut) {
         let mut options = json!({});
-        super::sample(&mut options, sampling, "num_predict");
+        super::sample(&mut options, sampling, "num_predict", left_out);
         if options.as_object().is_some_and(|options| !options.is_empty()) {
             body["options"] = options;
         }

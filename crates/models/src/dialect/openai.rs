@@ -3,35 +3,32 @@
 
 use super::{Calls, arguments, chat, conversation, json_of, name, note_unrecognised, words};
 use crate::provider::ModelRequest;
-use crate::remote::{Dialect, Fault, Framing, Refusal, Said, Sampling, SchemaEnforcement, Stop, Understood};
+use crate::remote::{
+    COUNTS, Dialect, EFFORT, FORCES, Fault, Framing, LIMIT, LeftOut, MemberName, ONE_CALL, SYSTEM, Said, Sampling,
+    SchemaEnforcement, Stop, TEMPERATURE, TOP_P, Understood,
+};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU8, Ordering};
 use trellis_domain::parts::CallPiece;
 use trellis_patterns::react::functions::Functions;
 
-/// Counts the tokens of a stream.
-const COUNTS: u8 = 1;
-/// Makes sure that something is called.
-const FORCES: u8 = 2;
-/// Only one thing at a time.
-const ONE_CALL: u8 = 4;
-/// Standing instructions in a message of their own.
-const SYSTEM: u8 = 8;
-/// How a refusal names them.
-const NAMES: [(&str, u8); 5] = [
+/// How refusals name what can be left out.
+const NAMES: [MemberName; 10] = [
     ("stream_options", COUNTS),
     ("include_usage", COUNTS),
     ("tool_choice", FORCES),
     ("parallel_tool_calls", ONE_CALL),
     ("ystem role not supported", SYSTEM),
+    ("temperature", TEMPERATURE),
+    ("top_p", TOP_P),
+    ("max_tokens", LIMIT),
+    ("max_completion_tokens", LIMIT),
+    ("reasoning_effort", EFFORT),
 ];
 
 #[derive(Debug, Default)]
 pub(crate) struct OpenAi {
     /// A router picks one of several servers, and must not pick one that overlooks the schema.
     pub(crate) routed: bool,
-    /// Members that the server does not know, one bit each.
-    left_out: AtomicU8,
     /// The server is OpenAI's own, which calls the limit of tokens by another name.
     original: bool,
 }
@@ -39,21 +36,21 @@ pub(crate) struct OpenAi {
 impl OpenAi {
     pub(crate) fn at(base: &str) -> Self {
         let (routed, original) = (base.contains("openrouter.ai"), base.contains("api.openai.com"));
-        Self { routed, original, ..Self::default() }
+        Self { routed, original }
     }
+}
 
-    fn sends(&self, member: u8) -> bool {
-        self.left_out() & member == 0
+fn offer(functions: &Functions, strict: bool, left_out: LeftOut, body: &mut Value) {
+    body["tools"] = super::functions(functions, strict);
+    if left_out.sends(FORCES) {
+        body["tool_choice"] = json!("required");
     }
-
-    fn offer(&self, functions: &Functions, strict: bool, body: &mut Value) {
-        body["tools"] = super::functions(functions, strict);
-        if self.sends(FORCES) {
-            body["tool_choice"] = json!("required");
-        }
-        if self.sends(ONE_CALL) {
-            body["parallel_tool_calls"] = json!(false);
-        }
+    if left_out.sends(ONE_CALL) {
+        body["parallel_tool_calls"] = json!(false);
+    }
+    // Some models call functions here only if they do not think before.
+    if !left_out.sends(EFFORT) {
+        body["reasoning_effort"] = json!("none");
     }
 }
 
@@ -61,11 +58,17 @@ impl Dialect for OpenAi {
     const NAME: &'static str = "openai";
     const FRAMING: Framing = Framing::Events;
 
-    fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value {
-        let prompt = if self.sends(SYSTEM) { chat(request) } else { vec![at_once(request)] };
+    fn body(
+        &self,
+        model: &str,
+        request: &ModelRequest,
+        enforcement: &SchemaEnforcement<'_>,
+        left_out: LeftOut,
+    ) -> Value {
+        let prompt = if left_out.sends(SYSTEM) { chat(request) } else { vec![at_once(request)] };
         let messages = conversation(prompt, &request.turns, &InMessages);
         let mut body = json!({ "model": model, "messages": messages, "stream": true });
-        if self.sends(COUNTS) {
+        if left_out.sends(COUNTS) {
             body["stream_options"] = json!({ "include_usage": true });
         }
         let format = |schema: &Value, strict: bool| {
@@ -76,7 +79,7 @@ impl Dialect for OpenAi {
             SchemaEnforcement::Free => return body,
             SchemaEnforcement::Guided(schema) => body["response_format"] = format(schema, false),
             SchemaEnforcement::Strict(schema) => body["response_format"] = format(schema, true),
-            SchemaEnforcement::Functions { functions, strict } => self.offer(functions, *strict, &mut body),
+            SchemaEnforcement::Functions { functions, strict } => offer(functions, *strict, left_out, &mut body),
         }
         if self.routed {
             body["provider"] = json!({ "require_parameters": true });
@@ -84,8 +87,10 @@ impl Dialect for OpenAi {
         body
     }
 
-    fn sample(&self, body: &mut Value, sampling: &Sampling) {
-        super::sample(body, sampling, if self.original { "max_completion_tokens" } else { "max_tokens" });
+    fn sample(&self, body: &mut Value, sampling: &Sampling, left_out: LeftOut) {
+        // Whoever refuses one name takes the other.
+        let new_name = self.original == left_out.sends(LIMIT);
+        super::sample(body, sampling, if new_name { "max_completion_tokens" } else { "max_tokens" }, left_out);
     }
 
     fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault> {
@@ -122,15 +127,8 @@ impl Dialect for OpenAi {
         Ok(texts.into_iter().flatten().chain(calls(&said["tool_calls"]).map(Said::Call)).collect())
     }
 
-    fn left_out(&self) -> u8 {
-        self.left_out.load(Ordering::Relaxed)
-    }
-
-    fn leave_out(&self, refusal: &Refusal, before: u8) -> bool {
-        let named = NAMES.iter().filter(|(name, _)| refusal.words.contains(name));
-        let named = named.fold(0, |members, (_, member)| members | member);
-        self.left_out.fetch_or(named, Ordering::Relaxed);
-        named & !before != 0
+    fn members(&self) -> &'static [MemberName] {
+        &NAMES
     }
 }
 

@@ -1,7 +1,9 @@
 use super::*;
 use crate::functions::tests::offered;
 use crate::provider::LastSent;
-use crate::remote::{Dialect, Refusal, Said, SchemaEnforcement, Stop};
+use crate::remote::{
+    CACHE, COUNTS, Dialect, EFFORT, FORCES, FORMAT, LIMIT, ONE_CALL, SYSTEM, Said, SchemaEnforcement, Stop,
+};
 use serde_json::Map;
 use trellis_domain::config::PromptReply;
 use trellis_domain::parts::CallPiece;
@@ -44,7 +46,7 @@ fn fault(dialect: &impl Dialect, message: &str) -> Fault {
 fn openai_is_asked_in_its_words() {
     let dialect = OpenAi::at("https://api.openai.com/v1");
     let schema = json!({ "type": "object" });
-    let body = dialect.body("m", &request("Be kind."), &SchemaEnforcement::Strict(schema.clone()));
+    let body = dialect.body("m", &request("Be kind."), &SchemaEnforcement::Strict(schema.clone()), LeftOut::default());
     let messages = json!([{ "role": "system", "content": "Be kind." }, { "role": "user", "content": "Why?" }]);
     let format = json!({ "name": "my_prompt", "schema": schema, "strict": true });
     let expected = json!({
@@ -52,37 +54,49 @@ fn openai_is_asked_in_its_words() {
         "response_format": { "type": "json_schema", "json_schema": format },
     });
     assert_eq!(body, expected);
-    let body = dialect.body("m", &request(""), &SchemaEnforcement::Guided(&schema));
+    let body = dialect.body("m", &request(""), &SchemaEnforcement::Guided(&schema), LeftOut::default());
     assert_eq!(body["response_format"]["json_schema"]["strict"], false);
     assert_eq!(body["messages"].as_array().unwrap().len(), 1);
-    assert!(dialect.body("m", &request(""), &SchemaEnforcement::Free)["response_format"].is_null());
-    let routed =
-        OpenAi::at("https://openrouter.ai/api/v1").body("m", &request(""), &SchemaEnforcement::Guided(&schema));
+    assert!(dialect.body("m", &request(""), &SchemaEnforcement::Free, LeftOut::default())["response_format"].is_null());
+    let routed = OpenAi::at("https://openrouter.ai/api/v1").body(
+        "m",
+        &request(""),
+        &SchemaEnforcement::Guided(&schema),
+        LeftOut::default(),
+    );
     assert_eq!(routed["provider"], json!({ "require_parameters": true }));
-}
-
-fn refusal(words: &str) -> Refusal {
-    Refusal { status: Some(400), words: words.to_owned() }
 }
 
 #[test]
 fn a_model_without_a_system_role_gets_everything_in_one_message() {
     let dialect = OpenAi::default();
     let request = request("Be kind.");
-    assert_eq!(dialect.body("m", &request, &SchemaEnforcement::Free)["messages"][0]["role"], "system");
-    assert!(dialect.leave_out(&refusal("System role not supported"), 0));
+    assert_eq!(
+        dialect.body("m", &request, &SchemaEnforcement::Free, LeftOut::default())["messages"][0]["role"],
+        "system"
+    );
     let expected = json!([{ "role": "user", "content": format!("Be kind.\n\n{}", request.user) }]);
-    assert_eq!(dialect.body("m", &request, &SchemaEnforcement::Free)["messages"], expected);
+    assert_eq!(dialect.body("m", &request, &SchemaEnforcement::Free, LeftOut(SYSTEM))["messages"], expected);
 }
 
 #[test]
-fn openai_counts_are_left_out_once_they_are_refused() {
-    let dialect = OpenAi::default();
-    assert!(!dialect.leave_out(&refusal("no such model"), 0));
-    assert!(dialect.leave_out(&refusal("unknown field stream_options"), 0));
-    assert!(dialect.leave_out(&refusal("unknown field stream_options"), 0), "another one had sent it, too");
-    assert!(!dialect.leave_out(&refusal("unknown field stream_options"), dialect.left_out()), "once is enough");
-    assert!(dialect.body("m", &request(""), &SchemaEnforcement::Free)["stream_options"].is_null());
+fn what_openai_models_refuse_is_left_out_or_said_in_another_way() {
+    let (here, there) = (OpenAi::default(), OpenAi::at("https://api.openai.com/v1"));
+    let body = here.body("m", &request(""), &SchemaEnforcement::Free, LeftOut(COUNTS));
+    assert!(body["stream_options"].is_null());
+    let set = Sampling { temperature: Some(0.5), top_p: Some(0.9), max_tokens: Some(300) };
+    let sampled = |dialect: &OpenAi, left_out: u16| {
+        let mut body = json!({});
+        dialect.sample(&mut body, &set, LeftOut(left_out));
+        body
+    };
+    assert_eq!(sampled(&here, TEMPERATURE), json!({ "top_p": 0.9, "max_tokens": 300 }));
+    assert_eq!(sampled(&here, TEMPERATURE | TOP_P | LIMIT), json!({ "max_completion_tokens": 300 }));
+    assert_eq!(sampled(&there, TEMPERATURE | TOP_P | LIMIT), json!({ "max_tokens": 300 }));
+    let functions = two_functions();
+    let offered = SchemaEnforcement::Functions { functions: &functions, strict: true };
+    assert!(there.body("m", &request(""), &offered, LeftOut::default())["reasoning_effort"].is_null());
+    assert_eq!(there.body("m", &request(""), &offered, LeftOut(EFFORT))["reasoning_effort"], "none");
 }
 
 #[test]
@@ -140,17 +154,47 @@ fn openai_errors_are_read() {
 fn anthropic_is_asked_in_its_words() {
     let dialect = Anthropic { max_tokens: None };
     let schema = json!({ "type": "object" });
-    let body = dialect.body("m", &request("Be kind."), &SchemaEnforcement::Strict(schema.clone()));
+    let strict = SchemaEnforcement::Strict(schema.clone());
+    let body = dialect.body("m", &request("Be kind."), &strict, LeftOut::default());
+    assert_eq!(body["output_config"], json!({ "format": { "type": "json_schema", "schema": schema } }));
+    assert!(body["tools"].is_null() && body["messages"][0]["content"].is_string());
+    let body = dialect.body("m", &request("Be kind."), &strict, LeftOut(FORMAT));
+    assert!(body["output_config"].is_null());
     assert_eq!(
         (&body["system"], &body["max_tokens"], &body["stream"]),
         (&json!("Be kind."), &json!(8192), &json!(true))
     );
     assert_eq!(body["tool_choice"], json!({ "type": "tool", "name": "reply" }));
     assert_eq!((&body["tools"][0]["input_schema"], &body["tools"][0]["strict"]), (&schema, &json!(true)));
-    let body = dialect.body("m", &request(""), &SchemaEnforcement::Guided(&schema));
+    let body = dialect.body("m", &request(""), &SchemaEnforcement::Guided(&schema), LeftOut::default());
     assert!(body["tools"][0]["strict"].is_null() && body["system"].is_null());
-    assert!(dialect.body("m", &request(""), &SchemaEnforcement::Free)["tools"].is_null());
+    assert!(dialect.body("m", &request(""), &SchemaEnforcement::Free, LeftOut::default())["tools"].is_null());
     assert!(dialect.can_show(&schema) && !dialect.can_show(&json!({ "type": "array" })));
+}
+
+#[test]
+fn anthropic_is_said_to_hold_only_what_it_was_seen_to_hold() {
+    let dialect = Anthropic { max_tokens: None };
+    let (text, call) = (Understood { unenforced: true, ..Understood::default() }, Understood::default());
+    assert!(!dialect.was_held(&text, LeftOut::default()), "a server may overlook a schema for the reply");
+    assert!(!dialect.was_held(&text, LeftOut(FORMAT)) && dialect.was_held(&call, LeftOut(FORMAT)));
+    assert!(!dialect.was_held(&call, LeftOut(FORMAT | FORCES)), "nothing made it call the tool");
+}
+
+#[test]
+fn anthropic_is_asked_to_keep_what_it_computed_for_a_conversation() {
+    let dialect = Anthropic { max_tokens: None };
+    let mut request = request("");
+    request.turns = vec![
+        ChatTurn::Assistant { parts: vec![ReplyPart::Text { text: "one".into() }] },
+        ChatTurn::User { text: "two".into() },
+    ];
+    let body = dialect.body("m", &request, &SchemaEnforcement::Free, LeftOut::default());
+    let marked = json!([{ "type": "text", "text": "two", "cache_control": { "type": "ephemeral" } }]);
+    assert_eq!(body["messages"][2]["content"], marked);
+    assert_eq!(body.to_string().matches("cache_control").count(), 1);
+    let body = dialect.body("m", &request, &SchemaEnforcement::Free, LeftOut(CACHE));
+    assert!(!body.to_string().contains("cache_control"));
 }
 
 #[test]
@@ -208,9 +252,9 @@ fn anthropic_replies_and_errors_are_read() {
 #[test]
 fn ollama_is_asked_and_read() {
     let schema = json!({ "type": "object" });
-    let body = Ollama.body("m", &request("Be kind."), &SchemaEnforcement::Guided(&schema));
+    let body = Ollama.body("m", &request("Be kind."), &SchemaEnforcement::Guided(&schema), LeftOut::default());
     assert_eq!((&body["format"], body["messages"].as_array().unwrap().len()), (&schema, 2));
-    assert!(Ollama.body("m", &request(""), &SchemaEnforcement::Free)["format"].is_null());
+    assert!(Ollama.body("m", &request(""), &SchemaEnforcement::Free, LeftOut::default())["format"].is_null());
     let (text, understood) = read(
         &Ollama,
         &[
@@ -243,16 +287,16 @@ fn functions_are_offered_in_each_providers_words() {
         SchemaEnforcement::Functions { functions: &functions, strict: false },
     );
     let openai = OpenAi::at("http://localhost/v1");
-    let body = openai.body("m", &request(""), &strict);
+    let body = openai.body("m", &request(""), &strict, LeftOut::default());
     let [search, open, answer] = body["tools"].as_array().unwrap().as_slice() else { panic!("{body}") };
     assert_eq!((&search["type"], &search["function"]["name"]), (&json!("function"), &json!("web_search")));
     assert_eq!(search["function"]["parameters"]["required"], json!(["thought", "q"]));
     assert_eq!((&search["function"]["strict"], &open["function"]["strict"]), (&json!(true), &Value::Null));
     assert_eq!(answer["function"]["name"], "final_answer");
     assert_eq!((&body["tool_choice"], &body["parallel_tool_calls"]), (&json!("required"), &json!(false)));
-    assert!(openai.body("m", &request(""), &loose)["tools"][0]["function"]["strict"].is_null());
+    assert!(openai.body("m", &request(""), &loose, LeftOut::default())["tools"][0]["function"]["strict"].is_null());
     let anthropic = Anthropic { max_tokens: None };
-    let body = anthropic.body("m", &request(""), &strict);
+    let body = anthropic.body("m", &request(""), &strict, LeftOut::default());
     let [search, open, _] = body["tools"].as_array().unwrap().as_slice() else { panic!("{body}") };
     assert_eq!(
         (&search["name"], &search["strict"], &open["strict"]),
@@ -260,20 +304,19 @@ fn functions_are_offered_in_each_providers_words() {
     );
     assert_eq!(search["input_schema"]["properties"]["q"]["type"], "string");
     assert_eq!(body["tool_choice"], json!({ "type": "any", "disable_parallel_tool_use": true }));
-    let body = Ollama.body("m", &request(""), &loose);
+    let body = Ollama.body("m", &request(""), &loose, LeftOut::default());
     assert_eq!(body["tools"][0]["function"]["name"], "web_search");
     assert!(!Ollama.enforces_functions() && openai.enforces_functions() && anthropic.enforces_functions());
 }
 
 #[test]
 fn what_forces_a_call_is_left_out_once_it_is_refused() {
-    let (dialect, functions) = (OpenAi::default(), two_functions());
-    let refusal = |words: &str| Refusal { status: Some(400), words: words.to_owned() };
-    assert!(dialect.leave_out(&refusal("Unsupported parameter: parallel_tool_calls"), 0));
-    assert!(dialect.leave_out(&refusal("tool_choice must be auto"), dialect.left_out()));
-    assert!(!dialect.leave_out(&refusal("tool_choice must be auto"), dialect.left_out()));
-    let body = dialect.body("m", &request(""), &SchemaEnforcement::Functions { functions: &functions, strict: false });
+    let functions = two_functions();
+    let loose = SchemaEnforcement::Functions { functions: &functions, strict: false };
+    let body = OpenAi::default().body("m", &request(""), &loose, LeftOut(FORCES | ONE_CALL));
     assert!(body["tool_choice"].is_null() && body["parallel_tool_calls"].is_null() && body["tools"].is_array());
+    let body = Anthropic { max_tokens: None }.body("m", &request(""), &loose, LeftOut(FORCES));
+    assert_eq!(body["tool_choice"], json!({ "type": "auto" }));
 }
 
 #[test]
@@ -288,13 +331,19 @@ fn only_what_is_set_is_said_about_how_words_are_drawn() {
     let other = OpenAi::at("http://localhost/v1");
     let anthropic = Anthropic { max_tokens: Some(77) };
     let nothing = Sampling::default();
-    assert_eq!(sampled(&|body, set| original.sample(body, set), &nothing), json!({}));
-    assert_eq!(sampled(&|body, set| Ollama.sample(body, set), &nothing), json!({}));
+    assert_eq!(sampled(&|body, set| original.sample(body, set, LeftOut::default()), &nothing), json!({}));
+    assert_eq!(sampled(&|body, set| Ollama.sample(body, set, LeftOut::default()), &nothing), json!({}));
     let limit = |name: &str, most: u32| json!({ "temperature": 0.5, "top_p": 0.9, name: most });
-    assert_eq!(sampled(&|body, set| original.sample(body, set), &set), limit("max_completion_tokens", 300));
-    assert_eq!(sampled(&|body, set| other.sample(body, set), &set), limit("max_tokens", 300));
-    assert_eq!(sampled(&|body, set| anthropic.sample(body, set), &set), limit("max_tokens", 77));
-    assert_eq!(sampled(&|body, set| Ollama.sample(body, set), &set), json!({ "options": limit("num_predict", 300) }));
+    assert_eq!(
+        sampled(&|body, set| original.sample(body, set, LeftOut::default()), &set),
+        limit("max_completion_tokens", 300)
+    );
+    assert_eq!(sampled(&|body, set| other.sample(body, set, LeftOut::default()), &set), limit("max_tokens", 300));
+    assert_eq!(sampled(&|body, set| anthropic.sample(body, set, LeftOut::default()), &set), limit("max_tokens", 77));
+    assert_eq!(
+        sampled(&|body, set| Ollama.sample(body, set, LeftOut::default()), &set),
+        json!({ "options": limit("num_predict", 300) })
+    );
 }
 
 /// The pieces of calls that a message brings.

@@ -1,6 +1,6 @@
 //! What is said between us and a provider, in words that are nobody's dialect.
 
-use super::{Fault, Framing, Refusal, Sampling};
+use super::{Fault, Framing, LeftOut, MemberName, Sampling};
 use crate::provider::ModelRequest;
 use serde_json::Value;
 use trellis_domain::parts::{CallPiece, StopReason};
@@ -93,10 +93,17 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
     const NAME: &'static str;
     const FRAMING: Framing;
 
-    fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>) -> Value;
+    /// A request, without what the model does not take.
+    fn body(
+        &self,
+        model: &str,
+        request: &ModelRequest,
+        enforcement: &SchemaEnforcement<'_>,
+        left_out: LeftOut,
+    ) -> Value;
 
     /// Says how words are to be drawn, where that is set.
-    fn sample(&self, body: &mut Value, sampling: &Sampling);
+    fn sample(&self, body: &mut Value, sampling: &Sampling, left_out: LeftOut);
 
     /// What a message brings, in its order.
     fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault>;
@@ -111,14 +118,11 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
         true
     }
 
-    /// Which members are left out because they were refused, one bit each.
-    fn left_out(&self) -> u8 {
-        0
-    }
+    /// What it can do without, as refusals name it.
+    fn members(&self) -> &'static [MemberName];
 
-    /// Whether something besides the schema was refused that can be left out from now on, and was not before this
-    /// request was made: of several that are refused at once, each is asked again.
-    fn leave_out(&self, _refusal: &Refusal, _before: u8) -> bool {
-        false
+    /// Whether a reply under a strict schema was held to it.
+    fn was_held(&self, understood: &Understood, _left_out: LeftOut) -> bool {
+        !understood.unenforced
     }
 }

@@ -22,6 +22,18 @@ pub(crate) struct Failure {
 pub(crate) struct Refusal {
     pub(crate) status: Option<u16>,
     pub(crate) words: String,
+    /// The member of the request that it is about, where the provider says so.
+    pub(crate) parameter: Option<String>,
+}
+
+impl Refusal {
+    /// Whether it is about this member of the request.
+    pub(crate) fn names(&self, member: &str) -> bool {
+        match &self.parameter {
+            Some(parameter) => parameter.split(['.', '[']).next() == Some(member),
+            None => self.words.contains(member),
+        }
+    }
 }
 
 impl From<ProviderError> for Failure {
@@ -39,12 +51,13 @@ pub(crate) struct Fault {
     /// Whether a shorter request may help.
     pub(crate) too_long: bool,
     pub(crate) status: Option<u16>,
+    pub(crate) parameter: Option<String>,
 }
 
 impl Fault {
     /// Something that no server should send.
     pub(crate) fn rubbish(words: impl Into<String>) -> Self {
-        Self { words: words.into(), passing: true, too_long: false, status: None }
+        Self { words: words.into(), passing: true, too_long: false, status: None, parameter: None }
     }
 
     /// The error object of a provider: a text, or an object with message, type and code.
@@ -55,7 +68,8 @@ impl Fault {
         let lasting = kinds.iter().any(|kind| LASTING.contains(&kind.as_str()));
         let refused = status.is_some_and(|status| (400..500).contains(&status) && !PASSING.contains(&status));
         let too_long = status == Some(TOO_LARGE) || is_about_the_length(&words, &kinds);
-        Self { words, passing: !lasting && !refused && !too_long, too_long, status }
+        let parameter = parameter_in(error);
+        Self { words, passing: !lasting && !refused && !too_long, too_long, status, parameter }
     }
 }
 
@@ -103,6 +117,11 @@ fn is_about_the_length(words: &str, kinds: &[String]) -> bool {
     kinds.iter().any(|kind| KINDS.contains(&kind.as_str())) || WORDS.iter().any(|known| words.contains(known))
 }
 
+/// The member of the request that an error names.
+fn parameter_in(error: &Value) -> Option<String> {
+    error["param"].as_str().filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
 fn status_in(error: &Value) -> Option<u16> {
     let number = [&error["code"], &error["status"], &error["status_code"]]
         .into_iter()
@@ -116,6 +135,7 @@ pub(super) struct ErrorBody {
     /// Asking again does not help, whatever the status says.
     lasting: bool,
     too_long: bool,
+    parameter: Option<String>,
 }
 
 impl ErrorBody {
@@ -127,13 +147,14 @@ impl ErrorBody {
         let kinds = [&error["code"], &error["type"]].map(|kind| kind.as_str().unwrap_or_default().to_lowercase());
         let words = words_in(&value).unwrap_or_else(|| raw_words(body));
         let too_long = is_about_the_length(&words, &kinds);
-        Self { words, lasting: LASTING.contains(&kinds[0].as_str()), too_long }
+        let parameter = parameter_in(error);
+        Self { words, lasting: LASTING.contains(&kinds[0].as_str()), too_long, parameter }
     }
 }
 
 /// The error of an answer whose status says that it is one.
 pub(super) fn of_status(name: &str, status: StatusCode, body: ErrorBody, retry_after: Option<Duration>) -> Failure {
-    let ErrorBody { words, lasting, too_long } = body;
+    let ErrorBody { words, lasting, too_long, parameter } = body;
     let colon = if words.is_empty() { "" } else { ": " };
     let reason = format!("{name} answered {status}{colon}{words}");
     let code = status.as_u16();
@@ -144,7 +165,7 @@ pub(super) fn of_status(name: &str, status: StatusCode, body: ErrorBody, retry_a
     let error =
         if passing { ProviderError::Transient { reason, retry_after } } else { ProviderError::Permanent { reason } };
     let may_mean_the_form = matches!(code, 400 | 404 | 422 | 500 | 501);
-    Failure { error, refusal: may_mean_the_form.then_some(Refusal { status: Some(code), words }) }
+    Failure { error, refusal: may_mean_the_form.then_some(Refusal { status: Some(code), words, parameter }) }
 }
 
 /// What a provider's JSON says is wrong: each has its own place for it.
@@ -211,6 +232,10 @@ pub(crate) fn is_about_the_schema(refusal: &Refusal) -> bool {
     ];
     /// A failure inside the server may be anything; these words are said where a schema could not be compiled.
     const INTERNAL: [&str; 3] = ["grammar", "schema", "json_schema"];
+    if let Some(parameter) = &refusal.parameter {
+        let member = parameter.split(['.', '[']).next().unwrap_or_default();
+        return WORDS.contains(&member) || ["text", "functions", "output_config", "output_format"].contains(&member);
+    }
     let known: &[&str] = if refusal.status == Some(500) { &INTERNAL } else { &WORDS };
     let words = refusal.words.to_lowercase();
     let mut said = words.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');

@@ -140,8 +140,9 @@ fn the_wish_to_be_left_alone_is_understood() {
 
 #[test]
 fn a_refused_schema_is_recognised() {
-    let about =
-        |status: u16, words: &str| is_about_the_schema(&Refusal { status: Some(status), words: words.to_owned() });
+    let about = |status: u16, words: &str| {
+        is_about_the_schema(&Refusal { status: Some(status), words: words.to_owned(), parameter: None })
+    };
     for words in [
         "'response_format' is not supported by this model",
         "Invalid schema for response_format 'x': 'additionalProperties' is required",

@@ -1,8 +1,10 @@
-//! What a model was found to take, for as long as the process runs.
+//! What a model was found to take. It is tried again after an hour: a server may be updated, and a refusal misread.
 
 use super::Strength;
+use super::members::KEPT as KEPT_FOR;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use tokio::time::Instant;
 
 /// Prompts that are remembered; a workspace has a dozen.
 const KEPT: usize = 256;
@@ -15,6 +17,8 @@ pub(super) struct Memory(Mutex<Known>);
 
 #[derive(Debug)]
 struct Known {
+    /// Since when something is known; none while nothing was refused.
+    since: Option<Instant>,
     strongest: Strength,
     /// The strongest form that was ever taken.
     taken: Strength,
@@ -23,20 +27,26 @@ struct Known {
 
 impl Default for Known {
     fn default() -> Self {
-        Self { strongest: Strength::Strict, taken: Strength::Free, prompts: BTreeMap::new() }
+        Self { since: None, strongest: Strength::Strict, taken: Strength::Free, prompts: BTreeMap::new() }
     }
 }
 
 impl Memory {
     /// The strongest form that is worth trying.
     pub(super) fn strongest(&self, prompt: &str) -> Strength {
-        let known = self.0.lock();
+        let mut known = self.0.lock();
+        if known.since.is_some_and(|since| since.elapsed() >= KEPT_FOR) {
+            *known = Known { taken: known.taken, ..Known::default() };
+        }
         known.prompts.get(prompt).map_or(known.strongest, |strongest| known.strongest.min(*strongest))
     }
 
     /// A request was taken in one form after it was refused in another.
     pub(super) fn learn(&self, prompt: &str, refused: Option<Strength>, taken: Strength) {
         let mut known = self.0.lock();
+        if refused.is_some() {
+            known.since.get_or_insert_with(Instant::now);
+        }
         match refused {
             Some(refused) if known.taken < refused => known.strongest = taken,
             Some(_) if known.prompts.len() < KEPT => {

@@ -36,3 +36,12 @@ fn what_is_remembered_is_bounded() {
     }
     assert_eq!(memory.0.lock().prompts.len(), KEPT);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_refused_is_tried_again_after_an_hour() {
+    let memory = Memory::default();
+    memory.learn("a", Some(Strength::Strict), Strength::Free);
+    assert_eq!(memory.strongest("b"), Strength::Free);
+    tokio::time::advance(KEPT_FOR).await;
+    assert_eq!(memory.strongest("b"), Strength::Strict);
+}

@@ -6,6 +6,7 @@ mod converse;
 mod endpoint;
 mod failure;
 mod lines;
+mod members;
 mod memory;
 mod received;
 mod sent;
@@ -18,6 +19,9 @@ pub(crate) use failure::{Fault, Refusal};
 pub(crate) use lines::Framing;
 #[cfg(test)]
 pub(crate) use lines::{Brought, LONGEST_LINE, Messages};
+pub(crate) use members::{
+    CACHE, COUNTS, EFFORT, FORCES, FORMAT, LIMIT, LeftOut, MemberName, ONE_CALL, SYSTEM, TEMPERATURE, TOP_P,
+};
 
 use crate::functions::{can_be_enforced, were_kept};
 use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};
@@ -25,6 +29,7 @@ use crate::strict::strict;
 use answer::AnswerMessages;
 use converse::Strength;
 use failure::{Failure, is_about_the_schema};
+use members::Refused;
 use memory::Memory;
 use received::{Complete, Received};
 use std::sync::Arc;
@@ -49,13 +54,15 @@ pub(crate) struct Remote<D> {
     /// Forms of schemas that it takes, and forms of functions.
     schemas: Memory,
     functions: Memory,
+    /// What else it does not take.
+    refused: Refused,
 }
 
 impl<D: Dialect> Remote<D> {
     /// At most so many calls are made at a time as there is room for.
     pub(crate) fn new(dialect: D, endpoint: Endpoint, model: String, capacity: Arc<CallCapacity>) -> Self {
         let (schemas, functions) = (Memory::default(), Memory::default());
-        Self { dialect, endpoint, model, capacity, schemas, functions }
+        Self { dialect, endpoint, model, capacity, schemas, functions, refused: Refused::default() }
     }
 
     /// Asks with the strongest enforcement that the provider takes. A refusal costs only time: it is noted, and does
@@ -66,8 +73,8 @@ impl<D: Dialect> Remote<D> {
         let mut enforcement = self.enforcement(request, functions.as_ref(), memory.strongest(&request.prompt));
         let mut refused = None;
         loop {
-            let (left_out, began) = (self.dialect.left_out(), Instant::now());
-            let failure = match self.attempt(request, &enforcement, on_piece).await {
+            let (left_out, began) = (self.refused.left_out(), Instant::now());
+            let failure = match self.attempt(request, &enforcement, left_out, on_piece).await {
                 Ok(reply) => {
                     memory.learn(&request.prompt, refused, enforcement.strength());
                     return Ok(reply);
@@ -76,7 +83,7 @@ impl<D: Dialect> Remote<D> {
             };
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             match &failure.refusal {
-                Some(refusal) if self.dialect.leave_out(refusal, left_out) => {
+                Some(refusal) if self.refused.learn(self.dialect.members(), refusal, left_out) => {
                     request.sent.refused(failure.error.to_string(), ms);
                 }
                 Some(refusal) if is_about_the_schema(refusal) && enforcement != SchemaEnforcement::Free => {
@@ -130,10 +137,11 @@ impl<D: Dialect> Remote<D> {
         &self,
         request: &ModelRequest,
         enforcement: &SchemaEnforcement<'_>,
+        left_out: LeftOut,
         on_piece: &mut OnPiece<'_>,
     ) -> Result<ModelReply, Failure> {
-        let mut body = self.dialect.body(&self.model, request, enforcement);
-        self.dialect.sample(&mut body, &self.endpoint.settings.sampling);
+        let mut body = self.dialect.body(&self.model, request, enforcement, left_out);
+        self.dialect.sample(&mut body, &self.endpoint.settings.sampling, left_out);
         let (bytes, sent) = sent::sealed(&body, &self.endpoint);
         drop(body);
         request.sent.tell(sent);
@@ -149,14 +157,14 @@ impl<D: Dialect> Remote<D> {
         if !enough {
             self.check(says_something(&reply.parts), &understood, &messages)?;
         }
-        let model = understood.model.filter(|model| !model.trim().is_empty());
-        let model = model.map_or_else(|| self.model.clone(), |model| self.endpoint.words(&model));
+        let model = understood.model.as_ref().filter(|model| !model.trim().is_empty());
+        let model = model.map_or_else(|| self.model.clone(), |model| self.endpoint.words(model));
         let finished = understood.stop.is_none_or(|stop| matches!(stop, Stop::Finished | Stop::Calls));
         let was_enforced = match enforcement {
             SchemaEnforcement::Functions { functions, strict } => {
                 *strict && can_be_enforced(functions) && were_kept(functions, &reply.parts)
             }
-            SchemaEnforcement::Strict(_) => !understood.unenforced,
+            SchemaEnforcement::Strict(_) => self.dialect.was_held(&understood, left_out),
             SchemaEnforcement::Guided(_) | SchemaEnforcement::Free => false,
         };
         let text = reply.text().into_owned();
@@ -205,13 +213,13 @@ impl<D: Dialect> Remote<D> {
     }
 
     fn failure(&self, fault: Fault, nothing_said: bool) -> Failure {
-        let Fault { words, passing, too_long, status } = fault;
+        let Fault { words, passing, too_long, status, parameter } = fault;
         let what = format!("failed: {words}");
         if too_long {
             return self.endpoint.too_long(&what).into();
         }
         let error = if passing { self.endpoint.transient(&what) } else { self.endpoint.permanent(&what) };
-        Failure { error, refusal: (nothing_said && !passing).then_some(Refusal { status, words }) }
+        Failure { error, refusal: (nothing_said && !passing).then_some(Refusal { status, words, parameter }) }
     }
 
     /// A reply has words and an end.

@@ -5,6 +5,7 @@ use crate::speech;
 use crate::stub::{Script, Seen, Stub, answer, stream};
 use serde_json::{Value, json};
 use trellis_domain::config::PromptReply;
+use trellis_models::{CallSettings, Sampling};
 
 const CHOICE: [&str; 2] = ["{\"pattern\": ", "\"react\"}"];
 
@@ -19,6 +20,9 @@ fn hold(seen: &Seen) -> &'static str {
         assert_eq!(body["tool_choice"], json!({ "type": "tool", "name": "reply" }));
         return strict(&body["tools"][0]["strict"]);
     }
+    if body["output_config"]["format"]["schema"].is_object() {
+        return "output";
+    }
     if body["format"].is_object() { "format" } else { "free" }
 }
 
@@ -32,17 +36,30 @@ fn holds(stub: &Stub) -> Vec<&'static str> {
 
 #[tokio::test]
 async fn a_schema_that_the_provider_takes_is_enforced() {
-    for (name, expected) in [("openai", "strict"), ("anthropic", "strict"), ("ollama", "format")] {
-        let stub = Stub::always(stream(speech::held_reply(name, &CHOICE))).await;
+    for (name, expected) in
+        [("openai", vec!["strict"]), ("anthropic", vec!["output", "strict"]), ("ollama", vec!["format"])]
+    {
+        let taken = stream(speech::held_reply(name, &CHOICE));
+        let older = refusal("output_config: Extra inputs are not permitted");
+        let stub = Stub::start(move |_, seen| if hold(seen) == "output" { older.clone() } else { taken.clone() }).await;
         let (reply, pieces) = ask(&*provider(name, &stub.base, patient()), &held()).await;
         let reply = reply.unwrap();
         assert_eq!((reply.text.as_str(), reply.enforced), (CHOICE.concat().as_str(), true), "{name}");
-        assert_eq!((pieces, holds(&stub)), (CHOICE.map(str::to_owned).to_vec(), vec![expected]));
-        let body = &stub.seen()[0].body;
+        assert_eq!((pieces, holds(&stub)), (CHOICE.map(str::to_owned).to_vec(), expected));
+        let body = stub.seen().last().unwrap().body.clone();
         let sent =
             [&body["response_format"]["json_schema"]["schema"], &body["tools"][0]["input_schema"], &body["format"]];
         assert_eq!(sent.into_iter().find(|sent| !sent.is_null()), Some(&schema()));
     }
+}
+
+/// Anthropic's current models refuse a tool that must be called, and take a schema for the reply.
+#[tokio::test]
+async fn a_schema_of_the_reply_itself_is_taken_and_not_called_enforced() {
+    let stub = Stub::always(stream(speech::reply("anthropic", &CHOICE))).await;
+    let reply = ask(&*provider("anthropic", &stub.base, patient()), &held()).await.0.unwrap();
+    assert_eq!((reply.text.as_str(), reply.enforced), (CHOICE.concat().as_str(), false));
+    assert_eq!(stub.seen()[0].body["output_config"]["format"]["schema"], schema());
 }
 
 /// The server knows no schemas at all: it is asked without, and from then on at once without.
@@ -50,7 +67,7 @@ async fn a_schema_that_the_provider_takes_is_enforced() {
 async fn a_server_without_schemas_is_asked_without() {
     for (name, words, tried) in [
         ("openai", "'response_format' is not supported", vec!["strict", "guided", "free"]),
-        ("anthropic", "tools: not available for this model", vec!["strict", "guided", "free"]),
+        ("anthropic", "tools: not available for this model", vec!["output", "guided", "free"]),
         ("ollama", "json: cannot unmarshal object into field .format", vec!["format", "format", "free"]),
     ] {
         let plain = stream(speech::reply(name, &CHOICE));
@@ -68,14 +85,15 @@ async fn a_server_without_schemas_is_asked_without() {
 #[tokio::test]
 async fn a_forced_tool_that_is_not_strict_is_no_enforcement() {
     let taken = stream(speech::held_reply("anthropic", &CHOICE));
-    let stub = Stub::start(move |_, seen| {
-        let strict = hold(seen) == "strict";
-        if strict { refusal("tools.0.custom.strict: Extra inputs are not permitted") } else { taken.clone() }
+    let stub = Stub::start(move |_, seen| match hold(seen) {
+        "output" => refusal("output_config: Extra inputs are not permitted"),
+        "strict" => refusal("tools.0.custom.strict: Extra inputs are not permitted"),
+        _ => taken.clone(),
     })
     .await;
     let reply = ask(&*provider("anthropic", &stub.base, patient()), &held()).await.0.unwrap();
     assert_eq!((reply.text.as_str(), reply.enforced), (CHOICE.concat().as_str(), false));
-    assert_eq!(holds(&stub), ["strict", "guided"]);
+    assert_eq!(holds(&stub), ["output", "strict", "guided"]);
 }
 
 /// One odd schema does not spoil the others.
@@ -166,4 +184,38 @@ async fn a_server_that_cannot_count_is_asked_without_counting() {
         assert!(ask(&*provider, &held()).await.0.unwrap().enforced);
     }
     assert_eq!(stub.seen().len(), 3, "it is refused once");
+}
+
+/// What the vendors document as refused by their reasoning models: each is left out, and asked again at once.
+#[tokio::test]
+async fn parameters_that_a_model_refuses_are_left_out_one_by_one_and_stay_so() {
+    let refused = |name: &'static str, message: &str| {
+        let error =
+            json!({ "message": message, "type": "invalid_request_error", "param": name, "code": "unsupported_value" });
+        answer("400 Bad Request", "", &json!({ "error": error }).to_string())
+    };
+    let taken = stream(speech::reply("openai", &["Moss."]));
+    let stub = Stub::start(move |_, seen| {
+        let has = |name: &str| !seen.body[name].is_null();
+        match () {
+            () if has("temperature") => {
+                refused("temperature", "Unsupported value: 'temperature' does not support 0.0.")
+            }
+            () if has("top_p") => refused("top_p", "Unsupported parameter: 'top_p' is not supported with this model."),
+            () if has("max_tokens") => {
+                refused("max_tokens", "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+            }
+            () => taken.clone(),
+        }
+    })
+    .await;
+    let sampling = Sampling { temperature: Some(0.0), top_p: Some(0.5), max_tokens: Some(100) };
+    let provider = provider("openai", &stub.base, CallSettings { sampling, ..patient() });
+    for _ in 0..2 {
+        let reply = ask(&*provider, &request(PromptReply::Text)).await.0.unwrap();
+        assert_eq!(reply.text, "Moss.");
+    }
+    assert_eq!(stub.seen().len(), 5, "three refusals, then none");
+    let last = &stub.seen()[4].body;
+    assert_eq!((&last["temperature"], &last["max_completion_tokens"]), (&Value::Null, &json!(100)));
 }

@@ -170,7 +170,9 @@ async fn a_model_that_refuses_tools_is_asked_in_text_and_that_is_remembered() {
         let second = prompt(&prompter).await;
         assert_eq!((second.raw.as_str(), second.failures.len(), stub.seen().len()), (TEXT, 0, refused + 2), "{name}");
         let texts: Vec<_> = stub.seen().iter().map(|seen| text_of(seen).clone()).collect();
-        assert_eq!((&texts[0], &texts[refused]), (&json!("Call. Why?"), &json!("Write. Why?")));
+        let cached = json!([{ "type": "text", "text": "Call. Why?", "cache_control": { "type": "ephemeral" } }]);
+        let offered = if name == "anthropic" { cached } else { json!("Call. Why?") };
+        assert_eq!((&texts[0], &texts[refused]), (&offered, &json!("Write. Why?")));
     }
 }
 
@@ -302,7 +304,7 @@ async fn a_conversation_is_told_in_each_providers_words() {
         { "role": "user", "content": [
             { "type": "tool_result", "tool_use_id": "x", "content": "one" },
             { "type": "tool_result", "tool_use_id": "call00002", "content": "two", "is_error": true },
-            { "type": "text", "text": "Go on." },
+            { "type": "text", "text": "Go on.", "cache_control": { "type": "ephemeral" } },
         ] },
     ]);
     let ollama = json!([
