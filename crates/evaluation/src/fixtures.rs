@@ -119,13 +119,13 @@ pub fn tool_items() -> Vec<StoredItem> {
     vec![
         tool_item(
             SEARCH,
-            "Searches the documents and returns the passages that fit best. Use it for facts.",
+            "Searches the documents, which hold the facts, and returns the passages that fit best.",
             &[text("query", "What to look for, in a few words")],
             &["default", SEARCH],
         ),
         tool_item(
             CALCULATOR,
-            "Evaluates an arithmetic expression exactly. Use it for every calculation.",
+            "Computes an arithmetic expression. All numbers in it have to be known already.",
             &[text(
                 "expression",
                 "Numbers without thousands separators, + - * / % ^, parentheses, sqrt, min, max, abs, round",

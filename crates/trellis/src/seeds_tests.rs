@@ -109,7 +109,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (5, "1e67bfdbc73ae87a388509ddedcb91b16bf259eaf9fccc9ed528bc224b455d80")
+        (5, "b6a3e7fdd8777daa16cc47b84b41fe2cd45e9a95ff7e6f10ee4de37bf151b10a")
     );
 }
 

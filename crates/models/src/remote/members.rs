@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// A server may be updated, and a refusal misread: after so long everything is tried once more.
-pub(super) const KEPT: Duration = Duration::from_secs(3_600);
+pub(super) const KEPT: Duration = Duration::from_hours(1);
 
 /// Members, one bit each.
 pub(crate) type Members = u16;
@@ -59,14 +59,15 @@ impl Refused {
     /// Whether something was refused that can be left out from now on, and was not before this request was made: of
     /// several that are refused at once, each is asked again.
     pub(super) fn learn(&self, names: &[MemberName], refusal: &Refusal, before: LeftOut) -> bool {
-        let named = names.iter().filter(|(name, _)| refusal.names(name)).fold(0, |all, (_, member)| all | member);
+        let meant = names.iter().filter(|(name, _)| refusal.names(name));
+        let refused = meant.fold(0, |all, (_, member)| all | member);
         let until = Instant::now() + KEPT;
         for (bit, place) in self.0.lock().iter_mut().enumerate() {
-            if named >> bit & 1 == 1 {
+            if refused >> bit & 1 == 1 {
                 *place = Some(until);
             }
         }
-        named & !before.0 != 0
+        refused & !before.0 != 0
     }
 }
 
