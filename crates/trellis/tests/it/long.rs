@@ -136,7 +136,8 @@ fn two_hundred_steps_with_a_model_that_reads_little_end_in_an_answer_and_do_not_
     let (early, late) = (mean(5..35), mean(170..200));
     println!("tokens {early} then {late}; ticks of 10 ms {} then {}", ticks(5, 35), ticks(169, 199));
     assert!(late * 10 <= early * 12, "{early} tokens in the beginning, {late} in the end");
-    assert!(ticks(169, 199) * 10 <= ticks(5, 35) * 15, "{} ticks, then {}", ticks(5, 35), ticks(169, 199));
+    // Other tests run beside this one, so time is not exact. If each step cost more than the one before, it would be tenfold.
+    assert!(ticks(169, 199) <= ticks(5, 35) * 3, "{} ticks, then {}", ticks(5, 35), ticks(169, 199));
     ok(data.path(), &["verify", "last"]);
     let shown = json(data.path(), &["run", "show", "last"]).to_string();
     assert!(shown.contains("was too long for the model"), "{shown}");
