@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// The present rules of reading and deciding. They count up whenever the same records may lead to something else, so
-/// that older runs go on by their own rules and can be proven. Calls in texts and echoes of the prompt are known from 1
-/// on.
+/// that older runs go on by their own rules and can be proven. From 1 on, calls in texts are
+/// read, echoes of the prompt are refused, and the same unreadable reply again and again is a loop.
 pub const REVISION: u32 = 1;
 
 /// One part of a reply, as the model wrote it.

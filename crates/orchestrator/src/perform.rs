@@ -214,7 +214,7 @@ fn failed_call(prompt: PromptUse, error: PromptError, ms: u64, offered: Vec<Deci
         PromptError::Provider { failures, .. } => failures,
         PromptError::UnknownPrompt { .. } | PromptError::Template { .. } => Vec::new(),
     };
-    // Who goes on step by step may go on with less.
+    // A pattern that works in steps can ask again with a shorter conversation.
     let too_long = form == ReplyForm::Steps && failures.iter().any(|attempt| attempt.too_long);
     let incomplete = too_long.then_some(Incomplete::Context);
     if let Some(incomplete) = incomplete {

@@ -56,18 +56,44 @@ impl Refused {
         LeftOut(counts.rev().fold(0, |all, counts| all << 1 | Members::from(counts)))
     }
 
-    /// Whether something was refused that can be left out from now on, and was not before this request was made: of
-    /// several that are refused at once, each is asked again.
-    pub(super) fn learn(&self, names: &[MemberName], refusal: &Refusal, before: LeftOut) -> bool {
-        let meant = names.iter().filter(|(name, _)| refusal.names(name));
-        let refused = meant.fold(0, |all, (_, member)| all | member);
+    /// A request was taken after these had been left out of it.
+    pub(super) fn learn(&self, members: Members) {
         let until = Instant::now() + KEPT;
         for (bit, place) in self.0.lock().iter_mut().enumerate() {
-            if refused >> bit & 1 == 1 {
+            if members >> bit & 1 == 1 {
                 *place = Some(until);
             }
         }
-        refused & !before.0 != 0
+    }
+}
+
+/// What one request is made without: what is known, and what it learns itself. An error may quote names out of somebody's
+/// schema, so that nothing counts for others before the request was taken.
+#[derive(Debug)]
+pub(super) struct Trying {
+    pub(super) left_out: LeftOut,
+    learned: Members,
+}
+
+impl Trying {
+    pub(super) fn new(refused: &Refused) -> Self {
+        Self { left_out: refused.left_out(), learned: 0 }
+    }
+
+    /// Whether something was refused that can be left out and was not. What is named although it was left out was not
+    /// the reason, and is sent again.
+    pub(super) fn leaves_out(&mut self, names: &[MemberName], refusal: &Refusal) -> bool {
+        let meant = names.iter().filter(|(name, _)| refusal.names(name));
+        let accused = meant.fold(0, |all, (_, member)| all | member);
+        let new = accused & !self.left_out.0;
+        let innocent = if new == 0 { accused & self.learned } else { 0 };
+        self.learned = (self.learned | new) & !innocent;
+        self.left_out.0 = (self.left_out.0 | new) & !innocent;
+        new != 0
+    }
+
+    pub(super) fn was_taken(self, refused: &Refused) {
+        refused.learn(self.learned);
     }
 }
 
@@ -84,22 +110,34 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_was_refused_is_left_out_for_an_hour() {
         let refused = Refused::default();
-        assert!(!refused.learn(&NAMES, &refusal("no such model", None), LeftOut::default()));
-        assert!(refused.learn(&NAMES, &refusal("'temperature' is not supported", None), LeftOut::default()));
+        let mut trying = Trying::new(&refused);
+        assert!(!trying.leaves_out(&NAMES, &refusal("no such model", None)));
+        assert!(trying.leaves_out(&NAMES, &refusal("'temperature' is not supported", None)));
+        assert_eq!((trying.left_out, refused.left_out()), (LeftOut(TEMPERATURE), LeftOut::default()));
+        trying.was_taken(&refused);
         assert_eq!(refused.left_out(), LeftOut(TEMPERATURE));
-        let again = refusal("'temperature' is not supported", None);
-        assert!(refused.learn(&NAMES, &again, LeftOut::default()), "another one had sent it, too");
-        assert!(!refused.learn(&NAMES, &again, refused.left_out()), "it was left out already");
         tokio::time::advance(KEPT).await;
         assert_eq!(refused.left_out(), LeftOut::default());
     }
 
     #[tokio::test]
-    async fn an_error_that_names_the_parameter_is_believed() {
+    async fn a_name_in_somebodys_schema_teaches_nothing() {
         let refused = Refused::default();
+        let mut trying = Trying::new(&refused);
+        let odd = refusal("invalid schema: property temperature", None);
+        assert!(trying.leaves_out(&NAMES, &odd));
+        assert!(!trying.leaves_out(&NAMES, &odd), "it was left out, and is named all the same");
+        assert_eq!(trying.left_out, LeftOut::default());
+        trying.was_taken(&refused);
+        assert_eq!(refused.left_out(), LeftOut::default());
+    }
+
+    #[tokio::test]
+    async fn an_error_that_names_the_parameter_is_believed() {
+        let mut trying = Trying::new(&Refused::default());
         let words = "temperature, tool_choice and others are fine, but not this";
-        assert!(!refused.learn(&NAMES, &refusal(words, Some("messages")), LeftOut::default()));
-        assert!(refused.learn(&NAMES, &refusal("unsupported", Some("tool_choice.type")), LeftOut::default()));
-        assert_eq!(refused.left_out(), LeftOut(FORCES));
+        assert!(!trying.leaves_out(&NAMES, &refusal(words, Some("messages"))));
+        assert!(trying.leaves_out(&NAMES, &refusal("unsupported", Some("tool_choice.type"))));
+        assert_eq!(trying.left_out, LeftOut(FORCES));
     }
 }

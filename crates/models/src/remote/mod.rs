@@ -29,7 +29,7 @@ use crate::strict::strict;
 use answer::AnswerMessages;
 use converse::Strength;
 use failure::{Failure, is_about_the_schema};
-use members::Refused;
+use members::{Refused, Trying};
 use memory::Memory;
 use received::{Complete, Received};
 use std::sync::Arc;
@@ -71,11 +71,12 @@ impl<D: Dialect> Remote<D> {
         let functions = request.tools.as_deref().map(Functions::of);
         let memory = if functions.is_some() { &self.functions } else { &self.schemas };
         let mut enforcement = self.enforcement(request, functions.as_ref(), memory.strongest(&request.prompt));
-        let mut refused = None;
+        let (mut refused, mut trying) = (None, Trying::new(&self.refused));
         loop {
-            let (left_out, began) = (self.refused.left_out(), Instant::now());
-            let failure = match self.attempt(request, &enforcement, left_out, on_piece).await {
+            let began = Instant::now();
+            let failure = match self.attempt(request, &enforcement, trying.left_out, on_piece).await {
                 Ok(reply) => {
+                    trying.was_taken(&self.refused);
                     memory.learn(&request.prompt, refused, enforcement.strength());
                     return Ok(reply);
                 }
@@ -83,7 +84,7 @@ impl<D: Dialect> Remote<D> {
             };
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             match &failure.refusal {
-                Some(refusal) if self.refused.learn(self.dialect.members(), refusal, left_out) => {
+                Some(refusal) if trying.leaves_out(self.dialect.members(), refusal) => {
                     request.sent.refused(failure.error.to_string(), ms);
                 }
                 Some(refusal) if is_about_the_schema(refusal) && enforcement != SchemaEnforcement::Free => {

@@ -34,10 +34,11 @@ pub(crate) async fn run(global: &Global, eval: &Eval) -> Result<Exit, Failure> {
     let baseline = eval.baseline.as_deref().map(read_report).transpose()?;
     let documents = read_documents(eval)?;
     let mut interrupt = Interrupt::new()?;
+    let is_ours = global.workspace.is_none();
     let global = &in_workspace(global);
     let app = App::open(global, "eval", Purpose::Write).await.map_err(Failure::from)?;
     let tools = tool_items().into_iter().chain(recorded_tool_items(suite.items.iter().map(|item| &item.recorded)));
-    put_tools(&app, tools.collect()).await?;
+    put_tools(&app, tools.collect(), is_ours).await?;
     let instructions = instructions(&app).await?;
     let mut trials = Vec::new();
     for model in models(global, eval) {
@@ -56,17 +57,17 @@ pub(crate) async fn run(global: &Global, eval: &Eval) -> Result<Exit, Failure> {
     report(global, eval, trials, baseline.as_ref())
 }
 
-/// The tools of the suite take no name that the workspace has given to others.
-async fn put_tools(app: &App, tools: Vec<StoredItem>) -> Result<(), Failure> {
+/// The tools of the suite take no name that somebody's workspace has given to others.
+async fn put_tools(app: &App, tools: Vec<StoredItem>, is_ours: bool) -> Result<(), Failure> {
     let (_, present) = app.config().all(app.workspace()).await?;
     let differs = |tool: &StoredItem| {
         present.iter().any(|item| (&item.kind, &item.key) == (&tool.kind, &tool.key) && item.value != tool.value)
     };
-    if let Some(tool) = tools.iter().find(|tool| differs(tool)) {
+    if let Some(tool) = tools.iter().find(|tool| !is_ours && differs(tool)) {
         let (workspace, key) = (app.workspace(), &tool.key);
         return Err(Failure::usage(format!(
             "the workspace `{workspace}` has a tool `{key}` of its own; let the evaluation work in another one, or \
-             remove it with `trellis config delete tool/{key}`"
+             remove it with `trellis config delete tool {key}`"
         )));
     }
     app.config().put(app.workspace(), tools, person::caller()).await?;
