@@ -36,7 +36,9 @@ impl<'a> Scene<'a> {
 
     /// What was asked, wherever the prompt puts it.
     pub(super) fn question(&self) -> &'a str {
-        let marked = between(self.text, "<question>\n", "\n</question>");
+        // The mark is drawn anew for each run.
+        let marked = self.text.split_once("\n<question-").and_then(|(_, rest)| rest.split_once(">\n"));
+        let marked = marked.and_then(|(_, rest)| rest.split_once("\n</question-")).map(|(question, _)| question);
         let section = || between(self.text, "\n# Question\n\n", "\n\n").or(after(self.text, "\n# Question\n\n"));
         marked.or_else(section).unwrap_or(self.text).trim()
     }

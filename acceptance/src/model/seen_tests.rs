@@ -13,7 +13,8 @@ fn request(text: &str) -> serde_json::Value {
 
 #[test]
 fn a_question_is_found_in_a_section_and_between_marks() {
-    let (section, marks) = (request(REACT), request("# Question\n\n<question>\nWho was Ada?\n</question>\nWrite."));
+    let (section, marks) =
+        (request(REACT), request("# Question\n\n<question-7f3a>\nWho was Ada?\n</question-7f3a>\nWrite."));
     assert_eq!(Scene::new("agent-react", &section).question(), "Who was Ada?");
     assert_eq!(Scene::new("plan-create", &marks).question(), "Who was Ada?");
 }

@@ -164,6 +164,10 @@ pub struct Accepted {
     /// The rules by which its replies are read and its turns are decided; see [`REVISION`].
     #[serde(default, skip_serializing_if = "is_first")]
     pub revision: u32,
+    /// Drawn once per run, and part of the marks around all that models are shown as material: nobody who writes such a
+    /// text can know how to close its mark. None before revision 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Arc<str>>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]

@@ -38,7 +38,7 @@ impl Check {
         if let Self::Call { calls } = self {
             return judge_calls(calls, outcome);
         }
-        let answer = outcome.answer.as_deref().unwrap_or_default();
+        let answer = &without_citations(outcome.answer.as_deref().unwrap_or_default());
         if answer.trim().is_empty() {
             return Err("there is no answer".to_owned());
         }
@@ -81,6 +81,22 @@ impl Check {
             }
         }
     }
+}
+
+/// The answer without `[1]`, which says where something comes from and is no part of it.
+fn without_citations(answer: &str) -> String {
+    let mut parts = answer.split('[');
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(']') {
+            Some((number, after)) if !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit()) => {
+                kept.truncate(kept.trim_end().len());
+                kept.push_str(after);
+            }
+            Some(_) | None => kept.extend(["[", part]),
+        }
+    }
+    kept
 }
 
 fn judge_calls(expected: &[ExpectedCall], outcome: &Outcome) -> Result<(), String> {

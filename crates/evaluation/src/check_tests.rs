@@ -29,6 +29,8 @@ fn exact_looks_past_case_blanks_and_punctuation_around() {
     for answer in ["October", " october. ", "**October**", "“October”!", "OCTOBER\n"] {
         assert!(is_right(october(), answer), "{answer}");
     }
+    assert!(is_right(october(), "October [1]") && is_right(october(), "October [1][23]."), "a citation is no part");
+    assert!(!is_right(october(), "October [sic]"));
     assert!(!is_right(october(), "In October") && !is_right(october(), "Oct") && !is_right(october(), "."));
     assert!(is_right(json!({"kind": "exact", "value": "New  York."}), "new york"));
 }

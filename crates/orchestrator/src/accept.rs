@@ -2,6 +2,7 @@
 
 use crate::orchestrator::Orchestrator;
 use crate::ports::{Commit, ConfigError, JournalError, NewRecord, NewTurn, Outcome, RunFilter};
+use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::document::Document;
 use trellis_domain::ids::InvalidId;
@@ -163,7 +164,14 @@ impl Orchestrator {
             configured: None,
             operator: Some(PinnedLimits::of(&self.limits)),
             revision: REVISION,
+            mark: Some(self.mark()),
         })
+    }
+
+    /// A few characters that nobody can foresee.
+    fn mark(&self) -> Arc<str> {
+        const LENGTH: usize = 6;
+        self.ports.world.fresh_id().chars().filter(char::is_ascii_alphanumeric).take(LENGTH).collect::<String>().into()
     }
 
     /// Whether a session answers a request. Records of an earlier version know the request by its earlier fingerprint.

@@ -73,6 +73,7 @@ fn subagent_of(pattern: &str) -> Session {
         configured: None,
         operator: None,
         revision: 0,
+        mark: None,
     };
     let routed = Routed {
         task_type: "general".into(),

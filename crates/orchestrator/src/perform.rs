@@ -131,6 +131,9 @@ pub(crate) fn incomplete_reason(incomplete: Incomplete, limit: u64) -> String {
     }
 }
 
+/// What stands in the marks of sessions that have none of their own.
+const NO_MARK: &str = "text";
+
 /// The call of an order, and what is needed to read its reply. Takes the order apart before anybody waits.
 fn prepared(
     handling: &Handling,
@@ -138,7 +141,10 @@ fn prepared(
     order: Box<PromptOrder>,
     permit: Permit,
 ) -> (&'static str, Reader, Vec<Decision>, Box<PromptCall>) {
-    let PromptOrder { id, variables, schema, reader, offered, turns } = *order;
+    let PromptOrder { id, mut variables, schema, reader, offered, turns } = *order;
+    let session = &handling.session;
+    let (mark, today) = (session.mark().unwrap_or(NO_MARK).to_owned(), session.today());
+    variables.extend([("mark".to_owned(), mark.into()), ("today".to_owned(), today.into())]);
     let call = PromptCall {
         scope: handling.key.scope.clone(),
         settings: Arc::clone(handling.session.settings()),

@@ -4,6 +4,7 @@ use crate::describe::{Describer, Notice};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::synthesis::SynthesisName;
+use crate::text::cut;
 use serde_json::{Map, Value};
 use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
@@ -165,6 +166,9 @@ impl Ending {
     }
 }
 
+/// So much of a refused reply is shown when it is asked for again.
+const SHOWN_OF_REFUSED: usize = 2_000;
+
 /// The reply that counts, or the order that gets one: asked once more, with the reason, if the first reply could not
 /// be used. What a second unusable reply means is the caller's business.
 pub fn settled<'s>(
@@ -172,12 +176,17 @@ pub fn settled<'s>(
     name: &Name,
     prompt: impl FnOnce(Option<&str>) -> PromptOrder,
 ) -> Result<&'s Replied, Order> {
-    let ask = |name: Name, problem| Order::Perform(name, Effect::AskModel(Box::new(prompt(problem))));
-    let Some(first) = session.replied(name) else { return Err(ask(name.clone(), None)) };
+    let ask = |name: Name, order: PromptOrder| Order::Perform(name, Effect::AskModel(Box::new(order)));
+    let Some(first) = session.replied(name) else { return Err(ask(name.clone(), prompt(None))) };
     let Reading::Unusable { reason } = &first.reading else { return Ok(first) };
     let retry = name.retry();
     match session.replied(&retry) {
         Some(second) => Ok(second),
-        None => Err(ask(retry, Some(reason))),
+        None => {
+            let mut order = prompt(Some(reason));
+            let refused = cut(first.reply().text().trim(), SHOWN_OF_REFUSED);
+            order.variables.insert("refused".to_owned(), refused.into());
+            Err(ask(retry, order))
+        }
     }
 }

@@ -49,6 +49,7 @@ pub(crate) fn question(text: &str) -> Accepted {
         configured: None,
         operator: None,
         revision: trellis_domain::record::REVISION,
+        mark: None,
     }
 }
 

@@ -25,6 +25,11 @@ impl Fixture {
         Self::with(SomeLimits::default(), Vec::new())
     }
 
+    /// One that began by older rules.
+    pub(super) fn of_revision(revision: u32) -> Self {
+        Self::asked(Accepted { revision, ..question("why?") })
+    }
+
     fn with(limits: SomeLimits, history: Vec<AgentStep>) -> Self {
         Self::asked(Accepted { limits, history, framing: "Be brief.".into(), ..question("why?") })
     }
@@ -39,7 +44,7 @@ impl Fixture {
         self.0.reply(&self.decide(n), text);
     }
 
-    fn observe(&mut self, n: u32, result: Result<&str, &str>, state: Option<&str>) {
+    pub(super) fn observe(&mut self, n: u32, result: Result<&str, &str>, state: Option<&str>) {
         self.0.observe(Name::observation(n), result, state);
     }
 
@@ -301,4 +306,19 @@ fn a_session_folded_again_decides_the_same() {
     again = Session::new(again.settings().clone(), std::sync::Arc::default());
     fixture.session().in_order().for_each(|record| again.apply(std::sync::Arc::clone(record)));
     assert_eq!(React.decide(&again, &turn(Name::iteration(2))), fixture.decide(2));
+}
+
+#[test]
+fn an_answer_cites_the_observations_that_it_names_by_number() {
+    let mut fixture = Fixture::new();
+    fixture.play(1, SEARCH, "moss is green");
+    fixture.play(2, "Thought: I wonder.", "");
+    fixture.reply(3, "Thought: enough\nFinal Answer: It is green [1], and not red [2] [7].");
+    let replied = fixture.session().replied(&Name::iteration(3)).unwrap();
+    let cited: Vec<_> = replied.citations.iter().map(|citation| citation.index).collect();
+    assert_eq!(cited, [1], "what the model was told is no finding, and there is no seventh");
+    let mut older = Fixture::of_revision(1);
+    older.play(1, SEARCH, "moss is green");
+    older.reply(2, "Final Answer: It is green [1].");
+    assert!(older.session().replied(&Name::iteration(2)).unwrap().citations.is_empty(), "by older rules");
 }

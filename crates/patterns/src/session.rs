@@ -114,6 +114,16 @@ impl Session {
         self.accepted().map_or(0, |accepted| accepted.revision)
     }
 
+    /// What is part of the marks around material; older sessions have none.
+    pub fn mark(&self) -> Option<&str> {
+        self.accepted()?.mark.as_deref()
+    }
+
+    /// The day on which the question was asked.
+    pub fn today(&self) -> Option<String> {
+        self.started().map(|asked| asked.to_string().chars().take_while(|c| *c != 'T').collect())
+    }
+
     pub fn settings(&self) -> &Arc<Settings> {
         &self.settings
     }

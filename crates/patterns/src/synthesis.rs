@@ -28,7 +28,7 @@ impl SynthesisName for Name {
 
 /// The numbers in brackets that name something known, such as `[finding 2]`, `[step 0, step 3]` or `[1]`, each once,
 /// with the confidence that is stated on the same line.
-fn citations(text: &str, known: &[u32]) -> Vec<Citation> {
+pub(crate) fn citations(text: &str, known: &[u32]) -> Vec<Citation> {
     let mut found: BTreeMap<u32, Option<String>> = BTreeMap::new();
     for line in text.lines() {
         let numbers = numbers_in(line);
@@ -52,7 +52,9 @@ fn numbers_in(line: &str) -> Vec<u32> {
 
 fn number_in(part: &str) -> Option<u32> {
     let lower = part.trim().to_lowercase();
-    let number = ["findings", "finding", "steps", "step"].iter().find_map(|word| lower.strip_prefix(word));
+    let number = ["findings", "finding", "steps", "step", "observations", "observation"]
+        .iter()
+        .find_map(|word| lower.strip_prefix(word));
     number.unwrap_or(&lower).trim().trim_start_matches('#').parse().ok()
 }
 

@@ -15,8 +15,22 @@ pub struct ToolSet<'a> {
 
 /// The tools visible to a session now.
 pub fn visible(session: &Session) -> ToolSet<'_> {
+    visible_in(session, session.tool_state())
+}
+
+/// The tools visible to a session in a state.
+pub fn visible_in<'a>(session: &'a Session, state: &str) -> ToolSet<'a> {
     let group = session.accepted().and_then(|accepted| accepted.group.as_deref());
-    select(session.settings(), group, session.tool_state())
+    let mut set = select(session.settings(), group, state);
+    if session.revision() > 1 {
+        // Models favour what they read first, so the order is the caller's.
+        set.offered.sort_by_key(|tool| group.and_then(|names| names.iter().position(|name| is_in(tool, name))));
+    }
+    set
+}
+
+fn is_in(tool: &ToolItem, group: &GroupName) -> bool {
+    *group == "*" || tool.groups.contains(group)
 }
 
 /// Filters by group and state. No group means `default`; an empty list means no tools; `*` means all groups.
@@ -34,7 +48,7 @@ pub fn select<'a>(settings: &'a Settings, group: Option<&[GroupName]>, state: &s
 fn reason_against(tool: &ToolItem, group: Option<&[GroupName]>, state: &str) -> Option<String> {
     let usual = ["default".into()];
     let wanted = group.unwrap_or(&usual);
-    let in_group = wanted.iter().any(|name| *name == "*" || tool.groups.contains(name));
+    let in_group = wanted.iter().any(|name| is_in(tool, name));
     if !in_group {
         return Some(format!("group: tool is in [{}], asked for [{}]", tool.groups.join(", "), wanted.join(", ")));
     }

@@ -55,3 +55,19 @@ fn what_is_left_out_says_why() {
         ["state: applies in [searched], now undefined", "group: tool is in [write], asked for [default]"]
     );
 }
+
+#[test]
+fn tools_are_offered_in_the_order_of_the_groups_that_were_asked_for() {
+    let tools = [("a", r#"{"type":"text-completion","name":"a","group":["sums","all"]}"#)];
+    let tools = tools.into_iter().chain([("b", r#"{"type":"text-completion","name":"b","group":["facts","all"]}"#)]);
+    let tools: Vec<_> = tools.map(|(key, value)| ("tool", key, value)).collect();
+    let offered = |revision: u32, groups: &[&str]| {
+        let group = Some(groups.iter().map(|name| GroupName::from(*name)).collect());
+        let accepted = trellis_domain::record::Accepted { group, revision, ..crate::fixture::question("why?") };
+        let fixture = crate::fixture::Fixture::begun(crate::fixture::settings(&tools), accepted);
+        visible(&fixture.session).offered.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(offered(2, &["facts", "sums"]), ["b", "a"]);
+    assert_eq!(offered(2, &["all"]), ["a", "b"]);
+    assert_eq!(offered(1, &["facts", "sums"]), ["a", "b"], "by older rules");
+}

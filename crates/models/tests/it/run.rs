@@ -224,17 +224,16 @@ async fn choices_of_a_supervisor_are_enforced_even_where_members_are_optional() 
     assert_eq!(of(round), Some((round, "answer".to_owned(), Enforcement::Decoding)));
 }
 
-/// The arguments of a tool are open, so no provider can hold a step to its schema.
 #[tokio::test]
-async fn choices_of_a_plan_are_enforced_as_far_as_they_can_be() {
+async fn choices_of_a_plan_are_enforced_down_to_the_arguments() {
     let stub = Stub::start(|_, seen| openai(seen)).await;
     let records = run(&stub, "plan-then-execute").await;
     assert_eq!(answer_of(&records), "Because of chlorophyll.");
-    let tool = (DecisionKind::Tool, "search".to_owned(), Enforcement::Validated);
+    let tool = (DecisionKind::Tool, "search".to_owned(), Enforcement::Decoding);
     assert_eq!(choices(&records), [tool]);
     let strict = |seen: &Seen| seen.body["response_format"]["json_schema"]["strict"].as_bool();
     let held: Vec<_> = stub.seen().iter().map(strict).collect();
-    assert_eq!(held, [Some(true), Some(false), None], "the plan, its step, the synthesis");
+    assert_eq!(held, [Some(true), Some(true), None], "the plan, its step, the synthesis");
 }
 
 /// Half an action is not acted upon, however well it reads.

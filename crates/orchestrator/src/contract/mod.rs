@@ -67,6 +67,7 @@ pub(crate) fn accepted(question: &str) -> Body {
         configured: None,
         operator: None,
         revision: 0,
+        mark: None,
     })
 }
 

@@ -129,6 +129,7 @@ pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Acc
         configured: None,
         operator: accepted.operator.clone(),
         revision: accepted.revision,
+        mark: accepted.mark.clone(),
     };
     Some((begun, routing(session, routed, fan_out, goal, accepted)))
 }

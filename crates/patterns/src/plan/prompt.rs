@@ -40,6 +40,7 @@ pub(super) fn step<'s>(
 ) -> PromptOrder {
     let tools = tools::of_step(session, state, step);
     let described = tools::described(&tools.offered);
+    let arguments_of = tools.offered.clone();
     let choice = tools::offered(session, tools);
     PromptOrder {
         id: STEP,
@@ -53,7 +54,7 @@ pub(super) fn step<'s>(
                 ("problem", json!(problem)),
             ],
         ),
-        schema: Some(schema::step(&choice.options)),
+        schema: Some(schema::step(&choice.options, &arguments_of)),
         reader: Reader::under(STEP, format!("Step {}: {}", step.number, step.goal)),
         offered: vec![choice],
         turns: Vec::new(),

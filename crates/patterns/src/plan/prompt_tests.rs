@@ -83,7 +83,11 @@ fn a_step_chooses_one_of_its_tools_or_none_and_the_choice_says_what_was_ruled_ou
     assert_eq!(decision.excluded[0].name, "read");
     assert_eq!(decision.source, "urn:trellis:config:default:tool");
     assert_eq!(decision.config_version, 5);
-    assert_eq!(order.schema.unwrap()["properties"]["tool"]["enum"], json!(["search", "sum", "none"]));
+    let members = &order.schema.unwrap()["properties"];
+    assert_eq!(members["tool"]["enum"], json!(["search", "sum", "none"]));
+    let ways = members["arguments"]["anyOf"].as_array().unwrap();
+    let names = |way: &serde_json::Value| way["required"].clone();
+    assert_eq!(ways.iter().map(names).collect::<Vec<_>>(), [json!(["question"]), json!([])], "of a tool, or of none");
 }
 
 #[test]

@@ -1,19 +1,40 @@
 //! JSON schemas of the replies, for providers that can enforce them. The readers accept more.
 
-use serde_json::{Value, json};
+use crate::react::functions::argument_schema;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use trellis_domain::config::ToolItem;
 use trellis_domain::decision::option::{KEEP, REVISE};
 
 pub(super) fn plan(most: u32) -> Value {
     object(json!({ "steps": steps(1, most) }))
 }
 
-pub(super) fn step(options: &[String]) -> Value {
+pub(super) fn step(options: &[String], tools: &[&Arc<ToolItem>]) -> Value {
     object(json!({
         "tool": { "type": "string", "enum": options },
-        "arguments": { "type": "object" },
+        "arguments": arguments(tools),
         "answer": { "type": ["string", "null"] },
         "surprising": { "type": "boolean" },
     }))
+}
+
+/// The arguments of one of the tools, or none.
+fn arguments(tools: &[&Arc<ToolItem>]) -> Value {
+    let mut ways = Vec::new();
+    for tool in tools {
+        let members: Map<_, _> =
+            tool.arguments.iter().map(|argument| (argument.name.clone(), argument_schema(argument))).collect();
+        let way = object(Value::Object(members));
+        if !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    let none = object(json!({}));
+    if !ways.contains(&none) {
+        ways.push(none);
+    }
+    if ways.len() == 1 { ways.remove(0) } else { json!({ "anyOf": ways }) }
 }
 
 /// A plan that is kept has no new steps.

@@ -13,8 +13,7 @@ use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Excluded};
 /// The tools of the session's group that apply in a state. A tool with the name that stands for none cannot be
 /// told from it, so it is left out, and said so.
 fn tools_in<'s>(session: &'s Session, state: &str) -> ToolSet<'s> {
-    let group = session.accepted().and_then(|accepted| accepted.group.as_deref());
-    let mut set = toolset::select(session.settings(), group, state);
+    let mut set = toolset::visible_in(session, state);
     let before = set.offered.len();
     set.offered.retain(|tool| tool.name != NO_TOOL);
     if set.offered.len() < before {

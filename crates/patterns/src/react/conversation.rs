@@ -7,7 +7,8 @@
 use super::IterationNames as _;
 use super::fold::{Fold, excerpt, excerpts, is_overflow};
 use super::functions::{Does, Functions, simplified};
-use super::iterations::done_of;
+use super::iterations::{Done, done, done_of};
+use super::progress::note;
 use crate::session::Session;
 use crate::text::cut;
 use serde_json::{Map, Value};
@@ -32,6 +33,10 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
         let Some(replied) = session.replied(&Name::iteration(i)).filter(|replied| !is_overflow(replied)) else {
             continue;
         };
+        if let Some(note) = note(session, i) {
+            add_words(&mut turns, &note);
+            continue;
+        }
         let said = said(replied, &functions);
         let said = if whole { said } else { excerpts(said) };
         let calls: Vec<_> = said.iter().filter_map(as_call).collect();
@@ -41,6 +46,7 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
             .map(|(place, done)| {
                 let text = done.observed.result.as_ref().map_or("", Document::text);
                 let text = if whole { cut(text, fold.shown) } else { excerpt(text, i, fold.shown) };
+                let text = if has_number(session, done) { marked(session, i, &text) } else { text };
                 match calls.get(place) {
                     Some((id, function)) => ChatTurn::ToolResult {
                         call: id.clone(),
@@ -59,6 +65,24 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
         }
     }
     turns
+}
+
+/// The iterations before `n` whose results an answer can cite.
+pub(crate) fn citable(session: &Session, n: u32) -> Vec<u32> {
+    (1..n).filter(|i| done(session, *i).iter().any(|done| has_number(session, done))).collect()
+}
+
+/// An observation as material, with the number by which answers cite it. Nothing in it can close its mark.
+fn marked(session: &Session, i: u32, text: &str) -> String {
+    match session.mark() {
+        Some(mark) => format!("[{i}] <result-{mark}>\n{text}\n</result-{mark}>"),
+        None => format!("[{i}] {text}"),
+    }
+}
+
+/// What only the model was told is nothing to cite.
+fn has_number(session: &Session, done: &Done<'_>) -> bool {
+    session.revision() > 1 && done.observed.idempotency_key.is_some()
 }
 
 /// Adds what the user's side says besides. Some providers take nothing from a user between a result and a reply.

@@ -106,7 +106,7 @@ fn iterations_become_turns_whose_beginning_never_changes() {
     }
     let expected = [
         ChatTurn::Assistant { parts: vec![call("search", json!({ "thought": "look", "question": "x" }))] },
-        result("search", "found"),
+        result("search", "[1] found"),
         ChatTurn::Assistant { parts: vec![text("Hm. I do not know.")] },
     ];
     assert_eq!(before[..3], expected);
@@ -133,4 +133,34 @@ fn what_a_provider_called_is_said_again_as_it_was() {
     let ReplyPart::Call { id, .. } = &said[0] else { panic!("{said:?}") };
     let ChatTurn::ToolResult { call, is_error, .. } = &turns[1] else { panic!("{turns:?}") };
     assert_eq!((call, *is_error), (id, true));
+}
+
+#[test]
+fn a_call_that_brings_nothing_new_is_not_shown_but_told_below_the_last_result() {
+    let settings = crate::fixture::settings(&CONVERSATION);
+    let mut fixture = crate::fixture::Fixture::routed(settings, crate::fixture::question("why?"));
+    let mut shown = Vec::new();
+    for n in 1..=3 {
+        let turn = crate::fixture::turn(Name::iteration(n));
+        let decide = |fixture: &crate::fixture::Fixture| {
+            crate::contract::Pattern::decide(&super::super::React, &fixture.session, &turn)
+        };
+        fixture.reply(&decide(&fixture), "Thought: look\nAction: search\nArgs: {\"question\": \"x\"}");
+        match decide(&fixture).as_slice() {
+            [crate::Order::Perform(name, crate::Effect::CallTool { .. })] => {
+                fixture.observe(name.clone(), Ok("found"), None);
+            }
+            orders => fixture.report(orders),
+        }
+        let turns = prompt(&fixture, n + 1).turns;
+        let [ChatTurn::Assistant { .. }, ChatTurn::ToolResult { text, .. }] = turns.as_slice() else {
+            panic!("{turns:?}")
+        };
+        shown.push(text.text().to_owned());
+    }
+    assert_eq!(shown[0], "[1] found");
+    let note = "(You asked for search {\"question\":\"x\"} again. Its result is observation [1] and has not changed.";
+    assert!(shown[1].contains(note), "{}", shown[1]);
+    assert!(shown[2].starts_with(&shown[1]), "what was shown stays");
+    assert_eq!(shown[2].matches(note).count(), 2);
 }

@@ -29,6 +29,8 @@ pub(crate) struct Iterations {
     last: Option<String>,
     /// What came back beside it.
     beside: BTreeMap<u32, String>,
+    /// What came back in each iteration, for answers that cite it.
+    observed: BTreeMap<u32, Vec<String>>,
     /// The reply after which no iteration follows: its words belong to the conclusion.
     closing: Option<Asking>,
 }
@@ -58,7 +60,11 @@ impl Describer for Iterations {
     fn end(&mut self, _: &DescribedSession, _: &Ended) -> Rest {
         let parents = self.last.iter().cloned().collect();
         let (closing, influenced) = (self.closing.take(), self.beside());
-        Rest { closing, parents, influenced, missing_property: trellis::MISSING_FINDING, ..Rest::default() }
+        let citations = closing.as_ref().and_then(Asking::counting).into_iter().flat_map(|replied| &replied.citations);
+        let observed = citations
+            .flat_map(|cited| self.observed.get(&cited.index).into_iter().flatten().map(move |node| (node, cited)));
+        let cites = observed.map(|(node, cited)| (node.clone(), cited.confidence.clone())).collect();
+        Rest { closing, parents, influenced, cites, missing_property: trellis::MISSING_FINDING, ..Rest::default() }
     }
 }
 
@@ -70,7 +76,7 @@ fn is_step(reading: &Reading) -> bool {
 impl Iterations {
     /// Iterations of so many nodes: the call, what came back, and what the pattern adds.
     pub(crate) fn of_nodes(nodes: u32) -> Self {
-        Self { nodes, depth: 0, last: None, beside: BTreeMap::new(), closing: None }
+        Self { nodes, depth: 0, last: None, beside: BTreeMap::new(), observed: BTreeMap::new(), closing: None }
     }
 
     /// The next iteration follows from this node.
@@ -140,6 +146,7 @@ impl Iterations {
             // Stock readers walk along one line only: that of the first call, whichever came back first. They list a
             // node's children by name, and so the other calls before whatever follows.
             self.beside.insert(call, id.clone());
+            self.observed.entry(n).or_default().push(id.clone());
             self.last = self.beside.first_entry().map(|first| first.get().clone());
         }
         Act { id, nodes: vec![with_tool_facts(node, observed).cost(&observed.usage)] }

@@ -4,6 +4,7 @@
 //! room is made free at once, so that providers can reuse what they have computed for the steps that follow.
 
 use super::iterations::done_of;
+use super::progress::note;
 use super::{IterationNames as _, done};
 use crate::session::Session;
 use crate::text::cut;
@@ -60,6 +61,9 @@ impl Fold {
         for i in 1..n {
             match session.replied(&Name::iteration(i)) {
                 Some(replied) if is_overflow(replied) => fold.narrow(),
+                Some(_) if let Some(note) = note(session, i) => {
+                    fold.add(Step { said: note.len(), observed: Vec::new() })
+                }
                 Some(replied) => fold.add(step(session, i, replied, after)),
                 None => fold.add(Step::default()),
             }

@@ -73,7 +73,7 @@ impl Function {
         let thought = free_name(THOUGHT, usize::MAX, is_taken);
         let mut members =
             Map::from_iter([(thought.clone(), said("why this tool, and what you want to learn from it"))]);
-        members.extend(arguments.iter().map(|argument| (argument.name.clone(), value(argument))));
+        members.extend(arguments.iter().map(|argument| (argument.name.clone(), argument_schema(argument))));
         let description =
             if *of_tool == name.as_str() { description.clone() } else { format!("{of_tool}: {description}") };
         Self::new(name, &description, Does::Call(of_tool.clone()), thought, members)
@@ -101,7 +101,7 @@ fn said(description: &str) -> Value {
 }
 
 /// An argument's type in words becomes a schema; a type that nobody knows allows everything.
-fn value(argument: &ArgumentItem) -> Value {
+pub(crate) fn argument_schema(argument: &ArgumentItem) -> Value {
     let ArgumentItem { kind, description, .. } = argument;
     match kind.trim().to_lowercase().as_str() {
         "string" | "str" | "text" | "" => said(description),

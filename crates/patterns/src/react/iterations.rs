@@ -3,6 +3,7 @@
 
 use super::IterationNames;
 use super::fold::{can_be_shortened, is_overflow, overflows};
+use super::progress::{Course, LOOP, counts_idle, course};
 use crate::contract::{Effect, Ending, Order, PromptOrder, Turn};
 use crate::session::Session;
 use serde_json::{Map, Value};
@@ -59,12 +60,16 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
             }
             vec![Effect::Report { error: SHORTENED.to_owned() }]
         }
-        Reading::Acted { tool, .. } if times_in_a_row(session, n) > LOOP && was_offered(replied, tool) => {
-            return vec![Order::End(going_in_circles(session, n, tool))];
-        }
-        Reading::Acted { .. } => {
-            let (repeats, objection) = (times_in_a_row(session, n) >= LOOP, pattern.objection(session, n));
-            let effect = |call| effect_of(replied, call, repeats, objection.as_ref());
+        Reading::Acted { tool, .. } => {
+            let course = course(session, n);
+            if course == Course::Circle && was_offered(replied, tool) {
+                return vec![Order::End(going_in_circles(session, n, tool))];
+            }
+            let objection = pattern.objection(session, n);
+            let effect = |(tool, arguments)| {
+                let repeated = (course != Course::New).then(|| repeated(session, tool));
+                effect_of(replied, (tool, arguments), repeated.or_else(|| objection.clone()))
+            };
             replied.reading.calls().map(effect).collect()
         }
         Reading::Unusable { .. } if same_unreadable(session, n) >= LOOP => {
@@ -90,13 +95,11 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
 fn effect_of(
     replied: &Replied,
     (tool, arguments): (&ToolName, &Map<String, Value>),
-    repeats: bool,
-    objection: Option<&String>,
+    objection: Option<String>,
 ) -> Effect {
     let error = match objection {
         _ if !was_offered(replied, tool) => unknown_tool(replied, tool),
-        _ if repeats => repeated(tool),
-        Some(objection) => objection.clone(),
+        Some(objection) => objection,
         None => return Effect::CallTool { tool: tool.clone(), arguments: arguments.clone() },
     };
     Effect::Report { error }
@@ -107,16 +110,6 @@ pub(crate) fn causes(session: &Session, name: &Name) -> Vec<Name> {
     let reply = name.as_observation().and(name.iteration_of()).map(Name::iteration);
     let has_several = |reply: &Name| session.replied(reply).is_some_and(|it| it.reading.calls().count() > 1);
     reply.filter(has_several).map_or_else(|| session.tips().to_vec(), |reply| vec![reply])
-}
-
-/// So many equal calls in a row are a loop: the model is told instead of the tool being called once more.
-const LOOP: u32 = 3;
-
-/// How often in a row, up to iteration `n`, the same tools were named with the same arguments.
-fn times_in_a_row(session: &Session, n: u32) -> u32 {
-    let calls = |i: u32| session.replied(&Name::iteration(i)).into_iter().flat_map(|replied| replied.reading.calls());
-    let equal = (1..=n).rev().take_while(|i| calls(n).next().is_some() && calls(*i).eq(calls(n)));
-    u32::try_from(equal.count()).unwrap_or(u32::MAX)
 }
 
 /// How often in a row, up to iteration `n`, the model gave the same reply that could not be read. Sessions that began by
@@ -147,9 +140,10 @@ fn too_long(replied: &Replied) -> String {
     format!("the prompt is too long for the model, and cannot be shortened: {}", reasons.join("; then "))
 }
 
-fn repeated(tool: &ToolName) -> String {
+fn repeated(session: &Session, tool: &ToolName) -> String {
+    let how = times(session, "before", LOOP);
     format!(
-        "you named `{tool}` with the same arguments {LOOP} times in a row, so it was not called again; \
+        "you named `{tool}` with the same arguments {how}, so it was not called again; \
          its result is above: use another tool or other arguments, or answer with what you know"
     )
 }
@@ -161,8 +155,14 @@ fn going_in_circles(session: &Session, n: u32, tool: &ToolName) -> Ending {
         n - 1,
         &format!("No final answer: `{tool}` was named again and again with the same arguments."),
     );
-    let error = format!("the model called `{tool}` with the same arguments {} times in a row", LOOP + 1);
+    let how = times(session, "again and again", LOOP + 1);
+    let error = format!("the model called `{tool}` with the same arguments {how}");
     Ending { error: Some(error), ..Ending::answered(Termination::Limit, answer) }
+}
+
+/// Sessions that began by older rules say what they always said.
+fn times(session: &Session, now: &str, by_older_rules: u32) -> String {
+    if counts_idle(session) { now.to_owned() } else { format!("{by_older_rules} times in a row") }
 }
 
 /// The model can only call what it was offered in this turn.

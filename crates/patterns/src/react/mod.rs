@@ -10,6 +10,7 @@ mod history;
 mod iterations;
 mod names;
 pub mod parser;
+mod progress;
 mod prompt;
 mod written;
 
@@ -17,6 +18,7 @@ use crate::contract::{Order, Pattern, PromptOrder, Turn};
 use crate::describe::Describer;
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
+use crate::synthesis::citations;
 use crate::toolset;
 use serde_json::Value;
 use trellis_domain::ToolName;
@@ -27,6 +29,7 @@ use trellis_domain::parts::Reply;
 use trellis_domain::record::{Name, Reading};
 use trellis_domain::reply::ReactReply;
 
+pub(crate) use conversation::citable;
 pub(crate) use describe::{Iterations, as_json, with_action, with_tool_facts};
 pub(crate) use iterations::{Iteration, causes, decide, done};
 pub use iterations::{PARSE_ERROR, action_of};
@@ -104,7 +107,14 @@ pub(crate) fn iterations_before(session: &Session, turn: &Name) -> Vec<AgentStep
 /// What a reply means: its reading, its thought, and the choice it makes in the set it was offered.
 pub(crate) fn read(reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply {
     let (reply, notes) = decoder::decode(reply, reader.tools().map_or(&[], |tools| &tools[..]));
-    interpret(reply, offered).with_repairs(notes)
+    let read = interpret(reply, offered).with_repairs(notes);
+    let citations = match &read.reading {
+        Reading::Answered { text, .. } => citations(text.text(), &reader.rules::<Vec<u32>>()),
+        Reading::Acted { .. } | Reading::Decided { .. } | Reading::Unusable { .. } | Reading::Failed { .. } => {
+            Vec::new()
+        }
+    };
+    ReadReply { citations, ..read }
 }
 
 fn interpret(reply: ReactReply, mut offered: Vec<Decision>) -> ReadReply {

@@ -1,6 +1,6 @@
 //! The variables of the prompt `agent-react`.
 
-use super::conversation::turns;
+use super::conversation::{citable, turns};
 use super::iterations::Done;
 use super::{done, offered_tools};
 use crate::contract::PromptOrder;
@@ -20,7 +20,7 @@ pub(super) const REACT: &str = "agent-react";
 pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
     let (variables, tools, turns) = as_conversation(session, n, REACT, &|_| None);
     let offered = vec![offered_tools(session)];
-    let reader = Reader::plain(REACT).with_tools(tools);
+    let reader = Reader::under(REACT, citable(session, n)).with_tools(tools);
     PromptOrder { id: REACT, variables, schema: None, reader, offered, turns }
 }
 

@@ -159,11 +159,8 @@ fn the_same_calls_again_and_again_are_a_loop() {
             working.finds(n, 1, "first").finds(n, 2, "second");
         }
     }
-    assert!(working.due(3).iter().all(|due| due.contains("3 times in a row")), "{:?}", working.due(3));
+    let not_again = |due: &String| due.contains("so it was not called again");
+    assert!(working.due(3).iter().all(not_again), "{:?}", working.due(3));
     working.told(3, 1).told(3, 2).calls(4, &[READ, SEARCH]);
-    assert_eq!(
-        working.due(4),
-        ["i4/observation: read", "i4/call/2/observation: search"],
-        "in another order it is another"
-    );
+    assert!(working.due(4).iter().all(not_again), "in whatever order: {:?}", working.due(4));
 }

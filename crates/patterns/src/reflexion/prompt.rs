@@ -28,7 +28,7 @@ pub(super) fn act(session: &Session, n: u32) -> PromptOrder {
     let last = last.filter(|_| turns.is_empty());
     variables.insert("to_take_up".to_owned(), json!(last.map(|critique| critique.in_words())));
     let offered = vec![react::offered_tools(session)];
-    let reader = Reader::plain(ACT).with_tools(tools);
+    let reader = Reader::under(ACT, react::citable(session, n)).with_tools(tools);
     PromptOrder { id: ACT, variables, schema: None, reader, offered, turns }
 }
 
