@@ -93,14 +93,14 @@ def openai_chat() -> Check:
     return by_stream(params.CompletionCreateParamsNonStreaming, params.CompletionCreateParamsStreaming)
 
 
+def besides(check: Check, *members: str) -> Check:
+    """The same check for a body that may hold these members, too."""
+    return lambda body: check({name: value for name, value in body.items() if name not in members})
+
+
 def openrouter_chat() -> Check:
     """OpenAI's, with a member of the router's own."""
-    check = openai_chat()
-
-    def without_provider(body: dict) -> list[Fault]:
-        return check({name: value for name, value in body.items() if name != "provider"})
-
-    return without_provider
+    return besides(openai_chat(), "provider")
 
 
 def openai_responses() -> Check:
@@ -112,7 +112,9 @@ def openai_responses() -> Check:
 def anthropic_messages() -> Check:
     from anthropic.types import message_create_params as params
 
-    return by_stream(params.MessageCreateParamsNonStreaming, params.MessageCreateParamsStreaming)
+    newest = by_stream(params.MessageCreateParamsNonStreaming, params.MessageCreateParamsStreaming)
+    # The package has dropped what only older models take.
+    return besides(newest, "temperature", "top_p")
 
 
 def ollama_chat() -> Check:

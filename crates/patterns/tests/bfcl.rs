@@ -252,6 +252,7 @@ fn assert_all_read(items: &[Item]) {
     let (texts, wrong) = check(items);
     let shown: Vec<_> = wrong.iter().take(20).map(String::as_str).collect();
     assert!(wrong.is_empty(), "{} of {texts} texts, the first of them:\n{}", wrong.len(), shown.join("\n"));
+    assert!(texts > items.len() * 10, "{texts} texts of {} questions: most calls have most forms", items.len());
 }
 
 #[test]
@@ -259,6 +260,16 @@ fn the_calls_of_the_sample_are_read_in_every_form() {
     let items = parse(include_str!("bfcl-sample.jsonl"));
     assert!(items.len() > 250, "the sample is whole");
     assert_all_read(&items);
+}
+
+/// What was offered with another name is found to be wrong, in every form: the check above can fail.
+#[test]
+fn a_call_that_is_not_read_is_noticed() {
+    let mut items = parse(include_str!("bfcl-sample.jsonl"));
+    items.truncate(1);
+    items[0].offered = BTreeMap::from([("another".to_owned(), Vec::new())]);
+    let (texts, wrong) = check(&items);
+    assert_eq!(wrong.len(), texts * FORMATS.len(), "{wrong:#?}");
 }
 
 #[test]
