@@ -11,6 +11,8 @@ use tokio::process::{Child, Command};
 /// More than a loaded machine needs to read a file of 100 MB.
 const PATIENCE: Duration = Duration::from_mins(1);
 const NAME: &str = "smollm2";
+/// Other tests run beside it.
+const THREADS: u32 = 1;
 
 /// A running server; it is killed when this is dropped.
 #[derive(Debug)]
@@ -29,7 +31,7 @@ impl RealModel {
         let mut child = Command::new(Clients::installed().program("python"))
             .arg(project.join("eval/serve.py"))
             .arg(file)
-            .arg(port.to_string())
+            .args([port.to_string(), THREADS.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -17,6 +17,16 @@ const USAGE: &str =
 /// What is asked: the suite, and the pattern it is asked under.
 const SUITES: [(&str, &str); 2] = [("react-20", "react"), ("routing-48", "auto")];
 
+/// How the models are asked: so that two runs differ as little as they can, and slow cores are waited for.
+const SETTINGS: [(&str, &str); 6] = [
+    ("TRELLIS_MODELS_TEMPERATURE", "0"),
+    ("TRELLIS_MODELS_MAX_TOKENS", "512"),
+    ("TRELLIS_MODELS_FIRST_TOKEN_TIMEOUT_MS", "900000"),
+    ("TRELLIS_MODELS_BETWEEN_TOKENS_TIMEOUT_MS", "300000"),
+    ("TRELLIS_MODELS_TOTAL_TIMEOUT_MS", "1800000"),
+    ("TRELLIS_LIMIT_MODEL_TIMEOUT_MS", "1800000"),
+];
+
 struct Options {
     models: Vec<String>,
     dialects: Vec<String>,
@@ -66,22 +76,19 @@ pub(crate) fn evaluate(arguments: &[String]) -> Result<()> {
     for model in &models {
         let file = fetch(model)?;
         let model_file = file.display().to_string();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).to_string();
         let script = root()?.join("eval/serve.py").display().to_string();
-        let arguments = |port: u16| vec![script, model_file, port.to_string()];
+        let arguments = |port: u16| vec![script, model_file, port.to_string(), threads];
         let log = folder.join(format!("{model}.log"));
         let served = Served::start(&format!("llama.cpp with {model}"), &python, arguments, "/health", &log)?;
         for dialect in &dialects {
-            let (front, environment) = match translator.as_ref().filter(|_| dialect == "anthropic") {
-                Some(python) => {
-                    let front = translate(model, served.port, python, &folder)?;
-                    let base = format!("http://127.0.0.1:{}", front.port);
-                    (Some(front), [("ANTHROPIC_BASE_URL", base), ("ANTHROPIC_API_KEY", "none".to_owned())])
-                }
-                None => {
-                    let base = format!("http://127.0.0.1:{}/v1", served.port);
-                    (None, [("OPENAI_BASE_URL", base), ("OPENAI_API_KEY", "none".to_owned())])
-                }
+            let python = translator.as_ref().filter(|_| dialect == "anthropic");
+            let front = python.map(|python| translate(model, served.port, python, &folder)).transpose()?;
+            let (base, key, address) = match &front {
+                Some(front) => ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", format!("http://127.0.0.1:{}", front.port)),
+                None => ("OPENAI_BASE_URL", "OPENAI_API_KEY", format!("http://127.0.0.1:{}/v1", served.port)),
             };
+            let environment = [(base, address), (key, "none".to_owned())];
             for (suite, pattern) in SUITES {
                 let asked = Asked { program: &program, model: &format!("{dialect}/{model}"), suite, pattern, first };
                 let table = asked.run(&environment, &folder)?;
@@ -149,7 +156,7 @@ impl Asked<'_> {
             .arg("--page")
             .arg(&page)
             .env("TRELLIS_DATA", folder.join("data"))
-            .env("TRELLIS_MODELS_TEMPERATURE", "0")
+            .envs(SETTINGS)
             .env_remove("TRELLIS_MODEL")
             .env_remove("TRUSTGRAPH_URL")
             .envs(environment.iter().map(|(name, value)| (*name, value)))

@@ -101,18 +101,13 @@ async fn answer(State(shared): State<Shared>, uri: Uri, headers: HeaderMap, byte
         exchanges.push(Exchange { prompt: prompt.clone(), body: body.clone(), refused: words });
         refused
     };
-    match refused {
-        Some(Refused { status, retry_after, body }) => {
-            let pause =
-                HeaderMap::from_iter(retry_after.map(|pause| (header::RETRY_AFTER, HeaderValue::from_static(pause))));
-            (status, pause, body.to_string()).into_response()
-        }
-        None => {
-            // What a vendor has refused need not be of its types.
-            recording::keep(uri.path(), &bytes);
-            said(shared.form, &prompt, &body)
-        }
-    }
+    let Some(Refused { status, retry_after, body }) = refused else {
+        // What a vendor has refused need not be of its types.
+        recording::keep(uri.path(), &bytes);
+        return said(shared.form, &prompt, &body);
+    };
+    let pause = retry_after.map(|pause| (header::RETRY_AFTER, HeaderValue::from_static(pause)));
+    (status, HeaderMap::from_iter(pause), body.to_string()).into_response()
 }
 
 /// The script's reply in the form of the vendor.
@@ -136,7 +131,7 @@ fn said(form: Form, prompt: &str, body: &Value) -> Response {
 fn chat(reply: &Reply, body: &Value, usage: Value, form: Form) -> String {
     let counted = form == Form::MistralChat || body["stream_options"]["include_usage"] == true;
     let frames = chunks(reply, counted.then_some(usage));
-    let text: String = frames.iter().map(|frame| format!("data: {frame}\n\n")).collect();
+    let text = frames.iter().flat_map(|frame| ["data: ", frame, "\n\n"]).collect::<String>();
     let own_ids = form == Form::MistralChat;
     if own_ids { text.replace(&json!("call_1").to_string(), &json!(NINE_LETTERS).to_string()) } else { text }
 }

@@ -12,6 +12,7 @@ async fn a_run_with_a_real_model_ends_and_can_be_verified() {
     let asking = Asking::with(model.environment())
         .set("TRELLIS_MODELS_TEMPERATURE", "0")
         .set("TRELLIS_MODELS_MAX_TOKENS", "48")
+        .set("TRELLIS_MODELS_FIRST_TOKEN_TIMEOUT_MS", "90000")
         .set("TRELLIS_MODELS_NATIVE_TOOLS", "false");
     // A short list of tools and few words: two busy cores have to be enough.
     let question = ["ask", QUESTION, "--pattern", "react", "--group", "financial"];
@@ -25,7 +26,7 @@ async fn a_run_with_a_real_model_ends_and_can_be_verified() {
     let replies = asking.records("replied").await;
     assert!(!replies.is_empty(), "nothing that the model said is on record: {told}");
     for reply in &replies {
-        assert_eq!(reply["model"].as_str(), Some("openai/smollm2"), "{reply}");
+        assert!(reply["model"].as_str().is_some_and(|model| model.starts_with("openai/")), "{reply}");
         assert!(reply["out_token"].as_u64().is_some_and(|tokens| tokens > 0), "{reply}");
         assert_eq!(reply["prompt"]["format"], "text", "the tools are in the text: {reply}");
         assert_eq!(reply["prompt"]["parameters"]["stream"], true, "{reply}");
