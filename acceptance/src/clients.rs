@@ -9,6 +9,21 @@ use tokio::process::Command;
 /// No client may take longer: one that waits for ever is a failure of the server.
 const PATIENCE: Duration = Duration::from_mins(2);
 
+/// Variables of the caller's own environment that must not lead a program elsewhere.
+const FOREIGN: [&str; 11] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "OLLAMA_HOST",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "OPENAI_MODEL",
+    "RUST_LOG",
+    "TRELLIS_TOKEN",
+    "TRUSTGRAPH_TOKEN",
+    "TRUSTGRAPH_URL",
+    "TRUSTGRAPH_WORKSPACE",
+];
+
 /// The environment that `cargo xtask test` makes.
 #[derive(Debug)]
 pub(crate) struct Clients {
@@ -43,30 +58,48 @@ impl Clients {
         Self { programs: folder.join("bin"), room }
     }
 
+    /// Where an installed program lies.
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
+    }
+
     /// Runs one of the installed programs to its end.
     pub(crate) async fn run(&self, program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
-        let shown = [&[program], arguments].concat().join(" ");
-        let running = Command::new(self.programs.join(program))
-            .args(arguments)
-            .current_dir(self.room.path())
-            .env("PYTHONUTF8", "1")
-            .env("NO_PROXY", "*")
-            .env_remove("TRUSTGRAPH_TOKEN")
-            .env_remove("TRUSTGRAPH_WORKSPACE")
-            .envs(environment.iter().copied())
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output();
-        let ended = tokio::time::timeout(PATIENCE, running).await;
-        let ended = ended.unwrap_or_else(|_| panic!("`{shown}` did not end within {PATIENCE:?}"));
-        let output = ended.unwrap_or_else(|error| panic!("`{shown}` cannot be started: {error}"));
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Output {
-            command: shown,
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-            succeeded: output.status.success(),
-        }
+        run(&self.program(program), program, arguments, environment, self.room.path()).await
+    }
+}
+
+/// Runs a program to its end, in a folder where it may leave things lying about.
+pub(crate) async fn run(
+    program: &Path,
+    shown: &str,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+    folder: &Path,
+) -> Output {
+    let shown = [&[shown], arguments].concat().join(" ");
+    let mut command = Command::new(program);
+    for name in FOREIGN {
+        command.env_remove(name);
+    }
+    let running = command
+        .args(arguments)
+        .current_dir(folder)
+        .env("PYTHONUTF8", "1")
+        .env("NO_PROXY", "*")
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let ended = tokio::time::timeout(PATIENCE, running).await;
+    let ended = ended.unwrap_or_else(|_| panic!("`{shown}` did not end within {PATIENCE:?}"));
+    let output = ended.unwrap_or_else(|error| panic!("`{shown}` cannot be started: {error}"));
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Output {
+        command: shown,
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+        succeeded: output.status.success(),
     }
 }
 

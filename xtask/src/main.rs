@@ -2,7 +2,11 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore tells what it does")]
 
 mod advisories;
-mod clients;
+mod bodies;
+mod corpus;
+mod environment;
+mod evaluate;
+mod served;
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
@@ -14,17 +18,23 @@ const CARGO_DENY: &str = "0.20.2";
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("test") => test(),
-        Some("acceptance") => acceptance(),
+        Some("acceptance") => {
+            bodies::forget()?;
+            acceptance()
+        }
         Some("bench") => {
             run("cargo", &["build", "--release", "--package", "trellis", "--package", "bench"])?;
             run("cargo", &["run", "--release", "--quiet", "--package", "bench"])
         }
+        Some("evaluate") => evaluate::evaluate(&std::env::args().skip(2).collect::<Vec<_>>()),
+        Some("corpus") => corpus::corpus(),
         Some("simulate") => simulate(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("torture") => torture(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => bail!(
             "choose a chore: `cargo xtask test` checks everything, `cargo xtask acceptance` only what stock clients see, \
              `cargo xtask bench` measures, `cargo xtask torture --minutes 30` does harm and looks what comes of it, \
-             `cargo xtask simulate --seeds 1000` plays as many worlds in which everything goes wrong"
+             `cargo xtask simulate --seeds 1000` plays as many worlds in which everything goes wrong, \
+             `cargo xtask evaluate` asks real models, `cargo xtask corpus` fetches calls that others have written"
         ),
     }
 }
@@ -34,7 +44,8 @@ fn test() -> Result<()> {
     run("cargo", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"])?;
     // As users build it: what only tests switch on must not be needed.
     run("cargo", &["check", "--package", "trellis"])?;
-    run("cargo", &["test", "--workspace", "--all-features"])?;
+    bodies::forget()?;
+    bodies::kept_by(&["test", "--workspace", "--all-features"])?;
     acceptance()?;
     advisories::check()?;
     deny()?;
@@ -44,10 +55,12 @@ fn test() -> Result<()> {
 
 /// The program as it is used, asked by clients that nobody here wrote.
 fn acceptance() -> Result<()> {
-    clients::install()?;
+    environment::install("clients", "acceptance/requirements.txt")?;
+    evaluate::fetch("smollm2")?;
     // As for the other tests, which need the program too: any other way would build everything once more.
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;
-    run("cargo", &["test", "--workspace", "--all-features", "--test", "acceptance", "--", "--include-ignored"])
+    bodies::kept_by(&["test", "--workspace", "--all-features", "--test", "acceptance", "--", "--include-ignored"])?;
+    bodies::check()
 }
 
 /// The real orchestrator in a simulated world, one for each seed.
@@ -88,8 +101,13 @@ fn root() -> Result<PathBuf> {
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<()> {
+    run_with(program, arguments, &[])
+}
+
+fn run_with(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
     println!("$ {program} {}", arguments.join(" "));
-    let status = Command::new(program).args(arguments).current_dir(root()?).status();
+    let command = &mut Command::new(program);
+    let status = command.args(arguments).envs(environment.iter().copied()).current_dir(root()?).status();
     let status = status.with_context(|| format!("cannot start {program}"))?;
     if !status.success() {
         bail!("`{program} {}` failed: {status}", arguments.join(" "));

@@ -10,7 +10,7 @@ const PIECE: usize = 12;
 const PIECES: usize = 40;
 
 /// What a reply cost, counted roughly.
-pub(super) fn usage(asked: &str, reply: &Reply) -> Value {
+pub(crate) fn usage(asked: &str, reply: &Reply) -> Value {
     let rough = |text: &str| text.len().div_ceil(4);
     let said = match reply {
         Reply::Text(text) => rough(text),
@@ -21,7 +21,7 @@ pub(super) fn usage(asked: &str, reply: &Reply) -> Value {
 }
 
 /// The reply to a request that does not stream.
-pub(super) fn whole(reply: &Reply, usage: Value) -> Value {
+pub(crate) fn whole(reply: &Reply, usage: Value) -> Value {
     let message = match reply {
         Reply::Text(text) => json!({ "role": "assistant", "content": text, "refusal": null }),
         Reply::Call { tool, arguments } => {
@@ -36,7 +36,7 @@ pub(super) fn whole(reply: &Reply, usage: Value) -> Value {
 }
 
 /// The data of each event of a stream, the closing mark included.
-pub(super) fn chunks(reply: &Reply, usage: Option<Value>) -> Vec<String> {
+pub(crate) fn chunks(reply: &Reply, usage: Option<Value>) -> Vec<String> {
     let chunk = |delta: Value, finish: Value| {
         let choice = json!({ "index": 0, "delta": delta, "logprobs": null, "finish_reason": finish });
         envelope("chat.completion.chunk", vec![choice])

@@ -10,10 +10,10 @@ use super::seen::{Scene, Tool};
 use serde_json::{Map, Value, json};
 
 /// A question with these words is not answered for a long time.
-pub(super) const SILENCE: &str = "keep me waiting";
+pub(crate) const SILENCE: &str = "keep me waiting";
 
 /// The answer to a question with these words breaks off the first time.
-pub(super) const BREAK: &str = "lose the line";
+pub(crate) const BREAK: &str = "lose the line";
 
 /// The tool that is used when the question names none.
 const USUAL_TOOL: &str = "search-notes";
@@ -24,13 +24,13 @@ const THOUGHT: &str = "thought";
 
 /// What the model says.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     Text(String),
     Call { tool: String, arguments: Value },
 }
 
 /// None if the question asks to be refused.
-pub(super) fn reply(scene: &Scene<'_>) -> Option<Reply> {
+pub(crate) fn reply(scene: &Scene<'_>) -> Option<Reply> {
     let question = scene.question();
     if question.contains("refuse") {
         return None;

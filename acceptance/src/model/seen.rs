@@ -4,29 +4,29 @@ use serde_json::{Map, Value, json};
 
 /// One request.
 #[derive(Debug)]
-pub(super) struct Scene<'a> {
-    pub(super) prompt: &'a str,
+pub(crate) struct Scene<'a> {
+    pub(crate) prompt: &'a str,
     /// The last message of the user.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
     request: &'a Value,
 }
 
 /// A tool that is offered, with the names of its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tool {
-    pub(super) name: String,
-    pub(super) arguments: Vec<String>,
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    pub(crate) arguments: Vec<String>,
 }
 
 impl Tool {
     /// Every argument filled with the same words.
-    pub(super) fn filled(&self, words: &str) -> Value {
+    pub(crate) fn filled(&self, words: &str) -> Value {
         self.arguments.iter().map(|name| (name.clone(), json!(words))).collect::<Map<_, _>>().into()
     }
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn new(prompt: &'a str, request: &'a Value) -> Self {
+    pub(crate) fn new(prompt: &'a str, request: &'a Value) -> Self {
         let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
         // A conversation begins with the prompt; what follows it are results.
         let said = messages.iter().find(|message| message["role"] == "user");
@@ -35,7 +35,7 @@ impl<'a> Scene<'a> {
     }
 
     /// What was asked, wherever the prompt puts it.
-    pub(super) fn question(&self) -> &'a str {
+    pub(crate) fn question(&self) -> &'a str {
         // The mark is drawn anew for each run.
         let marked = self.text.split_once("\n<question-").and_then(|(_, rest)| rest.split_once(">\n"));
         let marked = marked.and_then(|(_, rest)| rest.split_once("\n</question-")).map(|(question, _)| question);
@@ -44,30 +44,30 @@ impl<'a> Scene<'a> {
     }
 
     /// The goal of a plan's step.
-    pub(super) fn goal(&self) -> &'a str {
+    pub(crate) fn goal(&self) -> &'a str {
         between(self.text, "\n# The goal of this step\n\n", "\n").unwrap_or_default()
     }
 
     /// Whether a tool has already been used.
-    pub(super) fn has_observation(&self) -> bool {
+    pub(crate) fn has_observation(&self) -> bool {
         let messages = self.request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
         let told = messages.iter().any(|one| one["role"] == "tool");
         told || messages.iter().filter(|one| one["role"] == "user").count() > 1
     }
 
     /// Whether tools are offered as functions that can be called.
-    pub(super) fn calls_functions(&self) -> bool {
+    pub(crate) fn calls_functions(&self) -> bool {
         self.request["tools"].as_array().is_some_and(|tools| !tools.is_empty())
     }
 
     /// The schema that the reply has to follow.
-    pub(super) fn schema(&self) -> Option<&'a Value> {
+    pub(crate) fn schema(&self) -> Option<&'a Value> {
         let schema = &self.request["response_format"]["json_schema"]["schema"];
         schema.is_object().then_some(schema)
     }
 
     /// The tools on offer, as functions or listed in the text.
-    pub(super) fn tools(&self) -> Vec<Tool> {
+    pub(crate) fn tools(&self) -> Vec<Tool> {
         if self.calls_functions() { self.functions() } else { listed(self.text) }
     }
 

@@ -3,6 +3,7 @@
 
 mod access;
 mod agent;
+mod bodies;
 mod collections;
 mod config;
 mod description;
@@ -13,5 +14,7 @@ mod library;
 mod log;
 mod model;
 mod prompts;
+mod real;
 mod sdk;
 mod tools;
+mod vendors;

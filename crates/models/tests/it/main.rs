@@ -6,6 +6,8 @@ mod chosen;
 mod contract;
 mod fallback;
 mod kept;
+#[path = "../../../../acceptance/src/recording.rs"]
+mod recording;
 mod replies;
 mod run;
 mod schemas;

@@ -132,6 +132,7 @@ async fn request(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
     let length = headers.get("content-length")?.parse().ok()?;
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
+    crate::recording::keep(&path, &body);
     Some(Seen { path, headers, body: serde_json::from_slice(&body).ok()?, bytes: body })
 }
 

@@ -57,6 +57,7 @@ fn serve(stream: TcpStream, seen: &Mutex<Seen>) -> Option<()> {
         }
         let mut body = vec![0; length];
         stream.read_exact(&mut body).ok()?;
+        crate::recording::keep("/v1/chat/completions", &body);
         let (status, body) = reply(&prompt, &serde_json::from_slice(&body).ok()?, &mut seen.lock().unwrap());
         let reply = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         stream.get_mut().write_all(reply.as_bytes()).ok()?;

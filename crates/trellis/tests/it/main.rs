@@ -17,6 +17,8 @@ mod older;
 mod queries;
 #[cfg(target_os = "linux")]
 mod read_only;
+#[path = "../../../../acceptance/src/recording.rs"]
+mod recording;
 mod remote;
 mod remote_trouble;
 mod restarted;

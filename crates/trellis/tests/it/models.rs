@@ -49,6 +49,7 @@ fn answer(stream: impl Read + Write, status: &str) -> Option<()> {
     let mut headers = BTreeMap::new();
     let mut line = String::new();
     stream.read_line(&mut line).ok()?;
+    let path = line.split(' ').nth(1)?.to_owned();
     loop {
         line.clear();
         stream.read_line(&mut line).ok()?;
@@ -57,6 +58,7 @@ fn answer(stream: impl Read + Write, status: &str) -> Option<()> {
     }
     let mut body = vec![0; headers.get("content-length")?.parse().ok()?];
     stream.read_exact(&mut body).ok()?;
+    crate::recording::keep(&path, &body);
     let request: Value = serde_json::from_slice(&body).ok()?;
     let body = if status == "200 OK" {
         let text = said(&headers["x-trellis-prompt"]);

@@ -1,0 +1,97 @@
+//! The program as a command: one data folder, one model behind it, questions one after the other.
+
+use crate::clients::{Output, run};
+use crate::server::program;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A data folder and the environment that its commands run in.
+#[derive(Debug)]
+pub struct Asking {
+    folder: TempDir,
+    environment: Vec<(&'static str, String)>,
+}
+
+impl Asking {
+    /// An empty data folder. What is not set here is not set at all.
+    pub fn with(environment: Vec<(&'static str, String)>) -> Self {
+        let folder = TempDir::new().expect("a temporary folder can be made");
+        std::fs::write(folder.path().join("settings.toml"), "").expect("a temporary folder can be written to");
+        Self { folder, environment }
+    }
+
+    /// Sets another variable.
+    #[must_use]
+    pub fn set(mut self, name: &'static str, value: &str) -> Self {
+        self.environment.push((name, value.to_owned()));
+        self
+    }
+
+    /// Runs one command of the program.
+    pub async fn trellis(&self, arguments: &[&str]) -> Output {
+        let folder = self.folder.path().to_str().expect("temporary folders have plain names");
+        let (data, settings) = (format!("{folder}/data"), format!("{folder}/settings.toml"));
+        let own = [("TRELLIS_DATA", data.as_str()), ("TRELLIS_SETTINGS", &settings), ("NO_COLOR", "1")];
+        let given = self.environment.iter().map(|(name, value)| (*name, value.as_str()));
+        let environment: Vec<_> = own.into_iter().chain(given).collect();
+        run(&program(), "trellis", arguments, &environment, self.folder.path()).await
+    }
+
+    /// Asks, and gives the answer of a run that ends well and can be verified.
+    pub async fn answer(&self, question: &str, more: &[&str]) -> String {
+        let answer = self.trellis(&[&["ask", question], more].concat()).await.ok();
+        self.trellis(&["verify", "last"]).await.ok();
+        answer.stdout.trim().to_owned()
+    }
+
+    /// The parameters of each request that was in vain, as the records tell them, in their order. What was said in a
+    /// request is no parameter.
+    pub async fn failed_attempts(&self) -> Vec<Value> {
+        let mut attempts = Vec::new();
+        for body in self.all_records().await {
+            collect(&body, &mut attempts);
+        }
+        attempts
+    }
+
+    /// The bodies of all records of this kind, in their order. Texts are only named by their hashes.
+    pub async fn records(&self, event: &str) -> Vec<Value> {
+        let mut records = self.all_records().await;
+        records.retain(|body| body["event"] == event);
+        records
+    }
+
+    async fn all_records(&self) -> Vec<Value> {
+        let log = self.trellis(&["log", "export"]).await.ok();
+        log.stdout.lines().filter_map(record_in).collect()
+    }
+}
+
+/// The body of the record in a line of the exported log, if it is about one.
+fn record_in(line: &str) -> Option<Value> {
+    let line: Value = serde_json::from_str(line).expect("the log is exported as lines of JSON");
+    let entry = BASE64_STANDARD.decode(line["input"].as_str()?).expect("entries are in base 64");
+    // A record is its kind, its head and its body, a line each.
+    let body = entry.strip_prefix(b"record\n")?.split(|byte| *byte == b'\n').nth(1)?;
+    serde_json::from_slice(body).ok()
+}
+
+/// The parameters of failed attempts, wherever a record holds them.
+fn collect(value: &Value, attempts: &mut Vec<Value>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                if name == "failures" {
+                    let failed = member.as_array().into_iter().flatten();
+                    attempts.extend(failed.map(|attempt| attempt["asked"]["parameters"].clone()));
+                } else {
+                    collect(member, attempts);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, attempts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
