@@ -46,5 +46,14 @@ fn action(parts: &[ReplyPart]) -> String {
 fn observation(text: &str) -> &str {
     let text = text.strip_prefix("Observation: ").unwrap_or(text);
     let text = text.split("\n\nThe question was: ").next().unwrap_or(text);
-    text.split("\n\nCritique: ").next().unwrap_or(text)
+    let text = text.split("\n\nCritique: ").next().unwrap_or(text);
+    without_marks(text).unwrap_or(text)
+}
+
+/// The material itself, of `[2] <result-7f3a>`, the material and `</result-7f3a>`.
+fn without_marks(text: &str) -> Option<&str> {
+    let (number, marked) = text.strip_prefix('[')?.split_once("] <")?;
+    let (mark, material) = marked.split_once(">\n")?;
+    let is_number = number.bytes().all(|digit| digit.is_ascii_digit());
+    material.split_once(&format!("\n</{mark}>")).map(|(material, _)| material).filter(|_| is_number)
 }

@@ -8,7 +8,7 @@ use super::IterationNames as _;
 use super::fold::{Fold, excerpt, excerpts, is_overflow};
 use super::functions::{Does, Functions, simplified};
 use super::iterations::{Done, done, done_of};
-use super::progress::note;
+use super::progress::Progress;
 use crate::session::Session;
 use crate::text::cut;
 use serde_json::{Map, Value};
@@ -25,7 +25,7 @@ const SHOWN_OF_REPETITION: usize = 200;
 
 /// What was said before iteration `n`. What comes `after` an iteration and before the next is the pattern's.
 pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<String>) -> Vec<ChatTurn> {
-    let fold = Fold::before(session, n, after);
+    let (fold, progress) = (Fold::before(session, n, after), Progress::before(session, n));
     let all: Vec<_> = session.settings().tools.values().cloned().collect();
     let functions = Functions::of(&all);
     let mut turns: Vec<_> = fold.list(session).map(|list| ChatTurn::User { text: list.into() }).into_iter().collect();
@@ -33,7 +33,7 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
         let Some(replied) = session.replied(&Name::iteration(i)).filter(|replied| !is_overflow(replied)) else {
             continue;
         };
-        if let Some(note) = note(session, i) {
+        if let Some(note) = progress.note(session, i) {
             add_words(&mut turns, &note);
             continue;
         }

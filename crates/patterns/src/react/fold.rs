@@ -4,7 +4,7 @@
 //! room is made free at once, so that providers can reuse what they have computed for the steps that follow.
 
 use super::iterations::done_of;
-use super::progress::note;
+use super::progress::Progress;
 use super::{IterationNames as _, done};
 use crate::session::Session;
 use crate::text::cut;
@@ -58,10 +58,11 @@ impl Fold {
         let bytes = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
         let (room, shown) = (bytes(limits.conversation_bytes), bytes(limits.shown_observation_bytes));
         let mut fold = Self { listed: 0, excerpted: 0, shown: shown.min(room / 4), room, taken: 0, steps: Vec::new() };
+        let progress = Progress::before(session, n);
         for i in 1..n {
             match session.replied(&Name::iteration(i)) {
                 Some(replied) if is_overflow(replied) => fold.narrow(),
-                Some(_) if let Some(note) = note(session, i) => {
+                Some(_) if let Some(note) = progress.note(session, i) => {
                     fold.add(Step { said: note.len(), observed: Vec::new() })
                 }
                 Some(replied) => fold.add(step(session, i, replied, after)),

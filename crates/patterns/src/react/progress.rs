@@ -5,21 +5,21 @@
 //! below the last result says what was asked for again, and where its result stands.
 
 use super::IterationNames as _;
-use super::iterations::{Done, done, done_of};
+use super::iterations::done_of;
 use crate::session::Session;
 use serde_json::{Map, Value};
-use trellis_domain::ToolName;
-use trellis_domain::record::{Name, Reading, Replied};
+use std::collections::{BTreeMap, HashMap};
+use trellis_domain::record::{Name, Observed, Reading, Replied};
+
+/// By the rules before revision 2, so many equal calls in a row are a loop.
+pub(super) const LOOP: u32 = 3;
+/// After so many idle iterations in a row, the next one ends the session.
+const MOST_IDLE: u32 = 3;
 
 /// Whether idle iterations count. Sessions that began by older rules count equal calls in a row, whatever they brought.
 pub(super) fn counts_idle(session: &Session) -> bool {
     session.revision() > 1
 }
-
-/// By those rules, so many equal calls in a row are a loop.
-pub(super) const LOOP: u32 = 3;
-/// After so many idle iterations in a row, the next one ends the session.
-const MOST_IDLE: u32 = 3;
 
 /// What becomes of the calls of a reply, as far as they were made before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +41,9 @@ pub(super) fn course(session: &Session, n: u32) -> Course {
             _ => Course::New,
         };
     }
-    let idle = idle_before(session, n);
-    if idle == 0 || !was_all_called_before(session, n) {
+    let progress = Progress::before(session, n);
+    let idle = progress.idle_before(session, n);
+    if idle == 0 || !session.replied(&Name::iteration(n)).is_some_and(|replied| progress.were_all_made(replied)) {
         return Course::New;
     }
     if idle < MOST_IDLE { Course::Again } else { Course::Circle }
@@ -55,74 +56,90 @@ fn times_in_a_row(session: &Session, n: u32) -> u32 {
     u32::try_from(equal.count()).unwrap_or(u32::MAX)
 }
 
-/// So many idle iterations stand directly before `n`. A reply that could not be read is no step in any direction.
-fn idle_before(session: &Session, n: u32) -> u32 {
-    let is_step = |i: &u32| {
-        session.replied(&Name::iteration(*i)).is_some_and(|it| !matches!(it.reading, Reading::Unusable { .. }))
-    };
-    let idle = (1..n).rev().filter(is_step).take_while(|i| is_idle(session, *i));
-    u32::try_from(idle.count()).unwrap_or(u32::MAX)
+type Call<'s> = (&'s str, &'s Map<String, Value>);
+
+/// What the iterations so far called, and which of them were idle.
+#[derive(Debug, Default)]
+pub(super) struct Progress<'s> {
+    /// For each call what came of it, and in which iteration, the latest last.
+    calls: HashMap<Call<'s>, Vec<(u32, &'s Observed)>>,
+    /// For each idle iteration, where the results of its calls stand.
+    idle: BTreeMap<u32, Vec<u32>>,
 }
 
-/// A failed call may be tried once more.
-fn was_all_called_before(session: &Session, n: u32) -> bool {
-    let Some(replied) = session.replied(&Name::iteration(n)) else { return false };
-    replied.reading.calls().all(|call| {
-        let mut before = earlier(session, n, call);
-        before.next().is_some_and(|(_, last)| last.observed.error.is_none() || before.next().is_some())
-    })
-}
-
-/// Whether iteration `i` brought nothing that an earlier one had not brought.
-pub(super) fn is_idle(session: &Session, i: u32) -> bool {
-    let replied = session.replied(&Name::iteration(i)).filter(|_| counts_idle(session));
-    replied.is_some_and(|replied| repeats(session, i, replied).is_some())
-}
-
-/// For each call of an idle iteration, the iteration that brought its result; none if it is not idle.
-fn repeats(session: &Session, i: u32, replied: &Replied) -> Option<Vec<u32>> {
-    let done = done_of(session, i, replied);
-    let calls: Vec<_> = replied.reading.calls().collect();
-    if calls.is_empty() || calls.len() != done.len() {
-        return None;
+impl<'s> Progress<'s> {
+    /// The iterations before `n`.
+    pub(super) fn before(session: &'s Session, n: u32) -> Self {
+        let mut progress = Self::default();
+        for i in (1..n).take_while(|_| counts_idle(session)) {
+            if let Some(replied) = session.replied(&Name::iteration(i)) {
+                progress.add(session, i, replied);
+            }
+        }
+        progress
     }
-    let first = |(call, done): (&(&ToolName, &Map<String, Value>), &Done<'_>)| {
-        let mut made = earlier(session, i, *call).filter(|(_, then)| was_made(then));
+
+    fn add(&mut self, session: &'s Session, i: u32, replied: &'s Replied) {
+        let made = replied.reading.calls().count();
+        let done = done_of(session, i, replied).into_iter();
+        let done: Vec<_> = done.filter_map(|done| Some(((done.action, done.arguments?), done.observed))).collect();
+        let places: Option<Vec<_>> = done.iter().map(|(call, observed)| self.known(call, observed)).collect();
+        if let Some(places) = places.filter(|places| made > 0 && places.len() == made) {
+            self.idle.insert(i, places);
+        }
+        for (call, observed) in done {
+            self.calls.entry(call).or_default().push((i, observed));
+        }
+    }
+
+    /// The iteration that first brought what a call brings; none if that is something new.
+    fn known(&self, call: &Call<'s>, observed: &Observed) -> Option<u32> {
+        let mut made = self.calls.get(call)?.iter().rev().filter(|(_, then)| was_made(then));
         let (last, before) = made.next()?;
-        let has_changed = was_made(done) && before.observed.result != done.observed.result;
-        let first = made.take_while(|(_, then)| then.observed.result == before.observed.result).last();
-        (!has_changed).then(|| first.map_or(last, |(first, _)| first))
-    };
-    calls.iter().zip(&done).map(first).collect()
+        let has_changed = was_made(observed) && before.result != observed.result;
+        let first = made.take_while(|(_, then)| then.result == before.result).last();
+        (!has_changed).then(|| first.map_or(*last, |(first, _)| *first))
+    }
+
+    /// So many idle iterations stand directly before `n`. A reply that could not be read is no step in any direction.
+    fn idle_before(&self, session: &Session, n: u32) -> u32 {
+        let is_step = |i: &u32| {
+            session.replied(&Name::iteration(*i)).is_some_and(|it| !matches!(it.reading, Reading::Unusable { .. }))
+        };
+        let idle = (1..n).rev().filter(is_step).take_while(|i| self.idle.contains_key(i));
+        u32::try_from(idle.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether all calls of a reply were made before. One that failed may be tried once more.
+    fn were_all_made(&self, replied: &Replied) -> bool {
+        replied.reading.calls().all(|(tool, arguments)| {
+            let before = self.calls.get(&(tool.as_str(), arguments)).map_or(&[][..], |before| before);
+            before.last().is_some_and(|(_, last)| last.error.is_none() || before.len() > 1)
+        })
+    }
+
+    /// What stands in the place of iteration `i`, if that is idle; none if it is shown.
+    pub(super) fn note(&self, session: &Session, i: u32) -> Option<String> {
+        let places = self.idle.get(&i)?;
+        let asked =
+            session.replied(&Name::iteration(i))?.reading.calls().zip(places).map(|((tool, arguments), place)| {
+                let arguments = Value::Object(arguments.clone());
+                format!(
+                    "You asked for {tool} {arguments} again. Its result is observation [{place}] and has not changed. "
+                )
+            });
+        let asked: String = asked.collect();
+        let told_before = i > 1 && self.idle.contains_key(&(i - 1));
+        let instead = if told_before {
+            "Give the final answer now."
+        } else {
+            "Take another step: calculate with what was found, look up something else, or give the final answer."
+        };
+        Some(format!("({asked}{instead})"))
+    }
 }
 
-/// Whether the tool was called, and the model not only told something.
-fn was_made(done: &Done<'_>) -> bool {
-    done.observed.idempotency_key.is_some()
-}
-
-/// Where the same was called before iteration `n`, the latest first.
-fn earlier<'s>(
-    session: &'s Session,
-    n: u32,
-    (tool, arguments): (&'s ToolName, &'s Map<String, Value>),
-) -> impl Iterator<Item = (u32, Done<'s>)> {
-    (1..n)
-        .rev()
-        .flat_map(move |i| done(session, i).into_iter().map(move |done| (i, done)))
-        .filter(move |(_, done)| done.action == tool.as_str() && done.arguments == Some(arguments))
-}
-
-/// What stands in the place of an idle iteration; none if it is shown.
-pub(super) fn note(session: &Session, i: u32) -> Option<String> {
-    let replied = session.replied(&Name::iteration(i)).filter(|_| counts_idle(session))?;
-    let places = repeats(session, i, replied)?;
-    let asked = replied.reading.calls().zip(places).map(|((tool, arguments), place)| {
-        let arguments = Value::Object(arguments.clone());
-        format!("You asked for {tool} {arguments} again. Its result is observation [{place}] and has not changed. ")
-    });
-    Some(format!(
-        "({}Do something else: calculate with what was found, look up what is missing, or give the final answer.)",
-        asked.collect::<String>()
-    ))
+/// Whether a tool was called, and the model not only told something.
+fn was_made(observed: &Observed) -> bool {
+    observed.idempotency_key.is_some()
 }
