@@ -7,7 +7,7 @@
 use super::IterationNames as _;
 use super::fold::{Fold, excerpt, excerpts, is_overflow};
 use super::functions::{Does, Functions, simplified};
-use super::iterations::{Done, done, done_of};
+use super::iterations::{done, done_of};
 use super::progress::Progress;
 use crate::session::Session;
 use crate::text::cut;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use trellis_domain::config::ToolItem;
 use trellis_domain::document::Document;
 use trellis_domain::parts::{ChatTurn, ReplyPart};
-use trellis_domain::record::{Incomplete, Name, Reading, Replied};
+use trellis_domain::record::{Incomplete, Name, Observed, Reading, Replied};
 
 /// So much of a reply that could not be read is shown again.
 const SHOWN_OF_UNREADABLE: usize = 2_000;
@@ -25,7 +25,8 @@ const SHOWN_OF_REPETITION: usize = 200;
 
 /// What was said before iteration `n`. What comes `after` an iteration and before the next is the pattern's.
 pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<String>) -> Vec<ChatTurn> {
-    let (fold, progress) = (Fold::before(session, n, after), Progress::before(session, n));
+    let progress = Progress::before(session, n);
+    let fold = Fold::before(session, n, after, &progress);
     let all: Vec<_> = session.settings().tools.values().cloned().collect();
     let functions = Functions::of(&all);
     let mut turns: Vec<_> = fold.list(session).map(|list| ChatTurn::User { text: list.into() }).into_iter().collect();
@@ -46,7 +47,7 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
             .map(|(place, done)| {
                 let text = done.observed.result.as_ref().map_or("", Document::text);
                 let text = if whole { cut(text, fold.shown) } else { excerpt(text, i, fold.shown) };
-                let text = if has_number(session, done) { marked(session, i, &text) } else { text };
+                let text = if has_number(session, done.observed) { marked(session, i, &text) } else { text };
                 match calls.get(place) {
                     Some((id, function)) => ChatTurn::ToolResult {
                         call: id.clone(),
@@ -69,7 +70,9 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
 
 /// The iterations before `n` whose results an answer can cite.
 pub(crate) fn citable(session: &Session, n: u32) -> Vec<u32> {
-    (1..n).filter(|i| done(session, *i).iter().any(|done| has_number(session, done))).collect()
+    let is_first_made = |i: u32| session.observed(&Name::observation(i)).is_some_and(|it| has_number(session, it));
+    let is_any_made = |i: u32| done(session, i).iter().any(|done| has_number(session, done.observed));
+    (1..n).filter(|i| is_first_made(*i) || is_any_made(*i)).collect()
 }
 
 /// An observation as material, with the number by which answers cite it. Nothing in it can close its mark.
@@ -81,8 +84,8 @@ fn marked(session: &Session, i: u32, text: &str) -> String {
 }
 
 /// What only the model was told is nothing to cite.
-fn has_number(session: &Session, done: &Done<'_>) -> bool {
-    session.revision() > 1 && done.observed.idempotency_key.is_some()
+fn has_number(session: &Session, observed: &Observed) -> bool {
+    session.revision() > 1 && observed.idempotency_key.is_some()
 }
 
 /// Adds what the user's side says besides. Some providers take nothing from a user between a result and a reply.

@@ -53,12 +53,16 @@ impl Step {
 
 impl Fold {
     /// What is shown in iteration `n`.
-    pub(super) fn before(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<String>) -> Self {
+    pub(super) fn before(
+        session: &Session,
+        n: u32,
+        after: &dyn Fn(u32) -> Option<String>,
+        progress: &Progress<'_>,
+    ) -> Self {
         let limits = session.limits();
         let bytes = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
         let (room, shown) = (bytes(limits.conversation_bytes), bytes(limits.shown_observation_bytes));
         let mut fold = Self { listed: 0, excerpted: 0, shown: shown.min(room / 4), room, taken: 0, steps: Vec::new() };
-        let progress = Progress::before(session, n);
         for i in 1..n {
             match session.replied(&Name::iteration(i)) {
                 Some(replied) if is_overflow(replied) => fold.narrow(),
@@ -150,7 +154,7 @@ pub(super) fn is_overflow(replied: &Replied) -> bool {
 
 /// Whether less can be shown in iteration `n`.
 pub(super) fn can_be_shortened(session: &Session, n: u32) -> bool {
-    Fold::before(session, n, &|_| None).taken > LEAST
+    Fold::before(session, n, &|_| None, &Progress::before(session, n)).taken > LEAST
 }
 
 /// So many of the iterations before `n` brought nothing but that the prompt was too long.

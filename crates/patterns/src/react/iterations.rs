@@ -61,7 +61,10 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
             vec![Effect::Report { error: SHORTENED.to_owned() }]
         }
         Reading::Acted { tool, .. } => {
-            let course = course(session, n);
+            // Once everything has come back, it no longer matters what was made.
+            let is_done =
+                (1..).zip(replied.reading.calls()).all(|(call, _)| session.has(&Name::observation_of(n, call)));
+            let course = if is_done { Course::New } else { course(session, n) };
             if course == Course::Circle && was_offered(replied, tool) {
                 return vec![Order::End(going_in_circles(session, n, tool))];
             }
