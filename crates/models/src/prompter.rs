@@ -237,6 +237,7 @@ impl TemplatePrompter {
     ) -> (Option<Result<ModelReply, ProviderError>>, u64) {
         let asked = self.world.now();
         let _permit = attempts.asking.enter(model.capacity()).await;
+        let turn = model.turn(&attempts.asking.request).await;
         let started = self.world.now();
         attempts.waited_ms += started.ms_since(asked);
         let left = attempts.time_left(started);
@@ -249,6 +250,9 @@ impl TemplatePrompter {
             Piece::Call(piece) => sink.call(piece),
         };
         let result = self.within(left, model.complete(&asking.request, &mut listen)).await;
+        if let Some(Ok(ModelReply { in_token: Some(read), out_token: Some(written), .. })) = &result {
+            model.settle(turn, read.saturating_add(*written));
+        }
         let refused = attempts.asking.refused(&model.name());
         for attempt in refused {
             attempts.note(attempt);

@@ -34,6 +34,24 @@ pub struct ModelRequest {
     pub sent: LastSent,
 }
 
+impl ModelRequest {
+    /// The size of everything that is said.
+    pub(crate) fn bytes(&self) -> usize {
+        let turns = self.turns.iter().map(|turn| match turn {
+            ChatTurn::User { text } | ChatTurn::ToolResult { text, .. } => text.text().len(),
+            ChatTurn::Assistant { parts } => parts.iter().map(said).sum(),
+        });
+        self.system.len() + self.user.len() + turns.sum::<usize>()
+    }
+}
+
+fn said(part: &ReplyPart) -> usize {
+    match part {
+        ReplyPart::Thought { text } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => text.text().len(),
+        ReplyPart::Call { function, arguments, .. } => function.len() + arguments.text().len(),
+    }
+}
+
 /// What went to the provider last, and before that in forms that it refused.
 #[derive(Debug, Clone, Default)]
 pub struct LastSent(Arc<Mutex<SentForms>>);
@@ -137,6 +155,10 @@ pub enum ProviderError {
     ToolsRefused { reason: String },
 }
 
+/// A turn that was waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Turn(pub u64);
+
 /// Takes a reply while it is written. Break stops the call: what came so far is the reply.
 pub type OnPiece<'a> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + Send + 'a;
 
@@ -159,6 +181,14 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
     fn capacity(&self) -> Option<&Arc<CallCapacity>> {
         None
     }
+
+    /// Waits until the provider takes one more request.
+    fn turn<'a>(&'a self, _request: &'a ModelRequest) -> BoxFuture<'a, Turn> {
+        Box::pin(std::future::ready(Turn::default()))
+    }
+
+    /// Tells how many tokens a call took for which a turn was waited.
+    fn settle(&self, _turn: Turn, _tokens: u64) {}
 
     fn complete<'a>(
         &'a self,

@@ -37,7 +37,6 @@ const NAMES: [MemberName; 7] = [
 const USUAL_TOKENS: u32 = 8192;
 
 impl Dialect for Anthropic {
-    const NAME: &'static str = "anthropic";
     const FRAMING: Framing = Framing::Events;
 
     fn body(
@@ -83,7 +82,7 @@ impl Dialect for Anthropic {
 
     fn sample(&self, body: &mut Value, sampling: &Sampling, left_out: LeftOut) {
         let max_tokens = self.max_tokens.or(sampling.max_tokens);
-        super::sample(body, &Sampling { max_tokens, ..*sampling }, "max_tokens", left_out);
+        super::sample(body, &Sampling { max_tokens, ..sampling.clone() }, "max_tokens", left_out);
     }
 
     fn members(&self) -> &'static [MemberName] {

@@ -12,7 +12,6 @@ use trellis_domain::parts::CallPiece;
 pub(crate) struct Ollama;
 
 impl Dialect for Ollama {
-    const NAME: &'static str = "ollama";
     const FRAMING: Framing = Framing::JsonLines;
 
     fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>, _: LeftOut) -> Value {

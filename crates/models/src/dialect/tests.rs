@@ -22,6 +22,11 @@ fn request(system: &str) -> ModelRequest {
     }
 }
 
+/// The dialect as a known service speaks it.
+fn at(service: &str) -> OpenAi {
+    OpenAi { quirks: crate::services::named(service).unwrap().quirks }
+}
+
 /// The text of some messages, and what was understood besides.
 fn read(dialect: &impl Dialect, messages: &[Value]) -> (String, Understood) {
     let mut understood = Understood::default();
@@ -44,7 +49,7 @@ fn fault(dialect: &impl Dialect, message: &str) -> Fault {
 
 #[test]
 fn openai_is_asked_in_its_words() {
-    let dialect = OpenAi::at("https://api.openai.com/v1");
+    let dialect = at("openai");
     let schema = json!({ "type": "object" });
     let body = dialect.body("m", &request("Be kind."), &SchemaEnforcement::Strict(schema.clone()), LeftOut::default());
     let messages = json!([{ "role": "system", "content": "Be kind." }, { "role": "user", "content": "Why?" }]);
@@ -58,12 +63,7 @@ fn openai_is_asked_in_its_words() {
     assert_eq!(body["response_format"]["json_schema"]["strict"], false);
     assert_eq!(body["messages"].as_array().unwrap().len(), 1);
     assert!(dialect.body("m", &request(""), &SchemaEnforcement::Free, LeftOut::default())["response_format"].is_null());
-    let routed = OpenAi::at("https://openrouter.ai/api/v1").body(
-        "m",
-        &request(""),
-        &SchemaEnforcement::Guided(&schema),
-        LeftOut::default(),
-    );
+    let routed = at("openrouter").body("m", &request(""), &SchemaEnforcement::Guided(&schema), LeftOut::default());
     assert_eq!(routed["provider"], json!({ "require_parameters": true }));
 }
 
@@ -81,10 +81,10 @@ fn a_model_without_a_system_role_gets_everything_in_one_message() {
 
 #[test]
 fn what_openai_models_refuse_is_left_out_or_said_in_another_way() {
-    let (here, there) = (OpenAi::default(), OpenAi::at("https://api.openai.com/v1"));
+    let (here, there) = (OpenAi::default(), at("openai"));
     let body = here.body("m", &request(""), &SchemaEnforcement::Free, LeftOut(COUNTS));
     assert!(body["stream_options"].is_null());
-    let set = Sampling { temperature: Some(0.5), top_p: Some(0.9), max_tokens: Some(300) };
+    let set = Sampling { temperature: Some(0.5), top_p: Some(0.9), max_tokens: Some(300), ..Sampling::default() };
     let sampled = |dialect: &OpenAi, left_out: u16| {
         let mut body = json!({});
         dialect.sample(&mut body, &set, LeftOut(left_out));
@@ -286,7 +286,7 @@ fn functions_are_offered_in_each_providers_words() {
         SchemaEnforcement::Functions { functions: &functions, strict: true },
         SchemaEnforcement::Functions { functions: &functions, strict: false },
     );
-    let openai = OpenAi::at("http://localhost/v1");
+    let openai = OpenAi::default();
     let body = openai.body("m", &request(""), &strict, LeftOut::default());
     let [search, open, answer] = body["tools"].as_array().unwrap().as_slice() else { panic!("{body}") };
     assert_eq!((&search["type"], &search["function"]["name"]), (&json!("function"), &json!("web_search")));
@@ -321,14 +321,14 @@ fn what_forces_a_call_is_left_out_once_it_is_refused() {
 
 #[test]
 fn only_what_is_set_is_said_about_how_words_are_drawn() {
-    let set = Sampling { temperature: Some(0.5), top_p: Some(0.9), max_tokens: Some(300) };
+    let set = Sampling { temperature: Some(0.5), top_p: Some(0.9), max_tokens: Some(300), ..Sampling::default() };
     let sampled = |dialect: &dyn Fn(&mut Value, &Sampling), sampling: &Sampling| {
         let mut body = json!({});
         dialect(&mut body, sampling);
         body
     };
-    let original = OpenAi::at("https://api.openai.com/v1");
-    let other = OpenAi::at("http://localhost/v1");
+    let original = at("openai");
+    let other = OpenAi::default();
     let anthropic = Anthropic { max_tokens: Some(77) };
     let nothing = Sampling::default();
     assert_eq!(sampled(&|body, set| original.sample(body, set, LeftOut::default()), &nothing), json!({}));

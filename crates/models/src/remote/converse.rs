@@ -1,6 +1,6 @@
 //! What is said between us and a provider, in words that are nobody's dialect.
 
-use super::{Fault, Framing, LeftOut, MemberName, Sampling};
+use super::{Fault, Framing, LeftOut, MemberName, Members, Sampling};
 use crate::provider::ModelRequest;
 use serde_json::Value;
 use trellis_domain::parts::{CallPiece, StopReason};
@@ -90,7 +90,6 @@ pub(crate) struct Understood {
 
 /// How a provider wants to be asked, and how its replies are to be understood. Without IO.
 pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
-    const NAME: &'static str;
     const FRAMING: Framing;
 
     /// A request, without what the model does not take.
@@ -116,6 +115,11 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
     /// Whether a schema can be shown to the provider at all.
     fn can_show(&self, _schema: &Value) -> bool {
         true
+    }
+
+    /// What this provider is known not to take.
+    fn lacks(&self) -> Members {
+        0
     }
 
     /// What it can do without, as refusals name it.

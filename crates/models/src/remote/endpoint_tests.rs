@@ -1,9 +1,12 @@
 use super::*;
+use crate::remote::Key;
 use trellis_orchestrator::ports::RealWorld;
 
 fn endpoint(base: &str, key: &str) -> Result<Endpoint, EndpointError> {
-    let key = Secret::new(key).map(|secret| Key { header: "authorization", scheme: "Bearer ", secret });
-    let config = EndpointConfig { name: "openai", base: base.to_owned(), path: "/chat", key, headers: Vec::new() };
+    let key = Secret::new(key).map(|secret| Key { header: "authorization".to_owned(), scheme: "Bearer ", secret });
+    let access = key.map_or(Access::Free, Access::Key);
+    let (name, base, path) = ("openai".to_owned(), base.to_owned(), "/chat".to_owned());
+    let config = EndpointConfig { name, base, path, access, ..EndpointConfig::default() };
     Endpoint::new(config, CallSettings::default(), Arc::new(RealWorld))
 }
 

@@ -76,8 +76,9 @@ pub(super) struct Trying {
 }
 
 impl Trying {
-    pub(super) fn new(refused: &Refused) -> Self {
-        Self { left_out: refused.left_out(), learned: 0 }
+    /// What the provider is known to lack is not even tried.
+    pub(super) fn new(refused: &Refused, lacks: Members) -> Self {
+        Self { left_out: LeftOut(refused.left_out().0 | lacks), learned: 0 }
     }
 
     /// Whether something was refused that can be left out and was not. What is named although it was left out was not
@@ -110,7 +111,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_was_refused_is_left_out_for_an_hour() {
         let refused = Refused::default();
-        let mut trying = Trying::new(&refused);
+        let mut trying = Trying::new(&refused, 0);
         assert!(!trying.leaves_out(&NAMES, &refusal("no such model", None)));
         assert!(trying.leaves_out(&NAMES, &refusal("'temperature' is not supported", None)));
         assert_eq!((trying.left_out, refused.left_out()), (LeftOut(TEMPERATURE), LeftOut::default()));
@@ -123,7 +124,7 @@ mod tests {
     #[tokio::test]
     async fn a_name_in_somebodys_schema_teaches_nothing() {
         let refused = Refused::default();
-        let mut trying = Trying::new(&refused);
+        let mut trying = Trying::new(&refused, 0);
         let odd = refusal("invalid schema: property temperature", None);
         assert!(trying.leaves_out(&NAMES, &odd));
         assert!(!trying.leaves_out(&NAMES, &odd), "it was left out, and is named all the same");
@@ -134,7 +135,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_error_that_names_the_parameter_is_believed() {
-        let mut trying = Trying::new(&Refused::default());
+        let mut trying = Trying::new(&Refused::default(), 0);
         let words = "temperature, tool_choice and others are fine, but not this";
         assert!(!trying.leaves_out(&NAMES, &refusal(words, Some("messages"))));
         assert!(trying.leaves_out(&NAMES, &refusal("unsupported", Some("tool_choice.type"))));

@@ -1,5 +1,6 @@
 //! A model behind HTTP. What providers have in common is here; how each of them speaks is its dialect.
 
+mod access;
 mod answer;
 mod connection;
 mod converse;
@@ -8,23 +9,27 @@ mod failure;
 mod lines;
 mod members;
 mod memory;
+mod pace;
 mod received;
 mod sent;
 
+#[expect(unused_imports, reason = "for providers whose requests are signed")]
+pub(crate) use access::{Access, Credentials, Key, Unsigned};
 pub use connection::{address, cause, client};
 pub(crate) use converse::{Dialect, Said, SchemaEnforcement, Stop, Understood};
-pub use endpoint::{CallSettings, EndpointError, Sampling};
-pub(crate) use endpoint::{Endpoint, EndpointConfig, Key};
+pub use endpoint::{CallSettings, EndpointError, Prices, Sampling};
+pub(crate) use endpoint::{Endpoint, EndpointConfig};
 pub(crate) use failure::{Fault, Refusal};
 pub(crate) use lines::Framing;
 #[cfg(test)]
 pub(crate) use lines::{Brought, LONGEST_LINE, Messages};
 pub(crate) use members::{
-    CACHE, COUNTS, EFFORT, FORCES, FORMAT, LIMIT, LeftOut, MemberName, ONE_CALL, SYSTEM, TEMPERATURE, TOP_P,
+    CACHE, COUNTS, EFFORT, FORCES, FORMAT, LIMIT, LeftOut, MemberName, Members, ONE_CALL, SYSTEM, TEMPERATURE, TOP_P,
 };
+pub(crate) use pace::Pace;
 
 use crate::functions::{can_be_enforced, were_kept};
-use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};
+use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Turn};
 use crate::strict::strict;
 use answer::AnswerMessages;
 use converse::Strength;
@@ -32,6 +37,7 @@ use failure::{Failure, is_about_the_schema};
 use members::{Refused, Trying};
 use memory::Memory;
 use received::{Complete, Received};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -44,6 +50,16 @@ use trellis_patterns::react::functions::Functions;
 /// How long a server that has said why the model stopped is waited for: counts of tokens come last.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
+/// What a model is asked through.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) model: String,
+    /// At most so many calls are made at a time as there is room for.
+    pub(crate) capacity: Arc<CallCapacity>,
+    pub(crate) pace: Arc<Pace>,
+}
+
 /// One model of one provider.
 #[derive(Debug)]
 pub(crate) struct Remote<D> {
@@ -51,6 +67,7 @@ pub(crate) struct Remote<D> {
     endpoint: Endpoint,
     model: String,
     capacity: Arc<CallCapacity>,
+    pace: Arc<Pace>,
     /// Forms of schemas that it takes, and forms of functions.
     schemas: Memory,
     functions: Memory,
@@ -59,10 +76,10 @@ pub(crate) struct Remote<D> {
 }
 
 impl<D: Dialect> Remote<D> {
-    /// At most so many calls are made at a time as there is room for.
-    pub(crate) fn new(dialect: D, endpoint: Endpoint, model: String, capacity: Arc<CallCapacity>) -> Self {
+    pub(crate) fn new(dialect: D, connection: Connection) -> Self {
+        let Connection { endpoint, model, capacity, pace } = connection;
         let (schemas, functions) = (Memory::default(), Memory::default());
-        Self { dialect, endpoint, model, capacity, schemas, functions, refused: Refused::default() }
+        Self { dialect, endpoint, model, capacity, pace, schemas, functions, refused: Refused::default() }
     }
 
     /// Asks with the strongest enforcement that the provider takes. A refusal costs only time: it is noted, and does
@@ -71,7 +88,7 @@ impl<D: Dialect> Remote<D> {
         let functions = request.tools.as_deref().map(Functions::of);
         let memory = if functions.is_some() { &self.functions } else { &self.schemas };
         let mut enforcement = self.enforcement(request, functions.as_ref(), memory.strongest(&request.prompt));
-        let (mut refused, mut trying) = (None, Trying::new(&self.refused));
+        let (mut refused, mut trying) = (None, Trying::new(&self.refused, self.dialect.lacks()));
         loop {
             let began = Instant::now();
             let failure = match self.attempt(request, &enforcement, trying.left_out, on_piece).await {
@@ -85,11 +102,11 @@ impl<D: Dialect> Remote<D> {
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             match &failure.refusal {
                 Some(refusal) if trying.leaves_out(self.dialect.members(), refusal) => {
-                    request.sent.refused(failure.error.to_string(), ms);
+                    self.refused_form(request, &failure, ms);
                 }
                 Some(refusal) if is_about_the_schema(refusal) && enforcement != SchemaEnforcement::Free => {
                     let words = self.endpoint.words(&refusal.words);
-                    tracing::warn!(provider = D::NAME, model = self.model, prompt = request.prompt, %words,
+                    tracing::warn!(provider = self.endpoint.name(), model = self.model, prompt = request.prompt, %words,
                         "the provider does not take a schema or a function in this form");
                     let first = *refused.get_or_insert(enforcement.strength());
                     enforcement = match enforcement {
@@ -102,11 +119,17 @@ impl<D: Dialect> Remote<D> {
                         }
                         SchemaEnforcement::Guided(_) | SchemaEnforcement::Free => SchemaEnforcement::Free,
                     };
-                    request.sent.refused(failure.error.to_string(), ms);
+                    self.refused_form(request, &failure, ms);
                 }
                 Some(_) | None => return Err(failure.error),
             }
         }
+    }
+
+    /// It goes out once more in another form.
+    fn refused_form(&self, request: &ModelRequest, failure: &Failure, ms: u64) {
+        request.sent.refused(failure.error.to_string(), ms);
+        self.pace.count(tokens_in(request.bytes()));
     }
 
     fn enforcement<'r>(
@@ -143,6 +166,7 @@ impl<D: Dialect> Remote<D> {
     ) -> Result<ModelReply, Failure> {
         let mut body = self.dialect.body(&self.model, request, enforcement, left_out);
         self.dialect.sample(&mut body, &self.endpoint.settings.sampling, left_out);
+        add(&mut body, &self.endpoint.body);
         let (bytes, sent) = sent::sealed(&body, &self.endpoint);
         drop(body);
         request.sent.tell(sent);
@@ -175,7 +199,7 @@ impl<D: Dialect> Remote<D> {
             parts: if only_text { Vec::new() } else { reply.parts },
             stop: understood.stop.and_then(Stop::reason),
             response: Some(messages.response()),
-            model: format!("{}/{model}", D::NAME),
+            model: format!("{}/{model}", self.endpoint.name()),
             in_token: understood.in_token,
             out_token: understood.out_token,
             enforced: was_enforced && finished && !enough,
@@ -248,6 +272,21 @@ impl<D: Dialect> Remote<D> {
     }
 }
 
+/// About how many tokens so many bytes are. Rather too many: English has four bytes a token, code and JSON three.
+pub(crate) fn tokens_in(bytes: usize) -> u64 {
+    bytes.div_ceil(3) as u64
+}
+
+/// Adds the operator's own members. What is an object in both is merged, so that one option can be set.
+fn add(body: &mut Value, members: &Map<String, Value>) {
+    for (name, value) in members {
+        match (&mut body[name], value) {
+            (place @ Value::Object(_), Value::Object(inner)) => add(place, inner),
+            (place, value) => *place = value.clone(),
+        }
+    }
+}
+
 /// Whether there are words or calls in it, and not only thoughts.
 fn says_something(parts: &[ReplyPart]) -> bool {
     parts.iter().any(|part| match part {
@@ -259,7 +298,7 @@ fn says_something(parts: &[ReplyPart]) -> bool {
 
 impl<D: Dialect> Provider for Remote<D> {
     fn name(&self) -> String {
-        format!("{}/{}", D::NAME, self.model)
+        format!("{}/{}", self.endpoint.name(), self.model)
     }
 
     fn takes_tools(&self, prompt: &str) -> bool {
@@ -268,6 +307,18 @@ impl<D: Dialect> Provider for Remote<D> {
 
     fn capacity(&self) -> Option<&Arc<CallCapacity>> {
         Some(&self.capacity)
+    }
+
+    fn turn<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Turn> {
+        Box::pin(async move {
+            let most = self.endpoint.settings.sampling.max_tokens.unwrap_or(0);
+            let number = self.pace.enter(tokens_in(request.bytes()).saturating_add(u64::from(most))).await;
+            Turn(number)
+        })
+    }
+
+    fn settle(&self, turn: Turn, tokens: u64) {
+        self.pace.settle(turn.0, tokens);
     }
 
     fn complete<'a>(

@@ -209,7 +209,7 @@ async fn parameters_that_a_model_refuses_are_left_out_one_by_one_and_stay_so() {
         }
     })
     .await;
-    let sampling = Sampling { temperature: Some(0.0), top_p: Some(0.5), max_tokens: Some(100) };
+    let sampling = Sampling { temperature: Some(0.0), top_p: Some(0.5), max_tokens: Some(100), ..Sampling::default() };
     let provider = provider("openai", &stub.base, CallSettings { sampling, ..patient() });
     for _ in 0..2 {
         let reply = ask(&*provider, &request(PromptReply::Text)).await.0.unwrap();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 use trellis_domain::config::PromptReply;
-use trellis_models::{CallSettings, Choice, ModelReply, Provider, ProviderError, choose};
+use trellis_models::{CallSettings, Choice, ModelReply, ModelSettings, Provider, ProviderError, choose};
 use trellis_orchestrator::ports::RealWorld;
 
 const LONG: Duration = Duration::from_secs(30);
@@ -256,7 +256,7 @@ async fn what_an_address_holds_is_not_repeated() {
     .await;
     let base = stub.base.replace("http://", "http://me:pass%20word@") + "/v1?version=2024-10&api-key=in-the-query";
     let environment = move |name: &str| (name == "OPENAI_BASE_URL").then(|| base.clone());
-    let choices = choose(&["openai/m".to_owned()], &environment).unwrap();
+    let choices = choose(&["openai/m".to_owned()], &ModelSettings::default(), &environment).unwrap();
     let [Choice::Remote(choice)] = &choices[..] else { panic!("{choices:?}") };
     let shown = choice.to_string();
     let provider = choice.clone().connect(patient(), Arc::new(RealWorld)).unwrap();
