@@ -91,7 +91,10 @@ async fn models() -> Json<Value> {
 
 async fn complete(State(asked): State<Asked>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
     let prompt = headers.get(PROMPT_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    asked.send_modify(|asked| asked.push(prompt.to_owned()));
+    // Whether a model obeys its schema is asked beside the prompts.
+    if prompt != "probe" {
+        asked.send_modify(|asked| asked.push(prompt.to_owned()));
+    }
     // The first time is for the tool, the second for the answer.
     let answers = asked.borrow().iter().filter(|asked| *asked == "agent-react").count() == 2;
     let scene = seen::Scene::new(prompt, &request);

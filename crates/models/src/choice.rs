@@ -119,7 +119,7 @@ impl Known<'_> {
         let nothing = ProviderSettings::default();
         let own = configured.unwrap_or(&nothing);
         let service = match &own.kind {
-            Some(kind) => Some(services::named(kind).ok_or_else(|| self.unknown_kind(name, kind))?),
+            Some(kind) => Some(services::named(kind).ok_or_else(|| unknown_kind(name, kind))?),
             None => services::named(name),
         };
         if service.is_none() && configured.is_none() {
@@ -245,10 +245,10 @@ impl Known<'_> {
         let known = std::iter::once(services::names()).chain(own.cloned()).collect::<Vec<_>>().join(", ");
         ChoiceError::UnknownProvider { name: name.to_owned(), known }
     }
+}
 
-    fn unknown_kind(&self, name: &str, kind: &str) -> ChoiceError {
-        ChoiceError::UnknownKind { provider: name.to_owned(), kind: kind.to_owned(), known: services::names() }
-    }
+fn unknown_kind(name: &str, kind: &str) -> ChoiceError {
+    ChoiceError::UnknownKind { provider: name.to_owned(), kind: kind.to_owned(), known: services::names() }
 }
 
 fn incomplete(provider: &str, what: &'static str, variable: Option<&str>) -> ChoiceError {

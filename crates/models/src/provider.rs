@@ -9,6 +9,8 @@ use std::time::Duration;
 use trellis_domain::Hash;
 use trellis_domain::config::{PromptReply, ToolItem};
 use trellis_domain::parts::{ChatTurn, Piece, ReplyPart, StopReason};
+use trellis_domain::record::ProbeUse;
+use trellis_domain::usage::TokenDetails;
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{BoxFuture, CallLabels};
 
@@ -107,8 +109,11 @@ pub struct ModelReply {
     pub model: String,
     pub in_token: Option<u64>,
     pub out_token: Option<u64>,
+    pub details: TokenDetails,
     /// The provider could write nothing but what the schema allows; false wherever that is not certain.
     pub enforced: bool,
+    /// What was seen of the model before, if that decided whether the schema was enforced.
+    pub probe: Option<ProbeUse>,
     /// The model stopped at its limit of tokens and not where it wanted to end.
     pub cut_short: bool,
     /// What had to be put right before the reply could be read.
@@ -122,6 +127,8 @@ pub struct Response {
     pub hash: Hash,
     /// The answer without keys, if it is to be kept.
     pub body: Option<String>,
+    /// What the provider calls the request.
+    pub request_id: Option<String>,
 }
 
 /// What went to the provider.
@@ -137,9 +144,16 @@ pub struct Sent {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// Asking again may help: too many requests, overload, a lost connection.
+    /// Asking again may help: a failure inside of the provider, a lost connection.
     #[error("{reason}")]
     Transient {
+        reason: String,
+        /// How long the provider asks to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// The provider has too much to do, or has been asked too much: in a while it will answer again.
+    #[error("{reason}")]
+    Busy {
         reason: String,
         /// How long the provider asks to be left alone.
         retry_after: Option<Duration>,

@@ -2,7 +2,7 @@
 //! what they do not take. Data only.
 
 use crate::dialect::DialectKind;
-use crate::remote::{COUNTS, Members, ONE_CALL};
+use crate::remote::{COUNTS, Members, ONE_CALL, SCHEMA, STRICT_CALLS};
 
 /// A service that somebody runs, or a server that many run themselves.
 #[derive(Debug, Clone, Copy)]
@@ -42,12 +42,10 @@ pub(crate) struct Quirks {
     pub(crate) lacks: Members,
     /// The limit of tokens is `max_completion_tokens`, and not `max_tokens`.
     pub(crate) new_limit: bool,
+    /// The longest reply if nobody set one. Where thinking counts, too, it is longer.
+    pub(crate) usual_tokens: u32,
     /// How `tool_choice` says that something has to be called.
     pub(crate) forced: &'static str,
-    /// It takes a JSON schema for the reply.
-    pub(crate) schemas: bool,
-    /// It takes `strict` functions.
-    pub(crate) strict_functions: bool,
     /// The results of tools need the names of their functions.
     pub(crate) named_results: bool,
     /// A router picks one of several servers, and must not pick one that overlooks the schema.
@@ -55,21 +53,17 @@ pub(crate) struct Quirks {
 }
 
 /// A server of which nothing else is known.
-const NO_QUIRKS: Quirks = Quirks {
-    lacks: 0,
-    new_limit: false,
-    forced: "required",
-    schemas: true,
-    strict_functions: true,
-    named_results: false,
-    routed: false,
-};
+const NO_QUIRKS: Quirks =
+    Quirks { lacks: 0, new_limit: false, usual_tokens: 4096, forced: "required", named_results: false, routed: false };
 
 impl Default for Quirks {
     fn default() -> Self {
         NO_QUIRKS
     }
 }
+
+/// Somebody else's machines, which are fast, and think.
+const HOSTED: Quirks = Quirks { usual_tokens: 8192, ..NO_QUIRKS };
 
 /// What most of them have in common.
 const COMPATIBLE: Service = Service {
@@ -84,11 +78,11 @@ const COMPATIBLE: Service = Service {
     model_variable: None,
     max_tokens_variable: None,
     deployments: None,
-    quirks: NO_QUIRKS,
+    quirks: HOSTED,
 };
 
 /// A server on this machine, unless its address is set.
-const OWN: Service = Service { needs_key: false, ..COMPATIBLE };
+const OWN: Service = Service { needs_key: false, quirks: NO_QUIRKS, ..COMPATIBLE };
 
 pub(crate) const SERVICES: [Service; 18] = [
     Service {
@@ -98,7 +92,7 @@ pub(crate) const SERVICES: [Service; 18] = [
         key_variables: &["OPENAI_API_KEY"],
         model: Some("gpt-4.1-mini"),
         model_variable: Some("OPENAI_MODEL"),
-        quirks: Quirks { new_limit: true, ..NO_QUIRKS },
+        quirks: Quirks { new_limit: true, usual_tokens: 16_384, ..HOSTED },
         ..COMPATIBLE
     },
     Service {
@@ -132,7 +126,7 @@ pub(crate) const SERVICES: [Service; 18] = [
             version: "2024-10-21",
             version_variables: &["AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION"],
         }),
-        quirks: Quirks { new_limit: true, ..NO_QUIRKS },
+        quirks: Quirks { new_limit: true, usual_tokens: 16_384, ..HOSTED },
         ..COMPATIBLE
     },
     Service {
@@ -140,35 +134,35 @@ pub(crate) const SERVICES: [Service; 18] = [
         address: Some("https://api.mistral.ai/v1"),
         key_variables: &["MISTRAL_API_KEY"],
         // It counts without being asked to, and refuses what it does not know.
-        quirks: Quirks { lacks: COUNTS, forced: "any", ..NO_QUIRKS },
+        quirks: Quirks { lacks: COUNTS, forced: "any", ..HOSTED },
         ..COMPATIBLE
     },
     Service {
         name: "cohere",
         address: Some("https://api.cohere.ai/compatibility/v1"),
         key_variables: &["COHERE_API_KEY", "CO_API_KEY"],
-        quirks: Quirks { lacks: ONE_CALL, ..NO_QUIRKS },
+        quirks: Quirks { lacks: ONE_CALL, ..HOSTED },
         ..COMPATIBLE
     },
     Service {
         name: "openrouter",
         address: Some("https://openrouter.ai/api/v1"),
         key_variables: &["OPENROUTER_API_KEY"],
-        quirks: Quirks { routed: true, ..NO_QUIRKS },
+        quirks: Quirks { routed: true, ..HOSTED },
         ..COMPATIBLE
     },
     Service {
         name: "groq",
         address: Some("https://api.groq.com/openai/v1"),
         key_variables: &["GROQ_API_KEY"],
-        quirks: Quirks { new_limit: true, ..NO_QUIRKS },
+        quirks: Quirks { new_limit: true, usual_tokens: 16_384, ..HOSTED },
         ..COMPATIBLE
     },
     Service {
         name: "gemini",
         address: Some("https://generativelanguage.googleapis.com/v1beta/openai"),
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        quirks: Quirks { lacks: ONE_CALL, named_results: true, ..NO_QUIRKS },
+        quirks: Quirks { lacks: ONE_CALL, named_results: true, ..HOSTED },
         ..COMPATIBLE
     },
     Service {
@@ -176,7 +170,7 @@ pub(crate) const SERVICES: [Service; 18] = [
         address: Some("https://api.deepseek.com/v1"),
         key_variables: &["DEEPSEEK_API_KEY"],
         // It knows JSON, and no schema; functions are only strict at its beta address.
-        quirks: Quirks { lacks: ONE_CALL, schemas: false, strict_functions: false, ..NO_QUIRKS },
+        quirks: Quirks { lacks: ONE_CALL | SCHEMA | STRICT_CALLS, ..HOSTED },
         ..COMPATIBLE
     },
     Service {
@@ -195,7 +189,7 @@ pub(crate) const SERVICES: [Service; 18] = [
         name: "xai",
         address: Some("https://api.x.ai/v1"),
         key_variables: &["XAI_API_KEY"],
-        quirks: Quirks { new_limit: true, ..NO_QUIRKS },
+        quirks: Quirks { new_limit: true, usual_tokens: 16_384, ..HOSTED },
         ..COMPATIBLE
     },
     Service { name: "vllm", address: Some("http://127.0.0.1:8000/v1"), key_variables: &["VLLM_API_KEY"], ..OWN },

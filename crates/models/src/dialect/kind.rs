@@ -70,7 +70,7 @@ impl DialectKind {
         match self {
             Self::OpenAi => Arc::new(Remote::new(OpenAi { quirks }, connection)),
             Self::Anthropic => Arc::new(Remote::new(Anthropic { max_tokens }, connection)),
-            Self::Ollama => Arc::new(Remote::new(Ollama, connection)),
+            Self::Ollama => Arc::new(Remote::new(Ollama::default(), connection)),
         }
     }
 }

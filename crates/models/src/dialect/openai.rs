@@ -4,12 +4,13 @@
 use super::{Calls, arguments, chat, conversation, json_of, name, note_unrecognised, words};
 use crate::provider::ModelRequest;
 use crate::remote::{
-    COUNTS, Dialect, EFFORT, FORCES, Fault, Framing, LIMIT, LeftOut, MemberName, Members, ONE_CALL, SYSTEM, Said,
-    Sampling, SchemaEnforcement, Stop, TEMPERATURE, TOP_P, Understood,
+    COUNTS, Dialect, EFFORT, FORCES, Fault, Framing, LIMIT, LeftOut, MemberName, Members, ONE_CALL, SCHEMA,
+    STRICT_CALLS, SYSTEM, Said, Sampling, SchemaEnforcement, Stop, TEMPERATURE, TOP_P, Understood,
 };
 use crate::services::Quirks;
 use serde_json::{Value, json};
 use trellis_domain::parts::CallPiece;
+use trellis_domain::usage::TokenDetails;
 use trellis_patterns::react::functions::Functions;
 
 /// How refusals name what can be left out.
@@ -83,6 +84,13 @@ impl Dialect for OpenAi {
         // Whoever refuses one name takes the other.
         let new_name = self.quirks.new_limit == left_out.sends(LIMIT);
         super::sample(body, sampling, if new_name { "max_completion_tokens" } else { "max_tokens" }, left_out);
+        if let Some(effort) = sampling.reasoning_effort.as_ref().filter(|_| left_out.sends(EFFORT)) {
+            body["reasoning_effort"] = json!(effort);
+        }
+    }
+
+    fn usual_tokens(&self) -> Option<u32> {
+        Some(self.quirks.usual_tokens)
     }
 
     fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault> {
@@ -103,6 +111,7 @@ impl Dialect for OpenAi {
         understood.model = words(&value["model"]).or(understood.model.take());
         understood.in_token = value["usage"]["prompt_tokens"].as_u64().or(understood.in_token);
         understood.out_token = value["usage"]["completion_tokens"].as_u64().or(understood.out_token);
+        count(&value["usage"], &mut understood.details);
         let choices = value["choices"].as_array().map(Vec::as_slice).unwrap_or_default();
         let Some(choice) = choices.iter().find(|choice| choice["index"].as_u64().unwrap_or(0) == 0) else {
             return Ok(Vec::new());
@@ -128,12 +137,22 @@ impl Dialect for OpenAi {
     }
 
     fn can_show(&self, _: &Value) -> bool {
-        self.quirks.schemas
+        self.quirks.lacks & SCHEMA == 0
     }
 
     fn enforces_functions(&self) -> bool {
-        self.quirks.strict_functions
+        self.quirks.lacks & STRICT_CALLS == 0
     }
+}
+
+/// What is counted apart. Some have their own name for what was in the cache.
+fn count(usage: &Value, details: &mut TokenDetails) {
+    let (read, written) = (&usage["prompt_tokens_details"], &usage["completion_tokens_details"]);
+    let cached = read["cached_tokens"].as_u64().or_else(|| usage["prompt_cache_hit_tokens"].as_u64());
+    details.cached = cached.or(details.cached);
+    details.reasoning = written["reasoning_tokens"].as_u64().or(details.reasoning);
+    let audio = [read, written].map(|tokens| tokens["audio_tokens"].as_u64());
+    details.audio = audio.into_iter().flatten().reduce(u64::saturating_add).or(details.audio);
 }
 
 /// Calls in messages of the assistant, results in messages of their own.

@@ -9,7 +9,7 @@ use crate::secret::Secret;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use percent_encoding::percent_decode_str;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -72,13 +72,31 @@ pub struct Sampling {
     pub think: Option<Value>,
 }
 
+impl Prices {
+    /// What a call cost, in millionths. None if it is not known what was read and written.
+    pub(super) fn cost(&self, read: Option<u64>, cached: Option<u64>, written: Option<u64>) -> Option<u64> {
+        let (read, written) = (read?, written?);
+        let cached = cached.unwrap_or(0).min(read);
+        #[expect(clippy::cast_precision_loss, reason = "so many tokens were never counted")]
+        let cost = |tokens: u64, price: f64| tokens as f64 * price;
+        let all = cost(read - cached, self.input)
+            + cost(cached, self.cached_input.unwrap_or(self.input))
+            + cost(written, self.output);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "prices are above 0 and bounded")]
+        let micros = all.round() as u64;
+        Some(micros)
+    }
+}
+
 impl Default for CallSettings {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(10),
-            first_token_timeout: Duration::from_mins(1),
-            between_tokens_timeout: Duration::from_mins(1),
-            total_timeout: Duration::from_mins(10),
+            // A local model reads a long prompt for minutes.
+            first_token_timeout: Duration::from_mins(10),
+            between_tokens_timeout: Duration::from_mins(2),
+            // Silence ends a call before; while words come, it goes on.
+            total_timeout: Duration::from_hours(2),
             concurrency: 64,
             sampling: Sampling::default(),
             keep_requests: false,
@@ -125,6 +143,7 @@ pub(crate) struct Endpoint {
     shown: String,
     secrets: Vec<Secret>,
     credentials: Option<Arc<dyn Credentials>>,
+    base: String,
     pub(super) body: Map<String, Value>,
     pub(super) settings: CallSettings,
     world: Arc<dyn World>,
@@ -162,7 +181,7 @@ impl Endpoint {
             Access::Credentials(given) => credentials = Some(given),
         }
         let client = client(&url, always, settings.connect_timeout)?;
-        Ok(Self { name, client, url, shown, secrets, credentials, body, settings, world })
+        Ok(Self { name, client, url, shown, secrets, credentials, base, body, settings, world })
     }
 
     /// What the provider is called.
@@ -191,6 +210,14 @@ impl Endpoint {
         let opened = timeout(time_limit, opened).await;
         let (response, begun) = opened.map_err(|_| self.silent(time_limit))??;
         Ok(Answer::new(self, response, begun.as_deref()))
+    }
+
+    /// What the provider says about a model, if it can.
+    pub(super) async fn describe(&self, path: &str, question: &Value) -> Option<Value> {
+        let (url, _) = address(&self.base, path).ok()?;
+        let send = self.client.post(url).header(CONTENT_TYPE, "application/json").body(question.to_string()).send();
+        let answer = timeout(self.settings.connect_timeout, async { send.await.ok()?.bytes().await.ok() }).await;
+        serde_json::from_slice(&answer.ok()??).ok()
     }
 
     /// Where requests go, without anything that is nobody's business.

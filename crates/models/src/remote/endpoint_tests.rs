@@ -23,3 +23,11 @@ fn a_key_that_cannot_be_sent_is_not_repeated() {
     let error = endpoint("http://localhost", "sk-very\nsecret").unwrap_err();
     assert_eq!(error.to_string(), "the key for openai holds characters that cannot be sent; copy it again");
 }
+
+#[test]
+fn what_was_cached_costs_less() {
+    let prices = Prices { input: 2.0, cached_input: Some(0.5), output: 8.0 };
+    assert_eq!(prices.cost(Some(1000), Some(400), Some(100)), Some(1200 + 200 + 800));
+    assert_eq!(Prices { cached_input: None, ..prices }.cost(Some(1000), Some(400), Some(0)), Some(2000));
+    assert_eq!(prices.cost(None, None, Some(1)), None);
+}

@@ -30,6 +30,14 @@ pub(crate) const CACHE: Members = 1 << 8;
 /// A schema for the reply itself, and not for a function that takes it.
 pub(crate) const FORMAT: Members = 1 << 9;
 
+/// The limit of tokens that nobody set.
+pub(crate) const CAP: Members = 1 << 10;
+
+/// A JSON schema for the reply, in any form.
+pub(crate) const SCHEMA: Members = 1 << 11;
+/// Functions whose schemas are enforced.
+pub(crate) const STRICT_CALLS: Members = 1 << 12;
+
 /// How refusals name a member.
 pub(crate) type MemberName = (&'static str, Members);
 
@@ -85,12 +93,24 @@ impl Trying {
     /// the reason, and is sent again.
     pub(super) fn leaves_out(&mut self, names: &[MemberName], refusal: &Refusal) -> bool {
         let meant = names.iter().filter(|(name, _)| refusal.names(name));
-        let accused = meant.fold(0, |all, (_, member)| all | member);
+        let mut accused = meant.fold(0, |all, (_, member)| all | member);
+        // A limit that is refused under both of its names can only be left out.
+        if accused & self.left_out.0 & LIMIT != 0 {
+            accused = accused & !LIMIT | CAP;
+        }
         let new = accused & !self.left_out.0;
         let innocent = if new == 0 { accused & self.learned } else { 0 };
         self.learned = (self.learned | new) & !innocent;
         self.left_out.0 = (self.left_out.0 | new) & !innocent;
         new != 0
+    }
+
+    /// Tries without the limit that nobody set, if it was sent: there may be room for the prompt, and not for both. That
+    /// is no refusal, and teaches nothing.
+    pub(super) fn leaves_out_the_cap(&mut self) -> bool {
+        let was_sent = self.left_out.sends(CAP);
+        self.left_out.0 |= CAP;
+        was_sent
     }
 
     pub(super) fn was_taken(self, refused: &Refused) {
@@ -131,6 +151,22 @@ mod tests {
         assert_eq!(trying.left_out, LeftOut::default());
         trying.was_taken(&refused);
         assert_eq!(refused.left_out(), LeftOut::default());
+    }
+
+    #[tokio::test]
+    async fn a_limit_that_is_refused_under_both_names_is_left_out() {
+        let names = [("max_tokens", LIMIT), ("max_completion_tokens", LIMIT)];
+        let refused = Refused::default();
+        let mut trying = Trying::new(&refused, 0);
+        assert!(trying.leaves_out(&names, &refusal("max_tokens is too large", None)));
+        assert_eq!(trying.left_out, LeftOut(LIMIT));
+        assert!(trying.leaves_out(&names, &refusal("max_completion_tokens is too large", None)));
+        assert_eq!(trying.left_out, LeftOut(LIMIT | CAP));
+        assert!(!trying.leaves_out(&names, &refusal("max_completion_tokens is too large", None)));
+        let mut trying = Trying::new(&refused, 0);
+        assert!(trying.leaves_out_the_cap() && !trying.leaves_out_the_cap());
+        trying.was_taken(&refused);
+        assert_eq!(refused.left_out(), LeftOut::default(), "a long prompt is no refusal");
     }
 
     #[tokio::test]

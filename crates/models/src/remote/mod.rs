@@ -10,8 +10,10 @@ mod lines;
 mod members;
 mod memory;
 mod pace;
+mod probe;
 mod received;
 mod sent;
+mod size;
 
 #[expect(unused_imports, reason = "for providers whose requests are signed")]
 pub(crate) use access::{Access, Credentials, Key, Unsigned};
@@ -24,7 +26,8 @@ pub(crate) use lines::Framing;
 #[cfg(test)]
 pub(crate) use lines::{Brought, LONGEST_LINE, Messages};
 pub(crate) use members::{
-    CACHE, COUNTS, EFFORT, FORCES, FORMAT, LIMIT, LeftOut, MemberName, Members, ONE_CALL, SYSTEM, TEMPERATURE, TOP_P,
+    CACHE, CAP, COUNTS, EFFORT, FORCES, FORMAT, LIMIT, LeftOut, MemberName, Members, ONE_CALL, SCHEMA, STRICT_CALLS,
+    SYSTEM, TEMPERATURE, TOP_P,
 };
 pub(crate) use pace::Pace;
 
@@ -33,22 +36,29 @@ use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError
 use crate::strict::strict;
 use answer::AnswerMessages;
 use converse::Strength;
-use failure::{Failure, is_about_the_schema};
+use failure::{Failure, is_about_the_reply, is_about_the_schema};
 use members::{Refused, Trying};
 use memory::Memory;
+use probe::{Probe, Probes, is_about_functions};
 use received::{Complete, Received};
 use serde_json::{Map, Value};
+use size::Size;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use trellis_domain::config::PromptReply;
-use trellis_domain::parts::{Reply, ReplyPart};
+use trellis_domain::parts::{Piece, Reply, ReplyPart};
+use trellis_domain::record::ProbeUse;
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::BoxFuture;
 use trellis_patterns::react::functions::Functions;
 
 /// How long a server that has said why the model stopped is waited for: counts of tokens come last.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// How long a probe may take: somebody waits for the reply before it.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a model is asked through.
 #[derive(Debug)]
@@ -73,13 +83,18 @@ pub(crate) struct Remote<D> {
     functions: Memory,
     /// What else it does not take.
     refused: Refused,
+    /// How much it can read.
+    size: Size,
+    /// Whether it was seen to obey.
+    probes: Probes,
 }
 
 impl<D: Dialect> Remote<D> {
     pub(crate) fn new(dialect: D, connection: Connection) -> Self {
         let Connection { endpoint, model, capacity, pace } = connection;
         let (schemas, functions) = (Memory::default(), Memory::default());
-        Self { dialect, endpoint, model, capacity, pace, schemas, functions, refused: Refused::default() }
+        let (refused, size, probes) = (Refused::default(), Size::default(), Probes::default());
+        Self { dialect, endpoint, model, capacity, pace, schemas, functions, refused, size, probes }
     }
 
     /// Asks with the strongest enforcement that the provider takes. A refusal costs only time: it is noted, and does
@@ -93,13 +108,20 @@ impl<D: Dialect> Remote<D> {
             let began = Instant::now();
             let failure = match self.attempt(request, &enforcement, trying.left_out, on_piece).await {
                 Ok(reply) => {
+                    let left_out = trying.left_out;
                     trying.was_taken(&self.refused);
                     memory.learn(&request.prompt, refused, enforcement.strength());
-                    return Ok(reply);
+                    return Ok(self.confirmed(reply, &enforcement, left_out).await);
                 }
                 Err(failure) => failure,
             };
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let is_capped =
+                self.endpoint.settings.sampling.max_tokens.is_none() && self.dialect.usual_tokens().is_some();
+            if is_capped && is_about_the_reply(&failure.error) && trying.leaves_out_the_cap() {
+                self.refused_form(request, &failure, ms);
+                continue;
+            }
             match &failure.refusal {
                 Some(refusal) if trying.leaves_out(self.dialect.members(), refusal) => {
                     self.refused_form(request, &failure, ms);
@@ -124,6 +146,57 @@ impl<D: Dialect> Remote<D> {
                 Some(_) | None => return Err(failure.error),
             }
         }
+    }
+
+    /// A reply counts as held to its schema only if the model was seen to obey one.
+    async fn confirmed(
+        &self,
+        mut reply: ModelReply,
+        enforcement: &SchemaEnforcement<'_>,
+        left_out: LeftOut,
+    ) -> ModelReply {
+        if !reply.enforced {
+            return reply;
+        }
+        if self.endpoint.settings.probe {
+            let probe = self.probe(is_about_functions(enforcement), left_out);
+            reply.probe = self.probes.seen(enforcement, probe).await;
+        }
+        reply.enforced = reply.probe.as_ref().is_some_and(|seen| seen.obeyed);
+        reply
+    }
+
+    /// Asks for what a schema forbids. None if nothing came of it.
+    async fn probe(&self, with_functions: bool, left_out: LeftOut) -> Option<ProbeUse> {
+        let probe = Probe::new(with_functions);
+        self.pace.count(tokens_in(probe.request.bytes()));
+        let mut unheard = |_: Piece<'_>| ControlFlow::Continue(());
+        let enforcement = probe.enforcement();
+        let asked = self.attempt(&probe.request, &enforcement, left_out, &mut unheard);
+        let seen = match timeout(PATIENCE, asked).await {
+            Ok(Ok(reply)) => probe.read(&reply),
+            // What breaks off in the middle is as good as nothing.
+            Ok(Err(_)) | Err(_) => None,
+        };
+        let obeyed = seen.as_ref().is_some_and(|seen| seen.obeyed);
+        if !obeyed {
+            let reply = seen.as_ref().map(|seen| self.endpoint.words(&seen.reply));
+            tracing::warn!(
+                provider = self.endpoint.name(),
+                model = self.model,
+                with_functions,
+                reply,
+                "the model was not seen to obey its schema: replies are only checked"
+            );
+        }
+        seen
+    }
+
+    /// What is set, and a limit where none is.
+    fn sampling(&self, left_out: LeftOut) -> Sampling {
+        let set = self.endpoint.settings.sampling.clone();
+        let usual = || self.dialect.usual_tokens().filter(|_| left_out.sends(CAP));
+        Sampling { max_tokens: set.max_tokens.or_else(usual), ..set }
     }
 
     /// It goes out once more in another form.
@@ -165,7 +238,10 @@ impl<D: Dialect> Remote<D> {
         on_piece: &mut OnPiece<'_>,
     ) -> Result<ModelReply, Failure> {
         let mut body = self.dialect.body(&self.model, request, enforcement, left_out);
-        self.dialect.sample(&mut body, &self.endpoint.settings.sampling, left_out);
+        self.dialect.sample(&mut body, &self.sampling(left_out), left_out);
+        let size = self.size.of(&self.endpoint, &self.dialect, &self.model).await;
+        let too_long = |words: String| self.endpoint.too_long(&format!("was not asked: {words}"));
+        self.dialect.fit(&mut body, size).map_err(too_long)?;
         add(&mut body, &self.endpoint.body);
         let (bytes, sent) = sent::sealed(&body, &self.endpoint);
         drop(body);
@@ -189,10 +265,15 @@ impl<D: Dialect> Remote<D> {
             SchemaEnforcement::Functions { functions, strict } => {
                 *strict && can_be_enforced(functions) && were_kept(functions, &reply.parts)
             }
-            SchemaEnforcement::Strict(_) => self.dialect.was_held(&understood, left_out),
+            // A refusal in words was not held to anything.
+            SchemaEnforcement::Strict(_) => self.dialect.was_held(&understood, left_out) && is_json(&reply.text()),
             SchemaEnforcement::Guided(_) | SchemaEnforcement::Free => false,
         };
         let text = reply.text().into_owned();
+        let mut details = understood.details;
+        let prices = self.endpoint.settings.prices;
+        details.cost_micros =
+            prices.and_then(|prices| prices.cost(understood.in_token, details.cached, understood.out_token));
         let only_text = matches!(reply.parts.as_slice(), [] | [ReplyPart::Text { .. }]);
         Ok(ModelReply {
             text,
@@ -202,6 +283,8 @@ impl<D: Dialect> Remote<D> {
             model: format!("{}/{model}", self.endpoint.name()),
             in_token: understood.in_token,
             out_token: understood.out_token,
+            details,
+            probe: None,
             enforced: was_enforced && finished && !enough,
             cut_short: understood.stop == Some(Stop::Length),
             repairs,
@@ -264,12 +347,16 @@ impl<D: Dialect> Remote<D> {
             (true, false, Some(unrecognised), _) => Err(self.endpoint.not_a_reply(&format!("`{unrecognised}`"))),
             (_, false, _, _) => Err(self.endpoint.transient("broke off in the middle of the reply")),
             (true, true, _, Some(Stop::Withheld)) => Err(self.endpoint.permanent("withheld the reply by its filter")),
-            (true, true, _, Some(Stop::Length)) => {
-                Err(self.endpoint.permanent("used up the limit of tokens before anything was said"))
-            }
+            (true, true, _, Some(Stop::Length)) => Err(self.endpoint.permanent(
+                "used up the limit of tokens before anything was said; set max-tokens of this model higher",
+            )),
             (true, true, _, Some(Stop::Finished | Stop::Calls) | None) => Err(self.endpoint.transient("said nothing")),
         }
     }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 /// About how many tokens so many bytes are. Rather too many: English has four bytes a token, code and JSON three.

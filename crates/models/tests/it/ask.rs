@@ -119,7 +119,9 @@ pub(crate) async fn text(provider: &dyn Provider) -> Result<ModelReply, Provider
 /// The reason of a failure after which asking again may help.
 pub(crate) fn transient(result: Result<ModelReply, ProviderError>) -> (String, Option<Duration>) {
     match result {
-        Err(ProviderError::Transient { reason, retry_after }) => (reason, retry_after),
+        Err(ProviderError::Transient { reason, retry_after } | ProviderError::Busy { reason, retry_after }) => {
+            (reason, retry_after)
+        }
         other => panic!("{other:?}"),
     }
 }

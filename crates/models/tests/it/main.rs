@@ -4,8 +4,10 @@
 mod ask;
 mod chosen;
 mod contract;
+mod examined;
 mod fallback;
 mod kept;
+mod named;
 mod replies;
 mod run;
 mod schemas;

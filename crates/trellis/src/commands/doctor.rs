@@ -105,8 +105,17 @@ fn listed_paths(paths: &[std::path::PathBuf]) -> String {
     format!("damaged ones, kept as they were found: {}", paths.join(", "))
 }
 
-pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
-    let app = folder_alone(global, "doctor", Purpose::Read, "stop the server and look at its folder")?;
+pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Failure> {
+    let opened = folder_alone(global, "doctor", Purpose::Read, "stop the server and look at its folder");
+    if asks_models {
+        // Where there is no folder yet, or a server has it, configuration names none.
+        let (version, items) = match &opened {
+            Ok(app) => app.store.config.all(app.workspace()).await.unwrap_or_default(),
+            Err(_) => Default::default(),
+        };
+        return super::examine::run(global, &Settings::take(version, items).0).await;
+    }
+    let app = opened?;
     // What cannot be read is named with the rest of the damage.
     let (version, items) = app.store.config.all(app.workspace()).await.unwrap_or_default();
     let settings = Settings::take(version, items.clone()).0;

@@ -74,6 +74,7 @@ fn answer(stream: impl Read + Write, status: &str) -> Option<()> {
 
 fn said(prompt: &str) -> String {
     match prompt {
+        "probe" => json!({ "colour": "red" }).to_string(),
         "task-type-classify" => json!({ "task_type": "general", "rationale": "anything" }).to_string(),
         "pattern-select" => json!({
             "pattern": "react", "rationale": "simple",
