@@ -20,7 +20,7 @@ pub(crate) fn text(value: &DeValue<'_>) -> String {
 pub(crate) fn json(value: &DeValue<'_>) -> Result<Value, String> {
     let wrong = || format!("{} cannot be written as JSON", text(value));
     Ok(match value {
-        DeValue::String(text) => Value::from(text.as_ref()),
+        DeValue::String(text) => Value::from(&**text),
         DeValue::Integer(number) => {
             let number = i64::from_str_radix(number.as_str(), number.radix());
             number.map(Value::from).map_err(|_| wrong())?
