@@ -104,7 +104,10 @@ async fn complete(State(asked): State<Asked>, headers: HeaderMap, body: Bytes) -
     if !prompt.is_empty() {
         recording::keep("/v1/chat/completions", &body);
     }
-    asked.send_modify(|asked| asked.push(prompt.to_owned()));
+    // Whether a model obeys its schema is asked beside the prompts.
+    if prompt != "probe" {
+        asked.send_modify(|asked| asked.push(prompt.to_owned()));
+    }
     // The first time is for the tool, the second for the answer.
     let answers = asked.borrow().iter().filter(|asked| *asked == "agent-react").count() == 2;
     let scene = seen::Scene::new(prompt, &request);

@@ -3,7 +3,7 @@
 use crate::Hash;
 use crate::decision::words;
 use crate::document::{Document, Payload};
-use crate::usage::Usage;
+use crate::usage::{TokenDetails, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -38,6 +38,25 @@ pub struct PromptUse {
     /// The bytes that came back, without keys; only if the operator wants them kept, and they are not too long for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Document>,
+    /// What the provider calls the request, for whoever asks it about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    #[serde(default, skip_serializing_if = "TokenDetails::is_nothing")]
+    pub details: TokenDetails,
+    /// Why the schema of this call counts as enforced, or does not although the provider took it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Box<ProbeUse>>,
+}
+
+/// A small request that asked the model for something that its schema forbids.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeUse {
+    /// Hash of the bytes that were sent.
+    pub sent: Hash,
+    /// What the model wrote, or the beginning of it.
+    pub reply: String,
+    /// It wrote what the schema allows, and not what it was asked for.
+    pub obeyed: bool,
 }
 
 words!(
@@ -107,6 +126,7 @@ impl ModelCall {
         }
         let Self { model, in_token, out_token, ms, .. } = self;
         let (in_token, out_token, model) = (*in_token, *out_token, model.clone());
-        Usage { in_token, out_token, model, model_ms: *ms, model_calls: 1, ..Usage::default() }
+        let details = self.prompt.details;
+        Usage { in_token, out_token, model, model_ms: *ms, model_calls: 1, details, ..Usage::default() }
     }
 }

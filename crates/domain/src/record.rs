@@ -14,7 +14,7 @@ pub use crate::body::{Accepted, Body, Ended, Exchange, Observed, Replied, Routed
 pub use crate::cause::Cause;
 pub use crate::name::{Core, Name};
 pub use crate::parts::REVISION;
-pub use crate::prompt_use::{FailedAttempt, Incomplete, ModelCall, PromptUse, ReplyFormat};
+pub use crate::prompt_use::{FailedAttempt, Incomplete, ModelCall, ProbeUse, PromptUse, ReplyFormat};
 pub use crate::reading::Reading;
 pub use crate::unreadable::UnreadableRecord;
 pub use crate::upgrade::FORMAT;

@@ -29,6 +29,50 @@ pub struct Usage {
     pub model_calls: u32,
     #[serde(default)]
     pub tool_calls: u32,
+    #[serde(default, skip_serializing_if = "TokenDetails::is_nothing")]
+    pub details: TokenDetails,
+}
+
+/// Tokens that are counted or paid apart from the others, and what all of them cost. They are parts of the counts of
+/// input and output, and each stays absent until somebody reports it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenDetails {
+    /// Input that the provider had read before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<u64>,
+    /// Input that the provider keeps for the next time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_written: Option<u64>,
+    /// Output that was thought and not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audio: Option<u64>,
+    /// What it cost by the operator's prices, in millionths of their currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+}
+
+impl TokenDetails {
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.cached = sum(self.cached, other.cached);
+        self.cache_written = sum(self.cache_written, other.cache_written);
+        self.reasoning = sum(self.reasoning, other.reasoning);
+        self.audio = sum(self.audio, other.audio);
+        self.cost_micros = sum(self.cost_micros, other.cost_micros);
+    }
+}
+
+/// Missing is not zero.
+fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (None, None) => None,
+        (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+    }
 }
 
 impl Usage {
@@ -37,10 +81,6 @@ impl Usage {
     }
 
     pub fn add(&mut self, other: &Self) {
-        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (None, None) => None,
-            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
-        };
         self.in_token = sum(self.in_token, other.in_token);
         self.out_token = sum(self.out_token, other.out_token);
         if other.model.is_some() {
@@ -50,5 +90,6 @@ impl Usage {
         self.tool_ms += other.tool_ms;
         self.model_calls += other.model_calls;
         self.tool_calls += other.tool_calls;
+        self.details.add(&other.details);
     }
 }

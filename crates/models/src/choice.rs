@@ -1,21 +1,18 @@
 //! Which models are asked: those that are named, else the one that the environment knows how to reach.
 
-use crate::dialect::{Anthropic, Ollama, OpenAi};
+use crate::dialect::{DialectKind, path_of};
 use crate::provider::Provider;
-use crate::remote::{CallSettings, Endpoint, EndpointConfig, EndpointError, Key, Remote, address};
+use crate::remote::{Access, CallSettings, Connection, Endpoint, EndpointConfig, EndpointError, Pace, address};
 use crate::secret::Secret;
+use crate::services::{self, Quirks, Service};
+use crate::settings::{KeyPlace, ModelSettings, ProviderSettings};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::World;
 
 /// What the scripted model is called.
 pub(crate) const REHEARSAL: &str = "rehearsal";
-const OPENAI: &str = "https://api.openai.com/v1";
-const OPENAI_MODEL: &str = "gpt-4.1-mini";
-const ANTHROPIC: &str = "https://api.anthropic.com";
-const ANTHROPIC_MODEL: &str = "claude-sonnet-4-6";
-const OLLAMA: &str = "http://127.0.0.1:11434";
-const OLLAMA_MODEL: &str = "llama3.2";
 const OLLAMA_PORT: u16 = 11434;
 
 /// A model that was chosen.
@@ -23,39 +20,45 @@ const OLLAMA_PORT: u16 = 11434;
 pub enum Choice {
     /// The scripted stand-in.
     Rehearsal,
-    Remote(RemoteChoice),
+    Remote(Box<RemoteChoice>),
 }
 
 /// A model behind an address.
 #[derive(Debug, Clone)]
 pub struct RemoteChoice {
-    provider: ProviderKind,
+    /// What the provider is called here.
+    provider: String,
     model: String,
+    dialect: DialectKind,
     base: String,
+    path: String,
     key: Option<Secret>,
+    key_header: Option<String>,
+    headers: Vec<(String, String)>,
+    body: Map<String, Value>,
+    quirks: Quirks,
     max_tokens: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ProviderKind {
-    OpenAi,
-    Anthropic,
-    Ollama,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
     #[error(
-        "there is no provider `{0}`; write openai/NAME, anthropic/NAME, ollama/NAME or rehearsal, such as \
-         openai/gpt-4.1-mini"
+        "there is no provider `{name}`; write PROVIDER/MODEL, such as openai/gpt-4.1-mini, with one of {known}, or \
+         rehearsal; others are described in the settings file, this one under [providers.{name}]"
     )]
-    UnknownProvider(String),
+    UnknownProvider { name: String, known: String },
+    #[error("{provider} is of the kind `{kind}`, which is not known; choose one of {known}, or write a dialect")]
+    UnknownKind { provider: String, kind: String, known: String },
     #[error("{provider} needs a key; set {variable}")]
-    NoKey { provider: &'static str, variable: &'static str },
-    #[error("OPENAI_BASE_URL is set, but no model is named; set OPENAI_MODEL or --model openai/NAME")]
-    NoModel,
-    #[error("ANTHROPIC_MAX_TOKENS is {0:?}; write a number such as 8192")]
-    NotANumber(String),
+    NoKey { provider: String, variable: String },
+    #[error("the key of {provider} cannot be read from {place}: {reason}")]
+    UnreadableKey { provider: String, place: String, reason: String },
+    #[error("{provider} needs {what}; write it under [providers.{provider}] in the settings file{or_variable}")]
+    Incomplete { provider: String, what: &'static str, or_variable: String },
+    #[error("{provider} is named without a model; write {provider}/NAME{or_variable}")]
+    NoModel { provider: String, or_variable: String },
+    #[error("{variable} is {value:?}; write a number such as 8192")]
+    NotANumber { variable: &'static str, value: String },
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
 }
@@ -64,95 +67,193 @@ pub enum ChoiceError {
 /// whose variables are set; questions never go to a second company that nobody named.
 ///
 /// ```
+/// # use trellis_models::{ModelSettings, choose};
 /// let environment = |name: &str| (name == "OLLAMA_HOST").then(|| "box".to_owned());
-/// let models = trellis_models::choose(&["ollama/llama3.2".to_owned(), "rehearsal".to_owned()], &environment)?;
+/// let settings = ModelSettings::default();
+/// let models = choose(&["ollama/llama3.2".to_owned(), "rehearsal".to_owned()], &settings, &environment)?;
 /// assert_eq!(models[0].to_string(), "ollama/llama3.2 at http://box:11434, without a key");
 /// assert_eq!(models.len(), 2);
-/// let missing = trellis_models::choose(&["anthropic".to_owned()], &environment).unwrap_err();
-/// assert!(missing.to_string().contains("ANTHROPIC_API_KEY"));
+/// let missing = choose(&["groq/llama-3.3-70b".to_owned()], &settings, &environment).unwrap_err();
+/// assert!(missing.to_string().contains("GROQ_API_KEY"));
 /// # Ok::<(), trellis_models::ChoiceError>(())
 /// ```
-pub fn choose(wishes: &[String], environment: &dyn Fn(&str) -> Option<String>) -> Result<Vec<Choice>, ChoiceError> {
-    let set = |name: &str| environment(name).filter(|value| !value.trim().is_empty());
-    let environment = Environment(&set);
+pub fn choose(
+    wishes: &[String],
+    settings: &ModelSettings,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<Choice>, ChoiceError> {
+    let set = |name: &str| environment(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let known = Known { settings, variable: &set };
     let mut named = wishes.iter().map(|wish| wish.trim()).filter(|wish| !wish.is_empty()).peekable();
     if named.peek().is_some() {
-        return named.map(|wish| environment.named(wish)).collect();
+        return named.map(|wish| known.choice(wish)).collect();
     }
+    let is_set = |name: &str| set(name).is_some();
     let first = match () {
-        () if environment.knows("OPENAI_API_KEY") || environment.knows("OPENAI_BASE_URL") => {
-            environment.openai(None)?
-        }
-        () if environment.knows("ANTHROPIC_API_KEY") => environment.anthropic(None)?,
-        () if environment.knows("OLLAMA_HOST") => environment.ollama(None),
-        () => Choice::Rehearsal,
+        () if is_set("OPENAI_API_KEY") || is_set("OPENAI_BASE_URL") => "openai",
+        () if is_set("ANTHROPIC_API_KEY") => "anthropic",
+        () if is_set("OLLAMA_HOST") => "ollama",
+        () => REHEARSAL,
     };
-    Ok(vec![first])
+    Ok(vec![known.choice(first)?])
 }
 
-struct Environment<'a>(&'a dyn Fn(&str) -> Option<String>);
+/// What the settings and the environment say about providers.
+struct Known<'a> {
+    settings: &'a ModelSettings,
+    variable: &'a dyn Fn(&str) -> Option<String>,
+}
 
-impl Environment<'_> {
-    fn knows(&self, name: &str) -> bool {
-        (self.0)(name).is_some()
-    }
-
-    fn get(&self, name: &str, usual: &str) -> String {
-        (self.0)(name).map_or_else(|| usual.to_owned(), |value| value.trim().to_owned())
-    }
-
-    fn secret(&self, name: &str) -> Option<Secret> {
-        (self.0)(name).as_deref().and_then(Secret::new)
-    }
-
+impl Known<'_> {
     /// `provider/name`, or a provider with its usual model.
-    fn named(&self, wish: &str) -> Result<Choice, ChoiceError> {
+    fn choice(&self, wish: &str) -> Result<Choice, ChoiceError> {
         let model = wish.split_once('/').map(|(_, model)| model.trim()).filter(|model| !model.is_empty());
         match provider_of(wish) {
-            "openai" => self.openai(model),
-            "anthropic" => self.anthropic(model),
-            "ollama" => Ok(self.ollama(model)),
             REHEARSAL => Ok(Choice::Rehearsal),
-            unknown => Err(ChoiceError::UnknownProvider(unknown.to_owned())),
+            name => Ok(Choice::Remote(Box::new(self.remote(name, model)?))),
         }
     }
 
-    fn openai(&self, model: Option<&str>) -> Result<Choice, ChoiceError> {
-        let key = self.secret("OPENAI_API_KEY");
-        let elsewhere = self.knows("OPENAI_BASE_URL");
-        if key.is_none() && !elsewhere {
-            return Err(ChoiceError::NoKey { provider: "openai", variable: "OPENAI_API_KEY" });
-        }
-        let model = model.map(str::to_owned).or_else(|| (self.0)("OPENAI_MODEL"));
-        let model = match model {
-            Some(model) => model.trim().to_owned(),
-            None if elsewhere => return Err(ChoiceError::NoModel),
-            None => OPENAI_MODEL.to_owned(),
+    fn remote(&self, name: &str, model: Option<&str>) -> Result<RemoteChoice, ChoiceError> {
+        let configured = self.settings.providers.get(name);
+        let nothing = ProviderSettings::default();
+        let own = configured.unwrap_or(&nothing);
+        let service = match &own.kind {
+            Some(kind) => Some(services::named(kind).ok_or_else(|| unknown_kind(name, kind))?),
+            None => services::named(name),
         };
-        let base = self.get("OPENAI_BASE_URL", OPENAI);
-        Ok(Choice::Remote(RemoteChoice { provider: ProviderKind::OpenAi, model, base, key, max_tokens: None }))
-    }
-
-    fn anthropic(&self, model: Option<&str>) -> Result<Choice, ChoiceError> {
-        let key = self.secret("ANTHROPIC_API_KEY");
-        if key.is_none() {
-            return Err(ChoiceError::NoKey { provider: "anthropic", variable: "ANTHROPIC_API_KEY" });
+        if service.is_none() && configured.is_none() {
+            return Err(self.unknown_provider(name));
         }
-        let model = model.map_or_else(|| self.get("ANTHROPIC_MODEL", ANTHROPIC_MODEL), str::to_owned);
-        let base = self.get("ANTHROPIC_BASE_URL", ANTHROPIC);
-        let base = base.trim_end_matches('/').trim_end_matches("/v1").to_owned();
-        let tokens = self.get("ANTHROPIC_MAX_TOKENS", "");
-        let max_tokens = if tokens.is_empty() { Ok(None) } else { tokens.parse().map(Some) };
-        let max_tokens = max_tokens.map_err(|_| ChoiceError::NotANumber(tokens))?;
-        Ok(Choice::Remote(RemoteChoice { provider: ProviderKind::Anthropic, model, base, key, max_tokens }))
+        let (base, is_elsewhere) = self.base(name, own, service)?;
+        let model = self.model(name, own, service, is_elsewhere, model)?;
+        let dialect = self.settings.dialect_of(&format!("{name}/{model}")).or(own.dialect);
+        let incomplete = || incomplete(name, "a dialect, such as openai", None);
+        let dialect = dialect.or(service.map(|service| service.dialect)).ok_or_else(incomplete)?;
+        let base = if dialect == DialectKind::Ollama { ollama_address(&base) } else { dialect.base(&base) };
+        let path = path_of(&self.path(own, service, dialect, &base), &model);
+        let key = self.key(name, own, service, is_elsewhere)?;
+        // A server elsewhere is only like the service if somebody said so.
+        let like = services::at(&base).or(service.filter(|service| configured.is_some() || service.address.is_none()));
+        let usual = dialect.headers().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let headers = usual.chain(own.headers.clone()).collect();
+        let key_header = service.and_then(|service| service.key_header).map(str::to_owned);
+        Ok(RemoteChoice {
+            provider: name.to_owned(),
+            model,
+            dialect,
+            base,
+            path,
+            key,
+            key_header: own.key_header.clone().or(key_header),
+            headers,
+            body: own.body.clone(),
+            quirks: like.map(|service| service.quirks).unwrap_or_default(),
+            max_tokens: self.max_tokens(service)?,
+        })
     }
 
-    fn ollama(&self, model: Option<&str>) -> Choice {
-        let model = model.map_or_else(|| self.get("OLLAMA_MODEL", OLLAMA_MODEL), str::to_owned);
-        let base = ollama_address(&self.get("OLLAMA_HOST", OLLAMA));
-        let key = self.secret("OLLAMA_API_KEY");
-        Choice::Remote(RemoteChoice { provider: ProviderKind::Ollama, model, base, key, max_tokens: None })
+    /// Where it is, and whether that is another place than the usual one.
+    fn base(
+        &self,
+        name: &str,
+        own: &ProviderSettings,
+        service: Option<&Service>,
+    ) -> Result<(String, bool), ChoiceError> {
+        let variable = service.and_then(|service| service.address_variable);
+        if let Some(elsewhere) = own.address.clone().or_else(|| variable.and_then(self.variable)) {
+            return Ok((elsewhere, true));
+        }
+        let usual = service.and_then(|service| service.address);
+        let usual = usual.ok_or_else(|| incomplete(name, "an address", variable))?;
+        Ok((usual.to_owned(), false))
     }
+
+    fn model(
+        &self,
+        name: &str,
+        own: &ProviderSettings,
+        service: Option<&Service>,
+        is_elsewhere: bool,
+        model: Option<&str>,
+    ) -> Result<String, ChoiceError> {
+        let variable = service.and_then(|service| service.model_variable);
+        let named = model.map(str::to_owned).or_else(|| own.model.clone()).or_else(|| variable.and_then(self.variable));
+        // Compatible servers have other models.
+        let has_usual = |service: &&Service| !is_elsewhere || service.dialect != DialectKind::OpenAi;
+        let usual = service.filter(has_usual).and_then(|service| service.model).map(str::to_owned);
+        let or_variable = || variable.map(|variable| format!(" or set {variable}")).unwrap_or_default();
+        named.or(usual).ok_or_else(|| ChoiceError::NoModel { provider: name.to_owned(), or_variable: or_variable() })
+    }
+
+    fn path(&self, own: &ProviderSettings, service: Option<&Service>, dialect: DialectKind, base: &str) -> String {
+        let has_versions = base.trim_end_matches('/').ends_with("/v1");
+        let deployments = service.filter(|service| service.dialect == dialect && !has_versions);
+        let Some(deployments) = deployments.and_then(|service| service.deployments) else {
+            return dialect.path().to_owned();
+        };
+        let set = || deployments.version_variables.iter().find_map(|variable| (self.variable)(variable));
+        let version = own.api_version.clone().or_else(set).unwrap_or_else(|| deployments.version.to_owned());
+        format!("{}?api-version={version}", deployments.path)
+    }
+
+    /// A key goes only to where it was meant for: one that belongs to a service is not sent to an address that
+    /// somebody wrote into the settings.
+    fn key(
+        &self,
+        name: &str,
+        own: &ProviderSettings,
+        service: Option<&Service>,
+        is_elsewhere: bool,
+    ) -> Result<Option<Secret>, ChoiceError> {
+        let missing = |variable: &str| ChoiceError::NoKey { provider: name.to_owned(), variable: variable.to_owned() };
+        match &own.key {
+            Some(KeyPlace::Variable(variable)) => {
+                let key = (self.variable)(variable).as_deref().and_then(Secret::new);
+                return key.ok_or_else(|| missing(variable)).map(Some);
+            }
+            Some(KeyPlace::File(file)) => {
+                let unreadable = |reason: String| ChoiceError::UnreadableKey {
+                    provider: name.to_owned(),
+                    place: file.display().to_string(),
+                    reason,
+                };
+                let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+                return Secret::new(&text).ok_or_else(|| unreadable("it is empty".to_owned())).map(Some);
+            }
+            None => {}
+        }
+        let Some(service) = service else { return Ok(None) };
+        let is_meant = own.address.is_none() || service.address.is_none();
+        let mut variables = service.key_variables.iter().filter(|_| is_meant);
+        let key = variables.find_map(|variable| Secret::new(&(self.variable)(variable)?));
+        let is_needed = service.needs_key && (service.address.is_none() || !is_elsewhere);
+        match (key, service.key_variables) {
+            (None, [variable, ..]) if is_needed => Err(missing(variable)),
+            (key, _) => Ok(key),
+        }
+    }
+
+    fn max_tokens(&self, service: Option<&Service>) -> Result<Option<u32>, ChoiceError> {
+        let Some(variable) = service.and_then(|service| service.max_tokens_variable) else { return Ok(None) };
+        let Some(value) = (self.variable)(variable) else { return Ok(None) };
+        value.parse().map(Some).map_err(|_| ChoiceError::NotANumber { variable, value })
+    }
+
+    fn unknown_provider(&self, name: &str) -> ChoiceError {
+        let own = self.settings.providers.keys().filter(|name| services::named(name).is_none());
+        let known = std::iter::once(services::names()).chain(own.cloned()).collect::<Vec<_>>().join(", ");
+        ChoiceError::UnknownProvider { name: name.to_owned(), known }
+    }
+}
+
+fn unknown_kind(name: &str, kind: &str) -> ChoiceError {
+    ChoiceError::UnknownKind { provider: name.to_owned(), kind: kind.to_owned(), known: services::names() }
+}
+
+fn incomplete(provider: &str, what: &'static str, variable: Option<&str>) -> ChoiceError {
+    let or_variable = variable.map(|variable| format!(", or set {variable}")).unwrap_or_default();
+    ChoiceError::Incomplete { provider: provider.to_owned(), what, or_variable }
 }
 
 /// Whose model a name such as `openai/gpt-4.1` means.
@@ -183,19 +284,16 @@ fn ollama_address(host: &str) -> String {
     format!("{scheme}://{name}{port}{path}")
 }
 
-/// Room for as many calls as may be made at a time.
-pub(crate) fn capacity(settings: &CallSettings) -> Arc<CallCapacity> {
-    CallCapacity::new(settings.concurrency.max(1))
+/// What the models of a provider share.
+#[derive(Debug, Clone)]
+pub(crate) struct Room {
+    pub(crate) capacity: Arc<CallCapacity>,
+    pub(crate) pace: Arc<Pace>,
 }
 
-impl ProviderKind {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Anthropic => "anthropic",
-            Self::Ollama => "ollama",
-        }
-    }
+/// Room for as many calls as may be made at a time.
+pub(crate) fn capacity(calls: usize) -> Arc<CallCapacity> {
+    CallCapacity::new(calls.max(1))
 }
 
 impl std::fmt::Display for Choice {
@@ -213,61 +311,49 @@ impl std::fmt::Display for RemoteChoice {
         let key = if key.is_some() { "with a key" } else { "without a key" };
         // Whoever writes a password into an address does not want to read it here.
         let place = address(base, "").map_or_else(|error| error.to_string(), |(_, shown)| shown);
-        write!(f, "{}/{model} at {}, {key}", provider.name(), place.trim_end_matches('/'))
+        write!(f, "{provider}/{model} at {}, {key}", place.trim_end_matches('/'))
     }
 }
 
 impl RemoteChoice {
     /// `provider/model`.
     pub fn name(&self) -> String {
-        format!("{}/{}", self.provider.name(), self.model)
+        format!("{}/{}", self.provider, self.model)
     }
 
     /// Whose model it is: models of the same provider share its room for calls.
-    pub(crate) fn provider(&self) -> &'static str {
-        self.provider.name()
+    pub(crate) fn provider(&self) -> &str {
+        &self.provider
     }
 
     /// Makes the provider ready. Nothing is sent yet.
     pub fn connect(self, settings: CallSettings, world: Arc<dyn World>) -> Result<Arc<dyn Provider>, EndpointError> {
-        let capacity = capacity(&settings);
-        self.connect_sharing(capacity, settings, world)
+        let room = Room { capacity: capacity(settings.concurrency), pace: Arc::default() };
+        self.connect_sharing(room, settings, world)
     }
 
     pub(crate) fn connect_sharing(
         self,
-        capacity: Arc<CallCapacity>,
+        room: Room,
         settings: CallSettings,
         world: Arc<dyn World>,
     ) -> Result<Arc<dyn Provider>, EndpointError> {
-        let Self { provider, model, base, key, max_tokens } = self;
-        let bearer = |secret| Key { header: "authorization", scheme: "Bearer ", secret };
-        let name = provider.name();
-        let config = match provider {
-            ProviderKind::OpenAi => {
-                EndpointConfig { name, base, path: "/chat/completions", key: key.map(bearer), headers: Vec::new() }
-            }
-            ProviderKind::Anthropic => {
-                let key = key.map(|secret| Key { header: "x-api-key", scheme: "", secret });
-                EndpointConfig {
-                    name,
-                    base,
-                    path: "/v1/messages",
-                    key,
-                    headers: vec![("anthropic-version", "2023-06-01")],
-                }
-            }
-            ProviderKind::Ollama => {
-                EndpointConfig { name, base, path: "/api/chat", key: key.map(bearer), headers: Vec::new() }
-            }
-        };
-        let openai = OpenAi::at(&config.base);
+        let access = self.access();
+        let Self { provider: name, model, dialect, base, path, headers, body, quirks, max_tokens, .. } = self;
+        let config = EndpointConfig { name, base, path, access, headers, body };
         let endpoint = Endpoint::new(config, settings, world)?;
-        Ok(match provider {
-            ProviderKind::OpenAi => Arc::new(Remote::new(openai, endpoint, model, capacity)),
-            ProviderKind::Anthropic => Arc::new(Remote::new(Anthropic { max_tokens }, endpoint, model, capacity)),
-            ProviderKind::Ollama => Arc::new(Remote::new(Ollama, endpoint, model, capacity)),
-        })
+        let Room { capacity, pace } = room;
+        Ok(dialect.connect(Connection { endpoint, model, capacity, pace }, quirks, max_tokens))
+    }
+
+    /// What opens the door there.
+    fn access(&self) -> Access {
+        let Some(secret) = self.key.clone() else { return Access::Free };
+        let mut key = self.dialect.key(secret);
+        if let Some(header) = &self.key_header {
+            (key.header, key.scheme) = (header.to_lowercase(), "");
+        }
+        Access::Key(key)
     }
 }
 

@@ -1,32 +1,14 @@
 //! Models that are connected by name, when they are needed, and kept.
 
-use crate::choice::{Choice, ChoiceError, capacity, choose};
+use crate::choice::{Choice, ChoiceError, Room, capacity, choose};
 use crate::provider::Provider;
 use crate::rehearsal::Rehearsal;
-use crate::remote::CallSettings;
+use crate::remote::Pace;
+use crate::settings::ModelSettings;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
-use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::World;
-
-/// How models are called: all of them, and some by name.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ModelSettings {
-    pub usual: CallSettings,
-    /// By `provider/name`: whether tools are offered as functions, against what is usual.
-    pub native_tools: BTreeMap<String, bool>,
-    /// The pause between two pieces of a rehearsed reply.
-    pub rehearsal_delay: Option<Duration>,
-}
-
-impl ModelSettings {
-    fn of(&self, model: &str) -> CallSettings {
-        let native_tools = self.native_tools.get(model).copied().unwrap_or(self.usual.native_tools);
-        CallSettings { native_tools, ..self.usual.clone() }
-    }
-}
 
 type Environment = dyn Fn(&str) -> Option<String> + Send + Sync;
 
@@ -43,7 +25,7 @@ struct Kept {
     /// By what they were asked for with.
     models: BTreeMap<String, Arc<dyn Provider>>,
     /// By provider.
-    capacities: BTreeMap<&'static str, Arc<CallCapacity>>,
+    rooms: BTreeMap<String, Room>,
 }
 
 impl std::fmt::Debug for Connections {
@@ -67,8 +49,9 @@ impl Connections {
         if let Some(model) = self.kept.lock().models.get(name) {
             return Ok(Arc::clone(model));
         }
-        let chosen = choose(&[name.to_owned()], &*self.environment)?;
-        let choice = chosen.into_iter().next().ok_or_else(|| ChoiceError::UnknownProvider(name.to_owned()))?;
+        let chosen = choose(&[name.to_owned()], &self.settings, &*self.environment)?;
+        // Nothing was named, and nothing is chosen for that.
+        let choice = chosen.into_iter().next().unwrap_or(Choice::Rehearsal);
         let model = self.connect(choice)?;
         Ok(Arc::clone(self.kept.lock().models.entry(name.to_owned()).or_insert(model)))
     }
@@ -82,9 +65,14 @@ impl Connections {
             }
             Choice::Remote(choice) => {
                 let settings = self.settings.of(&choice.name());
-                let new = || capacity(&self.settings.usual);
-                let capacity = Arc::clone(self.kept.lock().capacities.entry(choice.provider()).or_insert_with(new));
-                Ok(choice.connect_sharing(capacity, settings, Arc::clone(&self.world))?)
+                let provider = choice.provider().to_owned();
+                let own = self.settings.providers.get(&provider).cloned().unwrap_or_default();
+                let new = || Room {
+                    capacity: capacity(own.concurrency.unwrap_or(self.settings.usual.concurrency)),
+                    pace: Arc::new(Pace::new(own.rate_limit)),
+                };
+                let room = self.kept.lock().rooms.entry(provider).or_insert_with(new).clone();
+                Ok(choice.connect_sharing(room, settings, Arc::clone(&self.world))?)
             }
         }
     }

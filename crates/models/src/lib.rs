@@ -8,6 +8,7 @@ mod choice;
 mod connections;
 mod conversation;
 mod dialect;
+mod examination;
 mod functions;
 mod models;
 mod prompt_text;
@@ -17,21 +18,26 @@ mod rehearsal;
 mod remote;
 mod reply;
 mod secret;
+mod services;
+mod settings;
 mod strict;
 mod template;
 mod thinking;
 
 pub use choice::{Choice, ChoiceError, RemoteChoice, choose};
-pub use connections::{Connections, ModelSettings};
+pub use connections::Connections;
+pub use dialect::DialectKind;
+pub use examination::{Can, Examination, Finding, examine};
 pub use models::Models;
 pub use prompt_text::PromptText;
 pub use prompter::TemplatePrompter;
-pub use provider::{LastSent, ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Response, Sent};
+pub use provider::{LastSent, ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Response, Sent, Turn};
 pub use rehearsal::{NOTE, Rehearsal};
-pub use remote::{CallSettings, EndpointError, Sampling};
+pub use remote::{CallSettings, EndpointError, Prices, Sampling};
 /// Plain HTTP, for whoever else has a server to talk to.
 pub use remote::{address, cause, client};
 pub use secret::Secret;
+pub use settings::{KeyPlace, ModelOptions, ModelSettings, ProviderSettings, RateLimit};
 pub use template::check_template;
 
 #[cfg(test)]

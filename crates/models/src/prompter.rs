@@ -21,6 +21,10 @@ use trellis_orchestrator::ports::{
 const ATTEMPTS: usize = 3;
 /// The pause before the first repetition; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// The same for a provider that is busy, if nobody else can be asked: it is waited for over some minutes.
+const BUSY_ATTEMPTS: usize = 8;
+const FIRST_BUSY_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_BUSY_PAUSE: Duration = Duration::from_mins(1);
 /// A provider that asks for a longer pause is not asked again if another one is there, or the call has no limit.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -130,11 +134,13 @@ impl TemplatePrompter {
         let (reply, ms) = self.ask_in_order(&candidates, &mut attempts).await?;
         let Attempts { asking, failures, .. } = attempts;
         let mut prompt = asking.record();
-        let ModelReply { text: raw, parts, stop, response, model, in_token, out_token, enforced, cut_short, repairs } =
-            reply;
-        if let Some(Response { hash, body }) = response {
+        let ModelReply { text: raw, parts, stop, response, model, in_token, out_token, details, .. } = reply;
+        let ModelReply { enforced, probe, cut_short, repairs, .. } = reply;
+        if let Some(Response { hash, body, request_id }) = response {
             (prompt.received, prompt.response) = (Some(hash), body.and_then(Document::stored));
+            prompt.request_id = request_id;
         }
+        (prompt.details, prompt.probe) = (details, probe.map(Box::new));
         let content = reader.read(&raw);
         // A server may say yes to a schema and overlook it: the reply is the proof.
         let enforced = enforced && !matches!(content, ReplyContent::Wrong { .. });
@@ -218,8 +224,12 @@ impl TemplatePrompter {
             failed += 1;
             let too_slow = is_followed && ms > SLOW_MS;
             let left = attempts.time_left(self.world.now());
-            let longest = left.filter(|_| !is_followed).unwrap_or(LONGEST_PAUSE);
-            let pause = pause_before_retry(&error, failed).filter(|pause| !too_slow && *pause <= longest);
+            let is_busy = matches!(error, ProviderError::Busy { .. });
+            let patience = if is_busy && !is_followed { 2 * LONGEST_BUSY_PAUSE } else { LONGEST_PAUSE };
+            let longest = left.filter(|_| !is_followed).unwrap_or(patience);
+            let chance = if is_busy { chance(&self.world.fresh_id()) } else { 0.0 };
+            let pause =
+                pause_before_retry(&error, failed, is_followed, chance).filter(|pause| !too_slow && *pause <= longest);
             let Some(pause) = pause else { return Err(GaveUp::Model(last_reason(&error, failed))) };
             tracing::warn!(prompt, %error, ?pause, "the model did not answer; it is asked again");
             if self.within(left, self.world.sleep(pause)).await.is_none() {
@@ -237,6 +247,7 @@ impl TemplatePrompter {
     ) -> (Option<Result<ModelReply, ProviderError>>, u64) {
         let asked = self.world.now();
         let _permit = attempts.asking.enter(model.capacity()).await;
+        let turn = model.turn(&attempts.asking.request).await;
         let started = self.world.now();
         attempts.waited_ms += started.ms_since(asked);
         let left = attempts.time_left(started);
@@ -249,6 +260,9 @@ impl TemplatePrompter {
             Piece::Call(piece) => sink.call(piece),
         };
         let result = self.within(left, model.complete(&asking.request, &mut listen)).await;
+        if let Some(Ok(ModelReply { in_token: Some(read), out_token: Some(written), .. })) = &result {
+            model.settle(turn, read.saturating_add(*written));
+        }
         let refused = attempts.asking.refused(&model.name());
         for attempt in refused {
             attempts.note(attempt);
@@ -267,18 +281,28 @@ impl TemplatePrompter {
 }
 
 /// None if asking again makes no sense. A provider may ask for a longer pause than the usual one, not for a shorter.
-fn pause_before_retry(error: &ProviderError, failed: usize) -> Option<Duration> {
-    match error {
-        ProviderError::Transient { retry_after, .. } if failed < ATTEMPTS => {
-            let doublings = u32::try_from(failed - 1).unwrap_or(u32::MAX);
-            let usual = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(doublings));
-            Some(retry_after.unwrap_or(usual).max(usual))
+/// Those who were refused at the same time do not come back at the same time: `chance` is between 0 and 1.
+fn pause_before_retry(error: &ProviderError, failed: usize, is_followed: bool, chance: f64) -> Option<Duration> {
+    let (retry_after, first, longest, attempts) = match error {
+        ProviderError::Busy { retry_after, .. } if !is_followed => {
+            (retry_after, FIRST_BUSY_PAUSE, LONGEST_BUSY_PAUSE, BUSY_ATTEMPTS)
         }
-        ProviderError::Transient { .. }
-        | ProviderError::Permanent { .. }
-        | ProviderError::TooLong { .. }
-        | ProviderError::ToolsRefused { .. } => None,
-    }
+        ProviderError::Busy { retry_after, .. } | ProviderError::Transient { retry_after, .. } => {
+            (retry_after, FIRST_PAUSE, LONGEST_PAUSE, ATTEMPTS)
+        }
+        ProviderError::Permanent { .. } | ProviderError::TooLong { .. } | ProviderError::ToolsRefused { .. } => {
+            return None;
+        }
+    };
+    let doublings = u32::try_from(failed - 1).unwrap_or(u32::MAX);
+    let usual = first.saturating_mul(2_u32.saturating_pow(doublings)).min(longest).mul_f64(1.0 + chance / 2.0);
+    (failed < attempts).then(|| retry_after.unwrap_or(usual).max(usual))
+}
+
+/// A number from 0 to 1 that follows from an id which nobody else has.
+fn chance(id: &str) -> f64 {
+    let bytes = id.bytes().fold(0_u32, |all, byte| all.wrapping_mul(31).wrapping_add(u32::from(byte)));
+    f64::from(bytes) / f64::from(u32::MAX)
 }
 
 fn last_reason(error: &ProviderError, failed: usize) -> String {

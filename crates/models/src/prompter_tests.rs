@@ -189,6 +189,21 @@ async fn what_cannot_be_mended_by_asking_again_fails() {
     assert_eq!(failure([Err(tomorrow)]).await, ("overloaded".to_owned(), 1));
 }
 
+#[tokio::test]
+async fn a_busy_provider_is_waited_for_over_minutes() {
+    let busy = |retry_after| Err(ProviderError::Busy { reason: "too many".to_owned(), retry_after });
+    let mut bench = Bench::new(std::iter::repeat_with(|| busy(None)).take(7).chain([Ok("Hello")]));
+    let reply = bench.ask("greet", None).await.unwrap();
+    assert_eq!((reply.raw.as_str(), reply.failures.len()), ("Hello", 7));
+    let waited = bench.provider.world.now().as_micros() / 1_000_000;
+    assert!((123..=185).contains(&waited), "1, 2, 4, … 60 seconds, and up to half of it more: {waited}");
+    let always = std::iter::repeat_with(|| busy(None)).take(20);
+    assert_eq!(failure(always).await, ("too many (asked 8 times)".to_owned(), 8));
+    let mut bench = Bench::new([busy(Some(Duration::from_secs(100))), Ok("Hello")]);
+    bench.ask("greet", None).await.unwrap();
+    assert!(bench.provider.world.now().as_micros() >= 100_000_000, "what the provider asks for");
+}
+
 /// Fails, and takes its time.
 #[derive(Debug)]
 struct Sluggish(Arc<Slow>);

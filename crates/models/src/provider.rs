@@ -9,6 +9,8 @@ use std::time::Duration;
 use trellis_domain::Hash;
 use trellis_domain::config::{PromptReply, ToolItem};
 use trellis_domain::parts::{ChatTurn, Piece, ReplyPart, StopReason};
+use trellis_domain::record::ProbeUse;
+use trellis_domain::usage::TokenDetails;
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{BoxFuture, CallLabels};
 
@@ -32,6 +34,24 @@ pub struct ModelRequest {
     pub labels: Option<CallLabels>,
     /// Where the provider tells what leaves this process, before it does: a call may end without a reply.
     pub sent: LastSent,
+}
+
+impl ModelRequest {
+    /// The size of everything that is said.
+    pub(crate) fn bytes(&self) -> usize {
+        let turns = self.turns.iter().map(|turn| match turn {
+            ChatTurn::User { text } | ChatTurn::ToolResult { text, .. } => text.text().len(),
+            ChatTurn::Assistant { parts } => parts.iter().map(said).sum(),
+        });
+        self.system.len() + self.user.len() + turns.sum::<usize>()
+    }
+}
+
+fn said(part: &ReplyPart) -> usize {
+    match part {
+        ReplyPart::Thought { text } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => text.text().len(),
+        ReplyPart::Call { function, arguments, .. } => function.len() + arguments.text().len(),
+    }
 }
 
 /// What went to the provider last, and before that in forms that it refused.
@@ -89,8 +109,11 @@ pub struct ModelReply {
     pub model: String,
     pub in_token: Option<u64>,
     pub out_token: Option<u64>,
+    pub details: TokenDetails,
     /// The provider could write nothing but what the schema allows; false wherever that is not certain.
     pub enforced: bool,
+    /// What was seen of the model before, if that decided whether the schema was enforced.
+    pub probe: Option<ProbeUse>,
     /// The model stopped at its limit of tokens and not where it wanted to end.
     pub cut_short: bool,
     /// What had to be put right before the reply could be read.
@@ -104,6 +127,8 @@ pub struct Response {
     pub hash: Hash,
     /// The answer without keys, if it is to be kept.
     pub body: Option<String>,
+    /// What the provider calls the request.
+    pub request_id: Option<String>,
 }
 
 /// What went to the provider.
@@ -119,9 +144,16 @@ pub struct Sent {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// Asking again may help: too many requests, overload, a lost connection.
+    /// Asking again may help: a failure inside of the provider, a lost connection.
     #[error("{reason}")]
     Transient {
+        reason: String,
+        /// How long the provider asks to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// The provider has too much to do, or has been asked too much: in a while it will answer again.
+    #[error("{reason}")]
+    Busy {
         reason: String,
         /// How long the provider asks to be left alone.
         retry_after: Option<Duration>,
@@ -136,6 +168,10 @@ pub enum ProviderError {
     #[error("{reason}")]
     ToolsRefused { reason: String },
 }
+
+/// A turn that was waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Turn(pub u64);
 
 /// Takes a reply while it is written. Break stops the call: what came so far is the reply.
 pub type OnPiece<'a> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + Send + 'a;
@@ -159,6 +195,14 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
     fn capacity(&self) -> Option<&Arc<CallCapacity>> {
         None
     }
+
+    /// Waits until the provider takes one more request.
+    fn turn<'a>(&'a self, _request: &'a ModelRequest) -> BoxFuture<'a, Turn> {
+        Box::pin(std::future::ready(Turn::default()))
+    }
+
+    /// Tells how many tokens a call took for which a turn was waited.
+    fn settle(&self, _turn: Turn, _tokens: u64) {}
 
     fn complete<'a>(
         &'a self,

@@ -370,6 +370,7 @@ pub fn cost(body: &Body) -> Usage {
             model: replied.model.clone(),
             model_ms: replied.ms,
             model_calls: 1,
+            details: replied.prompt.details,
             ..Usage::default()
         },
         Body::Observed(observed) => {

@@ -196,7 +196,8 @@ fn named_models(global: &Global) -> Vec<String> {
 /// The models that were named or that the environment knows; see [`choose`].
 pub(crate) fn chosen_models(global: &Global) -> Result<Vec<Choice>, Failure> {
     let environment = |name: &str| std::env::var(name).ok();
-    choose(&named_models(global), &environment).map_err(|error| Failure::usage(error.to_string()))
+    let settings = model_settings::of_operator(global)?;
+    choose(&named_models(global), &settings, &environment).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// Whether the operator named models, so that those of a workspace do not count.

@@ -120,7 +120,11 @@ pub(crate) enum Command {
     /// Ask the questions of a suite, judge the answers and report
     Eval(Eval),
     /// Check the data folder and the configuration
-    Doctor,
+    Doctor {
+        /// Ask each configured model a few small questions instead, and tell what it can do
+        #[arg(long)]
+        models: bool,
+    },
 }
 
 #[derive(Debug, Args)]

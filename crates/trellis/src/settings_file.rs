@@ -1,8 +1,8 @@
-//! The settings file: TOML with `[limits]`, `[limits.maximum]`, `[models]` and `[queries]`.
+//! The settings file: TOML with `[limits]`, `[limits.maximum]`, `[models]`, `[providers]` and `[queries]`.
 
 use crate::cli::Global;
 use crate::failure::Failure;
-use crate::named::{Limit, LimitSource, QueryLimit, model_setting};
+use crate::named::{Limit, LimitSource, QueryLimit, model_setting, provider_setting, text};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -57,14 +57,16 @@ pub(crate) fn parse(text: &str) -> Result<SettingsFile, String> {
         let place = at(name.span().start);
         match (name.get_ref().as_ref(), value.get_ref()) {
             ("limits", DeValue::Table(limits)) => file.limits = source(limits, &at)?,
-            ("models", DeValue::Table(models)) => file.models = of_models(models, &at)?,
+            ("models", DeValue::Table(models)) => of_models(models, &mut file.models, &at)?,
+            ("providers", DeValue::Table(providers)) => of_providers(providers, &mut file.models, &at)?,
             ("queries", DeValue::Table(queries)) => file.queries = of_queries(queries, &at)?,
-            (table @ ("limits" | "models" | "queries"), _) => {
+            (table @ ("limits" | "models" | "providers" | "queries"), _) => {
                 return Err(format!("{place}: `{table}` is not a table; write [{table}]"));
             }
             (other, _) => {
                 return Err(format!(
-                    "{place}: there is no setting `{other}`; the file may hold [limits], [models] and [queries]"
+                    "{place}: there is no setting `{other}`; the file may hold [limits], [models], [providers] and \
+                     [queries]"
                 ));
             }
         }
@@ -87,22 +89,46 @@ fn source(limits: &DeTable<'_>, at: &impl Fn(usize) -> String) -> Result<LimitSo
 }
 
 /// Settings for all models, and in a table of its own for each that has some.
-fn of_models(models: &DeTable<'_>, at: &impl Fn(usize) -> String) -> Result<ModelSettings, String> {
-    let mut settings = ModelSettings::default();
+fn of_models(models: &DeTable<'_>, settings: &mut ModelSettings, at: &impl Fn(usize) -> String) -> Result<(), String> {
     for (name, value) in models {
         let name = Named::new(name, at);
         let DeValue::Table(of_one) = value.get_ref() else {
-            let set = model_setting::set(&mut settings, name.text, &written(value));
+            let set = model_setting::set(settings, name.text, &written(value));
             set.map_err(|problem| format!("{}, models.{}: {problem}", name.place, name.text))?;
             continue;
         };
         for (setting, value) in of_one {
             let setting = Named::new(setting, at);
-            let set = model_setting::set_of(&mut settings, name.text, setting.text, &written(value));
+            let set = model_setting::set_of(settings, name.text, setting.text, &text(value.get_ref()));
             set.map_err(|problem| format!("{}, models.{}.{}: {problem}", setting.place, name.text, setting.text))?;
         }
     }
-    Ok(settings)
+    Ok(())
+}
+
+/// Each provider in a table of its own.
+fn of_providers(
+    providers: &DeTable<'_>,
+    settings: &mut ModelSettings,
+    at: &impl Fn(usize) -> String,
+) -> Result<(), String> {
+    for (name, value) in providers {
+        let name = Named::new(name, at);
+        let DeValue::Table(own) = value.get_ref() else {
+            return Err(format!("{}: write the settings of a provider under [providers.NAME]", name.place));
+        };
+        if name.text == "rehearsal" || name.text.contains('/') || name.text.trim() != name.text {
+            let problem = format!("a provider cannot be called {:?}; choose a name without a slash", name.text);
+            return Err(format!("{}: {problem}", name.place));
+        }
+        let provider = settings.providers.entry(name.text.to_owned()).or_default();
+        for (setting, value) in own {
+            let setting = Named::new(setting, at);
+            let set = provider_setting::set(provider, setting.text, value.get_ref());
+            set.map_err(|problem| format!("{}, providers.{}.{}: {problem}", setting.place, name.text, setting.text))?;
+        }
+    }
+    Ok(())
 }
 
 fn of_queries(queries: &DeTable<'_>, at: &impl Fn(usize) -> String) -> Result<Vec<QueryLimit>, String> {

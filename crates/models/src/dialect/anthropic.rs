@@ -37,7 +37,6 @@ const NAMES: [MemberName; 7] = [
 const USUAL_TOKENS: u32 = 8192;
 
 impl Dialect for Anthropic {
-    const NAME: &'static str = "anthropic";
     const FRAMING: Framing = Framing::Events;
 
     fn body(
@@ -83,16 +82,24 @@ impl Dialect for Anthropic {
 
     fn sample(&self, body: &mut Value, sampling: &Sampling, left_out: LeftOut) {
         let max_tokens = self.max_tokens.or(sampling.max_tokens);
-        super::sample(body, &Sampling { max_tokens, ..*sampling }, "max_tokens", left_out);
+        super::sample(body, &Sampling { max_tokens, ..sampling.clone() }, "max_tokens", left_out);
+        if let Some(effort) = sampling.reasoning_effort.as_ref().filter(|_| left_out.sends(FORMAT)) {
+            body["output_config"]["effort"] = json!(effort);
+        }
+    }
+
+    /// Each request has one.
+    fn usual_tokens(&self) -> Option<u32> {
+        None
     }
 
     fn members(&self) -> &'static [MemberName] {
         &NAMES
     }
 
-    /// A tool that had to be called was. A schema for the reply may have been overlooked: a text does not show it.
+    /// A tool that had to be called was. Whether a schema for the reply is overlooked shows in a probe.
     fn was_held(&self, understood: &Understood, left_out: LeftOut) -> bool {
-        !left_out.sends(FORMAT) && left_out.sends(FORCES) && !understood.unenforced
+        left_out.sends(FORMAT) || left_out.sends(FORCES) && !understood.unenforced
     }
 
     fn can_show(&self, schema: &Value) -> bool {
@@ -207,6 +214,9 @@ fn count(usage: &Value, understood: &mut Understood) {
     // It is said at the start and again at the end, and some servers count only once.
     understood.in_token = understood.in_token.max(read);
     understood.out_token = usage["output_tokens"].as_u64().or(understood.out_token);
+    let details = &mut understood.details;
+    details.cached = usage["cache_read_input_tokens"].as_u64().or(details.cached);
+    details.cache_written = usage["cache_creation_input_tokens"].as_u64().or(details.cache_written);
 }
 
 /// Which block an event is about.

@@ -1,10 +1,13 @@
 //! How each provider wants to be asked and how it replies. Pure: bytes and time are the business of `remote`.
 
 mod anthropic;
+mod kind;
 mod ollama;
 mod openai;
 
 pub(crate) use anthropic::Anthropic;
+pub use kind::DialectKind;
+pub(crate) use kind::path_of;
 pub(crate) use ollama::Ollama;
 pub(crate) use openai::OpenAi;
 
@@ -125,7 +128,7 @@ fn functions(functions: &Functions, strict: bool) -> Value {
 
 /// What is set, under the names that most providers have for it.
 fn sample(place: &mut Value, sampling: &Sampling, max_tokens: &str, left_out: LeftOut) {
-    let Sampling { temperature, top_p, max_tokens: most } = sampling;
+    let Sampling { temperature, top_p, max_tokens: most, .. } = sampling;
     let temperature = temperature.filter(|_| left_out.sends(TEMPERATURE)).map(Value::from);
     let top_p = top_p.filter(|_| left_out.sends(TOP_P)).map(Value::from);
     let set = [("temperature", temperature), ("top_p", top_p)];

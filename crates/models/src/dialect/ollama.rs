@@ -3,16 +3,26 @@
 use super::{Calls, arguments, chat, conversation, json_of, name, note_unrecognised, object, words};
 use crate::provider::ModelRequest;
 use crate::remote::{
-    Dialect, Fault, Framing, LeftOut, MemberName, Said, Sampling, SchemaEnforcement, Stop, Understood,
+    Dialect, Fault, Framing, LeftOut, MemberName, Said, Sampling, SchemaEnforcement, Stop, Understood, tokens_in,
 };
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU64, Ordering};
 use trellis_domain::parts::CallPiece;
 
-#[derive(Debug)]
-pub(crate) struct Ollama;
+/// The smallest room that is asked for, and the one that most models have.
+const SMALLEST_ROOM: u64 = 4096;
+/// The longest reply if nobody set one: the room for it is taken from the memory of the machine.
+const USUAL_TOKENS: u32 = 4096;
+/// A reply that may not even be this long is not worth asking for.
+const SHORTEST_REPLY: u64 = 256;
+
+#[derive(Debug, Default)]
+pub(crate) struct Ollama {
+    /// The largest room so far. The server loads the model anew for each other size, so that it never becomes smaller.
+    room: AtomicU64,
+}
 
 impl Dialect for Ollama {
-    const NAME: &'static str = "ollama";
     const FRAMING: Framing = Framing::JsonLines;
 
     fn body(&self, model: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>, _: LeftOut) -> Value {
@@ -43,6 +53,42 @@ impl Dialect for Ollama {
         if options.as_object().is_some_and(|options| !options.is_empty()) {
             body["options"] = options;
         }
+        for (name, value) in [("keep_alive", &sampling.keep_alive), ("think", &sampling.think)] {
+            if let Some(value) = value {
+                body[name] = value.clone();
+            }
+        }
+    }
+
+    fn usual_tokens(&self) -> Option<u32> {
+        Some(USUAL_TOKENS)
+    }
+
+    fn described_at(&self) -> Option<&'static str> {
+        Some("/api/show")
+    }
+
+    fn size_in(&self, description: &Value) -> Option<u64> {
+        let about = description["model_info"].as_object()?;
+        about.iter().find(|(name, _)| name.ends_with(".context_length")).and_then(|(_, size)| size.as_u64())
+    }
+
+    /// The server cuts the beginning of what does not fit, and says nothing.
+    fn fit(&self, body: &mut Value, size: Option<u64>) -> Result<(), String> {
+        let prompt = tokens_in(body.to_string().len());
+        let most = body["options"]["num_predict"].as_u64().unwrap_or(0);
+        let size = size.unwrap_or(u64::MAX);
+        if prompt.saturating_add(SHORTEST_REPLY.min(most)) > size {
+            return Err(format!("the prompt has about {prompt} tokens, and the context size of the model is {size}"));
+        }
+        let needed = prompt.saturating_add(most).min(size);
+        let room = needed.max(SMALLEST_ROOM).next_power_of_two().max(self.room.load(Ordering::Relaxed)).min(size);
+        self.room.fetch_max(room, Ordering::Relaxed);
+        body["options"]["num_ctx"] = json!(room);
+        if prompt.saturating_add(most) > room {
+            body["options"]["num_predict"] = json!(room - prompt);
+        }
+        Ok(())
     }
 
     fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault> {

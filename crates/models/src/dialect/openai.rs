@@ -4,11 +4,13 @@
 use super::{Calls, arguments, chat, conversation, json_of, name, note_unrecognised, words};
 use crate::provider::ModelRequest;
 use crate::remote::{
-    COUNTS, Dialect, EFFORT, FORCES, Fault, Framing, LIMIT, LeftOut, MemberName, ONE_CALL, SYSTEM, Said, Sampling,
-    SchemaEnforcement, Stop, TEMPERATURE, TOP_P, Understood,
+    COUNTS, Dialect, EFFORT, FORCES, Fault, Framing, LIMIT, LeftOut, MemberName, Members, ONE_CALL, SCHEMA,
+    STRICT_CALLS, SYSTEM, Said, Sampling, SchemaEnforcement, Stop, TEMPERATURE, TOP_P, Understood,
 };
+use crate::services::Quirks;
 use serde_json::{Value, json};
 use trellis_domain::parts::CallPiece;
+use trellis_domain::usage::TokenDetails;
 use trellis_patterns::react::functions::Functions;
 
 /// How refusals name what can be left out.
@@ -27,35 +29,26 @@ const NAMES: [MemberName; 10] = [
 
 #[derive(Debug, Default)]
 pub(crate) struct OpenAi {
-    /// A router picks one of several servers, and must not pick one that overlooks the schema.
-    pub(crate) routed: bool,
-    /// The server is OpenAI's own, which calls the limit of tokens by another name.
-    original: bool,
+    pub(crate) quirks: Quirks,
 }
 
 impl OpenAi {
-    pub(crate) fn at(base: &str) -> Self {
-        let (routed, original) = (base.contains("openrouter.ai"), base.contains("api.openai.com"));
-        Self { routed, original }
-    }
-}
-
-fn offer(functions: &Functions, strict: bool, left_out: LeftOut, body: &mut Value) {
-    body["tools"] = super::functions(functions, strict);
-    if left_out.sends(FORCES) {
-        body["tool_choice"] = json!("required");
-    }
-    if left_out.sends(ONE_CALL) {
-        body["parallel_tool_calls"] = json!(false);
-    }
-    // Some models call functions here only if they do not think before.
-    if !left_out.sends(EFFORT) {
-        body["reasoning_effort"] = json!("none");
+    fn offer(&self, functions: &Functions, strict: bool, left_out: LeftOut, body: &mut Value) {
+        body["tools"] = super::functions(functions, strict);
+        if left_out.sends(FORCES) {
+            body["tool_choice"] = json!(self.quirks.forced);
+        }
+        if left_out.sends(ONE_CALL) {
+            body["parallel_tool_calls"] = json!(false);
+        }
+        // Some models call functions here only if they do not think before.
+        if !left_out.sends(EFFORT) {
+            body["reasoning_effort"] = json!("none");
+        }
     }
 }
 
 impl Dialect for OpenAi {
-    const NAME: &'static str = "openai";
     const FRAMING: Framing = Framing::Events;
 
     fn body(
@@ -66,7 +59,7 @@ impl Dialect for OpenAi {
         left_out: LeftOut,
     ) -> Value {
         let prompt = if left_out.sends(SYSTEM) { chat(request) } else { vec![at_once(request)] };
-        let messages = conversation(prompt, &request.turns, &InMessages);
+        let messages = conversation(prompt, &request.turns, &InMessages { named_results: self.quirks.named_results });
         let mut body = json!({ "model": model, "messages": messages, "stream": true });
         if left_out.sends(COUNTS) {
             body["stream_options"] = json!({ "include_usage": true });
@@ -79,9 +72,9 @@ impl Dialect for OpenAi {
             SchemaEnforcement::Free => return body,
             SchemaEnforcement::Guided(schema) => body["response_format"] = format(schema, false),
             SchemaEnforcement::Strict(schema) => body["response_format"] = format(schema, true),
-            SchemaEnforcement::Functions { functions, strict } => offer(functions, *strict, left_out, &mut body),
+            SchemaEnforcement::Functions { functions, strict } => self.offer(functions, *strict, left_out, &mut body),
         }
-        if self.routed {
+        if self.quirks.routed {
             body["provider"] = json!({ "require_parameters": true });
         }
         body
@@ -89,8 +82,15 @@ impl Dialect for OpenAi {
 
     fn sample(&self, body: &mut Value, sampling: &Sampling, left_out: LeftOut) {
         // Whoever refuses one name takes the other.
-        let new_name = self.original == left_out.sends(LIMIT);
+        let new_name = self.quirks.new_limit == left_out.sends(LIMIT);
         super::sample(body, sampling, if new_name { "max_completion_tokens" } else { "max_tokens" }, left_out);
+        if let Some(effort) = sampling.reasoning_effort.as_ref().filter(|_| left_out.sends(EFFORT)) {
+            body["reasoning_effort"] = json!(effort);
+        }
+    }
+
+    fn usual_tokens(&self) -> Option<u32> {
+        Some(self.quirks.usual_tokens)
     }
 
     fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault> {
@@ -111,6 +111,7 @@ impl Dialect for OpenAi {
         understood.model = words(&value["model"]).or(understood.model.take());
         understood.in_token = value["usage"]["prompt_tokens"].as_u64().or(understood.in_token);
         understood.out_token = value["usage"]["completion_tokens"].as_u64().or(understood.out_token);
+        count(&value["usage"], &mut understood.details);
         let choices = value["choices"].as_array().map(Vec::as_slice).unwrap_or_default();
         let Some(choice) = choices.iter().find(|choice| choice["index"].as_u64().unwrap_or(0) == 0) else {
             return Ok(Vec::new());
@@ -130,18 +131,46 @@ impl Dialect for OpenAi {
     fn members(&self) -> &'static [MemberName] {
         &NAMES
     }
+
+    fn lacks(&self) -> Members {
+        self.quirks.lacks
+    }
+
+    fn can_show(&self, _: &Value) -> bool {
+        self.quirks.lacks & SCHEMA == 0
+    }
+
+    fn enforces_functions(&self) -> bool {
+        self.quirks.lacks & STRICT_CALLS == 0
+    }
+}
+
+/// What is counted apart. Some have their own name for what was in the cache.
+fn count(usage: &Value, details: &mut TokenDetails) {
+    let (read, written) = (&usage["prompt_tokens_details"], &usage["completion_tokens_details"]);
+    let cached = read["cached_tokens"].as_u64().or_else(|| usage["prompt_cache_hit_tokens"].as_u64());
+    details.cached = cached.or(details.cached);
+    details.reasoning = written["reasoning_tokens"].as_u64().or(details.reasoning);
+    let audio = [read, written].map(|tokens| tokens["audio_tokens"].as_u64());
+    details.audio = audio.into_iter().flatten().reduce(u64::saturating_add).or(details.audio);
 }
 
 /// Calls in messages of the assistant, results in messages of their own.
-struct InMessages;
+struct InMessages {
+    named_results: bool,
+}
 
 impl Calls for InMessages {
     fn call(&self, id: String, function: &str, arguments: &str) -> Value {
         json!({ "id": id, "type": "function", "function": { "name": function, "arguments": arguments } })
     }
 
-    fn result(&self, id: String, _: &str, text: &str) -> Value {
-        json!({ "role": "tool", "tool_call_id": id, "content": text })
+    fn result(&self, id: String, function: &str, text: &str) -> Value {
+        let mut result = json!({ "role": "tool", "tool_call_id": id, "content": text });
+        if self.named_results {
+            result["name"] = json!(function);
+        }
+        result
     }
 }
 

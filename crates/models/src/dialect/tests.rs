@@ -7,6 +7,7 @@ use crate::remote::{
 use serde_json::Map;
 use trellis_domain::config::PromptReply;
 use trellis_domain::parts::CallPiece;
+use trellis_domain::usage::TokenDetails;
 
 fn request(system: &str) -> ModelRequest {
     ModelRequest {
@@ -20,6 +21,11 @@ fn request(system: &str) -> ModelRequest {
         labels: None,
         sent: LastSent::default(),
     }
+}
+
+/// The dialect as a known service speaks it.
+fn at(service: &str) -> OpenAi {
+    OpenAi { quirks: crate::services::named(service).unwrap().quirks }
 }
 
 /// The text of some messages, and what was understood besides.
@@ -44,7 +50,7 @@ fn fault(dialect: &impl Dialect, message: &str) -> Fault {
 
 #[test]
 fn openai_is_asked_in_its_words() {
-    let dialect = OpenAi::at("https://api.openai.com/v1");
+    let dialect = at("openai");
     let schema = json!({ "type": "object" });
     let body = dialect.body("m", &request("Be kind."), &SchemaEnforcement::Strict(schema.clone()), LeftOut::default());
     let messages = json!([{ "role": "system", "content": "Be kind." }, { "role": "user", "content": "Why?" }]);
@@ -58,12 +64,7 @@ fn openai_is_asked_in_its_words() {
     assert_eq!(body["response_format"]["json_schema"]["strict"], false);
     assert_eq!(body["messages"].as_array().unwrap().len(), 1);
     assert!(dialect.body("m", &request(""), &SchemaEnforcement::Free, LeftOut::default())["response_format"].is_null());
-    let routed = OpenAi::at("https://openrouter.ai/api/v1").body(
-        "m",
-        &request(""),
-        &SchemaEnforcement::Guided(&schema),
-        LeftOut::default(),
-    );
+    let routed = at("openrouter").body("m", &request(""), &SchemaEnforcement::Guided(&schema), LeftOut::default());
     assert_eq!(routed["provider"], json!({ "require_parameters": true }));
 }
 
@@ -81,10 +82,10 @@ fn a_model_without_a_system_role_gets_everything_in_one_message() {
 
 #[test]
 fn what_openai_models_refuse_is_left_out_or_said_in_another_way() {
-    let (here, there) = (OpenAi::default(), OpenAi::at("https://api.openai.com/v1"));
+    let (here, there) = (OpenAi::default(), at("openai"));
     let body = here.body("m", &request(""), &SchemaEnforcement::Free, LeftOut(COUNTS));
     assert!(body["stream_options"].is_null());
-    let set = Sampling { temperature: Some(0.5), top_p: Some(0.9), max_tokens: Some(300) };
+    let set = Sampling { temperature: Some(0.5), top_p: Some(0.9), max_tokens: Some(300), ..Sampling::default() };
     let sampled = |dialect: &OpenAi, left_out: u16| {
         let mut body = json!({});
         dialect.sample(&mut body, &set, LeftOut(left_out));
@@ -176,7 +177,10 @@ fn anthropic_is_asked_in_its_words() {
 fn anthropic_is_said_to_hold_only_what_it_was_seen_to_hold() {
     let dialect = Anthropic { max_tokens: None };
     let (text, call) = (Understood { unenforced: true, ..Understood::default() }, Understood::default());
-    assert!(!dialect.was_held(&text, LeftOut::default()), "a server may overlook a schema for the reply");
+    assert!(
+        dialect.was_held(&text, LeftOut::default()),
+        "whether it overlooks a schema for the reply shows in a probe"
+    );
     assert!(!dialect.was_held(&text, LeftOut(FORMAT)) && dialect.was_held(&call, LeftOut(FORMAT)));
     assert!(!dialect.was_held(&call, LeftOut(FORMAT | FORCES)), "nothing made it call the tool");
 }
@@ -224,6 +228,7 @@ fn anthropic_streams_are_read() {
         model: Some("claude-1".to_owned()),
         in_token: Some(13),
         out_token: Some(9),
+        details: TokenDetails { cached: Some(7), cache_written: Some(1), ..TokenDetails::default() },
         stop: Some(Stop::Calls),
         over: true,
         ..Understood::default()
@@ -252,11 +257,14 @@ fn anthropic_replies_and_errors_are_read() {
 #[test]
 fn ollama_is_asked_and_read() {
     let schema = json!({ "type": "object" });
-    let body = Ollama.body("m", &request("Be kind."), &SchemaEnforcement::Guided(&schema), LeftOut::default());
+    let body =
+        Ollama::default().body("m", &request("Be kind."), &SchemaEnforcement::Guided(&schema), LeftOut::default());
     assert_eq!((&body["format"], body["messages"].as_array().unwrap().len()), (&schema, 2));
-    assert!(Ollama.body("m", &request(""), &SchemaEnforcement::Free, LeftOut::default())["format"].is_null());
+    assert!(
+        Ollama::default().body("m", &request(""), &SchemaEnforcement::Free, LeftOut::default())["format"].is_null()
+    );
     let (text, understood) = read(
-        &Ollama,
+        &Ollama::default(),
         &[
             json!({ "model": "m", "message": { "content": "", "thinking": "hm" }, "done": false }),
             json!({ "model": "m", "message": { "content": "Moss" }, "done": false }),
@@ -272,7 +280,7 @@ fn ollama_is_asked_and_read() {
         ..Understood::default()
     };
     assert_eq!((text.as_str(), understood), ("Moss", expected));
-    assert_eq!(fault(&Ollama, r#"{"error": "out of memory"}"#).words, "out of memory");
+    assert_eq!(fault(&Ollama::default(), r#"{"error": "out of memory"}"#).words, "out of memory");
 }
 
 fn two_functions() -> Functions {
@@ -286,7 +294,7 @@ fn functions_are_offered_in_each_providers_words() {
         SchemaEnforcement::Functions { functions: &functions, strict: true },
         SchemaEnforcement::Functions { functions: &functions, strict: false },
     );
-    let openai = OpenAi::at("http://localhost/v1");
+    let openai = OpenAi::default();
     let body = openai.body("m", &request(""), &strict, LeftOut::default());
     let [search, open, answer] = body["tools"].as_array().unwrap().as_slice() else { panic!("{body}") };
     assert_eq!((&search["type"], &search["function"]["name"]), (&json!("function"), &json!("web_search")));
@@ -304,9 +312,9 @@ fn functions_are_offered_in_each_providers_words() {
     );
     assert_eq!(search["input_schema"]["properties"]["q"]["type"], "string");
     assert_eq!(body["tool_choice"], json!({ "type": "any", "disable_parallel_tool_use": true }));
-    let body = Ollama.body("m", &request(""), &loose, LeftOut::default());
+    let body = Ollama::default().body("m", &request(""), &loose, LeftOut::default());
     assert_eq!(body["tools"][0]["function"]["name"], "web_search");
-    assert!(!Ollama.enforces_functions() && openai.enforces_functions() && anthropic.enforces_functions());
+    assert!(!Ollama::default().enforces_functions() && openai.enforces_functions() && anthropic.enforces_functions());
 }
 
 #[test]
@@ -321,18 +329,18 @@ fn what_forces_a_call_is_left_out_once_it_is_refused() {
 
 #[test]
 fn only_what_is_set_is_said_about_how_words_are_drawn() {
-    let set = Sampling { temperature: Some(0.5), top_p: Some(0.9), max_tokens: Some(300) };
+    let set = Sampling { temperature: Some(0.5), top_p: Some(0.9), max_tokens: Some(300), ..Sampling::default() };
     let sampled = |dialect: &dyn Fn(&mut Value, &Sampling), sampling: &Sampling| {
         let mut body = json!({});
         dialect(&mut body, sampling);
         body
     };
-    let original = OpenAi::at("https://api.openai.com/v1");
-    let other = OpenAi::at("http://localhost/v1");
+    let original = at("openai");
+    let other = OpenAi::default();
     let anthropic = Anthropic { max_tokens: Some(77) };
     let nothing = Sampling::default();
     assert_eq!(sampled(&|body, set| original.sample(body, set, LeftOut::default()), &nothing), json!({}));
-    assert_eq!(sampled(&|body, set| Ollama.sample(body, set, LeftOut::default()), &nothing), json!({}));
+    assert_eq!(sampled(&|body, set| Ollama::default().sample(body, set, LeftOut::default()), &nothing), json!({}));
     let limit = |name: &str, most: u32| json!({ "temperature": 0.5, "top_p": 0.9, name: most });
     assert_eq!(
         sampled(&|body, set| original.sample(body, set, LeftOut::default()), &set),
@@ -341,7 +349,7 @@ fn only_what_is_set_is_said_about_how_words_are_drawn() {
     assert_eq!(sampled(&|body, set| other.sample(body, set, LeftOut::default()), &set), limit("max_tokens", 300));
     assert_eq!(sampled(&|body, set| anthropic.sample(body, set, LeftOut::default()), &set), limit("max_tokens", 77));
     assert_eq!(
-        sampled(&|body, set| Ollama.sample(body, set, LeftOut::default()), &set),
+        sampled(&|body, set| Ollama::default().sample(body, set, LeftOut::default()), &set),
         json!({ "options": limit("num_predict", 300) })
     );
 }
@@ -386,7 +394,7 @@ fn calls_are_read_in_each_providers_words() {
     let call = json!({ "function": { "name": "f", "arguments": { "q": 1 } } });
     let line = json!({ "message": { "content": "", "tool_calls": [call, call] }, "done": false });
     assert_eq!(
-        pieces(&Ollama, &line),
+        pieces(&Ollama::default(), &line),
         [piece(1, None, Some("f"), "{\"q\":1}"), piece(2, None, Some("f"), "{\"q\":1}")]
     );
 }
@@ -399,4 +407,74 @@ fn halves_of_characters_do_not_spoil_a_message() {
     for rubbish in ["{\"a\": \"\\ud83d", "\\", "\\u", "\\ud8", "\\ud83d\\ö"] {
         assert!(json_of(rubbish).is_err(), "{rubbish}");
     }
+}
+
+#[test]
+fn ollama_gets_room_for_the_prompt_and_the_reply() {
+    let ollama = Ollama::default();
+    let fitted = |ollama: &Ollama, bytes: usize, most: u64, size: Option<u64>| {
+        let mut body = json!({ "prompt": "x".repeat(bytes), "options": { "num_predict": most } });
+        ollama.fit(&mut body, size).map(|()| body["options"].clone())
+    };
+    let options = |room: u64, most: u64| Ok(json!({ "num_ctx": room, "num_predict": most }));
+    assert_eq!(fitted(&ollama, 300, 100, Some(131_072)), options(4096, 100));
+    assert_eq!(fitted(&ollama, 30_000, 100, Some(131_072)), options(16_384, 100));
+    assert_eq!(fitted(&ollama, 300, 100, Some(131_072)), options(16_384, 100), "the model is not loaded anew");
+    assert_eq!(fitted(&Ollama::default(), 30_000, 100, None), options(16_384, 100));
+    let small = fitted(&Ollama::default(), 3_000, 4096, Some(2048)).unwrap();
+    assert_eq!(small["num_ctx"], 2048);
+    let most = small["num_predict"].as_u64().unwrap();
+    assert!((900..1040).contains(&most), "what is left for the reply: {most}");
+    let refused = fitted(&ollama, 30_000, 4096, Some(8192)).unwrap_err();
+    assert!(refused.contains("and the context size of the model is 8192"), "{refused}");
+    let description = json!({ "model_info": { "general.architecture": "llama", "llama.context_length": 8192 } });
+    assert_eq!((ollama.size_in(&description), ollama.size_in(&json!({ "error": "?" }))), (Some(8192), None));
+}
+
+#[test]
+fn ollama_is_told_how_long_to_keep_a_model_and_whether_it_thinks() {
+    let set = Sampling { keep_alive: Some(json!("30m")), think: Some(json!(false)), ..Sampling::default() };
+    let mut body = json!({});
+    Ollama::default().sample(&mut body, &set, LeftOut::default());
+    assert_eq!(body, json!({ "keep_alive": "30m", "think": false }));
+}
+
+#[test]
+fn an_effort_is_said_in_each_providers_words_and_left_out_once_refused() {
+    let set = Sampling { reasoning_effort: Some("low".to_owned()), ..Sampling::default() };
+    let sampled = |dialect: &dyn Fn(&mut Value)| {
+        let mut body = json!({});
+        dialect(&mut body);
+        body
+    };
+    let openai = OpenAi::default();
+    assert_eq!(sampled(&|body| openai.sample(body, &set, LeftOut::default())), json!({ "reasoning_effort": "low" }));
+    assert_eq!(sampled(&|body| openai.sample(body, &set, LeftOut(EFFORT))), json!({}));
+    let anthropic = Anthropic { max_tokens: None };
+    let effort = json!({ "output_config": { "effort": "low" } });
+    assert_eq!(sampled(&|body| anthropic.sample(body, &set, LeftOut::default())), effort);
+    assert_eq!(sampled(&|body| anthropic.sample(body, &set, LeftOut(FORMAT))), json!({}));
+}
+
+#[test]
+fn quirks_are_heeded() {
+    let functions = two_functions();
+    let offered = SchemaEnforcement::Functions { functions: &functions, strict: true };
+    let body = at("mistral").body("m", &request(""), &offered, LeftOut(at("mistral").lacks()));
+    assert_eq!((&body["tool_choice"], &body["stream_options"]), (&json!("any"), &Value::Null));
+    let body = at("gemini").body("m", &request(""), &offered, LeftOut(at("gemini").lacks()));
+    assert_eq!((&body["tool_choice"], &body["parallel_tool_calls"]), (&json!("required"), &Value::Null));
+    assert!(!at("deepseek").can_show(&json!({ "type": "object" })) && !at("deepseek").enforces_functions());
+    let mut called = request("");
+    called.turns = vec![ChatTurn::ToolResult {
+        call: Some("c1".to_owned()),
+        function: "open".to_owned(),
+        text: "done".into(),
+        is_error: false,
+    }];
+    let results = |dialect: OpenAi| {
+        let body = dialect.body("m", &called, &SchemaEnforcement::Free, LeftOut::default());
+        body["messages"].as_array().unwrap().last().unwrap()["name"].clone()
+    };
+    assert_eq!((results(at("gemini")), results(OpenAi::default())), (json!("open"), Value::Null));
 }

@@ -21,6 +21,9 @@ pub(crate) struct Answer<'e> {
     kept: Option<Vec<u8>>,
 }
 
+/// Where providers say what they call a request.
+const REQUEST_IDS: [&str; 4] = ["x-request-id", "request-id", "x-amzn-requestid", "apim-request-id"];
+
 /// Longer answers are not kept.
 const LONGEST_KEPT: usize = 4 << 20;
 
@@ -122,7 +125,10 @@ impl AnswerMessages<'_> {
     pub(crate) fn response(&self) -> provider::Response {
         let Answer { endpoint, hashing, kept, .. } = &self.answer;
         let body = kept.as_ref().map(|kept| endpoint.redacted(&String::from_utf8_lossy(kept)));
-        provider::Response { hash: hashing.clone().finish(), body }
+        let headers = self.answer.response.headers();
+        let id = REQUEST_IDS.iter().find_map(|name| headers.get(*name)?.to_str().ok());
+        let request_id = id.map(|id| endpoint.words(id));
+        provider::Response { hash: hashing.clone().finish(), body, request_id }
     }
 
     /// What was sent that belongs to no message.

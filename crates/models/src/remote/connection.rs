@@ -8,7 +8,7 @@ use reqwest::{Client, Url};
 use std::error::Error as _;
 use std::time::Duration;
 
-/// Where requests go, and how that is shown: without anything that is nobody's business.
+/// Where requests go, and how that is shown: without anything that is nobody's business. The path may end with a query.
 pub fn address(base: &str, path: &str) -> Result<(Url, String), EndpointError> {
     // Whatever is wrong with it, it may hold a password.
     let shown = || base.rsplit('@').next().and_then(|base| base.split('?').next()).unwrap_or_default().to_owned();
@@ -18,10 +18,18 @@ pub fn address(base: &str, path: &str) -> Result<(Url, String), EndpointError> {
     if !usable {
         return Err(wrong());
     }
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let place = url.path().trim_end_matches('/');
     // Some write the whole address where its beginning is enough.
     let whole = if place.ends_with(path) { place.to_owned() } else { format!("{place}{path}") };
     url.set_path(&whole);
+    // What the address says itself counts.
+    let said: Vec<_> = url.query_pairs().map(|(name, _)| name.into_owned()).collect();
+    for (name, value) in query.split('&').filter_map(|part| part.split_once('=')) {
+        if !said.iter().any(|said| said == name) {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+    }
     let mut public = url.clone();
     public.set_query(None);
     let anonymous = public.set_username("").is_ok() && public.set_password(None).is_ok();

@@ -15,6 +15,9 @@ fn addresses_are_taken_as_people_write_them() {
     }
     let (url, _) = address("https://h/v1?api-version=2", "/chat").unwrap();
     assert_eq!(url.as_str(), "https://h/v1/chat?api-version=2");
+    let with_query = |base: &str| address(base, "/chat?api-version=3&alt=sse").unwrap().0.to_string();
+    assert_eq!(with_query("https://h/v1"), "https://h/v1/chat?api-version=3&alt=sse");
+    assert_eq!(with_query("https://h/v1?api-version=2"), "https://h/v1/chat?api-version=2&alt=sse");
     for base in ["", "localhost", "ftp://h/v1", "http://", "file:///etc", "me:secret@h", "h?key=secret"] {
         let error = address(base, "/chat").unwrap_err().to_string();
         assert!(error.contains("is not a web address") && !error.contains("secret"), "{base}: {error}");

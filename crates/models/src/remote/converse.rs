@@ -1,10 +1,14 @@
 //! What is said between us and a provider, in words that are nobody's dialect.
 
-use super::{Fault, Framing, LeftOut, MemberName, Sampling};
+use super::{Fault, Framing, LeftOut, MemberName, Members, Sampling};
 use crate::provider::ModelRequest;
 use serde_json::Value;
 use trellis_domain::parts::{CallPiece, StopReason};
+use trellis_domain::usage::TokenDetails;
 use trellis_patterns::react::functions::Functions;
+
+/// Longer than most answers.
+const USUAL_TOKENS: u32 = 8192;
 
 /// How a reply is made to follow its schema.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,6 +81,8 @@ pub(crate) struct Understood {
     pub(crate) model: Option<String>,
     pub(crate) in_token: Option<u64>,
     pub(crate) out_token: Option<u64>,
+    /// Parts of both that are counted apart.
+    pub(crate) details: TokenDetails,
     pub(crate) stop: Option<Stop>,
     /// Nothing follows.
     pub(crate) over: bool,
@@ -90,7 +96,6 @@ pub(crate) struct Understood {
 
 /// How a provider wants to be asked, and how its replies are to be understood. Without IO.
 pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
-    const NAME: &'static str;
     const FRAMING: Framing;
 
     /// A request, without what the model does not take.
@@ -105,6 +110,26 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
     /// Says how words are to be drawn, where that is set.
     fn sample(&self, body: &mut Value, sampling: &Sampling, left_out: LeftOut);
 
+    /// The longest reply if nobody set one, so that no reply runs for ever; none if the body has one already.
+    fn usual_tokens(&self) -> Option<u32> {
+        Some(USUAL_TOKENS)
+    }
+
+    /// Where the provider tells about a model, if it has to be asked how much the model can read.
+    fn described_at(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// How much the model can read and write together, in the provider's words about it.
+    fn size_in(&self, _description: &Value) -> Option<u64> {
+        None
+    }
+
+    /// Makes room for the request where the provider would cut it in silence. The error says what does not fit.
+    fn fit(&self, _body: &mut Value, _size: Option<u64>) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What a message brings, in its order.
     fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault>;
 
@@ -116,6 +141,11 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
     /// Whether a schema can be shown to the provider at all.
     fn can_show(&self, _schema: &Value) -> bool {
         true
+    }
+
+    /// What this provider is known not to take.
+    fn lacks(&self) -> Members {
+        0
     }
 
     /// What it can do without, as refusals name it.

@@ -1,5 +1,6 @@
 //! One address of a provider: requests go out, each with a timeout, and errors say what went wrong.
 
+use super::access::{Access, Credentials, Unsigned};
 use super::answer::Answer;
 use super::connection::{address, cause, client, is_about_tls, labels};
 use super::failure::{self, ErrorBody, Failure};
@@ -8,8 +9,9 @@ use crate::secret::Secret;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use percent_encoding::percent_decode_str;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -39,28 +41,69 @@ pub struct CallSettings {
     pub keep_requests: bool,
     /// Offers tools as functions. A model that refuses them is asked in text.
     pub native_tools: bool,
+    /// Finds out whether a model obeys a schema, before a record says that it had to.
+    pub probe: bool,
+    /// How much a model can read and write together, if that is known.
+    pub context_tokens: Option<u64>,
+    pub prices: Option<Prices>,
+}
+
+/// What a million tokens cost, in whatever currency.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Prices {
+    pub input: f64,
+    /// Of input that the provider had read before; like any other input if it is not set.
+    pub cached_input: Option<f64>,
+    pub output: f64,
 }
 
 /// How a model draws its words. What is not set is left to the provider.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sampling {
     pub temperature: Option<f64>,
     pub top_p: Option<f64>,
     /// The longest reply.
     pub max_tokens: Option<u32>,
+    /// How much a model thinks before it answers, in the words of its provider.
+    pub reasoning_effort: Option<String>,
+    /// How long Ollama keeps a model in memory: `5m`, or seconds.
+    pub keep_alive: Option<Value>,
+    /// Whether Ollama lets a model think, or how much.
+    pub think: Option<Value>,
+}
+
+impl Prices {
+    /// What a call cost, in millionths. None if it is not known what was read and written.
+    pub(super) fn cost(&self, read: Option<u64>, cached: Option<u64>, written: Option<u64>) -> Option<u64> {
+        let (read, written) = (read?, written?);
+        let cached = cached.unwrap_or(0).min(read);
+        #[expect(clippy::cast_precision_loss, reason = "so many tokens were never counted")]
+        let cost = |tokens: u64, price: f64| tokens as f64 * price;
+        let all = cost(read - cached, self.input)
+            + cost(cached, self.cached_input.unwrap_or(self.input))
+            + cost(written, self.output);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "prices are above 0 and bounded")]
+        let micros = all.round() as u64;
+        Some(micros)
+    }
 }
 
 impl Default for CallSettings {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(10),
-            first_token_timeout: Duration::from_mins(1),
-            between_tokens_timeout: Duration::from_mins(1),
-            total_timeout: Duration::from_mins(10),
+            // A local model reads a long prompt for minutes.
+            first_token_timeout: Duration::from_mins(10),
+            between_tokens_timeout: Duration::from_mins(2),
+            // Silence ends a call before; while words come, it goes on.
+            total_timeout: Duration::from_hours(2),
             concurrency: 64,
             sampling: Sampling::default(),
             keep_requests: false,
             native_tools: true,
+            probe: true,
+            context_tokens: None,
+            prices: None,
         }
     }
 }
@@ -71,36 +114,37 @@ pub enum EndpointError {
     #[error("`{0}` is not a web address; write one such as http://localhost:8000/v1")]
     NotAnAddress(String),
     #[error("the key for {0} holds characters that cannot be sent; copy it again")]
-    UnusableKey(&'static str),
+    UnusableKey(String),
+    #[error("the header {0} of this provider cannot be sent; write its name and value in plain characters")]
+    UnusableHeader(String),
     #[error("no secure connection is possible: {0}; are the certificates of this system installed?")]
     NoSecurity(String),
 }
 
 /// Where requests go, and what opens the door there.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct EndpointConfig {
-    pub(crate) name: &'static str,
+    /// What the provider is called here: any number of them may speak one dialect.
+    pub(crate) name: String,
     pub(crate) base: String,
-    pub(crate) path: &'static str,
-    pub(crate) key: Option<Key>,
-    pub(crate) headers: Vec<(&'static str, &'static str)>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Key {
-    pub(crate) header: &'static str,
-    /// What stands in front of the key.
-    pub(crate) scheme: &'static str,
-    pub(crate) secret: Secret,
+    /// Below the base, for the model that is asked. It may end with a query.
+    pub(crate) path: String,
+    pub(crate) access: Access,
+    pub(crate) headers: Vec<(String, String)>,
+    /// Members of each request that are the operator's.
+    pub(crate) body: Map<String, Value>,
 }
 
 pub(crate) struct Endpoint {
-    name: &'static str,
+    name: String,
     client: Client,
     url: Url,
     /// The address without anything that is nobody's business.
     shown: String,
     secrets: Vec<Secret>,
+    credentials: Option<Arc<dyn Credentials>>,
+    base: String,
+    pub(super) body: Map<String, Value>,
     pub(super) settings: CallSettings,
     world: Arc<dyn World>,
 }
@@ -117,30 +161,44 @@ impl Endpoint {
         settings: CallSettings,
         world: Arc<dyn World>,
     ) -> Result<Self, EndpointError> {
-        let EndpointConfig { name, base, path, key, headers } = config;
-        let (url, shown) = address(&base, path)?;
+        let EndpointConfig { name, base, path, access, headers, body } = config;
+        let (url, shown) = address(&base, &path)?;
         let mut secrets = secrets_in(&url);
         let mut always = HeaderMap::new();
         for (header, value) in headers {
-            always.insert(HeaderName::from_static(header), HeaderValue::from_static(value));
+            let unusable = || EndpointError::UnusableHeader(header.clone());
+            let name = HeaderName::from_bytes(header.as_bytes()).map_err(|_| unusable())?;
+            always.insert(name, HeaderValue::from_str(&value).map_err(|_| unusable())?);
         }
-        if let Some(Key { header, scheme, secret }) = key {
-            // Other characters come back in too many forms to be recognised.
-            let key = Some(secret.expose()).filter(|key| key.is_ascii()).ok_or(EndpointError::UnusableKey(name))?;
-            let value = HeaderValue::from_str(&format!("{scheme}{key}"));
-            let mut value = value.map_err(|_| EndpointError::UnusableKey(name))?;
-            value.set_sensitive(true);
-            always.insert(HeaderName::from_static(header), value);
-            secrets.push(secret);
+        let mut credentials = None;
+        match access {
+            Access::Free => {}
+            Access::Key(key) => {
+                let (header, value) = key.header().ok_or_else(|| EndpointError::UnusableKey(name.clone()))?;
+                always.insert(header, value);
+                secrets.push(key.secret);
+            }
+            Access::Credentials(given) => credentials = Some(given),
         }
         let client = client(&url, always, settings.connect_timeout)?;
-        Ok(Self { name, client, url, shown, secrets, settings, world })
+        Ok(Self { name, client, url, shown, secrets, credentials, base, body, settings, world })
+    }
+
+    /// What the provider is called.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Sends a request and waits for the beginning of its answer.
     pub(crate) async fn post(&self, request: &ModelRequest, body: String) -> Result<Answer<'_>, Failure> {
-        let send = self.client.post(self.url.clone()).headers(labels(request)).body(body).send();
+        let mut headers = labels(request);
         let opened = async {
+            if let Some(credentials) = &self.credentials {
+                let unsigned = Unsigned { url: &self.url, headers: &headers, body: body.as_bytes() };
+                let signed = credentials.authorize(unsigned).await?;
+                headers.extend(signed);
+            }
+            let send = self.client.post(self.url.clone()).headers(headers).body(body).send();
             let mut response = send.await.map_err(|error| self.lost(error))?;
             if !response.status().is_success() {
                 return Err(self.refused(response).await);
@@ -154,6 +212,14 @@ impl Endpoint {
         Ok(Answer::new(self, response, begun.as_deref()))
     }
 
+    /// What the provider says about a model, if it can.
+    pub(super) async fn describe(&self, path: &str, question: &Value) -> Option<Value> {
+        let (url, _) = address(&self.base, path).ok()?;
+        let send = self.client.post(url).header(CONTENT_TYPE, "application/json").body(question.to_string()).send();
+        let answer = timeout(self.settings.connect_timeout, async { send.await.ok()?.bytes().await.ok() }).await;
+        serde_json::from_slice(&answer.ok()??).ok()
+    }
+
     /// Where requests go, without anything that is nobody's business.
     pub(crate) fn address(&self) -> &str {
         &self.shown
@@ -161,7 +227,13 @@ impl Endpoint {
 
     /// The text without keys.
     pub(crate) fn redacted(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
+        self.known_secrets().fold(text.to_owned(), |text, secret| secret.redact(&text))
+    }
+
+    /// Those that are fixed, and those that were obtained meanwhile.
+    fn known_secrets(&self) -> impl Iterator<Item = Secret> {
+        let obtained = self.credentials.as_ref().map(|credentials| credentials.secrets()).unwrap_or_default();
+        self.secrets.iter().cloned().chain(obtained)
     }
 
     /// Takes keys out of a reply. Whether there were any.
@@ -182,7 +254,7 @@ impl Endpoint {
 
     /// A reply without keys. A short one may be a word, which replies may well hold.
     fn redacted_reply(&self, text: String) -> (String, bool) {
-        let keys = self.secrets.iter().filter(|secret| secret.expose().len() >= LONG_SECRET);
+        let keys = self.known_secrets().filter(|secret| secret.expose().len() >= LONG_SECRET);
         let redacted = keys.fold(None, |redacted: Option<String>, secret| {
             let text = redacted.as_deref().unwrap_or(&text);
             if text.contains(secret.expose()) { Some(secret.redact(text)) } else { redacted }
@@ -240,7 +312,7 @@ impl Endpoint {
         }
         let mut body = ErrorBody::read(&String::from_utf8_lossy(&body));
         body.words = self.words(&body.words);
-        failure::of_status(self.name, status, body, retry_after)
+        failure::of_status(&self.name, status, body, retry_after)
     }
 }
 

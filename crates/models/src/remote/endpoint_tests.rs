@@ -1,9 +1,12 @@
 use super::*;
+use crate::remote::Key;
 use trellis_orchestrator::ports::RealWorld;
 
 fn endpoint(base: &str, key: &str) -> Result<Endpoint, EndpointError> {
-    let key = Secret::new(key).map(|secret| Key { header: "authorization", scheme: "Bearer ", secret });
-    let config = EndpointConfig { name: "openai", base: base.to_owned(), path: "/chat", key, headers: Vec::new() };
+    let key = Secret::new(key).map(|secret| Key { header: "authorization".to_owned(), scheme: "Bearer ", secret });
+    let access = key.map_or(Access::Free, Access::Key);
+    let (name, base, path) = ("openai".to_owned(), base.to_owned(), "/chat".to_owned());
+    let config = EndpointConfig { name, base, path, access, ..EndpointConfig::default() };
     Endpoint::new(config, CallSettings::default(), Arc::new(RealWorld))
 }
 
@@ -19,4 +22,12 @@ fn keys_are_shown_nowhere() {
 fn a_key_that_cannot_be_sent_is_not_repeated() {
     let error = endpoint("http://localhost", "sk-very\nsecret").unwrap_err();
     assert_eq!(error.to_string(), "the key for openai holds characters that cannot be sent; copy it again");
+}
+
+#[test]
+fn what_was_cached_costs_less() {
+    let prices = Prices { input: 2.0, cached_input: Some(0.5), output: 8.0 };
+    assert_eq!(prices.cost(Some(1000), Some(400), Some(100)), Some(1200 + 200 + 800));
+    assert_eq!(Prices { cached_input: None, ..prices }.cost(Some(1000), Some(400), Some(0)), Some(2000));
+    assert_eq!(prices.cost(None, None, Some(1)), None);
 }

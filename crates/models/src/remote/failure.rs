@@ -90,6 +90,9 @@ const LASTING: [&str; 11] = [
 /// Time-outs, conflicts and too many requests: the statuses below 500 that pass.
 const PASSING: [u16; 4] = [408, 409, 425, 429];
 
+/// Too many requests, and overload as Anthropic calls it.
+const BUSY: [u16; 2] = [429, 529];
+
 /// The status of a request with a body that is too large.
 const TOO_LARGE: u16 = 413;
 
@@ -115,6 +118,13 @@ fn is_about_the_length(words: &str, kinds: &[String]) -> bool {
     ];
     let words = words.to_lowercase();
     kinds.iter().any(|kind| KINDS.contains(&kind.as_str())) || WORDS.iter().any(|known| words.contains(known))
+}
+
+/// Whether there would be room for the prompt, and not for it and the reply together.
+pub(super) fn is_about_the_reply(error: &ProviderError) -> bool {
+    const WORDS: [&str; 4] = ["max_tokens", "max_completion_tokens", "max_new_tokens", "in the completion"];
+    let ProviderError::TooLong { reason } = error else { return false };
+    WORDS.iter().any(|word| reason.contains(word))
 }
 
 /// The member of the request that an error names.
@@ -162,8 +172,13 @@ pub(super) fn of_status(name: &str, status: StatusCode, body: ErrorBody, retry_a
         return ProviderError::TooLong { reason }.into();
     }
     let passing = (PASSING.contains(&code) || status.is_server_error() && code != 501) && !lasting;
-    let error =
-        if passing { ProviderError::Transient { reason, retry_after } } else { ProviderError::Permanent { reason } };
+    let error = if passing && BUSY.contains(&code) {
+        ProviderError::Busy { reason, retry_after }
+    } else if passing {
+        ProviderError::Transient { reason, retry_after }
+    } else {
+        ProviderError::Permanent { reason }
+    };
     let may_mean_the_form = matches!(code, 400 | 404 | 422 | 500 | 501);
     Failure { error, refusal: may_mean_the_form.then_some(Refusal { status: Some(code), words, parameter }) }
 }

@@ -33,7 +33,7 @@ fn each_provider_says_in_its_own_place_what_is_wrong() {
 #[test]
 fn what_passes_is_asked_again() {
     let passes = |status: u16, body: &str| match failure(status, body).error {
-        ProviderError::Transient { retry_after, .. } => {
+        ProviderError::Transient { retry_after, .. } | ProviderError::Busy { retry_after, .. } => {
             assert_eq!(retry_after, Some(Duration::from_secs(3)));
             true
         }

@@ -30,6 +30,14 @@ pub(crate) const CACHE: Members = 1 << 8;
 /// A schema for the reply itself, and not for a function that takes it.
 pub(crate) const FORMAT: Members = 1 << 9;
 
+/// The limit of tokens that nobody set.
+pub(crate) const CAP: Members = 1 << 10;
+
+/// A JSON schema for the reply, in any form.
+pub(crate) const SCHEMA: Members = 1 << 11;
+/// Functions whose schemas are enforced.
+pub(crate) const STRICT_CALLS: Members = 1 << 12;
+
 /// How refusals name a member.
 pub(crate) type MemberName = (&'static str, Members);
 
@@ -76,20 +84,33 @@ pub(super) struct Trying {
 }
 
 impl Trying {
-    pub(super) fn new(refused: &Refused) -> Self {
-        Self { left_out: refused.left_out(), learned: 0 }
+    /// What the provider is known to lack is not even tried.
+    pub(super) fn new(refused: &Refused, lacks: Members) -> Self {
+        Self { left_out: LeftOut(refused.left_out().0 | lacks), learned: 0 }
     }
 
     /// Whether something was refused that can be left out and was not. What is named although it was left out was not
     /// the reason, and is sent again.
     pub(super) fn leaves_out(&mut self, names: &[MemberName], refusal: &Refusal) -> bool {
         let meant = names.iter().filter(|(name, _)| refusal.names(name));
-        let accused = meant.fold(0, |all, (_, member)| all | member);
+        let mut accused = meant.fold(0, |all, (_, member)| all | member);
+        // A limit that is refused under both of its names can only be left out.
+        if accused & self.left_out.0 & LIMIT != 0 {
+            accused = accused & !LIMIT | CAP;
+        }
         let new = accused & !self.left_out.0;
         let innocent = if new == 0 { accused & self.learned } else { 0 };
         self.learned = (self.learned | new) & !innocent;
         self.left_out.0 = (self.left_out.0 | new) & !innocent;
         new != 0
+    }
+
+    /// Tries without the limit that nobody set, if it was sent: there may be room for the prompt, and not for both. That
+    /// is no refusal, and teaches nothing.
+    pub(super) fn leaves_out_the_cap(&mut self) -> bool {
+        let was_sent = self.left_out.sends(CAP);
+        self.left_out.0 |= CAP;
+        was_sent
     }
 
     pub(super) fn was_taken(self, refused: &Refused) {
@@ -110,7 +131,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_was_refused_is_left_out_for_an_hour() {
         let refused = Refused::default();
-        let mut trying = Trying::new(&refused);
+        let mut trying = Trying::new(&refused, 0);
         assert!(!trying.leaves_out(&NAMES, &refusal("no such model", None)));
         assert!(trying.leaves_out(&NAMES, &refusal("'temperature' is not supported", None)));
         assert_eq!((trying.left_out, refused.left_out()), (LeftOut(TEMPERATURE), LeftOut::default()));
@@ -123,7 +144,7 @@ mod tests {
     #[tokio::test]
     async fn a_name_in_somebodys_schema_teaches_nothing() {
         let refused = Refused::default();
-        let mut trying = Trying::new(&refused);
+        let mut trying = Trying::new(&refused, 0);
         let odd = refusal("invalid schema: property temperature", None);
         assert!(trying.leaves_out(&NAMES, &odd));
         assert!(!trying.leaves_out(&NAMES, &odd), "it was left out, and is named all the same");
@@ -133,8 +154,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_limit_that_is_refused_under_both_names_is_left_out() {
+        let names = [("max_tokens", LIMIT), ("max_completion_tokens", LIMIT)];
+        let refused = Refused::default();
+        let mut trying = Trying::new(&refused, 0);
+        assert!(trying.leaves_out(&names, &refusal("max_tokens is too large", None)));
+        assert_eq!(trying.left_out, LeftOut(LIMIT));
+        assert!(trying.leaves_out(&names, &refusal("max_completion_tokens is too large", None)));
+        assert_eq!(trying.left_out, LeftOut(LIMIT | CAP));
+        assert!(!trying.leaves_out(&names, &refusal("max_completion_tokens is too large", None)));
+        let mut trying = Trying::new(&refused, 0);
+        assert!(trying.leaves_out_the_cap() && !trying.leaves_out_the_cap());
+        trying.was_taken(&refused);
+        assert_eq!(refused.left_out(), LeftOut::default(), "a long prompt is no refusal");
+    }
+
+    #[tokio::test]
     async fn an_error_that_names_the_parameter_is_believed() {
-        let mut trying = Trying::new(&Refused::default());
+        let mut trying = Trying::new(&Refused::default(), 0);
         let words = "temperature, tool_choice and others are fine, but not this";
         assert!(!trying.leaves_out(&NAMES, &refusal(words, Some("messages"))));
         assert!(trying.leaves_out(&NAMES, &refusal("unsupported", Some("tool_choice.type"))));

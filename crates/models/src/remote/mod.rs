@@ -1,5 +1,6 @@
 //! A model behind HTTP. What providers have in common is here; how each of them speaks is its dialect.
 
+mod access;
 mod answer;
 mod connection;
 mod converse;
@@ -8,41 +9,66 @@ mod failure;
 mod lines;
 mod members;
 mod memory;
+mod pace;
+mod probe;
 mod received;
 mod sent;
+mod size;
 
+#[expect(unused_imports, reason = "for providers whose requests are signed")]
+pub(crate) use access::{Access, Credentials, Key, Unsigned};
 pub use connection::{address, cause, client};
 pub(crate) use converse::{Dialect, Said, SchemaEnforcement, Stop, Understood};
-pub use endpoint::{CallSettings, EndpointError, Sampling};
-pub(crate) use endpoint::{Endpoint, EndpointConfig, Key};
+pub use endpoint::{CallSettings, EndpointError, Prices, Sampling};
+pub(crate) use endpoint::{Endpoint, EndpointConfig};
 pub(crate) use failure::{Fault, Refusal};
 pub(crate) use lines::Framing;
 #[cfg(test)]
 pub(crate) use lines::{Brought, LONGEST_LINE, Messages};
 pub(crate) use members::{
-    CACHE, COUNTS, EFFORT, FORCES, FORMAT, LIMIT, LeftOut, MemberName, ONE_CALL, SYSTEM, TEMPERATURE, TOP_P,
+    CACHE, CAP, COUNTS, EFFORT, FORCES, FORMAT, LIMIT, LeftOut, MemberName, Members, ONE_CALL, SCHEMA, STRICT_CALLS,
+    SYSTEM, TEMPERATURE, TOP_P,
 };
+pub(crate) use pace::Pace;
 
 use crate::functions::{can_be_enforced, were_kept};
-use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};
+use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Turn};
 use crate::strict::strict;
 use answer::AnswerMessages;
 use converse::Strength;
-use failure::{Failure, is_about_the_schema};
+use failure::{Failure, is_about_the_reply, is_about_the_schema};
 use members::{Refused, Trying};
 use memory::Memory;
+use probe::{Probe, Probes, is_about_functions};
 use received::{Complete, Received};
+use serde_json::{Map, Value};
+use size::Size;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use trellis_domain::config::PromptReply;
-use trellis_domain::parts::{Reply, ReplyPart};
+use trellis_domain::parts::{Piece, Reply, ReplyPart};
+use trellis_domain::record::ProbeUse;
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::BoxFuture;
 use trellis_patterns::react::functions::Functions;
 
 /// How long a server that has said why the model stopped is waited for: counts of tokens come last.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// How long a probe may take: somebody waits for the reply before it.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What a model is asked through.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) model: String,
+    /// At most so many calls are made at a time as there is room for.
+    pub(crate) capacity: Arc<CallCapacity>,
+    pub(crate) pace: Arc<Pace>,
+}
 
 /// One model of one provider.
 #[derive(Debug)]
@@ -51,18 +77,24 @@ pub(crate) struct Remote<D> {
     endpoint: Endpoint,
     model: String,
     capacity: Arc<CallCapacity>,
+    pace: Arc<Pace>,
     /// Forms of schemas that it takes, and forms of functions.
     schemas: Memory,
     functions: Memory,
     /// What else it does not take.
     refused: Refused,
+    /// How much it can read.
+    size: Size,
+    /// Whether it was seen to obey.
+    probes: Probes,
 }
 
 impl<D: Dialect> Remote<D> {
-    /// At most so many calls are made at a time as there is room for.
-    pub(crate) fn new(dialect: D, endpoint: Endpoint, model: String, capacity: Arc<CallCapacity>) -> Self {
+    pub(crate) fn new(dialect: D, connection: Connection) -> Self {
+        let Connection { endpoint, model, capacity, pace } = connection;
         let (schemas, functions) = (Memory::default(), Memory::default());
-        Self { dialect, endpoint, model, capacity, schemas, functions, refused: Refused::default() }
+        let (refused, size, probes) = (Refused::default(), Size::default(), Probes::default());
+        Self { dialect, endpoint, model, capacity, pace, schemas, functions, refused, size, probes }
     }
 
     /// Asks with the strongest enforcement that the provider takes. A refusal costs only time: it is noted, and does
@@ -71,25 +103,32 @@ impl<D: Dialect> Remote<D> {
         let functions = request.tools.as_deref().map(Functions::of);
         let memory = if functions.is_some() { &self.functions } else { &self.schemas };
         let mut enforcement = self.enforcement(request, functions.as_ref(), memory.strongest(&request.prompt));
-        let (mut refused, mut trying) = (None, Trying::new(&self.refused));
+        let (mut refused, mut trying) = (None, Trying::new(&self.refused, self.dialect.lacks()));
         loop {
             let began = Instant::now();
             let failure = match self.attempt(request, &enforcement, trying.left_out, on_piece).await {
                 Ok(reply) => {
+                    let left_out = trying.left_out;
                     trying.was_taken(&self.refused);
                     memory.learn(&request.prompt, refused, enforcement.strength());
-                    return Ok(reply);
+                    return Ok(self.confirmed(reply, &enforcement, left_out).await);
                 }
                 Err(failure) => failure,
             };
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let is_capped =
+                self.endpoint.settings.sampling.max_tokens.is_none() && self.dialect.usual_tokens().is_some();
+            if is_capped && is_about_the_reply(&failure.error) && trying.leaves_out_the_cap() {
+                self.refused_form(request, &failure, ms);
+                continue;
+            }
             match &failure.refusal {
                 Some(refusal) if trying.leaves_out(self.dialect.members(), refusal) => {
-                    request.sent.refused(failure.error.to_string(), ms);
+                    self.refused_form(request, &failure, ms);
                 }
                 Some(refusal) if is_about_the_schema(refusal) && enforcement != SchemaEnforcement::Free => {
                     let words = self.endpoint.words(&refusal.words);
-                    tracing::warn!(provider = D::NAME, model = self.model, prompt = request.prompt, %words,
+                    tracing::warn!(provider = self.endpoint.name(), model = self.model, prompt = request.prompt, %words,
                         "the provider does not take a schema or a function in this form");
                     let first = *refused.get_or_insert(enforcement.strength());
                     enforcement = match enforcement {
@@ -102,11 +141,68 @@ impl<D: Dialect> Remote<D> {
                         }
                         SchemaEnforcement::Guided(_) | SchemaEnforcement::Free => SchemaEnforcement::Free,
                     };
-                    request.sent.refused(failure.error.to_string(), ms);
+                    self.refused_form(request, &failure, ms);
                 }
                 Some(_) | None => return Err(failure.error),
             }
         }
+    }
+
+    /// A reply counts as held to its schema only if the model was seen to obey one.
+    async fn confirmed(
+        &self,
+        mut reply: ModelReply,
+        enforcement: &SchemaEnforcement<'_>,
+        left_out: LeftOut,
+    ) -> ModelReply {
+        if !reply.enforced {
+            return reply;
+        }
+        if self.endpoint.settings.probe {
+            let probe = self.probe(is_about_functions(enforcement), left_out);
+            reply.probe = self.probes.seen(enforcement, probe).await;
+        }
+        reply.enforced = reply.probe.as_ref().is_some_and(|seen| seen.obeyed);
+        reply
+    }
+
+    /// Asks for what a schema forbids. None if nothing came of it.
+    async fn probe(&self, with_functions: bool, left_out: LeftOut) -> Option<ProbeUse> {
+        let probe = Probe::new(with_functions);
+        self.pace.count(tokens_in(probe.request.bytes()));
+        let mut unheard = |_: Piece<'_>| ControlFlow::Continue(());
+        let enforcement = probe.enforcement();
+        let asked = self.attempt(&probe.request, &enforcement, left_out, &mut unheard);
+        let seen = match timeout(PATIENCE, asked).await {
+            Ok(Ok(reply)) => probe.read(&reply),
+            // What breaks off in the middle is as good as nothing.
+            Ok(Err(_)) | Err(_) => None,
+        };
+        let obeyed = seen.as_ref().is_some_and(|seen| seen.obeyed);
+        if !obeyed {
+            let reply = seen.as_ref().map(|seen| self.endpoint.words(&seen.reply));
+            tracing::warn!(
+                provider = self.endpoint.name(),
+                model = self.model,
+                with_functions,
+                reply,
+                "the model was not seen to obey its schema: replies are only checked"
+            );
+        }
+        seen
+    }
+
+    /// What is set, and a limit where none is.
+    fn sampling(&self, left_out: LeftOut) -> Sampling {
+        let set = self.endpoint.settings.sampling.clone();
+        let usual = || self.dialect.usual_tokens().filter(|_| left_out.sends(CAP));
+        Sampling { max_tokens: set.max_tokens.or_else(usual), ..set }
+    }
+
+    /// It goes out once more in another form.
+    fn refused_form(&self, request: &ModelRequest, failure: &Failure, ms: u64) {
+        request.sent.refused(failure.error.to_string(), ms);
+        self.pace.count(tokens_in(request.bytes()));
     }
 
     fn enforcement<'r>(
@@ -142,7 +238,11 @@ impl<D: Dialect> Remote<D> {
         on_piece: &mut OnPiece<'_>,
     ) -> Result<ModelReply, Failure> {
         let mut body = self.dialect.body(&self.model, request, enforcement, left_out);
-        self.dialect.sample(&mut body, &self.endpoint.settings.sampling, left_out);
+        self.dialect.sample(&mut body, &self.sampling(left_out), left_out);
+        let size = self.size.of(&self.endpoint, &self.dialect, &self.model).await;
+        let too_long = |words: String| self.endpoint.too_long(&format!("was not asked: {words}"));
+        self.dialect.fit(&mut body, size).map_err(too_long)?;
+        add(&mut body, &self.endpoint.body);
         let (bytes, sent) = sent::sealed(&body, &self.endpoint);
         drop(body);
         request.sent.tell(sent);
@@ -165,19 +265,26 @@ impl<D: Dialect> Remote<D> {
             SchemaEnforcement::Functions { functions, strict } => {
                 *strict && can_be_enforced(functions) && were_kept(functions, &reply.parts)
             }
-            SchemaEnforcement::Strict(_) => self.dialect.was_held(&understood, left_out),
+            // A refusal in words was not held to anything.
+            SchemaEnforcement::Strict(_) => self.dialect.was_held(&understood, left_out) && is_json(&reply.text()),
             SchemaEnforcement::Guided(_) | SchemaEnforcement::Free => false,
         };
         let text = reply.text().into_owned();
+        let mut details = understood.details;
+        let prices = self.endpoint.settings.prices;
+        details.cost_micros =
+            prices.and_then(|prices| prices.cost(understood.in_token, details.cached, understood.out_token));
         let only_text = matches!(reply.parts.as_slice(), [] | [ReplyPart::Text { .. }]);
         Ok(ModelReply {
             text,
             parts: if only_text { Vec::new() } else { reply.parts },
             stop: understood.stop.and_then(Stop::reason),
             response: Some(messages.response()),
-            model: format!("{}/{model}", D::NAME),
+            model: format!("{}/{model}", self.endpoint.name()),
             in_token: understood.in_token,
             out_token: understood.out_token,
+            details,
+            probe: None,
             enforced: was_enforced && finished && !enough,
             cut_short: understood.stop == Some(Stop::Length),
             repairs,
@@ -240,10 +347,29 @@ impl<D: Dialect> Remote<D> {
             (true, false, Some(unrecognised), _) => Err(self.endpoint.not_a_reply(&format!("`{unrecognised}`"))),
             (_, false, _, _) => Err(self.endpoint.transient("broke off in the middle of the reply")),
             (true, true, _, Some(Stop::Withheld)) => Err(self.endpoint.permanent("withheld the reply by its filter")),
-            (true, true, _, Some(Stop::Length)) => {
-                Err(self.endpoint.permanent("used up the limit of tokens before anything was said"))
-            }
+            (true, true, _, Some(Stop::Length)) => Err(self.endpoint.permanent(
+                "used up the limit of tokens before anything was said; set max-tokens of this model higher",
+            )),
             (true, true, _, Some(Stop::Finished | Stop::Calls) | None) => Err(self.endpoint.transient("said nothing")),
+        }
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// About how many tokens so many bytes are. Rather too many: English has four bytes a token, code and JSON three.
+pub(crate) fn tokens_in(bytes: usize) -> u64 {
+    bytes.div_ceil(3) as u64
+}
+
+/// Adds the operator's own members. What is an object in both is merged, so that one option can be set.
+fn add(body: &mut Value, members: &Map<String, Value>) {
+    for (name, value) in members {
+        match (&mut body[name], value) {
+            (place @ Value::Object(_), Value::Object(inner)) => add(place, inner),
+            (place, value) => *place = value.clone(),
         }
     }
 }
@@ -259,7 +385,7 @@ fn says_something(parts: &[ReplyPart]) -> bool {
 
 impl<D: Dialect> Provider for Remote<D> {
     fn name(&self) -> String {
-        format!("{}/{}", D::NAME, self.model)
+        format!("{}/{}", self.endpoint.name(), self.model)
     }
 
     fn takes_tools(&self, prompt: &str) -> bool {
@@ -268,6 +394,18 @@ impl<D: Dialect> Provider for Remote<D> {
 
     fn capacity(&self) -> Option<&Arc<CallCapacity>> {
         Some(&self.capacity)
+    }
+
+    fn turn<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Turn> {
+        Box::pin(async move {
+            let most = self.endpoint.settings.sampling.max_tokens.unwrap_or(0);
+            let number = self.pace.enter(tokens_in(request.bytes()).saturating_add(u64::from(most))).await;
+            Turn(number)
+        })
+    }
+
+    fn settle(&self, turn: Turn, tokens: u64) {
+        self.pace.settle(turn.0, tokens);
     }
 
     fn complete<'a>(

@@ -9,7 +9,9 @@ use trellis_domain::config::PromptReply;
 use trellis_domain::parts::Piece;
 use trellis_domain::record::Name;
 use trellis_domain::{SessionId, Workspace};
-use trellis_models::{CallSettings, Choice, LastSent, ModelReply, ModelRequest, Provider, ProviderError, choose};
+use trellis_models::{
+    CallSettings, Choice, LastSent, ModelReply, ModelRequest, ModelSettings, Provider, ProviderError, choose,
+};
 use trellis_orchestrator::permits::Requester;
 use trellis_orchestrator::ports::{CallLabels, RealWorld};
 use trellis_patterns::react::IterationNames;
@@ -40,7 +42,7 @@ pub(crate) fn provider(name: &str, base: &str, settings: CallSettings) -> Arc<dy
         "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" | "OLLAMA_API_KEY" => Some(KEY.to_owned()),
         _ => None,
     };
-    let choices = choose(&[format!("{name}/m")], &environment).unwrap();
+    let choices = choose(&[format!("{name}/m")], &ModelSettings::default(), &environment).unwrap();
     let [Choice::Remote(choice)] = choices.as_slice() else { panic!("{choices:?}") };
     choice.clone().connect(settings, Arc::new(RealWorld)).unwrap()
 }
@@ -117,7 +119,9 @@ pub(crate) async fn text(provider: &dyn Provider) -> Result<ModelReply, Provider
 /// The reason of a failure after which asking again may help.
 pub(crate) fn transient(result: Result<ModelReply, ProviderError>) -> (String, Option<Duration>) {
     match result {
-        Err(ProviderError::Transient { reason, retry_after }) => (reason, retry_after),
+        Err(ProviderError::Transient { reason, retry_after } | ProviderError::Busy { reason, retry_after }) => {
+            (reason, retry_after)
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -37,7 +37,7 @@ async fn ask(name: &str, stub: &Stub, settings: CallSettings, question: &str) ->
 }
 
 fn sampled() -> CallSettings {
-    let sampling = Sampling { temperature: Some(0.25), top_p: None, max_tokens: Some(99) };
+    let sampling = Sampling { temperature: Some(0.25), top_p: None, max_tokens: Some(99), ..Sampling::default() };
     CallSettings { sampling, ..patient() }
 }
 

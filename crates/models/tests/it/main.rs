@@ -4,8 +4,10 @@
 mod ask;
 mod chosen;
 mod contract;
+mod examined;
 mod fallback;
 mod kept;
+mod named;
 #[path = "../../../../acceptance/src/recording.rs"]
 mod recording;
 mod replies;

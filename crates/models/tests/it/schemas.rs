@@ -3,7 +3,9 @@
 use crate::ask::{ask, held, patient, provider, request, schema};
 use crate::speech;
 use crate::stub::{Script, Seen, Stub, answer, stream};
+use crate::tools::offering;
 use serde_json::{Value, json};
+use trellis_domain::Hash;
 use trellis_domain::config::PromptReply;
 use trellis_models::{CallSettings, Sampling};
 
@@ -55,11 +57,59 @@ async fn a_schema_that_the_provider_takes_is_enforced() {
 
 /// Anthropic's current models refuse a tool that must be called, and take a schema for the reply.
 #[tokio::test]
-async fn a_schema_of_the_reply_itself_is_taken_and_not_called_enforced() {
+async fn a_schema_of_the_reply_itself_is_taken_and_enforced() {
     let stub = Stub::always(stream(speech::reply("anthropic", &CHOICE))).await;
     let reply = ask(&*provider("anthropic", &stub.base, patient()), &held()).await.0.unwrap();
-    assert_eq!((reply.text.as_str(), reply.enforced), (CHOICE.concat().as_str(), false));
+    assert_eq!((reply.text.as_str(), reply.enforced), (CHOICE.concat().as_str(), true));
     assert_eq!(stub.seen()[0].body["output_config"]["format"]["schema"], schema());
+}
+
+/// A server may take a schema and overlook it; a good model keeps to it by chance.
+#[tokio::test]
+async fn a_model_that_was_not_seen_to_obey_is_not_on_record_as_held() {
+    for (name, overlooks) in [("openai", true), ("anthropic", true), ("ollama", true), ("openai", false)] {
+        let stub = Stub::probed(move |_, seen| {
+            let is_probe = seen.headers["x-trellis-prompt"] == "probe";
+            let colour = if overlooks { "{\"colour\": \"blue\"}" } else { "{\"colour\": \"green\"}" };
+            if is_probe { stream(speech::reply(name, &[colour])) } else { stream(speech::reply(name, &CHOICE)) }
+        })
+        .await;
+        let provider = provider(name, &stub.base, patient());
+        for _ in 0..2 {
+            let reply = ask(&*provider, &held()).await.0.unwrap();
+            assert_eq!(reply.enforced, !overlooks, "{name}");
+            let probe = reply.probe.expect("it is on record why");
+            let asked = &stub.seen()[1];
+            assert_eq!((probe.sent, probe.obeyed), (Hash::of(&asked.bytes), !overlooks));
+            assert!(probe.reply.contains(if overlooks { "blue" } else { "green" }), "{probe:?}");
+        }
+        assert_eq!(stub.seen().len(), 3, "a model is probed once");
+    }
+}
+
+#[tokio::test]
+async fn functions_have_a_probe_of_their_own() {
+    for (arguments, obeys) in
+        [("{\"thought\": \"\", \"number\": \"blue\"}", false), ("{\"thought\": \"\", \"number\": 1}", true)]
+    {
+        let stub = Stub::probed(move |_, seen| {
+            let is_probe = seen.headers["x-trellis-prompt"] == "probe";
+            let called = ("web_search", "{\"thought\": \"why not\", \"question\": \"moss\"}");
+            let (function, arguments) = if is_probe { ("pick", arguments) } else { called };
+            stream(speech::call("openai", function, &[arguments]))
+        })
+        .await;
+        let reply = ask(&*provider("openai", &stub.base, patient()), &offering()).await.0.unwrap();
+        assert_eq!((reply.enforced, reply.probe.map(|probe| probe.obeyed)), (obeys, Some(obeys)));
+    }
+}
+
+#[tokio::test]
+async fn a_probe_can_be_turned_off_and_nothing_is_claimed_then() {
+    let stub = Stub::probed(|_, _| stream(speech::reply("openai", &CHOICE))).await;
+    let settings = CallSettings { probe: false, ..patient() };
+    let reply = ask(&*provider("openai", &stub.base, settings), &held()).await.0.unwrap();
+    assert_eq!((reply.enforced, reply.probe, stub.seen().len()), (false, None, 1));
 }
 
 /// The server knows no schemas at all: it is asked without, and from then on at once without.
@@ -209,7 +259,7 @@ async fn parameters_that_a_model_refuses_are_left_out_one_by_one_and_stay_so() {
         }
     })
     .await;
-    let sampling = Sampling { temperature: Some(0.0), top_p: Some(0.5), max_tokens: Some(100) };
+    let sampling = Sampling { temperature: Some(0.0), top_p: Some(0.5), max_tokens: Some(100), ..Sampling::default() };
     let provider = provider("openai", &stub.base, CallSettings { sampling, ..patient() });
     for _ in 0..2 {
         let reply = ask(&*provider, &request(PromptReply::Text)).await.0.unwrap();

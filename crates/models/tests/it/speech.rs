@@ -1,5 +1,6 @@
 //! Replies in the words of each provider.
 
+use crate::stub::{Script, Seen, stream};
 use serde_json::{Value, json};
 
 /// The messages of a reply in these pieces, as they are sent.
@@ -105,4 +106,20 @@ fn openai_call(function: &str, pieces: &[&str]) -> Vec<String> {
     let end = messages.len() - 3;
     messages.splice(end..end, calls);
     messages
+}
+
+/// What a model writes that can write nothing but what its schema allows, although it is asked for something else.
+pub(crate) fn obedient(probe: &Seen) -> Script {
+    let provider = match probe.path.as_str() {
+        "/v1/messages" => "anthropic",
+        "/api/chat" => "ollama",
+        _ => "openai",
+    };
+    let offers_functions = probe.body["tools"].as_array().is_some_and(|tools| tools.len() > 1);
+    if offers_functions {
+        return stream(call(provider, "pick", &["{\"thought\": \"it has to be\", \"number\": 7}"]));
+    }
+    let said = ["{\"colour\": \"red\"}"];
+    let by_tool = probe.body["tools"].is_array();
+    stream(if by_tool { held_reply(provider, &said) } else { reply(provider, &said) })
 }

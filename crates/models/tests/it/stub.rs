@@ -1,6 +1,6 @@
 //! A server that does what a script says: byte by byte, with pauses, for ever, or not at all.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -49,6 +49,15 @@ impl Drop for Stub {
 impl Stub {
     /// Answers each request by its place, counted from 0, and what it says.
     pub(crate) async fn start(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static) -> Self {
+        Self::starting(script, false).await
+    }
+
+    /// The same, and the script answers probes, too.
+    pub(crate) async fn probed(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static) -> Self {
+        Self::starting(script, true).await
+    }
+
+    async fn starting(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static, sees_probes: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let (seen, left) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(0)));
@@ -57,7 +66,7 @@ impl Stub {
             while let Ok((stream, _)) = listener.accept().await {
                 let (script, seen, left) = (Arc::clone(&script), Arc::clone(&seen_by), Arc::clone(&left_by));
                 tokio::spawn(async move {
-                    if !serve(stream, &*script, &seen).await {
+                    if !serve(stream, &*script, &seen, sees_probes).await {
                         *left.lock().unwrap() += 1;
                     }
                 });
@@ -87,10 +96,26 @@ impl Stub {
 }
 
 /// False if the client went away in the middle.
-async fn serve(stream: TcpStream, script: &(dyn Fn(usize, &Seen) -> Script + Sync), seen: &Mutex<Vec<Seen>>) -> bool {
+async fn serve(
+    stream: TcpStream,
+    script: &(dyn Fn(usize, &Seen) -> Script + Sync),
+    seen: &Mutex<Vec<Seen>>,
+    sees_probes: bool,
+) -> bool {
     let mut stream = BufReader::new(stream);
     let Some(request) = request(&mut stream).await else { return true };
-    let acts = {
+    if request.path == "/api/show" {
+        // What Ollama tells about a model. It is asked once, and no part of any script.
+        let body = json!({ "model_info": { "llama.context_length": 8192 } }).to_string();
+        let mut stream = stream.into_inner();
+        let answer = format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{body}");
+        return stream.write_all(answer.as_bytes()).await.is_ok() && stream.shutdown().await.is_ok();
+    }
+    let is_probe = request.headers.get("x-trellis-prompt").is_some_and(|prompt| prompt == "probe");
+    let acts = if is_probe && !sees_probes {
+        // A model that obeys, whatever the script is about.
+        crate::speech::obedient(&request)
+    } else {
         let mut seen = seen.lock().unwrap();
         let acts = script(seen.len(), &request);
         seen.push(request);

@@ -25,7 +25,7 @@ fn tools() -> Arc<[Arc<ToolItem>]> {
     }
 }
 
-fn offering() -> ModelRequest {
+pub(crate) fn offering() -> ModelRequest {
     ModelRequest { tools: Some(tools()), ..request(PromptReply::Text) }
 }
 

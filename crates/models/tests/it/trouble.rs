@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 use trellis_domain::config::PromptReply;
-use trellis_models::{CallSettings, Choice, ModelReply, Provider, ProviderError, choose};
+use trellis_models::{CallSettings, Choice, ModelReply, ModelSettings, Provider, ProviderError, Sampling, choose};
 use trellis_orchestrator::ports::RealWorld;
 
 const LONG: Duration = Duration::from_secs(30);
@@ -202,7 +202,7 @@ async fn a_reply_without_words_is_none() {
         answer("200 OK", "", &format!("data: {chunk}\n\ndata: [DONE]\n\n"))
     };
     for (finish, words) in [
-        ("length", "used up the limit of tokens before anything was said"),
+        ("length", "used up the limit of tokens before anything was said; set max-tokens of this model higher"),
         ("content_filter", "withheld the reply by its filter"),
     ] {
         let stub = Stub::always(openai(finish)).await;
@@ -256,7 +256,7 @@ async fn what_an_address_holds_is_not_repeated() {
     .await;
     let base = stub.base.replace("http://", "http://me:pass%20word@") + "/v1?version=2024-10&api-key=in-the-query";
     let environment = move |name: &str| (name == "OPENAI_BASE_URL").then(|| base.clone());
-    let choices = choose(&["openai/m".to_owned()], &environment).unwrap();
+    let choices = choose(&["openai/m".to_owned()], &ModelSettings::default(), &environment).unwrap();
     let [Choice::Remote(choice)] = &choices[..] else { panic!("{choices:?}") };
     let shown = choice.to_string();
     let provider = choice.clone().connect(patient(), Arc::new(RealWorld)).unwrap();
@@ -346,4 +346,27 @@ fn a_provider_can_be_shown() {
     let shown = format!("{provider:?}");
     assert!(shown.contains("http://localhost/v1/chat/completions"), "{shown}");
     assert!(!shown.contains(KEY) && !shown.contains("pass-word"), "{shown}");
+}
+
+/// A limit that nobody set must not be the reason why a prompt does not fit.
+#[tokio::test]
+async fn a_usual_limit_gives_way_to_the_prompt() {
+    let stub = Stub::start(|_, seen| {
+        let words = "'max_tokens' is too large: 4096. This model's maximum context length is 4096 tokens";
+        match seen.body["max_tokens"].as_u64() {
+            Some(_) => answer("400 Bad Request", "", &json!({ "error": { "message": words } }).to_string()),
+            None => stream(speech::reply("openai", &["Moss"])),
+        }
+    })
+    .await;
+    let free = ask::provider("openai", &stub.base, patient());
+    for _ in 0..2 {
+        assert_eq!(ask::text(&*free).await.unwrap().text, "Moss");
+    }
+    let sent: Vec<_> = stub.seen().iter().map(|seen| seen.body["max_tokens"].as_u64()).collect();
+    assert_eq!(sent, [Some(4096), None, Some(4096), None], "it is no refusal of the limit as such");
+    let sampling = Sampling { max_tokens: Some(50), ..Sampling::default() };
+    let set = ask::provider("openai", &stub.base, CallSettings { sampling, ..patient() });
+    let error = ask::text(&*set).await.unwrap_err();
+    assert!(matches!(error, ProviderError::TooLong { .. }), "what was set is not changed: {error:?}");
 }

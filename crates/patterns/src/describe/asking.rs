@@ -86,6 +86,7 @@ pub(crate) fn cost(replied: &Replied) -> Usage {
         model: replied.model.clone(),
         model_ms: replied.ms,
         model_calls: 1,
+        details: replied.prompt.details,
         ..Usage::default()
     }
 }

@@ -119,7 +119,7 @@ fn answer_document(session: &DescribedSession, ended: &Ended) -> Option<Node> {
 
 /// What the session took and, where it had subagents, what it took with all of them.
 fn finished_run(session: &DescribedSession, header: &Header, ended: &Ended) -> Node {
-    let Usage { in_token, out_token, model: _, model_ms, tool_ms, model_calls, tool_calls } = ended.usage;
+    let Usage { in_token, out_token, model: _, model_ms, tool_ms, model_calls, tool_calls, details: _ } = ended.usage;
     let run = Node::new(iri::run(&session.id))
         .text(prov::ENDED_AT_TIME, header.time)
         .links(prov::WAS_ASSOCIATED_WITH, session.models().map(iri::model))

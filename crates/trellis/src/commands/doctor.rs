@@ -5,11 +5,12 @@ use crate::cli::{Global, Output};
 use crate::desk::folder_alone;
 use crate::failure::{Exit, Failure};
 use crate::limits;
+use crate::model_settings;
 use crate::show::{clean, print_json, print_line};
 use serde_json::json;
 use trellis_domain::config::Settings;
 use trellis_domain::counted;
-use trellis_models::{Choice, choose};
+use trellis_models::{Choice, ModelSettings, choose};
 use trellis_orchestrator::ports::{Config, Journal};
 use trellis_store::{AsideTurn, Checked, CheckedView, Store};
 
@@ -32,22 +33,22 @@ struct NamedModels {
 }
 
 impl NamedModels {
-    fn of(settings: &Settings, operator_names_some: bool) -> Self {
+    fn of(settings: &Settings, models: &ModelSettings, operator_names_some: bool) -> Self {
         let mut named = Self { lines: Vec::new(), good: true };
         let of_workspace = if operator_names_some { "agent/model (--model counts before it)" } else { "agent/model" };
-        named.add(of_workspace, &settings.models);
+        named.add(of_workspace, &settings.models, models);
         for (id, prompt) in &settings.prompts {
-            named.add(&format!("prompt/template.{id}"), &prompt.models);
+            named.add(&format!("prompt/template.{id}"), &prompt.models, models);
         }
         for (key, task_type) in &settings.task_types {
-            named.add(&format!("agent-task-type/{key}"), &task_type.models);
+            named.add(&format!("agent-task-type/{key}"), &task_type.models, models);
         }
         named
     }
 
-    fn add(&mut self, place: &str, models: &[String]) {
-        for model in models {
-            let chosen = choose(std::slice::from_ref(model), &|name| std::env::var(name).ok());
+    fn add(&mut self, place: &str, names: &[String], models: &ModelSettings) {
+        for model in names {
+            let chosen = choose(std::slice::from_ref(model), models, &|name| std::env::var(name).ok());
             self.good &= chosen.is_ok();
             let says = chosen.map_or_else(|error| format!("{model} cannot be asked: {error}"), |list| listed(&list));
             self.lines.push(format!("{place}: {says}"));
@@ -104,8 +105,17 @@ fn listed_paths(paths: &[std::path::PathBuf]) -> String {
     format!("damaged ones, kept as they were found: {}", paths.join(", "))
 }
 
-pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
-    let app = folder_alone(global, "doctor", Purpose::Read, "stop the server and look at its folder")?;
+pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Failure> {
+    let opened = folder_alone(global, "doctor", Purpose::Read, "stop the server and look at its folder");
+    if asks_models {
+        // Where there is no folder yet, or a server has it, configuration names none.
+        let (version, items) = match &opened {
+            Ok(app) => app.store.config.all(app.workspace()).await.unwrap_or_default(),
+            Err(_) => Default::default(),
+        };
+        return super::examine::run(global, &Settings::take(version, items).0).await;
+    }
+    let app = opened?;
     // What cannot be read is named with the rest of the damage.
     let (version, items) = app.store.config.all(app.workspace()).await.unwrap_or_default();
     let settings = Settings::take(version, items.clone()).0;
@@ -116,7 +126,9 @@ pub(crate) async fn run(global: &Global) -> Result<Exit, Failure> {
     let limits = limits::of_operator(global, &[]);
     let models = app::models(global).and_then(|_| app::chosen_models(global));
     let open = app.store.journal.open_runs().await?;
-    let named = NamedModels::of(&settings, app::names_models(global));
+    // What is wrong with them is told with the operator's models.
+    let of_operator = model_settings::of_operator(global).unwrap_or_default();
+    let named = NamedModels::of(&settings, &of_operator, app::names_models(global));
     let aside = app.store.set_aside().unwrap_or_default();
     let mut findings = vec![
         HealthCheck { what: "data folder", good: true, says: folder_line(&app.store) },

@@ -4,8 +4,10 @@ mod ask;
 mod config;
 mod decide;
 mod doctor;
+mod enforcement;
 mod erase;
 mod eval;
+mod examine;
 mod log;
 mod resume;
 mod run;
@@ -73,7 +75,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
             Ok(Exit::Ok)
         }
         Command::Config(command) => config::run(global, command).await,
-        Command::Doctor => doctor::run(global).await,
+        Command::Doctor { models } => doctor::run(global, *models).await,
     }
 }
 

@@ -105,6 +105,9 @@ pub(super) fn finish(global: &Global, run: &RunId, records: &[Arc<Record>], flag
     let (Some(summary), Some(ended)) = (summary_of(records), end_of(records, run)) else {
         return Err(Failure::unexpected(format!("the records of run {run} have no beginning or no end")));
     };
+    if !global.quiet {
+        super::enforcement::lost(records).iter().for_each(|line| note(&format!("warning: {line}")));
+    }
     let now = RealWorld.now();
     match (global.output, global.quiet, &ended.error) {
         (Output::Json, _, _) => print_json(&json!(RunOutcome::new(&summary, Some(ended), now)).to_string())?,

@@ -74,7 +74,9 @@ impl Server {
                 EndpointError::NotAnAddress(given) => {
                     format!("`{given}` is not a web address; write one such as http://localhost:8888/")
                 }
-                error @ (EndpointError::UnusableKey(_) | EndpointError::NoSecurity(_)) => error.to_string(),
+                error @ (EndpointError::UnusableKey(_)
+                | EndpointError::UnusableHeader(_)
+                | EndpointError::NoSecurity(_)) => error.to_string(),
             };
             Failure::usage(format!("{whose}: {why}"))
         };

@@ -1,9 +1,12 @@
 //! Settings by their names, as flags, environment and settings file write them: one limit, one limit of queries, one
-//! setting of models.
+//! setting of models or of a provider.
 
 mod limit;
 pub(crate) mod model_setting;
+pub(crate) mod provider_setting;
 mod query_limit;
+mod values;
 
 pub(crate) use limit::{Limit, LimitSource, some};
 pub(crate) use query_limit::QueryLimit;
+pub(crate) use values::text;

@@ -1,10 +1,13 @@
 //! One setting of models.
 
+use super::provider_setting::dialect;
+use super::values::whole;
+use serde_json::Value;
 use std::time::Duration;
-use trellis_models::ModelSettings;
+use trellis_models::{ModelSettings, Prices};
 
 /// Everything that can be set for all models.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "connect-timeout-ms",
     "first-token-timeout-ms",
     "between-tokens-timeout-ms",
@@ -15,7 +18,28 @@ const NAMES: [&str; 10] = [
     "max-tokens",
     "native-tools",
     "keep-requests",
+    "probe",
 ];
+
+/// Everything that can be set for one model.
+const OF_ONE: [&str; 13] = [
+    "dialect",
+    "context-tokens",
+    "max-tokens",
+    "input-price",
+    "cached-input-price",
+    "output-price",
+    "native-tools",
+    "probe",
+    "temperature",
+    "top-p",
+    "reasoning-effort",
+    "keep-alive",
+    "think",
+];
+
+/// More than anything costs.
+const HIGHEST_PRICE: f64 = 1e6;
 
 /// Sets one thing for all models. Its name may be written with `_` or `-`.
 pub(crate) fn set(settings: &mut ModelSettings, name: &str, value: &str) -> Result<(), String> {
@@ -31,6 +55,7 @@ pub(crate) fn set(settings: &mut ModelSettings, name: &str, value: &str) -> Resu
         "max-tokens" => usual.sampling.max_tokens = Some(whole(value)?),
         "native-tools" => usual.native_tools = yes(value)?,
         "keep-requests" => usual.keep_requests = yes(value)?,
+        "probe" => usual.probe = yes(value)?,
         _ => return Err(format!("there is no setting `{name}` of models; choose one of {}", NAMES.join(", "))),
     }
     Ok(())
@@ -38,10 +63,30 @@ pub(crate) fn set(settings: &mut ModelSettings, name: &str, value: &str) -> Resu
 
 /// Sets one thing for one model.
 pub(crate) fn set_of(settings: &mut ModelSettings, model: &str, name: &str, value: &str) -> Result<(), String> {
-    if name.replace('_', "-") != "native-tools" {
-        return Err(format!("there is no setting `{name}` of a single model; it can have native-tools"));
+    if !model.contains('/') {
+        return Err(format!("{model:?} is not the name of a model; write [models.\"provider/name\"]"));
     }
-    settings.native_tools.insert(model.to_owned(), yes(value)?);
+    let options = settings.models.entry(model.to_owned()).or_default();
+    let prices = options.prices.unwrap_or_default();
+    match name.replace('_', "-").as_str() {
+        "dialect" => options.dialect = Some(dialect(value)?),
+        "context-tokens" => options.context_tokens = Some(whole(value)?),
+        "max-tokens" => options.max_tokens = Some(whole(value)?),
+        "input-price" => options.prices = Some(Prices { input: price(value)?, ..prices }),
+        "cached-input-price" => options.prices = Some(Prices { cached_input: Some(price(value)?), ..prices }),
+        "output-price" => options.prices = Some(Prices { output: price(value)?, ..prices }),
+        "native-tools" => options.native_tools = Some(yes(value)?),
+        "probe" => options.probe = Some(yes(value)?),
+        "temperature" => options.temperature = Some(between(value, 2.0)?),
+        "top-p" => options.top_p = Some(between(value, 1.0)?),
+        "reasoning-effort" => options.reasoning_effort = Some(value.to_owned()),
+        "keep-alive" => options.keep_alive = Some(value.parse::<i64>().map_or_else(|_| value.into(), Value::from)),
+        "think" => options.think = Some(yes(value).map_or_else(|_| value.into(), Value::from)),
+        _ => {
+            let names = OF_ONE.join(", ");
+            return Err(format!("there is no setting `{name}` of a single model; choose one of {names}"));
+        }
+    }
     Ok(())
 }
 
@@ -49,11 +94,9 @@ fn milliseconds(value: &str) -> Result<Duration, String> {
     whole(value).map(Duration::from_millis)
 }
 
-/// A number above 0.
-fn whole<T: TryFrom<u64>>(value: &str) -> Result<T, String> {
-    let number = value.parse::<u64>().ok().filter(|number| *number > 0);
-    let number = number.ok_or_else(|| format!("{value:?} is not a whole number above 0"))?;
-    T::try_from(number).map_err(|_| format!("{value} is too large"))
+/// Of a million tokens.
+fn price(value: &str) -> Result<f64, String> {
+    between(value, HIGHEST_PRICE)
 }
 
 fn between(value: &str, most: f64) -> Result<f64, String> {

@@ -61,7 +61,7 @@ fn answer(stream: impl Read + Write, status: &str) -> Option<()> {
     crate::recording::keep(&path, &body);
     let request: Value = serde_json::from_slice(&body).ok()?;
     let body = if status == "200 OK" {
-        let text = said(&headers["x-trellis-prompt"]);
+        let text = said(&headers["x-trellis-prompt"], &request["model"]);
         let chunk = json!({ "model": request["model"], "choices": [{ "delta": { "content": text }, "finish_reason": "stop" }],
             "usage": { "prompt_tokens": 5, "completion_tokens": 3 } });
         format!("data: {chunk}\n\ndata: [DONE]\n\n")
@@ -74,8 +74,11 @@ fn answer(stream: impl Read + Write, status: &str) -> Option<()> {
     stream.get_mut().flush().ok()
 }
 
-fn said(prompt: &str) -> String {
+fn said(prompt: &str, model: &Value) -> String {
     match prompt {
+        "probe" if model == "rebel" => json!({ "colour": "blue" }).to_string(),
+        "probe" => json!({ "colour": "red" }).to_string(),
+        "examination" => json!({ "size": "large" }).to_string(),
         "task-type-classify" => json!({ "task_type": "general", "rationale": "anything" }).to_string(),
         "pattern-select" => json!({
             "pattern": "react", "rationale": "simple",
@@ -189,4 +192,52 @@ fn wrong_settings_of_models_are_refused_before_anything_happens() {
     assert_eq!(code, 2);
     assert!(told.contains("line 2, models.temperature: \"9\" is not a number between 0 and 2"), "{told}");
     assert!(!data.join("format").exists(), "no folder is made for a wrong setting");
+}
+
+/// A settings file with a provider of one's own.
+fn settings(folder: &TempDir, address: &str) -> String {
+    let file = folder.path().join("settings.toml");
+    let text = format!("[providers.work]\ndialect = \"openai\"\naddress = \"{address}\"\nkey-env = \"WORK_KEY\"\n");
+    std::fs::write(&file, text).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn a_provider_of_the_settings_file_is_asked_and_examined() {
+    let (folder, address) = (TempDir::new().unwrap(), serve("200 OK"));
+    let file = settings(&folder, &address);
+    let run = |model: &str, arguments: &[&str]| {
+        let arguments = [arguments, &["--settings", &file, "--model", model]].concat();
+        trellis(folder.path(), &arguments).env("WORK_KEY", KEY).output().unwrap()
+    };
+    let output = run("work/moss-1", &["ask", "Why is moss green?"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output).trim(), "Because of chlorophyll.");
+    assert!(!stderr(&output).contains("warning:"), "{}", stderr(&output));
+    let output = run("work/rebel", &["ask", "Why is moss green?"]);
+    assert!(
+        stderr(&output).contains("warning: work/rebel took a schema and did not keep to it"),
+        "{}",
+        stderr(&output)
+    );
+    let turtle = ok(folder.path(), &["run", "export", "last"]);
+    assert_eq!(turtle.matches("\"decoding\"").count(), 0, "{turtle}");
+    assert!(ok(folder.path(), &["verify", "last"]).starts_with("ok"));
+    let output = run("work/rebel", &["doctor", "--models"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let told = stdout(&output);
+    assert!(told.starts_with("work/rebel\n  reply      yes"), "{told}");
+    assert!(told.contains("  schema     partly  taken and overlooked") && !told.contains(KEY), "{told}");
+}
+
+#[test]
+fn a_model_that_cannot_be_reached_is_found_by_the_doctor() {
+    let (folder, address) = (TempDir::new().unwrap(), serve("401 Unauthorized"));
+    let file = settings(&folder, &address);
+    let arguments = ["doctor", "--models", "--settings", &file, "--model", "work/moss-1", "--output", "json"];
+    let output = trellis(folder.path(), &arguments).env("WORK_KEY", KEY).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
+    let told: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((&told["ok"], &told["models"][0]["reached"]), (&json!(false), &json!(false)));
+    assert!(told.to_string().contains("401") && !told.to_string().contains(KEY), "{told}");
 }
