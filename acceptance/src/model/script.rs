@@ -37,6 +37,11 @@ pub(super) fn reply(scene: &Scene<'_>) -> Option<Reply> {
     }
     let json = |value: Value| Reply::Text(value.to_string());
     Some(match scene.prompt {
+        "route" => json(json!({
+            "rationale": "The script takes the general one.",
+            "signals": pattern(question)["signals"],
+            "route": { "task_type": "general", "pattern": pattern(question)["pattern"] },
+        })),
         "task-type-classify" => {
             json(json!({ "task_type": "general", "rationale": "The script takes the general one." }))
         }

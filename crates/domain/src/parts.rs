@@ -8,8 +8,9 @@ use std::borrow::Cow;
 
 /// The present rules of reading and deciding. They count up whenever the same records may lead to something else, so
 /// that older runs go on by their own rules and can be proven. From 1 on, calls in texts are
-/// read, echoes of the prompt are refused, and the same unreadable reply again and again is a loop.
-pub const REVISION: u32 = 1;
+/// read, echoes of the prompt are refused, and the same unreadable reply again and again is a loop. From 2 on, task type and
+/// pattern are asked for in one call where the workspace has a prompt for it.
+pub const REVISION: u32 = 2;
 
 /// One part of a reply, as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
