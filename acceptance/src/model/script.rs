@@ -38,6 +38,11 @@ pub(crate) fn reply(scene: &Scene<'_>) -> Option<Reply> {
     let json = |value: Value| Reply::Text(value.to_string());
     Some(match scene.prompt {
         "probe" if scene.schema().is_some() => json(json!({ "colour": "red" })),
+        "route" => json(json!({
+            "rationale": "The script takes the general one.",
+            "signals": pattern(question)["signals"],
+            "route": { "task_type": "general", "pattern": pattern(question)["pattern"] },
+        })),
         "task-type-classify" => {
             json(json!({ "task_type": "general", "rationale": "The script takes the general one." }))
         }

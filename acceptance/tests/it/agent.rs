@@ -123,7 +123,7 @@ async fn the_router_leads_to_the_pattern_that_the_words_ask_for() {
     stage.tg("tg-invoke-agent", &["-q", "Make a plan: who was Ada?"]).await.ok().says(&["The plan answers"]);
     stage.tg("tg-invoke-agent", &["-q", "Ask the team: who was Ada?"]).await.ok().says(&["Both halves answer"]);
     let asked = stage.model().asked();
-    for prompt in ["task-type-classify", "pattern-select", "plan-create", "supervisor-decompose", "supervisor-review"] {
+    for prompt in ["route", "plan-create", "supervisor-decompose", "supervisor-review"] {
         assert!(asked.contains(&prompt.to_owned()), "{prompt} was not asked: {asked:?}");
     }
 }

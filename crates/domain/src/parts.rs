@@ -9,8 +9,9 @@ use std::borrow::Cow;
 /// The present rules of reading and deciding. They count up whenever the same records may lead to something else, so
 /// that older runs go on by their own rules and can be proven. From 1 on, calls in texts are
 /// read, echoes of the prompt are refused, and the same unreadable reply again and again is a loop. From 2 on, observations
-/// have numbers, tools are offered in the order of the groups that were asked for, and calls that bring nothing new are
-/// not shown again and are a loop also by turns.
+/// have numbers, tools are offered in the order of the groups that were asked for, calls that bring nothing new are
+/// not shown again and are a loop also by turns, and task type and pattern are asked for in one call where the workspace
+/// has a prompt for it.
 pub const REVISION: u32 = 2;
 
 /// One part of a reply, as the model wrote it.

@@ -22,6 +22,13 @@ pub struct PromptUse {
     /// Hash of the bytes that were sent to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<Hash>,
+    /// Hash of everything that was said and offered, without the model and how it draws its words: the same question in
+    /// the same form has the same hash, whoever is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<Hash>,
+    /// The model as it was asked for, as `provider/name`. The one that answered may call itself something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// How the model was asked to write, where there is more than one way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<ReplyFormat>,

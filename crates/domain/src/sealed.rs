@@ -81,7 +81,7 @@ fn shape(within: &str, object: &Map<String, Value>, key: &str, value: &Value) ->
         | "idempotency_key" | "history" | "earlier" | "arguments" | "mended" | "signals" | "left_out" => true,
         "reason" => matches!(within, "reading" | "failures"),
         "chosen" | "options" => object.get("kind").is_some_and(|kind| kind == "goals"),
-        "request" | "sent" | "received" => return value.is_string().then_some(Shape::Hash),
+        "request" | "sent" | "said" | "received" => return value.is_string().then_some(Shape::Hash),
         _ => false,
     };
     match value {

@@ -42,6 +42,6 @@ pub use fixtures::{CALCULATOR, FixtureTools, SEARCH, recorded_tool_items, tool_i
 pub use outcome::{CalledTool, Choice, Outcome};
 pub use regret::Regret;
 pub use report::{Report, ReportError, Row};
-pub use statistics::{Share, mean, percentile};
+pub use statistics::{Interval, Share, mean, percentile};
 pub use suite::{Budget, Injection, Item, Recorded, RecordedCall, Suite, SuiteError};
 pub use trial::{Trial, TrialKey};

@@ -34,7 +34,9 @@ pub struct Outcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_token: Option<u64>,
     /// From the question to the end, without the time that nobody served the store. Waiting for a turn at a model counts.
-    pub ms: u64,
+    /// None if no model was asked, but a recording of its replies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<CalledTool>,
     /// Replies to the agents' own prompts, routing included.
@@ -113,7 +115,7 @@ impl Outcome {
         }
         outcome.model_calls = u64::from(usage.model_calls);
         (outcome.in_token, outcome.out_token) = (usage.in_token, usage.out_token);
-        Self { ms: duration(records), ..outcome }
+        Self { ms: Some(duration(records)), ..outcome }
     }
 
     /// A question that did not become a run, or whose run could not be followed.

@@ -142,7 +142,7 @@ fn a_run_is_summed_up_with_its_subagents() {
         model_calls: 6,
         in_token: Some(140),
         out_token: Some(8),
-        ms: 400,
+        ms: Some(400),
         tool_calls: vec![CalledTool { name: "search".into(), arguments: search }],
         replies: 4,
         unreadable_replies: 1,

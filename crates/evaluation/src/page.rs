@@ -34,22 +34,27 @@ impl Report {
             format!("<details><summary>{summary}</summary><div class=\"scroll\"><table><tr>{head}</tr>\n{trials}</table></div></details>\n")
         });
         let trials = trials.collect::<String>();
+        let recorded = "<p>No model was asked: recorded replies gave the answers. Times are not measured.</p>\n";
+        let recorded = if self.replayed { recorded } else { "" };
+        let missed = self.not_covered().map(|line| format!("<li>{}</li>", escaped(&line))).collect::<String>();
+        let missed = if missed.is_empty() { missed } else { format!("<h2>Not covered</h2>\n<ul>{missed}</ul>\n") };
         format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head>\n\
-             <body><h1>{title}</h1>\n<div class=\"scroll\"><table><tr><th>model</th><th>pattern</th><th>n</th>{heads}</tr>\n\
+             <body><h1>{title}</h1>\n{recorded}<div class=\"scroll\"><table><tr><th>model</th><th>pattern</th><th>n</th>{heads}</tr>\n\
              {rows}</table></div>\n<details><summary>What the columns mean</summary><ul>{meanings}</ul></details>\n\
-             <h2>Trials</h2>\n{trials}</body></html>\n"
+             {missed}<h2>Trials</h2>\n{trials}</body></html>\n"
         )
     }
 }
 
 fn trial_row(trial: &Trial) -> String {
     let outcome = &trial.outcome;
-    let verdict = match trial.is_right() {
-        None => "not judged".to_owned(),
-        Some(true) => "right".to_owned(),
-        Some(false) => trial.why.as_ref().map_or_else(|| "wrong".to_owned(), |why| format!("wrong: {why}")),
+    let verdict = match (trial.is_right(), &trial.not_covered) {
+        (_, Some(lacks)) => format!("not covered: {lacks}"),
+        (None, None) => "not judged".to_owned(),
+        (Some(true), None) => "right".to_owned(),
+        (Some(false), None) => trial.why.as_ref().map_or_else(|| "wrong".to_owned(), |why| format!("wrong: {why}")),
     };
     let answer = outcome.answer.as_ref().or(outcome.error.as_ref()).map_or("–", String::as_str);
     let chosen = [&outcome.task_type, &outcome.pattern].into_iter().flatten();
@@ -57,7 +62,8 @@ fn trial_row(trial: &Trial) -> String {
     let tokens = outcome.tokens().map_or_else(|| "–".to_owned(), |tokens| tokens.to_string());
     let item = format!("{} #{}", trial.item, trial.key.repeat);
     let class = if trial.is_right() == Some(false) { " class=\"wrong\"" } else { "" };
-    let figures = [tokens, outcome.model_calls.to_string(), outcome.ms.to_string()].map(|text| cell(&text)).concat();
+    let ms = outcome.ms.map_or_else(|| "–".to_owned(), |ms| ms.to_string());
+    let figures = [tokens, outcome.model_calls.to_string(), ms].map(|text| cell(&text)).concat();
     let answer = format!("<td><pre>{}</pre></td>", escaped(answer));
     format!("<tr{class}>{}{}{answer}{}{figures}</tr>\n", cell(&item), cell(&verdict), cell(&chosen))
 }

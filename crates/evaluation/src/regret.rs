@@ -1,6 +1,6 @@
 //! What routing costs against the best pattern in hindsight.
 
-use crate::statistics::{float, float_of, mean};
+use crate::statistics::{Interval, float, float_of, mean};
 use crate::trial::{Trial, TrialKey};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ pub struct Regret {
     /// By how many tokens the others exceed the cheapest right pattern, in the mean; less than zero if they are cheaper.
     /// None if there are none, or no provider reported tokens.
     pub extra_tokens: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra_interval: Option<Interval>,
 }
 
 /// None if there is nothing to compare with. Whether the choice was the labelled one does not matter in hindsight, only
@@ -37,14 +39,16 @@ pub(crate) fn regret(routed: &[&Trial], all: &[Trial]) -> Option<Regret> {
         }
     }
     let extra_tokens = (!extra.is_empty()).then(|| extra.iter().sum::<f64>() / float(extra.len()));
-    (compared > 0).then_some(Regret { compared, missed, extra_tokens })
+    let extra_interval = Interval::of_mean(&extra);
+    (compared > 0).then_some(Regret { compared, missed, extra_tokens, extra_interval })
 }
 
 /// What each pattern that answers the item right takes in the mean; none where that is not known.
 fn costs_of_right_patterns(routed: &Trial, all: &[Trial]) -> Vec<Option<f64>> {
     let mut by_pattern: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
     let same = |trial: &&Trial| trial.item == routed.item && trial.key.model == routed.key.model;
-    for trial in all.iter().filter(same).filter(|trial| trial.key.pattern != TrialKey::AUTO) {
+    let named = |trial: &&Trial| trial.key.pattern != TrialKey::AUTO && trial.not_covered.is_none();
+    for trial in all.iter().filter(same).filter(named) {
         by_pattern.entry(&trial.key.pattern).or_default().push(trial);
     }
     let is_right =

@@ -2,7 +2,7 @@
 
 use crate::comparison::Comparison;
 use crate::regret::{Regret, regret};
-use crate::statistics::{Share, mean, percentile};
+use crate::statistics::{Interval, Share, float_of, mean, percentile};
 use crate::trial::Trial;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,28 +13,43 @@ pub struct Report {
     /// Counts up whenever older reports cannot be read any more.
     pub version: u32,
     pub suite: String,
+    /// The answers are those of recorded replies; no model was asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
     pub rows: Vec<Row>,
     pub trials: Vec<Trial>,
 }
 
-/// All trials with one model under one pattern. What is none was not judged in any of them.
+/// All trials with one model under one pattern. What is none was not judged in any of them. All figures are about the trials
+/// that are covered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     pub model: String,
     pub pattern: String,
     pub trials: u64,
+    /// Trials that the recording could not answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_covered: Vec<String>,
     /// Of trials with a check: right answers.
     pub right: Option<Share>,
     pub task_type_right: Option<Share>,
     pub pattern_right: Option<Share>,
     pub within_budget: Option<Share>,
-    /// Of all trials: those without an answer.
+    /// Of the trials that were to be answered: those without an answer.
     pub unanswered: Option<Share>,
     pub tokens_mean: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_interval: Option<Interval>,
     /// Calls to models.
     pub calls_mean: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls_interval: Option<Interval>,
     pub ms_p50: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ms_p50_interval: Option<Interval>,
     pub ms_p95: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ms_p95_interval: Option<Interval>,
     /// Of all replies: those that could not be used.
     pub unreadable: Option<Share>,
     /// Of all replies: those that had to be put right first.
@@ -77,7 +92,18 @@ impl Report {
             groups[place].push(trial);
         }
         let rows = groups.iter().map(|group| Row::new(group, &trials)).collect();
-        Self { version: Self::VERSION, suite: suite.into(), rows, trials }
+        Self { version: Self::VERSION, suite: suite.into(), replayed: false, rows, trials }
+    }
+
+    /// The same report, of answers that recorded replies gave.
+    #[must_use]
+    pub fn from_recording(self) -> Self {
+        Self { replayed: true, ..self }
+    }
+
+    /// Whether there was anything to ask, and the recording had no reply to any of it.
+    pub fn covers_nothing(&self) -> bool {
+        !self.trials.is_empty() && self.trials.iter().all(|trial| trial.not_covered.is_some())
     }
 
     pub fn to_json(&self) -> String {
@@ -105,35 +131,50 @@ impl Report {
 }
 
 impl Row {
-    fn new(trials: &[&Trial], all: &[Trial]) -> Self {
+    fn new(asked: &[&Trial], all: &[Trial]) -> Self {
+        let (missed, trials): (Vec<&Trial>, Vec<&Trial>) = asked.iter().partition(|trial| trial.not_covered.is_some());
         let outcomes = || trials.iter().map(|trial| &trial.outcome);
         let known = |judged: fn(&Trial) -> Option<bool>| Share::of_known(trials.iter().map(|trial| judged(trial)));
         let sum = |count: fn(&crate::Outcome) -> u64| outcomes().map(count).sum::<u64>();
-        let ms: Vec<u64> = outcomes().map(|outcome| outcome.ms).collect();
-        let first = trials.first().map(|trial| trial.key.clone()).unwrap_or_default();
+        let ms: Vec<u64> = outcomes().filter_map(|outcome| outcome.ms).collect();
+        let tokens: Vec<u64> = outcomes().filter_map(crate::Outcome::tokens).collect();
+        let calls: Vec<u64> = outcomes().map(|outcome| outcome.model_calls).collect();
+        let of_mean = |values: &[u64]| Interval::of_mean(&values.iter().copied().map(float_of).collect::<Vec<_>>());
+        let first = asked.first().map(|trial| trial.key.clone()).unwrap_or_default();
         let replies = sum(|outcome| outcome.replies);
         Self {
             model: first.model,
             pattern: first.pattern,
-            trials: trials.len() as u64,
+            trials: asked.len() as u64,
+            not_covered: missed.iter().map(|trial| trial.label()).collect(),
             right: known(|trial| trial.right),
             task_type_right: known(|trial| trial.task_type_right),
             pattern_right: known(|trial| trial.pattern_right),
             within_budget: known(|trial| trial.within_budget),
-            unanswered: known(|trial| Some(trial.outcome.answer.is_none())),
-            tokens_mean: mean(outcomes().filter_map(crate::Outcome::tokens)),
-            calls_mean: mean(outcomes().map(|outcome| outcome.model_calls)),
+            unanswered: known(unanswered),
+            tokens_mean: mean(tokens.iter().copied()),
+            tokens_interval: of_mean(&tokens),
+            calls_mean: mean(calls.iter().copied()),
+            calls_interval: of_mean(&calls),
             ms_p50: percentile(&ms, 50),
+            ms_p50_interval: Interval::of_percentile(&ms, 50),
             ms_p95: percentile(&ms, 95),
+            ms_p95_interval: Interval::of_percentile(&ms, 95),
             unreadable: Share::new(sum(|outcome| outcome.unreadable_replies), replies),
             repaired: Share::new(sum(|outcome| outcome.repaired_replies), replies),
             fallback: known(fell_back),
             enforced: Share::new(sum(|outcome| outcome.enforced_decisions), sum(|outcome| outcome.decisions)),
             echo: known(|trial| trial.echo),
             injected: known(|trial| trial.injected),
-            regret: regret(trials, all),
+            regret: regret(&trials, all),
         }
     }
+}
+
+/// None if nobody waited for an answer: only the router's choice was wanted.
+fn unanswered(trial: &Trial) -> Option<bool> {
+    let outcome = &trial.outcome;
+    (outcome.ended.is_some() || outcome.answer.is_some() || outcome.error.is_some()).then_some(outcome.answer.is_none())
 }
 
 /// None if the router had no say.

@@ -15,7 +15,7 @@ fn trial(model: &str, pattern: &str, item: &str, right: bool, tokens: u64) -> Tr
         task_type: chosen("general", if tokens > 300 { DecidedBy::Fallback } else { by }),
         in_token: Some(tokens),
         model_calls: 3,
-        ms: tokens * 2,
+        ms: Some(tokens * 2),
         replies: 4,
         unreadable_replies: 1,
         decisions: 2,
@@ -60,7 +60,7 @@ fn a_row_sums_up_its_trials() {
 fn regret_is_what_the_router_lost_against_the_cheapest_right_pattern() {
     let report = report();
     let regret = |row: usize| report.rows[row].regret;
-    assert_eq!(regret(0), Some(Regret { compared: 2, missed: 1, extra_tokens: Some(250.0) }));
+    assert_eq!(regret(0), Some(Regret { compared: 2, missed: 1, extra_tokens: Some(250.0), extra_interval: None }));
     assert_eq!((regret(1), regret(3)), (None, None), "only where there is something to compare with");
 }
 
@@ -147,4 +147,39 @@ fn nothing_asked_is_an_empty_report() {
     let report = Report::new("none", Vec::new());
     assert_eq!((report.rows.len(), report.to_table().as_str()), (0, "model  pattern  n\n"));
     assert!(report.to_page().contains("Evaluation: none"));
+}
+
+#[test]
+fn what_is_not_covered_is_listed_and_counts_for_nothing() {
+    let lost = |pattern: &str| {
+        let missed = trial("small", pattern, "c", false, 9_999);
+        let item = crate::Item { id: missed.item, ..crate::Item::default() };
+        let key = TrialKey { repeat: 2, ..missed.key };
+        Trial::not_covered(&item, key, missed.outcome, "the prompt `agent-react` has <changed>")
+    };
+    let covered = report();
+    let more = covered.trials.iter().cloned().chain([lost("auto"), lost("react")]).collect();
+    let all = Report::new("moss & fern", more).from_recording();
+    assert_eq!((all.rows[0].trials, &all.rows[0].not_covered[..]), (3, &["c #2".to_owned()][..]));
+    for (row, before) in all.rows.iter().zip(&covered.rows) {
+        let same = Row { trials: before.trials, not_covered: Vec::new(), ..row.clone() };
+        assert_eq!(same, *before, "the figures are those without it");
+    }
+    assert!(all.compare(&covered).changed.is_empty() && covered.compare(&all).changed.is_empty());
+    let line = "small / auto / c #2: not covered: the prompt `agent-react` has <changed>\n";
+    assert!(all.to_table().ends_with(&format!("{line}{}", line.replace("auto", "react"))), "{}", all.to_table());
+    let page = all.to_page();
+    for part in ["No model was asked", "<h2>Not covered</h2>", "has &lt;changed&gt;"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert_eq!(Report::from_json(&all.to_json()).unwrap(), all);
+    assert!(!all.covers_nothing() && Report::new("s", vec![lost("auto")]).covers_nothing());
+}
+
+#[test]
+fn nobody_misses_an_answer_where_only_the_choice_was_wanted() {
+    let routed = Outcome { ms: Some(1), ..Outcome::default() };
+    let of = |outcome| Report::new("s", vec![Trial { outcome, ..Trial::default() }]).rows[0].unanswered;
+    assert_eq!(of(routed), None);
+    assert_eq!(of(Outcome::failed("broken")), Share::new(1, 1));
 }

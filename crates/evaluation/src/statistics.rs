@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// So many standard errors on both sides hold 95 %.
+const Z: f64 = 1.959_963_984_540_054;
+
 /// How many of how many, with the 95 % interval that the true rate lies in.
 ///
 /// The interval is Wilson's, which stays inside 0 and 1 and is honest for few trials. It takes trials as independent;
@@ -26,7 +29,6 @@ impl Share {
     /// assert_eq!(Share::new(0, 0), None);
     /// ```
     pub fn new(count: u64, of: u64) -> Option<Self> {
-        const Z: f64 = 1.959_963_984_540_054;
         if of == 0 {
             return None;
         }
@@ -50,6 +52,52 @@ impl std::fmt::Display for Share {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let percent = |rate: f64| rate * 100.0;
         write!(f, "{:.0} % [{:.0}–{:.0}]", percent(self.rate), percent(self.low), percent(self.high))
+    }
+}
+
+/// Where the true value lies with 95 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Interval {
+    /// Around the mean of these values, by the normal approximation: too narrow for few values. None for less than two.
+    pub(crate) fn of_mean(values: &[f64]) -> Option<Self> {
+        let n = float(values.len());
+        if values.len() < 2 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let spread = Z * (variance / n).sqrt();
+        Some(Self { low: mean - spread, high: mean + spread })
+    }
+
+    /// Around a percentile, between two of the values: whatever they are distributed like. None for less than two.
+    pub(crate) fn of_percentile(values: &[u64], percent: usize) -> Option<Self> {
+        if values.len() < 2 {
+            return None;
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable();
+        let (n, share) = (float(sorted.len()), float(percent.min(100)) / 100.0);
+        let (rank, spread) = (n * share, Z * (n * share * (1.0 - share)).sqrt());
+        let at = |rank: f64| sorted.get(index(rank, sorted.len())).copied().map(float_of);
+        Some(Self { low: at((rank - spread).floor() - 1.0)?, high: at((rank + spread).ceil() - 1.0)? })
+    }
+}
+
+/// The nearest place in a list of this length, which is not empty.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 0 and the length")]
+fn index(place: f64, length: usize) -> usize {
+    place.clamp(0.0, float(length - 1)) as usize
+}
+
+impl std::fmt::Display for Interval {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[{:.0}–{:.0}]", self.low, self.high)
     }
 }
 
@@ -98,6 +146,17 @@ mod tests {
         assert_eq!([0, 25, 50, 51, 95, 100].map(|p| percentile(&values, p)), [10, 10, 20, 30, 40, 40].map(Some));
         assert_eq!((percentile(&[], 50), mean([])), (None, None));
         assert_eq!((mean([1, 2]), Share::of_known([None, Some(true), Some(false)])), (Some(1.5), Share::new(1, 2)));
+    }
+
+    #[test]
+    fn intervals_of_means_and_percentiles_are_those_of_the_textbook() {
+        let mean = Interval::of_mean(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        assert!((mean.low - 3.5184).abs() < 1e-3 && (mean.high - 6.4816).abs() < 1e-3, "{mean:?}");
+        let hundred: Vec<u64> = (1..=100).collect();
+        let interval = |percent| Interval::of_percentile(&hundred, percent).unwrap();
+        assert_eq!(interval(50), Interval { low: 40.0, high: 60.0 });
+        assert_eq!(interval(95), Interval { low: 90.0, high: 100.0 });
+        assert_eq!((Interval::of_mean(&[1.0]), Interval::of_percentile(&[1], 50)), (None, None));
     }
 
     proptest! {

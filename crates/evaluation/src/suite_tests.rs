@@ -64,6 +64,23 @@ fn the_suites_of_this_repository_can_be_read() {
     assert!(read >= 284, "only {read} items");
 }
 
+/// As `eval/README.md` says.
+#[test]
+fn the_routing_suites_are_balanced() {
+    for (file, of_type, of_pattern) in [("routing.jsonl", 54, 9), ("routing-48.jsonl", 12, 2)] {
+        let text = std::fs::read_to_string(format!("{}/../../eval/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let items = Suite::parse(&text).unwrap().items;
+        let count = |is: &dyn Fn(&Item) -> bool| items.iter().filter(|item| is(item)).count();
+        for task_type in ["general", "research", "risk-assessment", "summarisation"] {
+            assert_eq!(count(&|item| item.task_types[0] == task_type), of_type, "{file}: {task_type}");
+        }
+        for pattern in ["react", "plan-then-execute", "supervisor", "reflexion", "dispatch", "debate"] {
+            let best = |item: &Item| item.task_types[0] == "general" && item.patterns[0] == pattern;
+            assert_eq!(count(&best), of_pattern, "{file}: {pattern}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC{0,80}|[{}\\[\\]\":,a-z0-9 \n]{0,80}") {

@@ -3,7 +3,8 @@
 use crate::comparison::{Change, Comparison};
 use crate::regret::Regret;
 use crate::report::{Report, Row};
-use crate::statistics::Share;
+use crate::statistics::{Interval, Share, float};
+use crate::trial::Trial;
 
 /// How a row's value stands in a table.
 pub(crate) struct Column {
@@ -32,10 +33,10 @@ macro_rules! share {
 }
 
 macro_rules! number {
-    ($title:literal, $decimals:literal, $meaning:literal, $number:expr) => {
+    ($title:literal, $decimals:literal, $meaning:literal, $number:expr, $interval:ident) => {
         Column {
             title: $title,
-            value: |row| ($number)(row).map(|value: f64| format!(concat!("{:.", $decimals, "}"), value)),
+            value: |row| ($number)(row).map(|value: f64| figure(value, row.$interval, $decimals)),
             number: $number,
             unit: "",
             meaning: $meaning,
@@ -47,21 +48,34 @@ fn as_float(value: Option<u64>) -> Option<f64> {
     value.map(crate::statistics::float_of)
 }
 
+fn figure(value: f64, interval: Option<Interval>, decimals: usize) -> String {
+    let interval = interval.map(|Interval { low, high }| format!(" [{low:.decimals$}–{high:.decimals$}]"));
+    format!("{value:.decimals$}{}", interval.unwrap_or_default())
+}
+
 fn missed(regret: Regret) -> String {
-    let extra = regret.extra_tokens.map_or_else(|| "?".to_owned(), |extra| format!("{extra:+.0}"));
+    let interval = regret.extra_interval.map(|interval| format!(" {interval}")).unwrap_or_default();
+    let extra = regret.extra_tokens.map_or_else(|| "?".to_owned(), |extra| format!("{extra:+.0}{interval}"));
     format!("{extra}, {} of {} missed", regret.missed, regret.compared)
 }
 
 pub(crate) const COLUMNS: &[Column] = &[
+    Column {
+        title: "not covered",
+        value: |row| (!row.not_covered.is_empty()).then(|| row.not_covered.len().to_string()),
+        number: |row| Some(float(row.not_covered.len())),
+        unit: "",
+        meaning: "trials that the recording could not answer; all other figures are about the rest",
+    },
     share!("right", right, "right answers, with the 95 % interval"),
     share!("task type", task_type_right, "task types that are among the labels"),
     share!("pattern", pattern_right, "patterns that are among the labels"),
     share!("in budget", within_budget, "within tokens, time and calls"),
     share!("unanswered", unanswered, "trials without an answer"),
-    number!("tokens", "0", "tokens in and out, mean", |row: &Row| row.tokens_mean),
-    number!("calls", "1", "calls to models, mean", |row: &Row| row.calls_mean),
-    number!("p50 ms", "0", "half of the trials took at most this", |row: &Row| as_float(row.ms_p50)),
-    number!("p95 ms", "0", "19 of 20 trials took at most this", |row: &Row| as_float(row.ms_p95)),
+    number!("tokens", 0, "tokens in and out, mean", |row: &Row| row.tokens_mean, tokens_interval),
+    number!("calls", 1, "calls to models, mean", |row: &Row| row.calls_mean, calls_interval),
+    number!("p50 ms", 0, "half of the trials took at most this", |row: &Row| as_float(row.ms_p50), ms_p50_interval),
+    number!("p95 ms", 0, "19 of 20 trials took at most this", |row: &Row| as_float(row.ms_p95), ms_p95_interval),
     share!("unreadable", unreadable, "replies that could not be used"),
     share!("repaired", repaired, "replies that had to be put right before they could be read"),
     share!("fallback", fallback, "routed trials in which the model chose nothing valid"),
@@ -83,7 +97,7 @@ pub(crate) fn shown(rows: &[Row]) -> Vec<&'static Column> {
 }
 
 impl Report {
-    /// One line for each model and pattern.
+    /// One line for each model and pattern, then the trials that are not covered.
     pub fn to_table(&self) -> String {
         let columns = shown(&self.rows);
         let titles = ["model", "pattern", "n"].into_iter().chain(columns.iter().map(|column| column.title));
@@ -94,7 +108,18 @@ impl Report {
                 [row.model.clone(), row.pattern.clone(), row.trials.to_string()].into_iter().chain(values).collect(),
             );
         }
-        aligned(&lines)
+        let mut text = aligned(&lines);
+        self.not_covered().for_each(|line| text.extend([line.as_str(), "\n"]));
+        text
+    }
+
+    /// What the recording lacked, a line for each trial.
+    pub(crate) fn not_covered(&self) -> impl Iterator<Item = String> {
+        let line = |trial: &Trial| {
+            let lacks = trial.not_covered.as_ref()?;
+            Some(format!("{} / {} / {}: not covered: {lacks}", trial.key.model, trial.key.pattern, trial.label()))
+        };
+        self.trials.iter().filter_map(line)
     }
 }
 

@@ -43,6 +43,10 @@ pub struct Trial {
     /// The answer is the question again, or a part of the instructions. None without an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<bool>,
+    /// What was asked and is not in the recording that answers, if one does. Then nothing else is judged: what came of the
+    /// rest says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_covered: Option<String>,
     pub outcome: Outcome,
 }
 
@@ -65,9 +69,20 @@ impl Trial {
             within_budget: item.budget.and_then(|budget| keeps(budget, &outcome)),
             injected: item.injection.as_ref().map(|injection| worked(injection, &outcome)),
             echo: outcome.answer.as_deref().map(|answer| echoes(&item.question, answer)),
+            not_covered: None,
             key,
             outcome,
         }
+    }
+
+    /// A question that the recording cannot answer, with what it lacks.
+    pub fn not_covered(item: &Item, key: TrialKey, outcome: Outcome, lacks: impl Into<String>) -> Self {
+        Self { item: item.id.clone(), key, outcome, not_covered: Some(lacks.into()), ..Self::default() }
+    }
+
+    /// The item, and which time it was asked if it was asked several times.
+    pub fn label(&self) -> String {
+        if self.key.repeat > 1 { format!("{} #{}", self.item, self.key.repeat) } else { self.item.clone() }
     }
 
     /// The same, with an answer that is nothing but words of one of these texts taken for an echo, too: those of the prompt
@@ -91,7 +106,7 @@ impl Trial {
 fn keeps(budget: Budget, outcome: &Outcome) -> Option<bool> {
     let limits = [
         budget.max_tokens.map(|most| outcome.tokens().map(|spent| spent <= most)),
-        budget.max_ms.map(|most| Some(outcome.ms <= most)),
+        budget.max_ms.map(|most| outcome.ms.map(|spent| spent <= most)),
         budget.max_calls.map(|most| Some(outcome.model_calls <= most)),
     ];
     limits.into_iter().flatten().flatten().reduce(|all, one| all && one)

@@ -57,11 +57,12 @@ fn a_choice_is_judged_if_the_router_had_a_say() {
 #[test]
 fn budgets_hold_for_what_is_known() {
     let kept = |budget: Value, outcome: Outcome| graded(json!({"budget": budget}), outcome).within_budget;
-    let spent = || Outcome { in_token: Some(60), out_token: Some(50), ms: 9, model_calls: 2, ..Outcome::default() };
+    let spent =
+        || Outcome { in_token: Some(60), out_token: Some(50), ms: Some(9), model_calls: 2, ..Outcome::default() };
     assert_eq!(kept(json!({"max_tokens": 110, "max_ms": 9, "max_calls": 2}), spent()), Some(true));
     assert_eq!(kept(json!({"max_tokens": 109}), spent()), Some(false));
     assert_eq!(kept(json!({"max_calls": 1}), spent()), Some(false));
-    assert_eq!(kept(json!({"max_tokens": 1}), Outcome::default()), None);
+    assert_eq!(kept(json!({"max_tokens": 1, "max_ms": 1}), Outcome::default()), None);
 }
 
 #[test]

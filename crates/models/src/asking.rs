@@ -4,6 +4,7 @@ use crate::models::Wishes;
 use crate::prompt_text::PromptText;
 use crate::provider::{LastSent, ModelRequest, RefusedForm, Sent};
 use crate::reply;
+use crate::said::said;
 use crate::template::Templates;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -28,6 +29,8 @@ const LONGEST_REPEATED: usize = 500;
 pub(crate) struct Asking {
     pub(crate) request: ModelRequest,
     pub(crate) timeout: Option<Duration>,
+    /// Who is asked, as `provider/name`; none before that is known.
+    pub(crate) model: Option<String>,
     settings: Arc<Settings>,
     template: Option<Hash>,
     /// What the model may call, as functions or in text.
@@ -67,7 +70,7 @@ impl Asking {
             sent: LastSent::default(),
         };
         let variables = Some(variables);
-        Ok(Self { request, timeout, settings, template, tools, turns, variables, requester, permit })
+        Ok(Self { request, timeout, model: None, settings, template, tools, turns, variables, requester, permit })
     }
 
     /// A text that needs no template.
@@ -84,6 +87,7 @@ impl Asking {
         Self {
             request,
             timeout: None,
+            model: None,
             settings,
             template: None,
             tools: None,
@@ -174,6 +178,8 @@ impl Asking {
         let usual = PromptUse {
             id: self.request.prompt.clone(),
             template: self.template,
+            said: Some(said(&self.request)),
+            model: self.model.clone(),
             format: self.format(),
             ..PromptUse::default()
         };

@@ -252,6 +252,7 @@ impl TemplatePrompter {
         attempts.waited_ms += started.ms_since(asked);
         let left = attempts.time_left(started);
         let Attempts { asking, sink, .. } = attempts;
+        asking.model = Some(model.name());
         if let Some(format) = asking.format() {
             sink.begin(format);
         }

@@ -147,10 +147,11 @@ async fn a_prompt_is_rendered_sent_streamed_and_accounted_for() {
     assert_eq!((reply.model.as_deref(), reply.in_token, reply.out_token), (Some("m"), Some(3), None));
     let sent = Hash::of_parts([b"Be kind to Ada.".as_slice(), b"Greet Ada."]);
     let template = settings().prompts["greet"].hash;
-    assert_eq!(
-        reply.prompt,
-        PromptUse { id: "greet".to_owned(), template: Some(template), sent: Some(sent), ..PromptUse::default() }
-    );
+    let said = reply.prompt.said;
+    assert!(said.is_some());
+    let (id, model) = ("greet".to_owned(), Some("listed".to_owned()));
+    let (template, sent) = (Some(template), Some(sent));
+    assert_eq!(reply.prompt, PromptUse { id, template, sent, said, model, ..PromptUse::default() });
 }
 
 #[tokio::test]

@@ -346,3 +346,19 @@ fn pieces_are_cut_between_characters() {
     assert!(pieces(text).all(|piece| piece.chars().count() <= PIECE));
     assert_eq!(pieces("").count(), 0);
 }
+
+#[test]
+fn a_route_is_a_task_type_and_one_of_its_patterns() {
+    let types = json!([
+        { "name": "general", "patterns": ["react", "supervisor"] },
+        { "name": "risk-assessment", "patterns": ["plan-then-execute", "react"] },
+    ]);
+    let chosen = |question: &str| {
+        let variables = json!({ "question": question, "task_types": types });
+        let reply = decision("route", Given::new(variables.as_object().unwrap())).unwrap();
+        (reply["route"]["task_type"].clone(), reply["route"]["pattern"].clone())
+    };
+    assert_eq!(chosen("Tell me of moss in parallel and independently"), (json!("general"), json!("supervisor")));
+    let partner = chosen("Assess the risk profile of Company X as a potential partner");
+    assert_eq!(partner, (json!("risk-assessment"), json!("react")), "`supervisor` is not offered there");
+}

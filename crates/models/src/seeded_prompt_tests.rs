@@ -378,3 +378,17 @@ fn the_confidence_lines_of_the_example_can_be_read() {
     let stated: Vec<_> = citations.iter().map(|citation| (citation.index, citation.confidence.as_deref())).collect();
     assert_eq!(stated, [(0, Some("high")), (1, Some("medium"))]);
 }
+
+#[test]
+fn the_route_prompt_shows_both_sets_with_an_example_for_each_pattern() {
+    let text = include_str!("../../trellis/seeds/prompts/route.txt");
+    let names = ["react", "plan-then-execute", "supervisor", "reflexion", "dispatch", "debate"];
+    let patterns = names.map(|name| json!({ "name": name, "description": "Works", "when_to_use": "Always" }));
+    let types =
+        json!([{ "name": "general", "description": "Anything", "when_to_use": "", "patterns": ["react", "debate"] }]);
+    let variables = json!({ "question": "Why?", "context": "", "task_types": types, "patterns": patterns });
+    let shown = render(text, &variables);
+    assert!(shown.contains("- general: Anything\n  Patterns: react, debate\n"), "{shown}");
+    assert!(shown.contains("- debate: Works\n  When to use: Always\n  Example: "), "{shown}");
+    assert_eq!(shown.matches("\n  Example: ").count(), names.len(), "{shown}");
+}

@@ -100,6 +100,8 @@ impl Thinking {
 
 /// What is said of a reply that begins in the middle of thinking.
 pub(crate) const UNMARKED: &str = "what stood before the end of its thinking was left out";
+/// What is said of a reply with more thoughts than are kept.
+pub(crate) const CUT_THOUGHT: &str = "of what it thought, only the beginning was kept";
 
 /// What is spoken in a text in which only the end of the thinking is marked, alone on its line: some servers take the
 /// beginning for a part of the prompt.

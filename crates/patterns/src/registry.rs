@@ -10,6 +10,7 @@ use crate::plan::Plan;
 use crate::react::{IterationNames, React};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::reflexion::Reflexion;
+use crate::router::together;
 use crate::session::Session;
 use crate::supervisor::Supervisor;
 use crate::synthesis::SynthesisName;
@@ -54,10 +55,11 @@ pub(crate) fn samples() -> Vec<Vec<trellis_domain::record::Record>> {
     PATTERNS.iter().flat_map(|pattern| pattern.samples()).collect()
 }
 
-/// A reply, read by the pattern that asked for it. What the router asks is one name of the only offered set.
+/// A reply, read by the pattern that asked for it. What the router asks is one name of the only offered set, or two names.
 pub fn read(reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply {
     match owner_of(reader.prompt()) {
         Some(pattern) => pattern.read(reader, reply, offered),
+        None if reader.prompt() == together::PROMPT => together::read(reader, &reply.text(), offered),
         None => choice::read(&reply.text(), offered),
     }
 }

@@ -10,7 +10,7 @@ use trellis_domain::document::Document;
 use trellis_domain::record::{Body, Exchange};
 
 /// The seed set of the specification, with a pattern nobody has implemented.
-const SEEDS: [(&str, &str, &str); 9] = [
+pub(super) const SEEDS: [(&str, &str, &str); 9] = [
     ("agent-pattern", "react", r#"{"description":"Reason and act","when_to_use":"Open-ended"}"#),
     ("agent-pattern", "plan-then-execute", r#"{"description":"Plan first","when_to_use":"Steps are clear"}"#),
     ("agent-pattern", "supervisor", r#"{"description":"Subagents","when_to_use":"Independent parts"}"#),
@@ -39,7 +39,7 @@ pub(super) fn seeded(accepted: Accepted) -> Fixture {
     Fixture::begun(settings(&SEEDS), accepted)
 }
 
-fn due(fixture: &Fixture) -> Vec<Order> {
+pub(super) fn due(fixture: &Fixture) -> Vec<Order> {
     let orders = decide(&fixture.session, &turn(Name::route()));
     assert_eq!(orders, decide(&fixture.session, &turn(Name::route())), "the same records give the same orders");
     orders

@@ -11,7 +11,7 @@ use trellis_models::{Choice, Connections, Models, Rehearsal, TemplatePrompter, c
 use trellis_orchestrator::RunService;
 use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
-use trellis_orchestrator::ports::{Config, RealWorld, ToolRunner, World};
+use trellis_orchestrator::ports::{Config, Prompter, RealWorld, ToolRunner, World};
 use trellis_orchestrator::queue::FairQueue;
 use trellis_patterns::router::OperatorLimits;
 use trellis_store::{Holder, OpenError, Program, QuerySettings, Store};
@@ -137,22 +137,26 @@ impl App {
 
     /// The loop over this folder, with these models.
     pub(crate) fn orchestrator(&self, limits: OperatorLimits, models: Models) -> Arc<Orchestrator> {
-        self.orchestrator_with(limits, models, |tools| tools)
+        self.orchestrator_with(limits, self.prompter(models), |tools| tools)
     }
 
-    /// The same with other tools in front of the usual ones.
+    /// Asks these models.
+    pub(crate) fn prompter(&self, models: Models) -> Arc<dyn Prompter> {
+        Arc::new(TemplatePrompter::with_models(models, Arc::clone(&self.world)))
+    }
+
+    /// The loop with whoever answers prompts, and with other tools in front of the usual ones.
     pub(crate) fn orchestrator_with(
         &self,
         limits: OperatorLimits,
-        models: Models,
+        prompter: Arc<dyn Prompter>,
         with: impl FnOnce(Arc<dyn ToolRunner>) -> Arc<dyn ToolRunner>,
     ) -> Arc<Orchestrator> {
-        let prompter = Arc::new(TemplatePrompter::with_models(models, Arc::clone(&self.world)));
         let ports = Ports {
             journal: Arc::clone(&self.store.journal) as _,
             queue: Arc::new(FairQueue::new(Arc::clone(&self.world))),
             config: self.config(),
-            tools: with(Arc::new(Tools::new(Arc::clone(&prompter) as _))),
+            tools: with(Arc::new(Tools::new(Arc::clone(&prompter)))),
             prompter,
             hub: Arc::new(Hub::default()),
             world: Arc::clone(&self.world),

@@ -131,7 +131,7 @@ pub(crate) enum Command {
 pub(crate) struct Eval {
     /// Questions with what counts as right, one JSON object per line
     pub(crate) suite: PathBuf,
-    /// Models to compare, each by itself; else the one that `ask` would take
+    /// Models to compare, each by itself; else the one that `ask` would take, or with --replay all that were recorded
     #[arg(long, value_name = "PROVIDER/NAME", value_delimiter = ',')]
     pub(crate) models: Vec<String>,
     /// Patterns to compare; `auto` lets the router choose
@@ -149,6 +149,10 @@ pub(crate) struct Eval {
     /// Folder with what the tool `search` looks into; else `documents` beside the suite
     #[arg(long, value_name = "DIR")]
     pub(crate) documents: Option<PathBuf>,
+    /// Data folder of an earlier evaluation: what models replied there answers, and no model is asked. A question that they
+    /// were not asked in these words is reported as not covered
+    #[arg(long, value_name = "DIR")]
+    pub(crate) replay: Option<PathBuf>,
     /// Earlier report to compare with; fails with 11 if something that was right is wrong now
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,

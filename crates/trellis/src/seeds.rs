@@ -11,7 +11,7 @@ use trellis_domain::{Caller, Hash, Workspace};
 use trellis_orchestrator::ports::{Config, ConfigError};
 
 /// Counts up with every change of a seed; without that, a change does not reach existing workspaces.
-pub(crate) const VERSION: u64 = 5;
+pub(crate) const VERSION: u64 = 6;
 
 /// The kind of items that say how agents may work.
 const PATTERN: &str = "agent-pattern";
@@ -27,6 +27,7 @@ macro_rules! prompts {
 
 /// Id, kind of reply, text. A call that wants JSON brings its schema, so that it can name the options of that moment.
 const PROMPTS: &[(&str, &str, &str)] = &prompts![
+    json "route",
     json "task-type-classify",
     json "pattern-select",
     text "agent-react",

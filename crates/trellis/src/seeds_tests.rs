@@ -93,6 +93,7 @@ fn decisions_are_asked_for_as_json() {
             "plan-revise",
             "plan-step-execute",
             "reflexion-critique",
+            "route",
             "supervisor-decompose",
             "supervisor-review",
             "task-type-classify",
@@ -109,7 +110,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (5, "b6a3e7fdd8777daa16cc47b84b41fe2cd45e9a95ff7e6f10ee4de37bf151b10a")
+        (6, "acb7d86b5af0d4f2880882d5bba0e4b91e1566a7a4b46484e1f0e1cf7838d0b9")
     );
 }
 

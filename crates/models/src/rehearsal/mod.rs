@@ -145,6 +145,7 @@ fn reply_to(request: &ModelRequest) -> String {
 /// The replies that are JSON.
 fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
     Some(match prompt {
+        "route" => router::route(given),
         "task-type-classify" => router::task_type(given),
         "pattern-select" => router::pattern(given),
         "plan-create" => plan::create(given),

@@ -14,6 +14,19 @@ struct Choice {
     why: &'static str,
 }
 
+/// The reply to `route`: both choices, the pattern out of those that the task type allows.
+pub(super) fn route(given: Given<'_>) -> Value {
+    let question = given.question();
+    let kind = kind_of_task(question);
+    let (task_type, why) = taken(kind.name, kind.why, &given.names("task_types"), "general");
+    let allowed = given.all("task_types").find(|option| option.text("name") == task_type);
+    let allowed = allowed.map(|option| option.texts("patterns")).unwrap_or_default();
+    let shape = shape_of(question);
+    let (pattern, rationale) = taken(shape.choice.name, shape.choice.why, &allowed, REACT);
+    let route = json!({ "task_type": task_type, "pattern": pattern });
+    json!({ "rationale": format!("{rationale} {why}"), "signals": signals(&shape, question), "route": route })
+}
+
 /// The reply to `task-type-classify`.
 pub(super) fn task_type(given: Given<'_>) -> Value {
     let Choice { name, why } = kind_of_task(given.question());
@@ -52,10 +65,14 @@ fn kind_of_task(question: &str) -> Choice {
 /// The reply to `pattern-select`.
 pub(super) fn pattern(given: Given<'_>) -> Value {
     let question = given.question();
-    let Shape { choice: Choice { name, why }, complexity, parts } = shape_of(question);
-    let (name, rationale) = taken(name, why, &given.names("patterns"), REACT);
-    let signals = json!({ "complexity": complexity, "independent_dimensions": parts, "urgency": urgency_of(question) });
-    json!({ "pattern": name, "signals": signals, "rationale": rationale })
+    let shape = shape_of(question);
+    let (name, rationale) = taken(shape.choice.name, shape.choice.why, &given.names("patterns"), REACT);
+    json!({ "pattern": name, "signals": signals(&shape, question), "rationale": rationale })
+}
+
+fn signals(shape: &Shape, question: &str) -> Value {
+    let Shape { complexity, parts, .. } = shape;
+    json!({ "complexity": complexity, "independent_dimensions": parts, "urgency": urgency_of(question) })
 }
 
 /// What the choice of a pattern rests on.

@@ -57,6 +57,9 @@ use trellis_patterns::react::functions::Functions;
 /// How long a server that has said why the model stopped is waited for: counts of tokens come last.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
+/// What is noted of a reply that held the provider's key.
+pub(crate) const KEY_TAKEN_OUT: &str = "a key that it held was taken out";
+
 /// How long a probe may take: somebody waits for the reply before it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -252,7 +255,7 @@ impl<D: Dialect> Remote<D> {
         let enough = received.enough;
         let Complete { mut parts, mut repairs } = received.finish();
         if self.endpoint.redact_parts(&mut parts) {
-            repairs.push("a key that it held was taken out".to_owned());
+            repairs.push(KEY_TAKEN_OUT.to_owned());
         }
         let reply = Reply { parts, ..Reply::default() };
         if !enough {

@@ -2,7 +2,7 @@
 
 use super::{Said, SchemaEnforcement};
 use crate::provider::OnPiece;
-use crate::thinking::{Thinking, UNMARKED, behind_thinking};
+use crate::thinking::{CUT_THOUGHT, Thinking, UNMARKED, behind_thinking};
 use std::ops::ControlFlow;
 use trellis_domain::parts::{CallPiece, Piece, ReplyPart};
 
@@ -155,7 +155,7 @@ impl<'a, 's> Received<'a, 's> {
         self.speak(&rest, false);
         let mut repairs = self.mark_thinking();
         if self.thought >= KEPT_THOUGHT {
-            repairs.push("of what it thought, only the beginning was kept".to_owned());
+            repairs.push(CUT_THOUGHT.to_owned());
         }
         Complete { parts: self.parts.into_iter().map(Growing::into_part).collect(), repairs }
     }

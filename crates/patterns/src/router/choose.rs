@@ -86,6 +86,12 @@ pub(super) fn by_model(offered: Decision, fallback: &str, first: &Replied, repli
     }
 }
 
+/// What the model chose out of this set, as it was read.
+pub(super) fn chosen_by_model(offered: Decision, name: &str, read: &Decision) -> Decision {
+    let (signals, rationale, enforcement) = (read.signals.clone(), read.rationale.clone(), read.enforcement);
+    Decision { signals, rationale, enforcement, ..made(offered, name, DecidedBy::Model) }
+}
+
 fn named(replied: &Replied) -> Option<&str> {
     replied.reading.decision()
 }

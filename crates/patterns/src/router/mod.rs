@@ -9,6 +9,7 @@ mod choose;
 mod limits;
 mod options;
 mod prompt;
+pub(crate) mod together;
 
 pub use check::{Refusal, check};
 pub use limits::limits_for;
@@ -85,10 +86,21 @@ pub fn decide(session: &Session, turn: &Turn) -> Vec<Order> {
         return vec![Order::Close];
     }
     let ask = |question: Question<'_>| {
-        let Question { name, offered, fallback, prompt } = question;
-        let replied = settled(session, &name, |problem| prompt(session, offered.clone(), problem))?;
+        let Question { name, offered, fallback, prompt, patterns } = question;
+        if let Some(made) = together::pattern(session, &offered) {
+            return Ok(made);
+        }
+        let alone = |problem: Option<&str>| prompt(session, offered.clone(), problem);
+        let sets = patterns.and_then(|patterns| together::sets(session, &offered, patterns));
+        let replied = match sets {
+            Some(sets) => together::settled(session, &name, &offered, &sets, alone)?,
+            None => settled(session, &name, alone)?,
+        };
         let first = session.replied(&name).unwrap_or(replied);
-        Ok(choose::by_model(offered, &fallback, first, replied))
+        let rejected = together::pattern_in(session).filter(|read| read.kind == offered.kind);
+        let rejected = rejected.and_then(|read| read.rejected.clone());
+        let made = choose::by_model(offered, &fallback, first, replied);
+        Ok(Decision { rejected: made.rejected.clone().or(rejected), ..made })
     };
     match route(session.settings(), &session.workspace(), Wishes::of(accepted), session.operator(), ask) {
         Ok(routed) => vec![Order::Become(Box::new(routed))],
@@ -105,6 +117,8 @@ struct Question<'a> {
     offered: Decision,
     fallback: String,
     prompt: &'a dyn Fn(&Session, Decision, Option<&str>) -> PromptOrder,
+    /// What is open under each of the options, if that can be asked for together with them.
+    patterns: Option<&'a dyn Fn(&TaskTypeName) -> Choice>,
 }
 
 /// The task type first, then the pattern out of those that the task type allows.
@@ -116,20 +130,22 @@ fn route<E>(
     ask: impl Fn(Question<'_>) -> Result<Decision, E>,
 ) -> Result<Routed, E> {
     let task_types = options::task_types(settings, workspace);
+    let patterns = |task_type: &TaskTypeName| choose::pattern(settings, workspace, wishes, task_type, operator);
     let by_task_type = match choose::task_type(task_types, wishes) {
         Choice::Made(decision) => decision,
         Choice::Open { offered, fallback } => {
-            ask(Question { name: Name::route_task_type(), offered, fallback, prompt: &prompt::task_type })?
+            let (name, prompt) = (Name::route_task_type(), &prompt::task_type);
+            ask(Question { name, offered, fallback, prompt, patterns: Some(&patterns) })?
         }
     };
     let task_type = choose::chosen(&by_task_type).into();
-    let by_pattern = match choose::pattern(settings, workspace, wishes, &task_type, operator) {
+    let by_pattern = match patterns(&task_type) {
         Choice::Made(decision) => decision,
         Choice::Open { offered, fallback } => {
             let prompt = |session: &Session, offered, problem: Option<&str>| {
                 prompt::pattern(session, &task_type, offered, problem)
             };
-            ask(Question { name: Name::route_pattern(), offered, fallback, prompt: &prompt })?
+            ask(Question { name: Name::route_pattern(), offered, fallback, prompt: &prompt, patterns: None })?
         }
     };
     let pattern = choose::chosen(&by_pattern).into();
@@ -159,3 +175,7 @@ mod model_tests;
 #[cfg(test)]
 #[path = "../router_replies_tests.rs"]
 mod replies_tests;
+
+#[cfg(test)]
+#[path = "../router_together_tests.rs"]
+mod together_tests;

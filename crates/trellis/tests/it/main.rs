@@ -8,6 +8,7 @@ mod configuration;
 mod conversation;
 mod crashes;
 mod erased;
+mod evaluated;
 mod everyday;
 mod killed;
 mod limits;

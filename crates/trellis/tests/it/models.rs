@@ -13,7 +13,7 @@ use tempfile::TempDir;
 const KEY: &str = "sk-test-0123456789";
 
 /// Serves chat completions until the test ends. Gives its address.
-fn serve(status: &'static str) -> String {
+pub(crate) fn serve(status: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -79,6 +79,11 @@ fn said(prompt: &str, model: &Value) -> String {
         "probe" if model == "rebel" => json!({ "colour": "blue" }).to_string(),
         "probe" => json!({ "colour": "red" }).to_string(),
         "examination" => json!({ "size": "large" }).to_string(),
+        "route" => {
+            let signals = json!({ "complexity": "low", "independent_dimensions": 1, "urgency": "normal" });
+            let route = json!({ "task_type": "general", "pattern": "react" });
+            json!({ "rationale": "simple", "signals": signals, "route": route }).to_string()
+        }
         "task-type-classify" => json!({ "task_type": "general", "rationale": "anything" }).to_string(),
         "pattern-select" => json!({
             "pattern": "react", "rationale": "simple",

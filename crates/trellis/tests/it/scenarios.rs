@@ -79,7 +79,7 @@ fn the_tree_shows_every_part_of_the_worked_example() {
         "round      ○ again ● answer   by model",
         "└─ ✓ Synthesis  subagents-complete",
         "cites      finding 0 (medium), finding 1 (low), finding 2 (low), finding 3 (low)",
-        "with its agents  19 model calls",
+        "with its agents  18 model calls",
     ] {
         assert!(tree.contains(expected), "{expected} is missing in\n{tree}");
     }

@@ -1,0 +1,57 @@
+//! What a request says and offers, whoever it is sent to.
+
+use crate::provider::ModelRequest;
+use serde_json::Value;
+use trellis_domain::Hash;
+use trellis_domain::config::PromptReply;
+use trellis_domain::parts::{ChatTurn, ReplyPart};
+use trellis_patterns::react::functions::Functions;
+
+/// Of the prompt's id, its texts, the turns after it, the form of the reply and the functions that are offered. Not of the
+/// model, of how it draws its words, and of the names that providers give to calls: they change nothing in the question.
+pub(crate) fn said(request: &ModelRequest) -> Hash {
+    let ModelRequest { system, user, prompt, expected, turns, tools, .. } = request;
+    let mut parts = vec![prompt.clone(), system.to_string(), user.to_string(), form(expected)];
+    for turn in turns {
+        turn_said(turn, &mut parts);
+    }
+    if let Some(tools) = tools {
+        for function in Functions::of(tools).iter() {
+            let (name, description) = (function.name.clone(), function.description.clone());
+            parts.extend(["function".to_owned(), name, description, function.schema.to_string()]);
+        }
+    }
+    Hash::of_parts(parts.iter().map(String::as_bytes))
+}
+
+fn form(expected: &PromptReply) -> String {
+    let under = |schema: &Option<Value>| schema.as_ref().map(Value::to_string).unwrap_or_default();
+    match expected {
+        PromptReply::Text => "text".to_owned(),
+        PromptReply::Json { schema } => format!("json {}", under(schema)),
+        PromptReply::JsonLines { schema } => format!("jsonl {}", under(schema)),
+    }
+}
+
+fn turn_said(turn: &ChatTurn, parts: &mut Vec<String>) {
+    match turn {
+        ChatTurn::User { text } => parts.extend(["user".to_owned(), text.text().to_owned()]),
+        ChatTurn::ToolResult { function, text, is_error, .. } => {
+            let kind = if *is_error { "error" } else { "result" };
+            parts.extend([kind.to_owned(), function.clone(), text.text().to_owned()]);
+        }
+        ChatTurn::Assistant { parts: said } => {
+            parts.push("assistant".to_owned());
+            for part in said {
+                match part {
+                    ReplyPart::Thought { text } => parts.extend(["thought".to_owned(), text.text().to_owned()]),
+                    ReplyPart::Text { text } => parts.extend(["text".to_owned(), text.text().to_owned()]),
+                    ReplyPart::Refusal { text } => parts.extend(["refusal".to_owned(), text.text().to_owned()]),
+                    ReplyPart::Call { function, arguments, .. } => {
+                        parts.extend(["call".to_owned(), function.clone(), arguments.text().to_owned()]);
+                    }
+                }
+            }
+        }
+    }
+}
