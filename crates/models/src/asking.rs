@@ -58,6 +58,7 @@ impl Asking {
             workspace: scope.workspace,
             run: labels.as_ref().map(|labels: &CallLabels| labels.run.clone()),
         };
+        let drawn = drawn(&variables);
         let request = ModelRequest {
             system,
             user,
@@ -67,6 +68,7 @@ impl Asking {
             turns: words,
             tools: None,
             labels,
+            drawn,
             sent: LastSent::default(),
         };
         let variables = Some(variables);
@@ -81,8 +83,18 @@ impl Asking {
         let (prompt, variables) = (Completion::ID.to_owned(), Map::new());
         let sent = LastSent::default();
         let turns = Vec::new();
-        let request =
-            ModelRequest { system, user, prompt, variables, expected, turns, tools: None, labels: None, sent };
+        let request = ModelRequest {
+            system,
+            user,
+            prompt,
+            variables,
+            expected,
+            turns,
+            tools: None,
+            labels: None,
+            drawn: Vec::new(),
+            sent,
+        };
         let requester = Requester { workspace: scope.workspace, run: None };
         Self {
             request,
@@ -189,6 +201,13 @@ impl Asking {
         let request = sent.body.and_then(Document::stored);
         PromptUse { sent: Some(sent.hash), parameters: sent.parameters, request, ..usual }
     }
+}
+
+/// What stands in the texts of this run only. Sessions that have no mark of their own are shown a word in its place.
+fn drawn(variables: &Map<String, Value>) -> Vec<String> {
+    const SHORTEST: usize = 6;
+    let values = ["mark", "today"].into_iter().filter_map(|name| variables.get(name)?.as_str());
+    values.filter(|value| value.len() >= SHORTEST).map(str::to_owned).collect()
 }
 
 /// Of everything that is said in a request.

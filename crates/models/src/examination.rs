@@ -143,6 +143,7 @@ fn request(user: &str, expected: PromptReply) -> ModelRequest {
         turns: Vec::new(),
         tools: None,
         labels: None,
+        drawn: Vec::new(),
         sent: LastSent::default(),
     }
 }

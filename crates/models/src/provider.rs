@@ -32,6 +32,8 @@ pub struct ModelRequest {
     pub tools: Option<Arc<[Arc<ToolItem>]>>,
     /// For the headers that attribute a call to its place in a run; none outside of any.
     pub labels: Option<CallLabels>,
+    /// What stands in the texts and was drawn for this run, or is the day: it changes nothing in the question.
+    pub drawn: Vec<String>,
     /// Where the provider tells what leaves this process, before it does: a call may end without a reply.
     pub sent: LastSent,
 }

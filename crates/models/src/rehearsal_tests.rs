@@ -302,6 +302,7 @@ pub(super) fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
         turns: Vec::new(),
         tools: None,
         labels: None,
+        drawn: Vec::new(),
         sent: LastSent::default(),
     }
 }

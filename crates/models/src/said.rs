@@ -8,9 +8,9 @@ use trellis_domain::parts::{ChatTurn, ReplyPart};
 use trellis_patterns::react::functions::Functions;
 
 /// Of the prompt's id, its texts, the turns after it, the form of the reply and the functions that are offered. Not of the
-/// model, of how it draws its words, and of the names that providers give to calls: they change nothing in the question.
+/// model, of how it draws its words, of marks and the day, and of the names that providers give to calls: they change nothing in the question.
 pub(crate) fn said(request: &ModelRequest) -> Hash {
-    let ModelRequest { system, user, prompt, expected, turns, tools, .. } = request;
+    let ModelRequest { system, user, prompt, expected, turns, tools, drawn, .. } = request;
     let mut parts = vec![prompt.clone(), system.to_string(), user.to_string(), form(expected)];
     for turn in turns {
         turn_said(turn, &mut parts);
@@ -20,6 +20,9 @@ pub(crate) fn said(request: &ModelRequest) -> Hash {
             let (name, description) = (function.name.clone(), function.description.clone());
             parts.extend(["function".to_owned(), name, description, function.schema.to_string()]);
         }
+    }
+    for part in &mut parts {
+        *part = drawn.iter().fold(std::mem::take(part), |part, drawn| part.replace(drawn.as_str(), ""));
     }
     Hash::of_parts(parts.iter().map(String::as_bytes))
 }
@@ -53,5 +56,22 @@ fn turn_said(turn: &ChatTurn, parts: &mut Vec<String>) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rehearsal_tests::request;
+
+    #[test]
+    fn marks_and_the_day_change_nothing_in_the_question() {
+        let asked = |mark: &str, question: &str| {
+            let user = format!("<question-{mark}>{question}</question-{mark}>").as_str().into();
+            let drawn = vec![mark.to_owned()];
+            said(&ModelRequest { user, drawn, ..request("agent-react", PromptReply::Text) })
+        };
+        assert_eq!(asked("7f3a9c", "why?"), asked("00aa11", "why?"));
+        assert_ne!(asked("7f3a9c", "why?"), asked("7f3a9c", "who?"));
     }
 }

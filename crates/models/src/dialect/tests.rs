@@ -19,6 +19,7 @@ fn request(system: &str) -> ModelRequest {
         turns: Vec::new(),
         tools: None,
         labels: None,
+        drawn: Vec::new(),
         sent: LastSent::default(),
     }
 }

@@ -105,6 +105,7 @@ impl Probe {
             turns: Vec::new(),
             tools,
             labels: None,
+            drawn: Vec::new(),
             sent: LastSent::default(),
         };
         let functions = request.tools.as_deref().map(Functions::of);

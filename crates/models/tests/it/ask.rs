@@ -68,6 +68,7 @@ pub(crate) fn request(expected: PromptReply) -> ModelRequest {
             attempt: 1,
             task_type: None,
         }),
+        drawn: Vec::new(),
         sent: LastSent::default(),
     }
 }
