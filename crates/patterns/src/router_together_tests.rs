@@ -3,18 +3,24 @@
 use super::model_tests::{SEEDS, due, route_by, seeded};
 use super::*;
 use crate::fixture::{Fixture, asked, question, settings};
+use crate::registry::pattern;
 use serde_json::json;
 use trellis_domain::decision::{DecidedBy, DecisionKind};
 
-const PROMPT: (&str, &str, &str) = ("prompt", "template.route", r#"{"prompt": "Choose.", "response-type": "json"}"#);
+const PROMPT: &str = r#"{"prompt": "Choose.", "response-type": "json"}"#;
 
 fn both(task_type: &str, pattern: &str) -> String {
     let (signals, route) = (json!({"urgency": "high"}), json!({"task_type": task_type, "pattern": pattern}));
     json!({"rationale": "it says so", "signals": signals, "route": route}).to_string()
 }
 
+/// With the prompt for both. A workspace that has prompts needs those of its patterns, too.
 fn begun(accepted: Accepted) -> Fixture {
-    Fixture::begun(settings(&[&SEEDS[..], &[PROMPT]].concat()), accepted)
+    let patterns = ["react", "plan-then-execute", "supervisor"].map(|name| pattern(&name.into()).unwrap());
+    let ids = patterns.iter().flat_map(|pattern| pattern.prompts()).chain(&["route"]);
+    let keys: Vec<_> = ids.map(|id| format!("template.{id}")).collect();
+    let prompts = keys.iter().map(|key| ("prompt", key.as_str(), PROMPT));
+    Fixture::begun(settings(&SEEDS.into_iter().chain(prompts).collect::<Vec<_>>()), accepted)
 }
 
 fn asking(fixture: &Fixture) -> (Name, &'static str) {
