@@ -8,6 +8,7 @@ use crate::{environment, root, run};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -72,6 +73,7 @@ pub(crate) fn evaluate(arguments: &[String]) -> Result<()> {
     };
     let folder = root()?.join("target/evaluation");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let secret = secret()?;
     let mut report = String::from("# Evaluation with real models\n\nTemperature 0, one question at a time.\n");
     for model in &models {
         let file = fetch(model)?;
@@ -80,15 +82,15 @@ pub(crate) fn evaluate(arguments: &[String]) -> Result<()> {
         let script = root()?.join("eval/serve.py").display().to_string();
         let arguments = |port: u16| vec![script, model_file, port.to_string(), threads];
         let log = folder.join(format!("{model}.log"));
-        let served = Served::start(&format!("llama.cpp with {model}"), &python, arguments, "/health", &log)?;
+        let served = Served::start(&format!("llama.cpp with {model}"), &python, arguments, &[], "/health", &log)?;
         for dialect in &dialects {
             let python = translator.as_ref().filter(|_| dialect == "anthropic");
-            let front = python.map(|python| translate(model, served.port, python, &folder)).transpose()?;
+            let front = python.map(|python| translate(model, served.port, python, &secret, &folder)).transpose()?;
             let (base, key, address) = match &front {
                 Some(front) => ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", format!("http://127.0.0.1:{}", front.port)),
                 None => ("OPENAI_BASE_URL", "OPENAI_API_KEY", format!("http://127.0.0.1:{}/v1", served.port)),
             };
-            let environment = [(base, address), (key, "none".to_owned())];
+            let environment = [(base, address), (key, secret.clone())];
             for (suite, pattern) in SUITES {
                 let asked = Asked { program: &program, model: &format!("{dialect}/{model}"), suite, pattern, first };
                 let table = asked.run(&environment, &folder)?;
@@ -113,7 +115,7 @@ pub(crate) fn fetch(model: &str) -> Result<PathBuf> {
 }
 
 /// LiteLLM in front of llama.cpp.
-fn translate(model: &str, port: u16, python: &Path, folder: &Path) -> Result<Served> {
+fn translate(model: &str, port: u16, python: &Path, secret: &str, folder: &Path) -> Result<Served> {
     let settings = folder.join(format!("{model}-litellm.yaml"));
     let text = format!(
         "model_list:\n  - model_name: {model}\n    litellm_params:\n      model: openai/{model}\n      api_base: \
@@ -124,10 +126,27 @@ fn translate(model: &str, port: u16, python: &Path, folder: &Path) -> Result<Ser
     let settings = settings.display().to_string();
     let arguments = |port: u16| {
         let port = port.to_string();
-        ["--config", &settings, "--host", "127.0.0.1", "--port", &port].map(str::to_owned).to_vec()
+        ["--config", &settings, "--host", "127.0.0.1", "--port", &port, "--telemetry", "False"]
+            .map(str::to_owned)
+            .to_vec()
     };
     let log = folder.join(format!("{model}-litellm.log"));
-    Served::start("LiteLLM", &program, arguments, "/health/liveliness", &log)
+    // It starts only with a key, and asks the network for prices unless it is told not to.
+    let environment = [("LITELLM_MASTER_KEY", secret), ("LITELLM_LOCAL_MODEL_COST_MAP", "True")];
+    Served::start("LiteLLM", &program, arguments, &environment, "/health/liveliness", &log)
+}
+
+/// A key for this run.
+fn secret() -> Result<String> {
+    let mut random = [0; 32];
+    let source = "/dev/urandom";
+    let mut opened = fs::File::open(source).with_context(|| format!("cannot read {source}"))?;
+    opened.read_exact(&mut random).with_context(|| format!("cannot read {source}"))?;
+    let mut key = String::from("sk-");
+    for byte in random {
+        write!(key, "{byte:02x}").context("a text can be written to")?;
+    }
+    Ok(key)
 }
 
 /// One suite, one model.

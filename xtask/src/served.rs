@@ -27,6 +27,7 @@ impl Served {
         name: &str,
         program: &Path,
         arguments: impl FnOnce(u16) -> Vec<String>,
+        environment: &[(&str, &str)],
         path: &str,
         log: &Path,
     ) -> Result<Self> {
@@ -36,6 +37,7 @@ impl Served {
         println!("{name} is started on port {port}; what it says: {}", log.display());
         let child = Command::new(program)
             .args(arguments(port))
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(file)
             .stderr(errors)

@@ -204,7 +204,8 @@ async fn who_is_busy_is_asked_again_when_it_says_so() {
 #[tokio::test]
 #[ignore = "needs the program: run `cargo xtask test`"]
 async fn a_prompt_that_is_too_long_is_asked_again_with_less() {
-    let question = format!("Who was Ada? {}", (0..900).map(|n| format!("Note {n}. ")).collect::<String>());
+    let notes: Vec<_> = (0..900).map(|n| format!("Note {n}.")).collect();
+    let question = format!("Who was Ada? {}", notes.join(" "));
     for TooLong { vendor: name, rule } in TOO_LONG {
         let form = if *name == "anthropic" { Form::Messages } else { Form::Chat };
         let vendor = Vendor::start(form, [*rule]).await;

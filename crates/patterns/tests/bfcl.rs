@@ -155,7 +155,7 @@ fn parameter_tags(call: &Call) -> Option<String> {
         let shown = match value {
             Value::String(text) if serde_json::from_str::<Value>(text).is_ok() || text.trim() != text => return None,
             Value::String(text) => text.clone(),
-            value => value.to_string(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
         };
         write!(written, "<parameter={name}>\n{shown}\n</parameter>\n").unwrap();
     }
