@@ -129,3 +129,7 @@ fn set(variable: &Variable<'_>, name: &'static str, what: &'static str) -> Resul
 fn not_set(variable: &'static str, what: &'static str) -> CloudError {
     CloudError::NotSet { variable, what }
 }
+
+#[cfg(test)]
+#[path = "cloud_tests.rs"]
+mod tests;

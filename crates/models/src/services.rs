@@ -167,6 +167,8 @@ pub(crate) const SERVICES: [Service; 21] = [
         dialect: DialectKind::Gemini,
         address: Some("https://generativelanguage.googleapis.com/v1beta"),
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        // For whoever asks it in OpenAI's dialect: what differs follows the host.
+        quirks: Quirks { lacks: ONE_CALL, named_results: true, ..NO_QUIRKS },
         ..COMPATIBLE
     },
     Service { name: "vertex", dialect: DialectKind::Gemini, cloud: Some(Cloud::Google), ..OWN },

@@ -46,13 +46,13 @@ impl AwsKeys {
             (HeaderName::from_static("x-amz-date"), HeaderName::from_static("x-amz-security-token"));
         let made =
             [(AUTHORIZATION, Some(authorization.as_str())), (date_name, Some(&date)), (token_name, session_token)];
-        let mut signed = HeaderMap::new();
+        let mut added = HeaderMap::new();
         for (name, value) in made.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             let mut value = HeaderValue::from_str(value).ok()?;
             value.set_sensitive(true);
-            signed.insert(name, value);
+            added.insert(name, value);
         }
-        Some(signed)
+        Some(added)
     }
 }
 

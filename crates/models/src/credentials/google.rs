@@ -40,7 +40,7 @@ pub(crate) struct GoogleTokens {
 }
 
 enum Source {
-    Account(ServiceAccount),
+    Account(Box<ServiceAccount>),
     Machine,
 }
 
@@ -70,7 +70,7 @@ impl GoogleTokens {
     pub(crate) fn of_account(key_file: &str, world: Arc<dyn World>) -> Result<Self, NoTokens> {
         let account = ServiceAccount::read(key_file)?;
         let (url, _) = address(&account.token_address, "")?;
-        Ok(Self::new(Source::Account(account), url, world)?)
+        Ok(Self::new(Source::Account(Box::new(account)), url, world)?)
     }
 
     /// For the account of this machine. Somebody may say that its server is elsewhere.

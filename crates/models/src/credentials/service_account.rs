@@ -55,7 +55,7 @@ impl ServiceAccount {
         let key = match &key {
             PrivateKeyDer::Pkcs8(key) => KeyPair::from_pkcs8(key.secret_pkcs8_der()),
             PrivateKeyDer::Pkcs1(key) => KeyPair::from_der(key.secret_pkcs1_der()),
-            _ => return Err(KeyFileError::UnusableKey),
+            PrivateKeyDer::Sec1(_) | _ => return Err(KeyFileError::UnusableKey),
         };
         let key = key.map_err(|_| KeyFileError::UnusableKey)?;
         let KeyFile { client_email: email, private_key_id: key_id, token_uri: token_address, .. } = file;

@@ -49,7 +49,8 @@ impl Signer<'_> {
         let scope = format!("{day}/{}/{}/aws4_request", self.region, self.service);
         let to_sign = format!("AWS4-HMAC-SHA256\n{date}\n{scope}\n{}", Hash::of(canonical));
         let key = format!("AWS4{}", self.secret_key).into_bytes();
-        let key = [day, self.region, self.service, "aws4_request"].iter().fold(key, |key, part| hmac(&key, part).to_vec());
+        let key =
+            [day, self.region, self.service, "aws4_request"].iter().fold(key, |key, part| hmac(&key, part).to_vec());
         let signature = Hash::from_bytes(hmac(&key, &to_sign));
         let authorization = format!(
             "AWS4-HMAC-SHA256 Credential={}/{scope}, SignedHeaders={names}, Signature={signature}",

@@ -100,15 +100,12 @@ impl Dialect for Gemini {
     fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault> {
         let mut said = Vec::new();
         // Errors, and answers that are not streamed, come as lists.
-        match json_of(message)? {
-            Value::Array(messages) => {
-                for message in &messages {
-                    said.extend(read_one(message, understood)?);
-                }
-                understood.over = true;
-            }
-            message => said.extend(read_one(&message, understood)?),
+        let value = json_of(message)?;
+        let messages = value.as_array().map_or(std::slice::from_ref(&value), Vec::as_slice);
+        for message in messages {
+            said.extend(read_one(message, understood)?);
         }
+        understood.over |= value.is_array();
         Ok(said)
     }
 

@@ -113,8 +113,8 @@ fn streams_are_read() {
     let blocked = json!({ "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" } });
     assert_eq!(read(&Gemini, &[blocked]).1.stop, Some(Stop::Withheld));
     assert!(read(&Gemini, &[json!({ "status": "ok" })]).1.unrecognised.is_some());
-    let list = json!([said(json!([{ "text": "Mo" }])), said(json!([{ "text": "ss" }]))]);
-    let (text, understood) = read(&Gemini, &[list]);
+    let at_once = json!([said(json!([{ "text": "Mo" }])), said(json!([{ "text": "ss" }]))]);
+    let (text, understood) = read(&Gemini, &[at_once]);
     assert_eq!((text.as_str(), understood.over), ("Moss", true));
 }
 

@@ -72,9 +72,9 @@ fn end(reason: &str) -> [(&'static str, Value); 2] {
     ]
 }
 
-fn thoughtful_call() -> Script {
-    let (half, rest) = ARGUMENTS.split_at(20);
-    let start = json!({ "toolUse": { "toolUseId": "tooluse_1", "name": FUNCTION } });
+pub(crate) fn thoughtful_call(function: &str, arguments: &str) -> Script {
+    let (half, rest) = arguments.split_at(20);
+    let start = json!({ "toolUse": { "toolUseId": "tooluse_1", "name": function } });
     let mut all = vec![
         ("messageStart", json!({ "role": "assistant" })),
         delta(0, json!({ "reasoningContent": { "text": "Hm." } })),
@@ -90,7 +90,7 @@ fn thoughtful_call() -> Script {
 
 #[tokio::test]
 async fn a_signed_request_is_answered_in_frames_and_thoughts_go_back() {
-    let stub = Stub::always(thoughtful_call()).await;
+    let stub = Stub::always(thoughtful_call(FUNCTION, ARGUMENTS)).await;
     let provider = provider(&stub, &KEYS);
     let (reply, pieces) = ask(&*provider, &offering()).await;
     let reply = reply.unwrap();
@@ -118,7 +118,7 @@ async fn a_signed_request_is_answered_in_frames_and_thoughts_go_back() {
 
 #[tokio::test]
 async fn a_key_for_bedrock_needs_no_signature() {
-    let stub = Stub::always(thoughtful_call()).await;
+    let stub = Stub::always(thoughtful_call(FUNCTION, ARGUMENTS)).await;
     let provider = provider(&stub, &[("AWS_BEARER_TOKEN_BEDROCK", "bedrock-key-0123"), ("AWS_REGION", "eu-central-1")]);
     ask(&*provider, &offering()).await.0.unwrap();
     assert_eq!(stub.seen()[0].headers["authorization"], "Bearer bedrock-key-0123");

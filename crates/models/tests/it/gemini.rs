@@ -38,14 +38,14 @@ fn said(parts: Value, finish: Option<&str>) -> Value {
         "usageMetadata": { "promptTokenCount": 11, "candidatesTokenCount": 3, "thoughtsTokenCount": 1 } })
 }
 
-fn signed_call() -> Script {
-    let call = json!({ "name": FUNCTION, "args": serde_json::from_str::<Value>(ARGUMENTS).unwrap() });
+pub(crate) fn signed_call(function: &str, arguments: &str) -> Script {
+    let call = json!({ "name": function, "args": serde_json::from_str::<Value>(arguments).unwrap() });
     events(&[said(json!([{ "functionCall": call, "thoughtSignature": "c2ln" }]), Some("STOP"))])
 }
 
 #[tokio::test]
 async fn a_call_goes_back_with_its_signature() {
-    let stub = Stub::always(signed_call()).await;
+    let stub = Stub::always(signed_call(FUNCTION, ARGUMENTS)).await;
     let provider = provider(&stub);
     let reply = ask(&*provider, &offering()).await.0.unwrap();
     assert_eq!(called(&reply), (FUNCTION, serde_json::from_str(ARGUMENTS).unwrap()));
@@ -69,7 +69,7 @@ async fn a_model_that_insists_on_signatures_gets_what_stands_for_one() {
     let stub = Stub::start(move |_, seen: &Seen| {
         let part = &seen.body["contents"][1]["parts"][0];
         let is_missing = part["functionCall"].is_object() && part["thoughtSignature"].is_null();
-        if is_missing { answer("400 Bad Request", "", &missing.to_string()) } else { signed_call() }
+        if is_missing { answer("400 Bad Request", "", &missing.to_string()) } else { signed_call(FUNCTION, ARGUMENTS) }
     })
     .await;
     let provider = provider(&stub);
@@ -88,7 +88,10 @@ async fn schemas_are_said_in_the_older_form_where_the_newer_is_not_known() {
         if !seen.body["generationConfig"]["responseJsonSchema"].is_null() {
             return answer("400 Bad Request", "", &unknown.to_string());
         }
-        events(&[said(json!([{ "text": "{\"pattern\":" }]), None), said(json!([{ "text": "\"react\"}" }]), Some("STOP"))])
+        events(&[
+            said(json!([{ "text": "{\"pattern\":" }]), None),
+            said(json!([{ "text": "\"react\"}" }]), Some("STOP")),
+        ])
     })
     .await;
     let reply = ask(&*provider(&stub), &held()).await.0.unwrap();

@@ -2,7 +2,7 @@
 
 use crate::ask::{KEY, ask, held, permanent, transient};
 use crate::configured::{ARGUMENTS, FUNCTION, called, connected, gone_on_with};
-use crate::stub::{Stub, answer, stream};
+use crate::stub::{Script, Stub, answer, stream};
 use crate::tools::offering;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -31,14 +31,14 @@ fn completed(output: Value) -> Value {
 }
 
 /// A thought, of which a summary is shown, and a call.
-fn thoughtful_call() -> Vec<Value> {
-    let (half, rest) = ARGUMENTS.split_at(20);
-    let call = json!({ "type": "function_call", "id": "fc_1", "call_id": "call_1", "name": FUNCTION, "arguments": "" });
+pub(crate) fn thoughtful_call(function: &str, arguments: &str) -> Script {
+    let (half, rest) = arguments.split_at(20);
+    let call = json!({ "type": "function_call", "id": "fc_1", "call_id": "call_1", "name": function, "arguments": "" });
     let piece =
         |text: &str| json!({ "type": "response.function_call_arguments.delta", "output_index": 1, "delta": text });
     let thought = json!({ "type": "reasoning", "id": "rs_1", "summary": [{ "type": "summary_text", "text": "Hm." }],
         "encrypted_content": "gAAAA" });
-    vec![
+    stream(events(&[
         json!({ "type": "response.created", "response": { "model": "gpt-5-2025" } }),
         json!({ "type": "response.output_item.added", "output_index": 0, "item": { "type": "reasoning", "id": "rs_1" } }),
         json!({ "type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": "Hm." }),
@@ -47,12 +47,12 @@ fn thoughtful_call() -> Vec<Value> {
         piece(half),
         piece(rest),
         completed(json!([thought, call])),
-    ]
+    ]))
 }
 
 #[tokio::test]
 async fn what_a_model_thought_before_a_call_goes_back_with_what_came_of_it() {
-    let stub = Stub::always(stream(events(&thoughtful_call()))).await;
+    let stub = Stub::always(thoughtful_call(FUNCTION, ARGUMENTS)).await;
     let provider = provider(&stub);
     let (reply, pieces) = ask(&*provider, &offering()).await;
     let reply = reply.unwrap();
@@ -86,7 +86,7 @@ async fn thoughts_that_are_refused_are_left_out() {
         match (thinks, seen.body["include"].is_null()) {
             (true, _) => answer("400 Bad Request", "", &refusal(Value::Null, not_verified).to_string()),
             (false, true) => stream(events(&[completed(json!([])), completed(json!([]))])),
-            (false, false) => stream(events(&thoughtful_call())),
+            (false, false) => thoughtful_call(FUNCTION, ARGUMENTS),
         }
     })
     .await;
