@@ -168,7 +168,7 @@ pub(crate) const SERVICES: [Service; 21] = [
         address: Some("https://generativelanguage.googleapis.com/v1beta"),
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         // For whoever asks it in OpenAI's dialect: what differs follows the host.
-        quirks: Quirks { lacks: ONE_CALL, named_results: true, ..NO_QUIRKS },
+        quirks: Quirks { lacks: ONE_CALL, named_results: true, ..HOSTED },
         ..COMPATIBLE
     },
     Service { name: "vertex", dialect: DialectKind::Gemini, cloud: Some(Cloud::Google), ..OWN },

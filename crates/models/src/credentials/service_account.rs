@@ -52,10 +52,11 @@ impl ServiceAccount {
             return Err(KeyFileError::NotAServiceAccount);
         }
         let key = PrivateKeyDer::from_pem_slice(file.private_key.as_bytes()).map_err(|_| KeyFileError::UnusableKey)?;
-        let key = match &key {
-            PrivateKeyDer::Pkcs8(key) => KeyPair::from_pkcs8(key.secret_pkcs8_der()),
-            PrivateKeyDer::Pkcs1(key) => KeyPair::from_der(key.secret_pkcs1_der()),
-            PrivateKeyDer::Sec1(_) | _ => return Err(KeyFileError::UnusableKey),
+        let key = if let PrivateKeyDer::Pkcs8(key) = &key {
+            KeyPair::from_pkcs8(key.secret_pkcs8_der())
+        } else {
+            // The older form, which is the only other one for keys of this kind.
+            KeyPair::from_der(key.secret_der())
         };
         let key = key.map_err(|_| KeyFileError::UnusableKey)?;
         let KeyFile { client_email: email, private_key_id: key_id, token_uri: token_address, .. } = file;

@@ -96,9 +96,9 @@ impl Dialect for Bedrock {
         &NAMES
     }
 
-    /// A tool that had to be called was. A schema for the reply may have been overlooked: a text does not show it.
+    /// A tool that had to be called was. Whether a schema for the reply is overlooked shows in a probe.
     fn was_held(&self, understood: &Understood, left_out: LeftOut) -> bool {
-        !left_out.sends(FORMAT) && left_out.sends(FORCES) && !understood.unenforced
+        left_out.sends(FORMAT) || left_out.sends(FORCES) && !understood.unenforced
     }
 
     fn can_show(&self, schema: &Value) -> bool {
@@ -242,6 +242,9 @@ fn count(usage: &Value, understood: &mut Understood) {
     let read = read.iter().filter_map(|kind| usage[*kind].as_u64()).reduce(u64::saturating_add);
     understood.in_token = read.or(understood.in_token);
     understood.out_token = usage["outputTokens"].as_u64().or(understood.out_token);
+    let details = &mut understood.details;
+    details.cached = usage["cacheReadInputTokens"].as_u64().or(details.cached);
+    details.cache_written = usage["cacheWriteInputTokens"].as_u64().or(details.cache_written);
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use super::super::tests::{fault, pieces, read, request, thoughtful, two_functions};
 use super::*;
+use trellis_domain::usage::TokenDetails;
 
 #[test]
 fn it_is_asked_in_its_words() {
@@ -32,7 +33,7 @@ fn it_is_asked_in_its_words() {
 #[test]
 fn it_is_said_to_hold_only_what_it_was_seen_to_hold() {
     let (text, call) = (Understood { unenforced: true, ..Understood::default() }, Understood::default());
-    assert!(!Bedrock.was_held(&text, LeftOut::default()), "a model may overlook a schema for the reply");
+    assert!(Bedrock.was_held(&text, LeftOut::default()), "whether it overlooks a schema shows in a probe");
     assert!(!Bedrock.was_held(&text, LeftOut(FORMAT)) && Bedrock.was_held(&call, LeftOut(FORMAT)));
 }
 
@@ -87,6 +88,7 @@ fn streams_are_read() {
     let expected = Understood {
         in_token: Some(12),
         out_token: Some(2),
+        details: TokenDetails { cached: Some(7), ..TokenDetails::default() },
         stop: Some(Stop::Finished),
         over: true,
         unenforced: true,

@@ -97,6 +97,11 @@ impl Dialect for Gemini {
         }
     }
 
+    /// What a model thinks counts, too.
+    fn usual_tokens(&self) -> Option<u32> {
+        Some(16_384)
+    }
+
     fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault> {
         let mut said = Vec::new();
         // Errors, and answers that are not streamed, come as lists.
@@ -261,6 +266,9 @@ fn count(usage: &Value, understood: &mut Understood) {
     let sum = |kinds: [&str; 2]| kinds.iter().filter_map(|kind| usage[*kind].as_u64()).reduce(u64::saturating_add);
     understood.in_token = sum(["promptTokenCount", "toolUsePromptTokenCount"]).or(understood.in_token);
     understood.out_token = sum(["candidatesTokenCount", "thoughtsTokenCount"]).or(understood.out_token);
+    let details = &mut understood.details;
+    details.cached = usage["cachedContentTokenCount"].as_u64().or(details.cached);
+    details.reasoning = usage["thoughtsTokenCount"].as_u64().or(details.reasoning);
 }
 
 fn stop(candidate: &Value, understood: &Understood) -> Result<Option<Stop>, Fault> {

@@ -1,5 +1,6 @@
 use super::super::tests::{fault, pieces, read, request, thoughtful, two_functions};
 use super::*;
+use trellis_domain::usage::TokenDetails;
 
 #[test]
 fn it_is_asked_in_its_words() {
@@ -103,6 +104,7 @@ fn streams_are_read() {
         model: Some("g-1".to_owned()),
         in_token: Some(10),
         out_token: Some(23),
+        details: TokenDetails { cached: Some(4), reasoning: Some(20), ..TokenDetails::default() },
         stop: Some(Stop::Finished),
         ..Understood::default()
     };

@@ -77,6 +77,11 @@ impl Dialect for Responses {
         }
     }
 
+    /// What a model thinks counts, too.
+    fn usual_tokens(&self) -> Option<u32> {
+        Some(16_384)
+    }
+
     fn read(&self, message: &str, understood: &mut Understood) -> Result<Vec<Said>, Fault> {
         if message.trim() == "[DONE]" {
             understood.over = true;
@@ -197,9 +202,13 @@ fn kept_thought(item: &Value) -> Option<Said> {
 fn end(response: &Value, understood: &mut Understood) {
     understood.over = true;
     understood.model = words(&response["model"]).or(understood.model.take());
-    // What was read from a cache and what was thought are parts of these.
-    understood.in_token = response["usage"]["input_tokens"].as_u64().or(understood.in_token);
-    understood.out_token = response["usage"]["output_tokens"].as_u64().or(understood.out_token);
+    let usage = &response["usage"];
+    understood.in_token = usage["input_tokens"].as_u64().or(understood.in_token);
+    understood.out_token = usage["output_tokens"].as_u64().or(understood.out_token);
+    let (read, details) = (&usage["input_tokens_details"], &mut understood.details);
+    details.cached = read["cached_tokens"].as_u64().or(details.cached);
+    details.cache_written = read["cache_write_tokens"].as_u64().or(details.cache_written);
+    details.reasoning = usage["output_tokens_details"]["reasoning_tokens"].as_u64().or(details.reasoning);
     let has_called = response["output"].as_array().into_iter().flatten().any(|item| item["type"] == "function_call");
     understood.stop = Some(match response["incomplete_details"]["reason"].as_str() {
         Some("content_filter") => Stop::Withheld,

@@ -1,5 +1,6 @@
 use super::super::tests::{fault, pieces, read, request, thoughtful, two_functions};
 use super::*;
+use trellis_domain::usage::TokenDetails;
 
 #[test]
 fn it_is_asked_in_its_words() {
@@ -89,6 +90,7 @@ fn streams_are_read() {
         model: Some("m-1".to_owned()),
         in_token: Some(9),
         out_token: Some(7),
+        details: TokenDetails { cached: Some(4), reasoning: Some(5), ..TokenDetails::default() },
         stop: Some(Stop::Finished),
         over: true,
         ..Understood::default()
