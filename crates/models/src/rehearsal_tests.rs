@@ -292,7 +292,7 @@ fn minimal_values_are_valid_for_simple_schemas() {
     }
 }
 
-pub(super) fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
+pub(crate) fn request(prompt: &str, expected: PromptReply) -> ModelRequest {
     ModelRequest {
         system: "é".repeat(5).into(),
         user: "four".into(),

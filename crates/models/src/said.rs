@@ -62,7 +62,7 @@ fn turn_said(turn: &ChatTurn, parts: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rehearsal_tests::request;
+    use crate::rehearsal::tests::request;
 
     #[test]
     fn marks_and_the_day_change_nothing_in_the_question() {

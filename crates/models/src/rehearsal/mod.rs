@@ -206,4 +206,4 @@ mod stage_tests;
 mod supervisor_tests;
 #[cfg(test)]
 #[path = "../rehearsal_tests.rs"]
-mod tests;
+pub(crate) mod tests;
