@@ -47,7 +47,7 @@ fn turn_said(turn: &ChatTurn, parts: &mut Vec<String>) {
             parts.push("assistant".to_owned());
             for part in said {
                 match part {
-                    ReplyPart::Thought { text } => parts.extend(["thought".to_owned(), text.text().to_owned()]),
+                    ReplyPart::Thought { text, .. } => parts.extend(["thought".to_owned(), text.text().to_owned()]),
                     ReplyPart::Text { text } => parts.extend(["text".to_owned(), text.text().to_owned()]),
                     ReplyPart::Refusal { text } => parts.extend(["refusal".to_owned(), text.text().to_owned()]),
                     ReplyPart::Call { function, arguments, .. } => {

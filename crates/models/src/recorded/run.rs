@@ -163,7 +163,9 @@ fn without_question(failure: &FailedAttempt) -> FailedAttempt {
 
 fn is_erased(parts: &[ReplyPart]) -> bool {
     parts.iter().any(|part| match part {
-        ReplyPart::Thought { text } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => text.text() == ERASED,
+        ReplyPart::Thought { text, .. } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => {
+            text.text() == ERASED
+        }
         ReplyPart::Call { arguments, .. } => arguments.text() == ERASED,
     })
 }
