@@ -180,13 +180,11 @@ pub fn settled<'s>(
     let Some(first) = session.replied(name) else { return Err(ask(name.clone(), prompt(None))) };
     let Reading::Unusable { reason } = &first.reading else { return Ok(first) };
     let retry = name.retry();
-    match session.replied(&retry) {
-        Some(second) => Ok(second),
-        None => {
-            let mut order = prompt(Some(reason));
-            let refused = cut(first.reply().text().trim(), SHOWN_OF_REFUSED);
-            order.variables.insert("refused".to_owned(), refused.into());
-            Err(ask(retry, order))
-        }
+    if let Some(second) = session.replied(&retry) {
+        return Ok(second);
     }
+    let mut order = prompt(Some(reason));
+    let refused = cut(first.reply().text().trim(), SHOWN_OF_REFUSED);
+    order.variables.insert("refused".to_owned(), refused.into());
+    Err(ask(retry, order))
 }

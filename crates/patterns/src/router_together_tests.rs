@@ -95,7 +95,7 @@ fn a_pattern_that_the_task_type_does_not_allow_is_asked_for_again() {
     let routed = route_by(&mut fixture, &["react"]);
     assert_eq!((routed.task_type.as_str(), routed.pattern.as_str()), ("research", "react"));
     let pattern = &routed.decisions[1];
-    let rejected = pattern.rejected.as_ref().map(|document| document.text());
+    let rejected = pattern.rejected.as_ref().map(trellis_domain::document::Document::text);
     assert_eq!((pattern.decided_by, rejected), (DecidedBy::Model, Some(reply.as_str())));
 }
 

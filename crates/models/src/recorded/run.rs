@@ -50,13 +50,13 @@ impl RecordedRun {
     /// or is older than these hashes, or was answered from a recording itself.
     pub fn of(records: &[Arc<Record>]) -> Option<Self> {
         let run = records.first()?.header.run.clone();
-        let (mut model, mut replies) = (None, Vec::new());
+        let (mut model, mut found) = (None, Vec::new());
         let mut take = |(asked, reply): (PromptUse, RecordedReply)| {
             let said = asked.said?;
             // Whoever was asked first, whether or not it answered.
             let first = reply.failures().first().and_then(|failure| failure.model.clone());
             model = model.take().or(first).or(asked.model);
-            replies.push((said, reply));
+            found.push((said, reply));
             Some(())
         };
         for record in records {
@@ -78,7 +78,7 @@ impl RecordedRun {
                 | Body::Ended(_) => {}
             }
         }
-        model.map(|model| Self { run, model, replies })
+        model.map(|model| Self { run, model, replies: found })
     }
 
     /// The model that was asked first.

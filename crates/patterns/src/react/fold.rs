@@ -67,7 +67,7 @@ impl Fold {
             match session.replied(&Name::iteration(i)) {
                 Some(replied) if is_overflow(replied) => fold.narrow(),
                 Some(_) if let Some(note) = progress.note(session, i) => {
-                    fold.add(Step { said: note.len(), observed: Vec::new() })
+                    fold.add(Step { said: note.len(), observed: Vec::new() });
                 }
                 Some(replied) => fold.add(step(session, i, replied, after)),
                 None => fold.add(Step::default()),
