@@ -366,7 +366,7 @@ async fn a_usual_limit_gives_way_to_the_prompt() {
     let sent: Vec<_> = stub.seen().iter().map(|seen| seen.body["max_tokens"].as_u64()).collect();
     assert_eq!(sent, [Some(4096), None, Some(4096), None], "it is no refusal of the limit as such");
     let sampling = Sampling { max_tokens: Some(50), ..Sampling::default() };
-    let set = ask::provider("openai", &stub.base, CallSettings { sampling, ..patient() });
-    let error = ask::text(&*set).await.unwrap_err();
+    let limited = ask::provider("openai", &stub.base, CallSettings { sampling, ..patient() });
+    let error = ask::text(&*limited).await.unwrap_err();
     assert!(matches!(error, ProviderError::TooLong { .. }), "what was set is not changed: {error:?}");
 }

@@ -8,6 +8,9 @@ use trellis_domain::record::{Body, FailedAttempt, PromptUse, Record, Replied};
 /// The members of a request that hold a reply to a schema.
 const HOLDS: [&str; 5] = ["response_format", "output_config", "format", "text", "tools"];
 
+/// So much of what a model wrote is repeated; all of it is on record.
+const SHOWN: usize = 60;
+
 /// One line about each model that was not held although that was asked for.
 pub(super) fn lost(records: &[Arc<Record>]) -> Vec<String> {
     let replies = records.iter().filter_map(|record| {
@@ -20,7 +23,7 @@ pub(super) fn lost(records: &[Arc<Record>]) -> Vec<String> {
 fn lost_with(replied: &Replied) -> Option<String> {
     let model = replied.model.as_deref().unwrap_or("the model");
     if let Some(probe) = replied.prompt.probe.as_ref().filter(|probe| !probe.obeyed) {
-        let wrote = clean(&probe.reply);
+        let wrote: String = clean(&probe.reply).chars().take(SHOWN).collect();
         return Some(format!(
             "{model} took a schema and did not keep to it when that was tried (it wrote {wrote}): its replies are only \
              checked"

@@ -106,7 +106,9 @@ pub(super) fn finish(global: &Global, run: &RunId, records: &[Arc<Record>], flag
         return Err(Failure::unexpected(format!("the records of run {run} have no beginning or no end")));
     };
     if !global.quiet {
-        super::enforcement::lost(records).iter().for_each(|line| note(&format!("warning: {line}")));
+        for line in super::enforcement::lost(records) {
+            note(&format!("warning: {line}"));
+        }
     }
     let now = RealWorld.now();
     match (global.output, global.quiet, &ended.error) {

@@ -158,7 +158,7 @@ fn a_model_that_cannot_be_asked_is_refused_before_anything_happens() {
     let folder = TempDir::new().unwrap();
     let (code, told) = fails(folder.path(), &["ask", "Why?", "--model", "gpt-4"]);
     assert_eq!(code, 2);
-    assert!(told.contains("there is no provider `gpt-4`; write openai/NAME"), "{told}");
+    assert!(told.contains("there is no provider `gpt-4`; write PROVIDER/MODEL"), "{told}");
     assert!(!folder.path().join("format").exists(), "no folder is made for a wrong word");
     let output = asking(&folder, "not an address", &["ask", "Why?"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
