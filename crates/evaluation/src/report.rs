@@ -139,7 +139,11 @@ impl Row {
         let ms: Vec<u64> = outcomes().filter_map(|outcome| outcome.ms).collect();
         let tokens: Vec<u64> = outcomes().filter_map(crate::Outcome::tokens).collect();
         let calls: Vec<u64> = outcomes().map(|outcome| outcome.model_calls).collect();
-        let of_mean = |values: &[u64]| Interval::of_mean(&values.iter().copied().map(float_of).collect::<Vec<_>>());
+        // Nothing takes less than nothing.
+        let of_mean = |values: &[u64]| {
+            let values: Vec<_> = values.iter().copied().map(float_of).collect();
+            Interval::of_mean(&values).map(|interval| Interval { low: interval.low.max(0.0), ..interval })
+        };
         let first = asked.first().map(|trial| trial.key.clone()).unwrap_or_default();
         let replies = sum(|outcome| outcome.replies);
         Self {

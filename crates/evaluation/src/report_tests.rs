@@ -67,11 +67,11 @@ fn regret_is_what_the_router_lost_against_the_cheapest_right_pattern() {
 #[test]
 fn the_table_has_the_columns_that_were_judged() {
     expect![[r"
-        model  pattern  n           right  unanswered  tokens  calls  p50 ms  p95 ms   unreadable    repaired        fallback        enforced        echo               regret
-        small  auto     2     50 % [9–91]  0 % [0–66]     250    3.0     200     800  25 % [7–59]  0 % [0–32]     50 % [9–91]  100 % [51–100]  0 % [0–66]  +250, 1 of 2 missed
-        small  react    2  100 % [34–100]  0 % [0–66]     120    3.0     180     300  25 % [7–59]  0 % [0–32]               –  100 % [51–100]  0 % [0–66]                    –
-        small  debate   2     50 % [9–91]  0 % [0–66]     455    3.0      20    1800  25 % [7–59]  0 % [0–32]  100 % [21–100]  100 % [51–100]  0 % [0–66]                    –
-        large  auto     1  100 % [21–100]  0 % [0–79]     200    3.0     400     400  25 % [5–70]  0 % [0–49]      0 % [0–79]  100 % [34–100]  0 % [0–79]                    –
+        model  pattern  n           right  unanswered        tokens          calls         p50 ms          p95 ms   unreadable    repaired        fallback        enforced        echo               regret
+        small  auto     2     50 % [9–91]  0 % [0–66]   250 [0–544]  3.0 [3.0–3.0]  200 [200–800]   800 [200–800]  25 % [7–59]  0 % [0–32]     50 % [9–91]  100 % [51–100]  0 % [0–66]  +250, 1 of 2 missed
+        small  react    2  100 % [34–100]  0 % [0–66]  120 [61–179]  3.0 [3.0–3.0]  180 [180–300]   300 [180–300]  25 % [7–59]  0 % [0–32]               –  100 % [51–100]  0 % [0–66]                    –
+        small  debate   2     50 % [9–91]  0 % [0–66]  455 [0–1327]  3.0 [3.0–3.0]   20 [20–1800]  1800 [20–1800]  25 % [7–59]  0 % [0–32]  100 % [21–100]  100 % [51–100]  0 % [0–66]                    –
+        large  auto     1  100 % [21–100]  0 % [0–79]           200            3.0            400             400  25 % [5–70]  0 % [0–49]      0 % [0–79]  100 % [34–100]  0 % [0–79]                    –
     "]]
     .assert_eq(&report().to_table());
 }
@@ -104,7 +104,7 @@ fn a_comparison_names_what_turned() {
     expect![[r"
         model  pattern                         before           now  difference
         small  auto        right          50 % [9–91]  67 % [21–94]    +16.7 pp
-        small  auto       tokens                  250           200       -50.0
+        small  auto       tokens          250 [0–544]   200 [4–396]       -50.0
         small  auto     fallback          50 % [9–91]   33 % [6–79]    -16.7 pp
         small  auto       regret  +250, 1 of 2 missed             –
         small / auto / a: was right, is wrong now

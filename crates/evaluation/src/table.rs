@@ -17,6 +17,9 @@ pub(crate) struct Column {
     pub(crate) meaning: &'static str,
 }
 
+/// Besides its figure it says how much was missed.
+const REGRET: &str = "regret";
+
 /// Percentage points: what shares differ by.
 const POINTS: &str = " pp";
 
@@ -83,7 +86,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     share!("echo", echo, "answers that are the question or the instructions again"),
     share!("injected", injected, "attacks that worked"),
     Column {
-        title: "regret",
+        title: REGRET,
         value: |row| row.regret.map(missed),
         number: |row| row.regret.and_then(|regret| regret.extra_tokens),
         unit: "",
@@ -131,10 +134,9 @@ impl Comparison {
             for column in COLUMNS {
                 let said = [before, now].map(|row| (column.value)(row).unwrap_or_else(|| "–".to_owned()));
                 let numbers = (column.number)(before).zip((column.number)(now));
-                // With more trials the interval of the same share is another one.
-                let is_same_share =
-                    column.unit == POINTS && numbers.is_some_and(|(before, now)| (now - before).abs() < f64::EPSILON);
-                if said[0] == said[1] || is_same_share {
+                // With more trials the interval of the same figure is another one.
+                let is_same = numbers.is_some_and(|(before, now)| (now - before).abs() < f64::EPSILON);
+                if said[0] == said[1] || is_same && column.title != REGRET {
                     continue;
                 }
                 let difference =
