@@ -36,7 +36,8 @@ impl Report {
         let trials = trials.collect::<String>();
         let recorded = "<p>No model was asked: recorded replies gave the answers. Times are not measured.</p>\n";
         let recorded = if self.replayed { recorded } else { "" };
-        let missed = self.not_covered().map(|line| format!("<li>{}</li>", escaped(&line))).collect::<String>();
+        let missed: Vec<_> = self.not_covered().map(|line| format!("<li>{}</li>", escaped(&line))).collect();
+        let missed = missed.concat();
         let missed = if missed.is_empty() { missed } else { format!("<h2>Not covered</h2>\n<ul>{missed}</ul>\n") };
         format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\

@@ -30,7 +30,7 @@ pub(crate) fn connected_in(
     };
     let choices = choose(&[wish.to_owned()], &settings, &variable)?;
     let [Choice::Remote(choice)] = choices.as_slice() else { panic!("{choices:?}") };
-    Ok(choice.clone().connect(patient(), world)?)
+    choice.clone().connect(patient(), world)
 }
 
 pub(crate) fn connected(wish: &str, own: ProviderSettings, variables: &[(&str, &str)]) -> Arc<dyn Provider> {
