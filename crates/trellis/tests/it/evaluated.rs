@@ -145,8 +145,8 @@ fn silent() -> (String, mpsc::Receiver<()>) {
             let asked = asked.clone();
             std::thread::spawn(move || {
                 let mut first = [0; 1];
-                if stream.read_exact(&mut first).is_ok() {
-                    drop(asked.send(()));
+                if stream.read_exact(&mut first).is_ok() && asked.send(()).is_err() {
+                    return;
                 }
                 // Until the other side goes away.
                 drop(stream.read_to_end(&mut Vec::new()));
