@@ -75,10 +75,10 @@ fn any_number_of_providers_are_described_by_name() {
     assert_eq!(work.body["metadata"], serde_json::json!({ "tags": ["a", 2, true, 0.5] }));
     assert_eq!(providers["gpu"].dialect, Some(DialectKind::Anthropic));
     assert_eq!(providers["gpu"].key, Some(KeyPlace::File("/run/secrets/gpu".into())));
-    let priced = &models["work/gpt-x"];
-    let expected = Prices { input: 0.4, cached_input: Some(0.1), output: 1.6 };
-    assert_eq!((priced.prices, priced.context_tokens), (Some(expected), Some(128_000)));
-    assert_eq!(priced.reasoning_effort.as_deref(), Some("low"));
+    let costly = &models["work/gpt-x"];
+    let prices = Prices { input: 0.4, cached_input: Some(0.1), output: 1.6 };
+    assert_eq!((costly.prices, costly.context_tokens), (Some(prices), Some(128_000)));
+    assert_eq!(costly.reasoning_effort.as_deref(), Some("low"));
     let local = &models["ollama/qwen3"];
     assert_eq!((&local.keep_alive, &local.think), (&Some((-1).into()), &Some("high".into())));
     assert_eq!(local.probe, Some(false));
