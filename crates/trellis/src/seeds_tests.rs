@@ -110,7 +110,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (6, "acb7d86b5af0d4f2880882d5bba0e4b91e1566a7a4b46484e1f0e1cf7838d0b9")
+        (6, "bcdd5651f4fb85274c9dca6ebe0b2539838efde17ced09b4d6fcd10ecf1c00ac")
     );
 }
 
