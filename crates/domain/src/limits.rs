@@ -106,7 +106,7 @@ limits! {
     /// Siblings of one fan-out.
     max_siblings: u32 = 8, at most 32;
     fan_in_timeout_ms: u64 = 300_000, at most HOUR_MS;
-    model_timeout_ms: u64 = HOUR_MS / 3, at most HOUR_MS;
+    model_timeout_ms: u64 = 120_000, at most HOUR_MS;
     tool_timeout_ms: u64 = 120_000, at most HOUR_MS;
     run_timeout_ms: u64 = HOUR_MS, at most 24 * HOUR_MS;
     max_question_bytes: u64 = 1 << 20, at most 4 << 20;
