@@ -18,6 +18,9 @@ pub enum ReplyPart {
     /// What the model thought before it spoke, where that can be told apart.
     Thought {
         text: Payload,
+        /// What the provider wants back with it, unchanged. Only the dialect that wrote it can read it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<Payload>,
     },
     Text {
         text: Payload,
@@ -40,7 +43,7 @@ impl ReplyPart {
     /// How many bytes the model wrote of it.
     pub fn len(&self) -> usize {
         match self {
-            Self::Thought { text } | Self::Text { text } | Self::Refusal { text } => text.text().len(),
+            Self::Thought { text, .. } | Self::Text { text } | Self::Refusal { text } => text.text().len(),
             Self::Call { function, arguments, .. } => function.len() + arguments.text().len(),
         }
     }
@@ -67,7 +70,7 @@ words!(
 /// ```
 /// use trellis_domain::parts::{Reply, ReplyPart};
 ///
-/// let thought = ReplyPart::Thought { text: "easy".into() };
+/// let thought = ReplyPart::Thought { text: "easy".into(), signature: None };
 /// let text = ReplyPart::Text { text: "Forty-two.".into() };
 /// assert_eq!(Reply { parts: vec![thought, text], ..Reply::default() }.text(), "Forty-two.");
 /// ```

@@ -79,6 +79,7 @@ fn shape(within: &str, object: &Map<String, Value>, key: &str, value: &Value) ->
     let said = match key {
         "question" | "framing" | "state" | "raw" | "answer" | "text" | "error" | "reply" | "goal" | "context"
         | "idempotency_key" | "history" | "earlier" | "arguments" | "mended" | "signals" | "left_out" => true,
+        "signature" => within == "parts",
         "reason" => matches!(within, "reading" | "failures"),
         "chosen" | "options" => object.get("kind").is_some_and(|kind| kind == "goals"),
         "request" | "sent" | "received" => return value.is_string().then_some(Shape::Hash),

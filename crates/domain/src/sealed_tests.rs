@@ -156,3 +156,20 @@ fn only_what_is_meant_is_erased() {
     assert_eq!(body.as_replied().unwrap().raw.text(), ERASED);
     assert_eq!(body.as_replied().unwrap().prompt.request, record.body.as_replied().unwrap().prompt.request);
 }
+
+/// What a provider signed tells as much as what was thought.
+#[test]
+fn the_signature_of_a_thought_is_taken_out_like_its_text() {
+    use crate::parts::ReplyPart;
+    let body = samples().into_iter().find(|record| record.body.as_replied().is_some()).unwrap().body;
+    let Body::Replied(mut replied) = body else { panic!("it is a reply") };
+    let thought =
+        |signature: Option<&str>| ReplyPart::Thought { text: "hm".into(), signature: signature.map(Into::into) };
+    replied.parts = vec![thought(Some("anthropic:secret")), thought(None)];
+    let body = Body::Replied(replied);
+    let sealed = seal(&body, [7; 32]);
+    assert!(!String::from_utf8_lossy(&sealed.body).contains("anthropic"));
+    assert_eq!(unseal(FORMAT, &sealed.body, &sealed.texts, &mut none).unwrap(), body);
+    let unsigned = serde_json::to_value(thought(None)).unwrap();
+    assert_eq!(unsigned, json!({ "part": "thought", "text": "hm" }), "as it was before there were signatures");
+}

@@ -194,7 +194,7 @@ fn hash_of(request: &ModelRequest) -> Hash {
             ChatTurn::User { text } => said.extend(["user".to_owned(), text.text().to_owned()]),
             ChatTurn::ToolResult { function, text, .. } => said.extend([function.clone(), text.text().to_owned()]),
             ChatTurn::Assistant { parts } => said.extend(parts.iter().map(|part| match part {
-                ReplyPart::Thought { text } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => {
+                ReplyPart::Thought { text, .. } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => {
                     text.text().to_owned()
                 }
                 ReplyPart::Call { function, arguments, .. } => format!("{function}({})", arguments.text()),

@@ -1,5 +1,6 @@
 //! Which models are asked: those that are named, else the one that the environment knows how to reach.
 
+use crate::cloud::{CloudAccess, CloudError};
 use crate::dialect::{DialectKind, path_of};
 use crate::provider::Provider;
 use crate::remote::{Access, CallSettings, Connection, Endpoint, EndpointConfig, EndpointError, Pace, address};
@@ -33,6 +34,8 @@ pub struct RemoteChoice {
     base: String,
     path: String,
     key: Option<Secret>,
+    /// In place of a key.
+    cloud: Option<CloudAccess>,
     key_header: Option<String>,
     headers: Vec<(String, String)>,
     body: Map<String, Value>,
@@ -59,6 +62,8 @@ pub enum ChoiceError {
     NoModel { provider: String, or_variable: String },
     #[error("{variable} is {value:?}; write a number such as 8192")]
     NotANumber { variable: &'static str, value: String },
+    #[error("{provider} cannot be reached: {error}")]
+    Cloud { provider: String, error: CloudError },
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
 }
@@ -129,10 +134,13 @@ impl Known<'_> {
         let model = self.model(name, own, service, is_elsewhere, model)?;
         let dialect = self.settings.dialect_of(&format!("{name}/{model}")).or(own.dialect);
         let incomplete = || incomplete(name, "a dialect, such as openai", None);
-        let dialect = dialect.or(service.map(|service| service.dialect)).ok_or_else(incomplete)?;
+        let dialect = dialect.or(service.map(|service| service.dialect_of(&model, &base))).ok_or_else(incomplete)?;
         let base = if dialect == DialectKind::Ollama { ollama_address(&base) } else { dialect.base(&base) };
         let path = path_of(&self.path(own, service, dialect, &base), &model);
         let key = self.key(name, own, service, is_elsewhere)?;
+        let cloud = service.and_then(|service| service.cloud).filter(|_| key.is_none());
+        let cloud = cloud.map(|cloud| cloud.access(self.variable)).transpose();
+        let cloud = cloud.map_err(|error| ChoiceError::Cloud { provider: name.to_owned(), error })?;
         // A server elsewhere is only like the service if somebody said so.
         let like = services::at(&base).or(service.filter(|service| configured.is_some() || service.address.is_none()));
         let usual = dialect.headers().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -145,6 +153,7 @@ impl Known<'_> {
             base,
             path,
             key,
+            cloud,
             key_header: own.key_header.clone().or(key_header),
             headers,
             body: own.body.clone(),
@@ -160,6 +169,11 @@ impl Known<'_> {
         own: &ProviderSettings,
         service: Option<&Service>,
     ) -> Result<(String, bool), ChoiceError> {
+        if let Some(cloud) = service.and_then(|service| service.cloud) {
+            let base = cloud.base(own.address.clone(), self.variable);
+            let base = base.map_err(|error| ChoiceError::Cloud { provider: name.to_owned(), error })?;
+            return Ok((base, own.address.is_some()));
+        }
         let variable = service.and_then(|service| service.address_variable);
         if let Some(elsewhere) = own.address.clone().or_else(|| variable.and_then(self.variable)) {
             return Ok((elsewhere, true));
@@ -307,8 +321,8 @@ impl std::fmt::Display for Choice {
 
 impl std::fmt::Display for RemoteChoice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { provider, model, base, key, .. } = self;
-        let key = if key.is_some() { "with a key" } else { "without a key" };
+        let Self { provider, model, base, key, cloud, .. } = self;
+        let key = if key.is_some() || cloud.is_some() { "with a key" } else { "without a key" };
         // Whoever writes a password into an address does not want to read it here.
         let place = address(base, "").map_or_else(|error| error.to_string(), |(_, shown)| shown);
         write!(f, "{provider}/{model} at {}, {key}", place.trim_end_matches('/'))
@@ -321,13 +335,18 @@ impl RemoteChoice {
         format!("{}/{}", self.provider, self.model)
     }
 
+    /// How it is spoken to.
+    pub fn dialect(&self) -> DialectKind {
+        self.dialect
+    }
+
     /// Whose model it is: models of the same provider share its room for calls.
     pub(crate) fn provider(&self) -> &str {
         &self.provider
     }
 
     /// Makes the provider ready. Nothing is sent yet.
-    pub fn connect(self, settings: CallSettings, world: Arc<dyn World>) -> Result<Arc<dyn Provider>, EndpointError> {
+    pub fn connect(self, settings: CallSettings, world: Arc<dyn World>) -> Result<Arc<dyn Provider>, ChoiceError> {
         let room = Room { capacity: capacity(settings.concurrency), pace: Arc::default() };
         self.connect_sharing(room, settings, world)
     }
@@ -337,8 +356,12 @@ impl RemoteChoice {
         room: Room,
         settings: CallSettings,
         world: Arc<dyn World>,
-    ) -> Result<Arc<dyn Provider>, EndpointError> {
-        let access = self.access();
+    ) -> Result<Arc<dyn Provider>, ChoiceError> {
+        let unusable = |error| ChoiceError::Cloud { provider: self.provider.clone(), error };
+        let access = match self.cloud.clone() {
+            Some(cloud) => cloud.open(Arc::clone(&world)).map_err(unusable)?,
+            None => self.access(),
+        };
         let Self { provider: name, model, dialect, base, path, headers, body, quirks, max_tokens, .. } = self;
         let config = EndpointConfig { name, base, path, access, headers, body };
         let endpoint = Endpoint::new(config, settings, world)?;

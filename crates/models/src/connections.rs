@@ -72,7 +72,7 @@ impl Connections {
                     pace: Arc::new(Pace::new(own.rate_limit)),
                 };
                 let room = self.kept.lock().rooms.entry(provider).or_insert_with(new).clone();
-                Ok(choice.connect_sharing(room, settings, Arc::clone(&self.world))?)
+                choice.connect_sharing(room, settings, Arc::clone(&self.world))
             }
         }
     }

@@ -5,8 +5,10 @@
 
 mod asking;
 mod choice;
+mod cloud;
 mod connections;
 mod conversation;
+mod credentials;
 mod dialect;
 mod examination;
 mod functions;
@@ -25,6 +27,7 @@ mod template;
 mod thinking;
 
 pub use choice::{Choice, ChoiceError, RemoteChoice, choose};
+pub use cloud::CloudError;
 pub use connections::Connections;
 pub use dialect::DialectKind;
 pub use examination::{Can, Examination, Finding, examine};

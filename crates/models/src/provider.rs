@@ -49,7 +49,7 @@ impl ModelRequest {
 
 fn said(part: &ReplyPart) -> usize {
     match part {
-        ReplyPart::Thought { text } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => text.text().len(),
+        ReplyPart::Thought { text, .. } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => text.text().len(),
         ReplyPart::Call { function, arguments, .. } => function.len() + arguments.text().len(),
     }
 }

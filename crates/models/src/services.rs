@@ -1,6 +1,7 @@
 //! The services that are known by name: where they are, how they are spoken to, which variable holds their key, and
 //! what they do not take. Data only.
 
+use crate::cloud::Cloud;
 use crate::dialect::DialectKind;
 use crate::remote::{COUNTS, Members, ONE_CALL, SCHEMA, STRICT_CALLS};
 
@@ -24,6 +25,8 @@ pub(crate) struct Service {
     /// Holds the longest reply in tokens.
     pub(crate) max_tokens_variable: Option<&'static str>,
     pub(crate) deployments: Option<Deployments>,
+    /// Its address is made of variables, and its requests are signed or carry a token, unless there is a key.
+    pub(crate) cloud: Option<Cloud>,
     pub(crate) quirks: Quirks,
 }
 
@@ -78,13 +81,14 @@ const COMPATIBLE: Service = Service {
     model_variable: None,
     max_tokens_variable: None,
     deployments: None,
+    cloud: None,
     quirks: HOSTED,
 };
 
 /// A server on this machine, unless its address is set.
 const OWN: Service = Service { needs_key: false, quirks: NO_QUIRKS, ..COMPATIBLE };
 
-pub(crate) const SERVICES: [Service; 18] = [
+pub(crate) const SERVICES: [Service; 21] = [
     Service {
         name: "openai",
         address: Some("https://api.openai.com/v1"),
@@ -160,6 +164,23 @@ pub(crate) const SERVICES: [Service; 18] = [
     },
     Service {
         name: "gemini",
+        dialect: DialectKind::Gemini,
+        address: Some("https://generativelanguage.googleapis.com/v1beta"),
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        // For whoever asks it in OpenAI's dialect: what differs follows the host.
+        quirks: Quirks { lacks: ONE_CALL, named_results: true, ..HOSTED },
+        ..COMPATIBLE
+    },
+    Service { name: "vertex", dialect: DialectKind::Gemini, cloud: Some(Cloud::Google), ..OWN },
+    Service {
+        name: "bedrock",
+        dialect: DialectKind::Bedrock,
+        key_variables: &["AWS_BEARER_TOKEN_BEDROCK"],
+        cloud: Some(Cloud::Aws),
+        ..OWN
+    },
+    Service {
+        name: "gemini-compatible",
         address: Some("https://generativelanguage.googleapis.com/v1beta/openai"),
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         quirks: Quirks { lacks: ONE_CALL, named_results: true, ..HOSTED },
@@ -198,6 +219,21 @@ pub(crate) const SERVICES: [Service; 18] = [
     Service { name: "lmstudio", address: Some("http://127.0.0.1:1234/v1"), ..OWN },
     Service { name: "llamafile", address: Some("http://127.0.0.1:8080/v1"), ..OWN },
 ];
+
+/// How the names of OpenAI's models begin that think before they answer. They call functions after thinking in the
+/// Responses API only.
+const REASONING: [&str; 10] = ["o1", "o3", "o4", "o5", "gpt-5", "gpt-6", "gpt-7", "gpt-8", "gpt-9", "codex-"];
+/// What the names of others hold that begin like that.
+const ANSWERS_AT_ONCE: &str = "-chat";
+
+impl Service {
+    /// How a model is spoken to at this address, if nobody says it.
+    pub(crate) fn dialect_of(&self, model: &str, base: &str) -> DialectKind {
+        let thinks = REASONING.iter().any(|name| model.starts_with(name)) && !model.contains(ANSWERS_AT_ONCE);
+        let is_openai = self.name == "openai" && at(base).is_some_and(|service| service.name == self.name);
+        if thinks && is_openai { DialectKind::Responses } else { self.dialect }
+    }
+}
 
 /// The service of that name.
 pub(crate) fn named(name: &str) -> Option<&'static Service> {

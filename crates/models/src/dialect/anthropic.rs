@@ -1,13 +1,13 @@
 //! Anthropic's messages. A model that takes no schema for its reply gets a tool that it must call; the tool's input is the
 //! reply then.
 
-use super::{arguments, json_of, name, note_unrecognised, object, words};
+use super::{arguments, json_of, name, note_unrecognised, object, signature_by, signed, words};
 use crate::conversation::CallIds;
 use crate::functions::strict_schema;
 use crate::provider::ModelRequest;
 use crate::remote::{
     CACHE, Dialect, FORCES, FORMAT, Fault, Framing, LeftOut, MemberName, Said, Sampling, SchemaEnforcement, Stop,
-    TEMPERATURE, TOP_P, Understood,
+    TEMPERATURE, THOUGHTS, TOP_P, Understood,
 };
 use serde_json::{Value, json};
 use trellis_domain::parts::{CallPiece, ChatTurn, ReplyPart};
@@ -15,6 +15,9 @@ use trellis_patterns::react::functions::Function;
 
 /// The tool that takes the reply.
 const TOOL: &str = "reply";
+/// Who signs thoughts, and whose thoughts are encrypted as a whole.
+const SIGNED: &str = "anthropic";
+const REDACTED: &str = "anthropic-redacted";
 
 #[derive(Debug)]
 pub(crate) struct Anthropic {
@@ -23,7 +26,7 @@ pub(crate) struct Anthropic {
 }
 
 /// How refusals name what can be left out.
-const NAMES: [MemberName; 7] = [
+const NAMES: [MemberName; 9] = [
     ("output_config", FORMAT),
     ("output_format", FORMAT),
     ("output format", FORMAT),
@@ -31,6 +34,8 @@ const NAMES: [MemberName; 7] = [
     ("temperature", TEMPERATURE),
     ("top_p", TOP_P),
     ("cache_control", CACHE),
+    ("`signature`", THOUGHTS),
+    ("blocks in the latest assistant message cannot be modified", THOUGHTS),
 ];
 
 /// This provider insists on a limit.
@@ -46,7 +51,7 @@ impl Dialect for Anthropic {
         enforcement: &SchemaEnforcement<'_>,
         left_out: LeftOut,
     ) -> Value {
-        let mut messages = messages(request);
+        let mut messages = messages(request, left_out);
         // What was computed for a conversation is needed again for its next turn.
         if (request.tools.is_some() || !request.turns.is_empty()) && left_out.sends(CACHE) {
             mark_for_cache(&mut messages);
@@ -71,8 +76,7 @@ impl Dialect for Anthropic {
                     let schema = closed.as_ref().unwrap_or(&function.schema);
                     tool(&function.name, &function.description, schema, closed.is_some())
                 };
-                let any = json!({ "type": "any", "disable_parallel_tool_use": true });
-                (functions.iter().map(offered).collect(), any)
+                (functions.iter().map(offered).collect(), json!({ "type": "any" }))
             }
         };
         body["tools"] = json!(tools);
@@ -143,14 +147,14 @@ impl Dialect for Anthropic {
 }
 
 /// The prompt and what was said after it. Users and the model take turns: what follows from the same side is one message.
-fn messages(request: &ModelRequest) -> Vec<Value> {
+fn messages(request: &ModelRequest, left_out: LeftOut) -> Vec<Value> {
     let mut ids = CallIds::default();
     let mut messages: Vec<(&str, Vec<Value>)> = vec![("user", vec![text(&request.user.to_string())])];
     for turn in &request.turns {
         let (role, content) = match turn {
             ChatTurn::User { text: said } => ("user", vec![text(said.text())]),
             ChatTurn::Assistant { parts } => {
-                ("assistant", parts.iter().filter_map(|part| said_before(part, &mut ids)).collect())
+                ("assistant", parts.iter().filter_map(|part| said_before(part, &mut ids, left_out)).collect())
             }
             ChatTurn::ToolResult { call, text, is_error, .. } => {
                 let id = ids.of_result(call.as_ref());
@@ -188,8 +192,8 @@ fn text(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// A part of an earlier reply. Thoughts are only taken back with their signature, which is not kept.
-fn said_before(part: &ReplyPart, ids: &mut CallIds) -> Option<Value> {
+/// A part of an earlier reply.
+fn said_before(part: &ReplyPart, ids: &mut CallIds, left_out: LeftOut) -> Option<Value> {
     match part {
         ReplyPart::Text { text: said } | ReplyPart::Refusal { text: said } => {
             Some(said.text()).filter(|said| !said.trim().is_empty()).map(text)
@@ -198,7 +202,14 @@ fn said_before(part: &ReplyPart, ids: &mut CallIds) -> Option<Value> {
             let (id, input) = (ids.of_call(id.as_ref()), object(arguments.text()));
             Some(json!({ "type": "tool_use", "id": id, "name": function, "input": input }))
         }
-        ReplyPart::Thought { .. } => None,
+        ReplyPart::Thought { .. } if !left_out.sends(THOUGHTS) => None,
+        // It is only taken back unchanged, and with its signature.
+        ReplyPart::Thought { text, signature } => {
+            let thinking = |signature| json!({ "type": "thinking", "thinking": text.text(), "signature": signature });
+            let redacted = |data| json!({ "type": "redacted_thinking", "data": data });
+            let signature = signature.as_ref();
+            signature_by(SIGNED, signature).map(thinking).or_else(|| signature_by(REDACTED, signature).map(redacted))
+        }
     }
 }
 
@@ -242,7 +253,11 @@ fn block(place: u64, block: &Value, understood: &mut Understood) -> Vec<Said> {
             let (id, function) = (name(&block["id"]), name(&block["name"]));
             vec![Said::Call(CallPiece { place, id, function, arguments })]
         }
-        "thinking" => words(&block["thinking"]).map(Said::Thought).into_iter().collect(),
+        "thinking" => {
+            let thought = words(&block["thinking"]).map(Said::Thought);
+            thought.into_iter().chain(words(&block["signature"]).map(|it| signed(SIGNED, &it))).collect()
+        }
+        "redacted_thinking" => words(&block["data"]).map(|data| signed(REDACTED, &data)).into_iter().collect(),
         _ => Vec::new(),
     }
 }
@@ -255,6 +270,7 @@ fn piece(place: u64, delta: &Value, understood: &mut Understood) -> Vec<Said> {
             vec![Said::Call(CallPiece { place, arguments, ..CallPiece::default() })]
         }
         "thinking_delta" => words(&delta["thinking"]).map(Said::Thought).into_iter().collect(),
+        "signature_delta" => words(&delta["signature"]).map(|it| signed(SIGNED, &it)).into_iter().collect(),
         _ => Vec::new(),
     }
 }

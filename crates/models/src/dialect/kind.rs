@@ -1,6 +1,6 @@
 //! The dialects by name, and what a connection needs to know of each.
 
-use super::{Anthropic, Ollama, OpenAi};
+use super::{Anthropic, Bedrock, Gemini, Ollama, OpenAi, Responses};
 use crate::provider::Provider;
 use crate::remote::{Connection, Key, Remote};
 use crate::secret::Secret;
@@ -12,18 +12,25 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DialectKind {
     OpenAi,
+    Responses,
     Anthropic,
     Ollama,
+    Gemini,
+    Bedrock,
 }
 
 impl DialectKind {
-    pub const ALL: [Self; 3] = [Self::OpenAi, Self::Anthropic, Self::Ollama];
+    pub const ALL: [Self; 6] =
+        [Self::OpenAi, Self::Responses, Self::Anthropic, Self::Ollama, Self::Gemini, Self::Bedrock];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
+            Self::Responses => "responses",
             Self::Anthropic => "anthropic",
             Self::Ollama => "ollama",
+            Self::Gemini => "gemini",
+            Self::Bedrock => "bedrock",
         }
     }
 
@@ -35,23 +42,28 @@ impl DialectKind {
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::OpenAi => "/chat/completions",
+            Self::Responses => "/responses",
             Self::Anthropic => "/v1/messages",
             Self::Ollama => "/api/chat",
+            Self::Gemini => "/models/{model}:streamGenerateContent?alt=sse",
+            Self::Bedrock => "/model/{model}/converse-stream",
         }
     }
 
     /// How a key is sent, unless the provider wants it in another header.
     pub(crate) fn key(self, secret: Secret) -> Key {
-        match self {
-            Self::OpenAi | Self::Ollama => Key { header: "authorization".to_owned(), scheme: "Bearer ", secret },
-            Self::Anthropic => Key { header: "x-api-key".to_owned(), scheme: "", secret },
-        }
+        let (header, scheme) = match self {
+            Self::OpenAi | Self::Responses | Self::Ollama | Self::Bedrock => ("authorization", "Bearer "),
+            Self::Anthropic => ("x-api-key", ""),
+            Self::Gemini => ("x-goog-api-key", ""),
+        };
+        Key { header: header.to_owned(), scheme, secret }
     }
 
     /// What each request says besides.
     pub(crate) fn headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::OpenAi | Self::Ollama => &[],
+            Self::OpenAi | Self::Responses | Self::Ollama | Self::Gemini | Self::Bedrock => &[],
             Self::Anthropic => &[("anthropic-version", "2023-06-01")],
         }
     }
@@ -59,7 +71,7 @@ impl DialectKind {
     /// The address as this dialect continues it.
     pub(crate) fn base(self, address: &str) -> String {
         match self {
-            Self::OpenAi | Self::Ollama => address.to_owned(),
+            Self::OpenAi | Self::Responses | Self::Ollama | Self::Gemini | Self::Bedrock => address.to_owned(),
             // Its own libraries are given the address without the version.
             Self::Anthropic => address.trim_end_matches('/').trim_end_matches("/v1").to_owned(),
         }
@@ -69,8 +81,11 @@ impl DialectKind {
     pub(crate) fn connect(self, connection: Connection, quirks: Quirks, max_tokens: Option<u32>) -> Arc<dyn Provider> {
         match self {
             Self::OpenAi => Arc::new(Remote::new(OpenAi { quirks }, connection)),
+            Self::Responses => Arc::new(Remote::new(Responses, connection)),
             Self::Anthropic => Arc::new(Remote::new(Anthropic { max_tokens }, connection)),
             Self::Ollama => Arc::new(Remote::new(Ollama::default(), connection)),
+            Self::Gemini => Arc::new(Remote::new(Gemini, connection)),
+            Self::Bedrock => Arc::new(Remote::new(Bedrock, connection)),
         }
     }
 }

@@ -1,21 +1,28 @@
 //! How each provider wants to be asked and how it replies. Pure: bytes and time are the business of `remote`.
 
 mod anthropic;
+mod bedrock;
+mod gemini;
 mod kind;
 mod ollama;
 mod openai;
+mod responses;
 
 pub(crate) use anthropic::Anthropic;
+pub(crate) use bedrock::Bedrock;
+pub(crate) use gemini::Gemini;
 pub use kind::DialectKind;
 pub(crate) use kind::path_of;
 pub(crate) use ollama::Ollama;
 pub(crate) use openai::OpenAi;
+pub(crate) use responses::Responses;
 
 use crate::conversation::CallIds;
 use crate::functions::strict_schema;
 use crate::provider::ModelRequest;
-use crate::remote::{Fault, LeftOut, Sampling, TEMPERATURE, TOP_P, Understood};
+use crate::remote::{Fault, LeftOut, Said, Sampling, TEMPERATURE, TOP_P, Understood};
 use serde_json::{Value, json};
+use trellis_domain::document::Payload;
 use trellis_domain::parts::{ChatTurn, ReplyPart};
 use trellis_patterns::react::functions::{Function, Functions};
 
@@ -151,6 +158,16 @@ fn arguments(value: &Value) -> String {
 /// A text that says something.
 fn words(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// What a provider wants back with a thought, under the name of whoever can read it: no other provider takes it.
+fn signed(by: &str, signature: &str) -> Said {
+    Said::Signature(format!("{by}:{signature}"))
+}
+
+/// What this provider gave with a thought, as it gave it.
+fn signature_by<'s>(by: &str, signature: Option<&'s Payload>) -> Option<&'s str> {
+    signature?.text().strip_prefix(by)?.strip_prefix(':')
 }
 
 /// The longest name or id of a call that is kept: no function has a longer one.

@@ -213,7 +213,7 @@ fn stop(choice: &Value) -> Result<Option<Stop>, Fault> {
 }
 
 /// Names of schemas are short and simple.
-fn name_of(prompt: &str) -> String {
+pub(super) fn name_of(prompt: &str) -> String {
     let simple = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let name: String = prompt.chars().take(64).map(simple).collect();
     if name.is_empty() { "reply".to_owned() } else { name }

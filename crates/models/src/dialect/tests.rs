@@ -2,14 +2,14 @@ use super::*;
 use crate::functions::tests::offered;
 use crate::provider::LastSent;
 use crate::remote::{
-    CACHE, COUNTS, Dialect, EFFORT, FORCES, FORMAT, LIMIT, ONE_CALL, SYSTEM, Said, SchemaEnforcement, Stop,
+    CACHE, COUNTS, Dialect, EFFORT, FORCES, FORMAT, LIMIT, ONE_CALL, SYSTEM, Said, SchemaEnforcement, Stop, THOUGHTS,
 };
 use serde_json::Map;
 use trellis_domain::config::PromptReply;
 use trellis_domain::parts::CallPiece;
 use trellis_domain::usage::TokenDetails;
 
-fn request(system: &str) -> ModelRequest {
+pub(super) fn request(system: &str) -> ModelRequest {
     ModelRequest {
         system: system.into(),
         user: "Why?".into(),
@@ -29,14 +29,14 @@ fn at(service: &str) -> OpenAi {
 }
 
 /// The text of some messages, and what was understood besides.
-fn read(dialect: &impl Dialect, messages: &[Value]) -> (String, Understood) {
+pub(super) fn read(dialect: &impl Dialect, messages: &[Value]) -> (String, Understood) {
     let mut understood = Understood::default();
     let texts = messages.iter().map(|message| {
         let message = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
         let said = dialect.read(&message, &mut understood).unwrap();
         said.into_iter().map(|said| match said {
             Said::Text(text) | Said::Refusal(text) => text,
-            Said::Thought(_) => String::new(),
+            Said::Thought(_) | Said::Signature(_) => String::new(),
             Said::Call(piece) => piece.arguments,
         })
     });
@@ -44,7 +44,7 @@ fn read(dialect: &impl Dialect, messages: &[Value]) -> (String, Understood) {
     (text, understood)
 }
 
-fn fault(dialect: &impl Dialect, message: &str) -> Fault {
+pub(super) fn fault(dialect: &impl Dialect, message: &str) -> Fault {
     dialect.read(message, &mut Understood::default()).unwrap_err()
 }
 
@@ -283,7 +283,7 @@ fn ollama_is_asked_and_read() {
     assert_eq!(fault(&Ollama::default(), r#"{"error": "out of memory"}"#).words, "out of memory");
 }
 
-fn two_functions() -> Functions {
+pub(super) fn two_functions() -> Functions {
     Functions::of(&[offered("web search", &[("q", "string")]), offered("open", &[("x", "object")])])
 }
 
@@ -311,7 +311,7 @@ fn functions_are_offered_in_each_providers_words() {
         (&json!("web_search"), &json!(true), &Value::Null)
     );
     assert_eq!(search["input_schema"]["properties"]["q"]["type"], "string");
-    assert_eq!(body["tool_choice"], json!({ "type": "any", "disable_parallel_tool_use": true }));
+    assert_eq!(body["tool_choice"], json!({ "type": "any" }));
     let body = Ollama::default().body("m", &request(""), &loose, LeftOut::default());
     assert_eq!(body["tools"][0]["function"]["name"], "web_search");
     assert!(!Ollama::default().enforces_functions() && openai.enforces_functions() && anthropic.enforces_functions());
@@ -355,12 +355,12 @@ fn only_what_is_set_is_said_about_how_words_are_drawn() {
 }
 
 /// The pieces of calls that a message brings.
-fn pieces(dialect: &impl Dialect, message: &Value) -> Vec<CallPiece> {
+pub(super) fn pieces(dialect: &impl Dialect, message: &Value) -> Vec<CallPiece> {
     let said = dialect.read(&message.to_string(), &mut Understood::default()).unwrap();
     said.into_iter()
         .map(|said| match said {
             Said::Call(piece) => piece,
-            Said::Text(text) | Said::Thought(text) | Said::Refusal(text) => panic!("{text}"),
+            Said::Text(text) | Said::Thought(text) | Said::Signature(text) | Said::Refusal(text) => panic!("{text}"),
         })
         .collect()
 }
@@ -477,4 +477,56 @@ fn quirks_are_heeded() {
         body["messages"].as_array().unwrap().last().unwrap()["name"].clone()
     };
     assert_eq!((results(at("gemini")), results(OpenAi::default())), (json!("open"), Value::Null));
+}
+
+#[test]
+fn anthropic_gets_back_what_it_thought_as_it_signed_it() {
+    let dialect = Anthropic { max_tokens: None };
+    let block = |block: Value| json!({ "type": "content_block_start", "index": 0, "content_block": block });
+    let delta = |delta: Value| json!({ "type": "content_block_delta", "index": 0, "delta": delta });
+    let mut understood = Understood::default();
+    let messages = [
+        block(json!({ "type": "thinking", "thinking": "", "signature": "" })),
+        delta(json!({ "type": "thinking_delta", "thinking": "hm" })),
+        delta(json!({ "type": "signature_delta", "signature": "s1" })),
+        block(json!({ "type": "redacted_thinking", "data": "d1" })),
+    ];
+    let said: Vec<_> =
+        messages.iter().flat_map(|message| dialect.read(&message.to_string(), &mut understood).unwrap()).collect();
+    let signature = |text: &str| Said::Signature(text.to_owned());
+    let expected = [Said::Thought("hm".to_owned()), signature("anthropic:s1"), signature("anthropic-redacted:d1")];
+    assert_eq!(said, expected);
+    let whole = json!({ "type": "message", "content": [{ "type": "thinking", "thinking": "hm", "signature": "s1" }] });
+    assert_eq!(dialect.read(&whole.to_string(), &mut understood).unwrap(), expected[..2]);
+    let request = thoughtful(&["anthropic:s1", "anthropic-redacted:d1", "openai:rs:x"]);
+    let body = dialect.body("m", &request, &SchemaEnforcement::Free, LeftOut(CACHE));
+    let call = json!({ "type": "tool_use", "id": "c1", "name": "f", "input": {} });
+    let replayed = json!([
+        { "type": "thinking", "thinking": "hm", "signature": "s1" },
+        { "type": "redacted_thinking", "data": "d1" },
+        call,
+    ]);
+    assert_eq!(body["messages"][1]["content"], replayed);
+    let body = dialect.body("m", &request, &SchemaEnforcement::Free, LeftOut(CACHE | THOUGHTS));
+    assert_eq!(body["messages"][1]["content"], json!([call]));
+}
+
+/// A conversation in which the model thought this, each thought signed, and called something. A thought that is not
+/// signed goes back to nobody.
+pub(super) fn thoughtful(signatures: &[&str]) -> ModelRequest {
+    let thought = |text: &str, signature: Option<&str>| ReplyPart::Thought {
+        text: text.into(),
+        signature: signature.map(Into::into),
+    };
+    let texts = ["hm", "", "other"];
+    let signed = signatures.iter().zip(texts).map(|(signature, text)| thought(text, Some(signature)));
+    let call = ReplyPart::Call { id: Some("c1".to_owned()), function: "f".to_owned(), arguments: "{}".into() };
+    let parts = std::iter::once(thought("unsigned", None)).chain(signed).chain([call]).collect();
+    let result = ChatTurn::ToolResult {
+        call: Some("c1".to_owned()),
+        function: "f".to_owned(),
+        text: "r".into(),
+        is_error: false,
+    };
+    ModelRequest { turns: vec![ChatTurn::Assistant { parts }, result], ..request("") }
 }

@@ -14,7 +14,6 @@ pub(crate) enum Access {
     #[default]
     Free,
     Key(Key),
-    #[allow(dead_code, reason = "for providers whose requests are signed")]
     Credentials(Arc<dyn Credentials>),
 }
 
@@ -39,7 +38,6 @@ impl Key {
 
 /// A request before it is authorised.
 #[derive(Debug, Clone, Copy)]
-#[allow(dead_code, reason = "for providers whose requests are signed")]
 pub(crate) struct Unsigned<'r> {
     pub(crate) url: &'r Url,
     pub(crate) headers: &'r HeaderMap,

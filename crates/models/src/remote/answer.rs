@@ -1,6 +1,7 @@
-//! An answer while it arrives: bytes become lines, and lines become messages.
+//! An answer while it arrives: bytes become lines or frames, and those become messages.
 
 use super::endpoint::Endpoint;
+use super::frames::{FrameError, FrameReader};
 use super::lines::{Brought, Framing, LONGEST_LINE, Messages};
 use crate::provider::{self, ProviderError};
 use reqwest::Response;
@@ -13,7 +14,11 @@ use trellis_domain::hash::Hashing;
 pub(crate) struct Answer<'e> {
     endpoint: &'e Endpoint,
     response: Response,
+    /// What came before anybody knew how it is framed.
+    begun: Vec<u8>,
     lines: LineReader,
+    /// In place of lines.
+    frames: Option<FrameReader>,
     ended: bool,
     /// All that came.
     hashing: Hashing,
@@ -32,13 +37,15 @@ impl<'e> Answer<'e> {
     pub(super) fn new(endpoint: &'e Endpoint, response: Response, begun: Option<&[u8]>) -> Self {
         let kept = endpoint.settings.keep_requests.then(Vec::new);
         let (lines, hashing) = (LineReader::new(LONGEST_LINE), Hashing::default());
-        let mut answer = Self { endpoint, response, lines, ended: begun.is_none(), hashing, kept };
-        answer.push(begun.unwrap_or_default());
-        answer
+        let (ended, begun) = (begun.is_none(), begun.unwrap_or_default().to_vec());
+        Self { endpoint, response, begun, lines, frames: None, ended, hashing, kept }
     }
 
     fn push(&mut self, bytes: &[u8]) {
-        self.lines.push(bytes);
+        match &mut self.frames {
+            Some(frames) => frames.push(bytes),
+            None => self.lines.push(bytes),
+        }
         self.hashing.update(bytes);
         self.kept = self.kept.take().filter(|kept| kept.len() + bytes.len() <= LONGEST_KEPT);
         if let Some(kept) = &mut self.kept {
@@ -46,7 +53,10 @@ impl<'e> Answer<'e> {
         }
     }
 
-    pub(crate) fn messages(self, framing: Framing) -> AnswerMessages<'e> {
+    pub(crate) fn messages(mut self, framing: Framing) -> AnswerMessages<'e> {
+        self.frames = (framing == Framing::AwsEvents).then(FrameReader::default);
+        let begun = std::mem::take(&mut self.begun);
+        self.push(&begun);
         AnswerMessages { answer: self, messages: Messages::new(framing) }
     }
 
@@ -80,6 +90,26 @@ impl<'e> Answer<'e> {
         }
     }
 
+    async fn frame(&mut self, time_limit: Duration) -> Result<Option<String>, ProviderError> {
+        loop {
+            let next = self.frames.as_mut().and_then(FrameReader::next);
+            if let Some(frame) = next {
+                return frame.map(Some).map_err(|error| match error {
+                    FrameError::Damaged => self.endpoint.transient("sent a frame that is damaged"),
+                    FrameError::TooLong => self.endpoint.permanent("sent a frame that is too long"),
+                });
+            }
+            if !self.more(time_limit).await? {
+                let is_cut = self.frames.as_ref().is_some_and(FrameReader::is_cut);
+                return if is_cut {
+                    Err(self.endpoint.transient("broke off in the middle of a frame"))
+                } else {
+                    Ok(None)
+                };
+            }
+        }
+    }
+
     /// Everything that is still to come.
     async fn rest(&mut self, time_limit: Duration) -> Result<String, ProviderError> {
         while self.more(time_limit).await? {
@@ -103,6 +133,9 @@ impl AnswerMessages<'_> {
     pub(crate) async fn next(&mut self, time_limit: Option<Duration>) -> Result<Option<String>, ProviderError> {
         let usual = self.answer.endpoint.settings.between_tokens_timeout;
         let time_limit = time_limit.map_or(usual, |time_limit| time_limit.min(usual));
+        if self.answer.frames.is_some() {
+            return self.answer.frame(time_limit).await;
+        }
         loop {
             let Some(line) = self.answer.line(time_limit).await? else {
                 return Ok(match self.messages.end() {

@@ -70,6 +70,8 @@ impl Stop {
 pub(crate) enum Said {
     /// What was thought before it was said.
     Thought(String),
+    /// What the provider wants back with the thought before it, or with what follows.
+    Signature(String),
     Text(String),
     Refusal(String),
     Call(CallPiece),

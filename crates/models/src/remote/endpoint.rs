@@ -240,8 +240,14 @@ impl Endpoint {
     pub(crate) fn redact_parts(&self, parts: &mut [ReplyPart]) -> bool {
         let mut held_a_key = false;
         for part in parts {
+            // What was signed is taken back as it was, or not at all.
+            if let ReplyPart::Thought { text, signature } = part
+                && [Some(&*text), signature.as_ref()].into_iter().flatten().any(|text| self.holds_a_key(text.text()))
+            {
+                *signature = None;
+            }
             let text = match part {
-                ReplyPart::Thought { text } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => text,
+                ReplyPart::Thought { text, .. } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => text,
                 ReplyPart::Call { arguments, .. } => arguments,
             };
             let (redacted, held) = self.redacted_reply(text.text().to_owned());
@@ -250,6 +256,10 @@ impl Endpoint {
             }
         }
         held_a_key
+    }
+
+    fn holds_a_key(&self, text: &str) -> bool {
+        self.redacted_reply(text.to_owned()).1
     }
 
     /// A reply without keys. A short one may be a word, which replies may well hold.

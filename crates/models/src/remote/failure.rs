@@ -74,8 +74,9 @@ impl Fault {
 }
 
 /// What asking again does not change, as providers call it.
-const LASTING: [&str; 11] = [
+const LASTING: [&str; 12] = [
     "invalid_request_error",
+    "invalid_prompt",
     "badrequesterror",
     "authentication_error",
     "permission_error",

@@ -12,6 +12,8 @@ pub(crate) enum Framing {
     Events,
     /// One JSON value per line.
     JsonLines,
+    /// AWS's frames, which are no lines.
+    AwsEvents,
 }
 
 /// What a line brings.
@@ -50,9 +52,9 @@ impl Messages {
             Framing::JsonLines if blank => Brought::Nothing,
             // A document over several lines begins with a bracket that stands alone.
             Framing::JsonLines if first && line.trim_end() == "{" => Brought::Document(line),
-            Framing::JsonLines => Brought::Message(line),
+            Framing::JsonLines | Framing::AwsEvents => Brought::Message(line),
             Framing::Events if blank => self.take(),
-            Framing::Events if first && line.trim_start().starts_with('{') => Brought::Document(line),
+            Framing::Events if first && line.trim_start().starts_with(['{', '[']) => Brought::Document(line),
             Framing::Events => return self.field(&line),
         })
     }

@@ -29,6 +29,8 @@ pub(crate) const EFFORT: Members = 1 << 7;
 pub(crate) const CACHE: Members = 1 << 8;
 /// A schema for the reply itself, and not for a function that takes it.
 pub(crate) const FORMAT: Members = 1 << 9;
+/// Thoughts of earlier replies, as their provider signed them.
+pub(crate) const THOUGHTS: Members = 1 << 13;
 
 /// The limit of tokens that nobody set.
 pub(crate) const CAP: Members = 1 << 10;

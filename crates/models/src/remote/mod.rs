@@ -6,6 +6,7 @@ mod connection;
 mod converse;
 mod endpoint;
 mod failure;
+mod frames;
 mod lines;
 mod members;
 mod memory;
@@ -15,7 +16,6 @@ mod received;
 mod sent;
 mod size;
 
-#[expect(unused_imports, reason = "for providers whose requests are signed")]
 pub(crate) use access::{Access, Credentials, Key, Unsigned};
 pub use connection::{address, cause, client};
 pub(crate) use converse::{Dialect, Said, SchemaEnforcement, Stop, Understood};
@@ -27,7 +27,7 @@ pub(crate) use lines::Framing;
 pub(crate) use lines::{Brought, LONGEST_LINE, Messages};
 pub(crate) use members::{
     CACHE, CAP, COUNTS, EFFORT, FORCES, FORMAT, LIMIT, LeftOut, MemberName, Members, ONE_CALL, SCHEMA, STRICT_CALLS,
-    SYSTEM, TEMPERATURE, TOP_P,
+    SYSTEM, TEMPERATURE, THOUGHTS, TOP_P,
 };
 pub(crate) use pace::Pace;
 

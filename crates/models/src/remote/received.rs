@@ -30,10 +30,19 @@ pub(super) struct Received<'a, 's> {
 /// A part of a reply that may still grow.
 #[derive(Debug)]
 enum Growing {
-    Thought(String),
+    Thought {
+        text: String,
+        /// Nothing is added to a thought that has one.
+        signature: Option<String>,
+    },
     Text(String),
     Refusal(String),
-    Call { place: u64, id: Option<String>, function: String, arguments: String },
+    Call {
+        place: u64,
+        id: Option<String>,
+        function: String,
+        arguments: String,
+    },
 }
 
 /// What a reply came to.
@@ -63,6 +72,7 @@ impl<'a, 's> Received<'a, 's> {
     pub(super) fn take(&mut self, said: Said) -> ControlFlow<()> {
         match said {
             Said::Thought(text) => self.think(&text),
+            Said::Signature(signature) => self.sign(signature),
             Said::Text(text) => {
                 let spoken = self.thinking.spoken(text);
                 let thought = self.thinking.take_thought();
@@ -84,9 +94,22 @@ impl<'a, 's> Received<'a, 's> {
         }
         let kept = &text[..text.floor_char_boundary(KEPT_THOUGHT - self.thought)];
         self.thought += kept.len();
-        match self.since_last_call(|part| matches!(part, Growing::Thought(_))) {
-            Some(Growing::Thought(thought)) => thought.push_str(kept),
-            Some(_) | None => self.parts.push(Growing::Thought(kept.to_owned())),
+        match self.since_last_call(Growing::is_open_thought) {
+            Some(Growing::Thought { text, .. }) => text.push_str(kept),
+            Some(_) | None => self.parts.push(Growing::Thought { text: kept.to_owned(), signature: None }),
+        }
+    }
+
+    fn sign(&mut self, signature: String) {
+        self.thought = KEPT_THOUGHT.min(self.thought + signature.len());
+        // A thought of which only the beginning was kept is not the one that was signed.
+        if self.thought == KEPT_THOUGHT {
+            return;
+        }
+        let signature = Some(signature);
+        match self.since_last_call(Growing::is_open_thought) {
+            Some(Growing::Thought { signature: place, .. }) => *place = signature,
+            Some(_) | None => self.parts.push(Growing::Thought { text: String::new(), signature }),
         }
     }
 
@@ -104,7 +127,7 @@ impl<'a, 's> Received<'a, 's> {
             let is_meant = |part: &Growing| match part {
                 Growing::Text(_) => !refuses,
                 Growing::Refusal(_) => refuses,
-                Growing::Thought(_) | Growing::Call { .. } => false,
+                Growing::Thought { .. } | Growing::Call { .. } => false,
             };
             match self.since_last_call(is_meant) {
                 Some(Growing::Text(spoken) | Growing::Refusal(spoken)) => spoken.push_str(piece),
@@ -166,15 +189,21 @@ impl<'a, 's> Received<'a, 's> {
         let [Growing::Text(text)] = self.parts.as_slice() else { return Vec::new() };
         let Some(spoken) = behind_thinking(text).map(str::to_owned) else { return Vec::new() };
         let thought = text[..text.len() - spoken.len()].to_owned();
-        self.parts = vec![Growing::Thought(thought), Growing::Text(spoken)];
+        self.parts = vec![Growing::Thought { text: thought, signature: None }, Growing::Text(spoken)];
         vec![UNMARKED.to_owned()]
     }
 }
 
 impl Growing {
+    fn is_open_thought(&self) -> bool {
+        matches!(self, Self::Thought { signature: None, .. })
+    }
+
     fn into_part(self) -> ReplyPart {
         match self {
-            Self::Thought(text) => ReplyPart::Thought { text: text.into() },
+            Self::Thought { text, signature } => {
+                ReplyPart::Thought { text: text.into(), signature: signature.map(Into::into) }
+            }
             Self::Text(text) => ReplyPart::Text { text: text.into() },
             Self::Refusal(text) => ReplyPart::Refusal { text: text.into() },
             Self::Call { id, function, arguments, .. } => ReplyPart::Call { id, function, arguments: arguments.into() },

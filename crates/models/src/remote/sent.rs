@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use trellis_domain::Hash;
 
 /// The members that hold the texts of the prompt.
-const TEXTS: [&str; 2] = ["messages", "system"];
+const TEXTS: [&str; 6] = ["messages", "system", "input", "instructions", "contents", "systemInstruction"];
 /// Members that are longer than this as JSON are remembered by their hash. They are schemas and functions, which follow
 /// from the configuration.
 const LARGE: usize = 256;

@@ -2,17 +2,22 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod ask;
+mod bedrock;
 mod chosen;
+mod configured;
 mod contract;
 mod examined;
 mod fallback;
+mod gemini;
 mod kept;
 mod named;
 mod replies;
+mod responses;
 mod run;
 mod schemas;
 mod speech;
 mod stub;
+mod thoughts;
 mod timeouts;
 mod tools;
 mod trouble;

@@ -110,14 +110,22 @@ fn openai_call(function: &str, pieces: &[&str]) -> Vec<String> {
 
 /// What a model writes that can write nothing but what its schema allows, although it is asked for something else.
 pub(crate) fn obedient(probe: &Seen) -> Script {
-    let provider = match probe.path.as_str() {
+    let (function, arguments) = ("pick", "{\"thought\": \"it has to be\", \"number\": 7}");
+    let path = probe.path.as_str();
+    match path.rsplit(['/', ':']).next().unwrap_or_default() {
+        "responses" => return crate::responses::thoughtful_call(function, arguments),
+        "streamGenerateContent?alt=sse" => return crate::gemini::signed_call(function, arguments),
+        "converse-stream" => return crate::bedrock::thoughtful_call(function, arguments),
+        _ => {}
+    }
+    let provider = match path {
         "/v1/messages" => "anthropic",
         "/api/chat" => "ollama",
         _ => "openai",
     };
     let offers_functions = probe.body["tools"].as_array().is_some_and(|tools| tools.len() > 1);
     if offers_functions {
-        return stream(call(provider, "pick", &["{\"thought\": \"it has to be\", \"number\": 7}"]));
+        return stream(call(provider, function, &[arguments]));
     }
     let said = ["{\"colour\": \"red\"}"];
     let by_tool = probe.body["tools"].is_array();

@@ -154,10 +154,12 @@ async fn request(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
         let Some((name, value)) = line.split_once(':') else { break };
         headers.insert(name.to_lowercase(), value.trim().to_owned());
     }
-    let length = headers.get("content-length")?.parse().ok()?;
+    // Whoever only asks for something sends nothing.
+    let length = headers.get("content-length").map_or(Some(0), |length| length.parse().ok())?;
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
-    Some(Seen { path, headers, body: serde_json::from_slice(&body).ok()?, bytes: body })
+    // Forms are no JSON.
+    Some(Seen { path, headers, body: serde_json::from_slice(&body).unwrap_or_default(), bytes: body })
 }
 
 /// An answer whose body ends with the connection.

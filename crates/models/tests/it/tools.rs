@@ -15,7 +15,7 @@ use trellis_orchestrator::ports::{PromptCall, PromptReply as Reply, Prompter, Re
 
 const EACH: [&str; 3] = ["openai", "anthropic", "ollama"];
 
-fn tools() -> Arc<[Arc<ToolItem>]> {
+pub(crate) fn tools() -> Arc<[Arc<ToolItem>]> {
     let question = json!({"name": "question", "type": "string", "description": "what to ask"});
     let tool = json!({"type": "prompt", "name": "web search", "description": "Searches.", "template": "search",
         "arguments": [question]});
@@ -242,7 +242,7 @@ async fn thoughts_and_words_are_parts_of_their_own() {
     let (reply, _) = ask(&*provider("openai", &stub.base, patient()), &offering()).await;
     let reply = reply.unwrap();
     let expected = [
-        ReplyPart::Thought { text: "Hm.".into() },
+        ReplyPart::Thought { text: "Hm.".into(), signature: None },
         ReplyPart::Text { text: "Let me look.".into() },
         ReplyPart::Call { id: Some("a".to_owned()), function: "web_search".to_owned(), arguments: "{}".into() },
     ];
@@ -255,7 +255,7 @@ async fn a_reply_is_kept_as_it_came_if_that_is_wanted() {
     let settings = CallSettings { keep_requests: true, ..patient() };
     let stub = Stub::always(stream(speech::reply("openai", &["<think>Hm.</th", "ink>Moss."]))).await;
     let reply = ask(&*provider("openai", &stub.base, settings), &request(PromptReply::Text)).await.0.unwrap();
-    let parts = [ReplyPart::Thought { text: "Hm.".into() }, ReplyPart::Text { text: "Moss.".into() }];
+    let parts = [ReplyPart::Thought { text: "Hm.".into(), signature: None }, ReplyPart::Text { text: "Moss.".into() }];
     assert_eq!((reply.text.as_str(), &reply.parts[..]), ("Moss.", &parts[..]));
     let response = reply.response.unwrap();
     let body = response.body.unwrap();
@@ -360,7 +360,7 @@ async fn thoughts_and_words_by_turns_are_two_parts() {
     let messages = (0..1_500).map(delta).chain([format!("data: {end}\n\n"), "data: [DONE]\n\n".to_owned()]);
     let stub = Stub::always(stream(messages)).await;
     let reply = ask(&*provider("openai", &stub.base, patient()), &request(PromptReply::Text)).await.0.unwrap();
-    let [ReplyPart::Thought { text: thought }, ReplyPart::Text { text }] = &reply.parts[..] else {
+    let [ReplyPart::Thought { text: thought, .. }, ReplyPart::Text { text }] = &reply.parts[..] else {
         panic!("{} parts", reply.parts.len())
     };
     assert!(thought.text().ends_with("t1499 ") && text.text().ends_with("w1499 "));

@@ -34,7 +34,7 @@ fn in_words_a_call_is_a_step_of_the_grammar() {
 #[test]
 fn in_words_each_of_several_calls_has_a_turn_of_its_own() {
     let parts = vec![
-        ReplyPart::Thought { text: "hidden".into() },
+        ReplyPart::Thought { text: "hidden".into(), signature: None },
         text("I look at\nboth."),
         call("search", json!({ "question": "a" })),
         call("search", json!({ "question": "b" })),
