@@ -35,12 +35,36 @@ fn holds(value: &Value, name: &str) -> bool {
     }
 }
 
+fn groq(message: &str, code: Option<&str>) -> Refused {
+    let mut error = json!({ "message": message, "type": "invalid_request_error" });
+    if let Some(code) = code {
+        error["code"] = json!(code);
+        error["failed_generation"] = json!("{\"task_type\": ");
+    } else {
+        error["param"] = json!("response_format");
+    }
+    Refused::new(400, json!({ "error": error }))
+}
+
 /// Schemas only for some models.
 pub fn groq_knows_no_schema(asked: &Asked<'_>) -> Option<Refused> {
     let message = "This model does not support response format `json_schema`. See supported models at \
                    https://console.groq.com/docs/structured-outputs#supported-models";
-    let error = json!({ "message": message, "type": "invalid_request_error", "param": "response_format" });
-    (asked.body["response_format"]["type"] == "json_schema").then(|| Refused::new(400, json!({ "error": error })))
+    (asked.body["response_format"]["type"] == "json_schema").then(|| groq(message, None))
+}
+
+/// The first reply that has to follow a schema does not. That is chance, and no refusal.
+pub fn groq_fails_once(asked: &Asked<'_>) -> Option<Refused> {
+    let message = "Failed to validate JSON. Please adjust your prompt. See 'failed_generation' for more details.";
+    let first = asked.earlier == 0 && asked.has("response_format");
+    first.then(|| groq(message, Some("json_validate_failed")))
+}
+
+/// The first call of a function cannot be read. That is chance, too.
+pub fn groq_fails_to_call_once(asked: &Asked<'_>) -> Option<Refused> {
+    let message = "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.";
+    let first = asked.earlier == 0 && asked.offers_functions();
+    first.then(|| groq(message, Some("tool_use_failed")))
 }
 
 /// Cohere's compatible address does not know all members.

@@ -33,6 +33,7 @@ too_long! {
     cohere: 400, { "message": "too many tokens: size limit exceeded by 11326 tokens. Try using shorter or fewer inputs." };
     vllm: 400, { "error": { "message": "This model's maximum context length is 4096 tokens. However, you requested 4600 tokens (4344 in the messages, 256 in the completion). Please reduce the length of the messages or completion.", "type": "BadRequestError", "param": null, "code": 400 } };
     llama_cpp: 400, { "error": { "code": 400, "message": "the request exceeds the available context size, try increasing it", "type": "exceed_context_size_error", "n_prompt_tokens": 9000, "n_ctx": 8192 } };
+    tgi: 422, { "error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4344 `inputs` tokens and 256 `max_new_tokens`", "error_type": "validation" };
     bedrock: 400, { "message": "Input is too long for requested model." };
 }
 
@@ -61,4 +62,12 @@ pub fn twice_overloaded(asked: &Asked<'_>) -> Option<Refused> {
     let error = json!({ "type": "overloaded_error", "message": "Overloaded" });
     let body = json!({ "type": "error", "error": error });
     (asked.earlier < 2).then(|| Refused { retry_after: Some("1"), ..Refused::new(529, body) })
+}
+
+/// After one reply the account has no credit any more.
+pub fn out_of_credit(asked: &Asked<'_>) -> Option<Refused> {
+    let message = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or \
+                   purchase credits.";
+    let error = json!({ "type": "invalid_request_error", "message": message });
+    (asked.earlier > 0).then(|| Refused::new(400, json!({ "type": "error", "error": error })))
 }

@@ -143,6 +143,19 @@ async fn mistral_takes_no_members_that_it_does_not_name() {
     assert!(outcome.taken("agent-react")["tools"].is_array());
 }
 
+/// The ids of calls that another vendor gave are none for Mistral.
+#[tokio::test]
+#[ignore = "needs the program: run `cargo xtask test`"]
+async fn mistral_goes_on_with_a_conversation_of_another_vendor() {
+    let first = Vendor::start(Form::Messages, [trouble::out_of_credit as Rule]).await;
+    let second = Vendor::start(Form::MistralChat, MISTRAL).await;
+    let asking = Asking::with([first.environment("moss-1"), second.environment("moss-2")].concat());
+    let models = ["--pattern", "react", "--model", "anthropic/moss-1", "--model", "openai/moss-2"];
+    assert_eq!(asking.answer(QUESTION, &models).await, ANSWER);
+    let refused: Vec<_> = second.exchanges().into_iter().filter_map(|exchange| exchange.refused).collect();
+    assert!(!refused.iter().any(|words| words.contains("Tool call id")), "{refused:#?}");
+}
+
 #[tokio::test]
 #[ignore = "needs the program: run `cargo xtask test`"]
 async fn gemini_at_its_compatible_address() {
@@ -167,6 +180,30 @@ async fn models_of_groq_without_schemas() {
     let outcome = ask(Form::Chat, &[compatible::groq_knows_no_schema]).await;
     assert_eq!(outcome.answer, ANSWER);
     outcome.tells(&["does not support response format `json_schema`"]);
+}
+
+/// A reply that does not follow the schema is chance: the schema is sent again, now and later.
+#[tokio::test]
+#[ignore = "needs the program: run `cargo xtask test`"]
+async fn a_reply_that_groq_could_not_validate_is_asked_for_again() {
+    let outcome = ask(Form::Chat, &[compatible::groq_fails_once]).await;
+    assert_eq!(outcome.answer, ANSWER);
+    outcome.tells(&["Failed to validate JSON"]);
+    for prompt in ["task-type-classify", "pattern-select"] {
+        assert_eq!(outcome.taken(prompt)["response_format"]["json_schema"]["strict"], true, "{prompt}");
+    }
+}
+
+/// Neither is a call that could not be read a reason to offer no functions any more.
+#[tokio::test]
+#[ignore = "needs the program: run `cargo xtask test`"]
+async fn a_call_that_groq_could_not_read_is_asked_for_again() {
+    let vendor = Vendor::start(Form::Chat, [compatible::groq_fails_to_call_once as Rule]).await;
+    let asking = Asking::with(vendor.environment("moss-1"));
+    assert_eq!(asking.answer(QUESTION, &["--pattern", "react"]).await, ANSWER);
+    let exchanges = vendor.exchanges();
+    let functions = |one: &&Exchange| one.prompt == "agent-react" && one.body["tools"][0]["function"]["strict"] == true;
+    assert_eq!(exchanges.iter().filter(functions).count(), 3, "refused, asked again, answered: {exchanges:#?}");
 }
 
 #[tokio::test]

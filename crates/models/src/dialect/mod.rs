@@ -79,7 +79,7 @@ fn conversation(mut messages: Vec<Value>, mut turns: &[ChatTurn], calls: &dyn Ca
         prompt["content"] = format!("{}\n\n{}", prompt["content"].as_str().unwrap_or_default(), text.text()).into();
         turns = rest;
     }
-    let mut ids = CallIds::default();
+    let mut ids = CallIds::of_nine();
     let mut message = |turn: &ChatTurn| match turn {
         ChatTurn::User { text } => json!({ "role": "user", "content": text.text() }),
         ChatTurn::Assistant { parts } => {

@@ -88,6 +88,8 @@ const LASTING: [&str; 12] = [
     "context_length_exceeded",
     "content_policy_violation",
 ];
+/// Codes that tell of a sampled failure, and not of the request.
+const CHANCE: [&str; 2] = ["json_validate_failed", "tool_use_failed"];
 /// Time-outs, conflicts and too many requests: the statuses below 500 that pass.
 const PASSING: [u16; 4] = [408, 409, 425, 429];
 
@@ -101,7 +103,7 @@ const TOO_LARGE: u16 = 413;
 fn is_about_the_length(words: &str, kinds: &[String]) -> bool {
     const KINDS: [&str; 4] =
         ["context_length_exceeded", "exceed_context_size_error", "request_too_large", "string_above_max_length"];
-    const WORDS: [&str; 14] = [
+    const WORDS: [&str; 15] = [
         "context length",
         "context window",
         "context size",
@@ -115,6 +117,7 @@ fn is_about_the_length(words: &str, kinds: &[String]) -> bool {
         "maximum number of tokens",
         "input token count",
         "tokens must be <=",
+        "tokens` must be <=",
         "exceeds the maximum number of input tokens",
     ];
     let words = words.to_lowercase();
@@ -146,6 +149,8 @@ pub(super) struct ErrorBody {
     /// Asking again does not help, whatever the status says.
     lasting: bool,
     too_long: bool,
+    /// The model wrote something that the provider itself could not use. The next time it may not.
+    chance: bool,
     parameter: Option<String>,
 }
 
@@ -159,18 +164,22 @@ impl ErrorBody {
         let words = words_in(&value).unwrap_or_else(|| raw_words(body));
         let too_long = is_about_the_length(&words, &kinds);
         let parameter = parameter_in(error);
-        Self { words, lasting: LASTING.contains(&kinds[0].as_str()), too_long, parameter }
+        let (lasting, chance) = (LASTING.contains(&kinds[0].as_str()), CHANCE.contains(&kinds[0].as_str()));
+        Self { words, lasting, too_long, chance, parameter }
     }
 }
 
 /// The error of an answer whose status says that it is one.
 pub(super) fn of_status(name: &str, status: StatusCode, body: ErrorBody, retry_after: Option<Duration>) -> Failure {
-    let ErrorBody { words, lasting, too_long, parameter } = body;
+    let ErrorBody { words, lasting, too_long, chance, parameter } = body;
     let colon = if words.is_empty() { "" } else { ": " };
     let reason = format!("{name} answered {status}{colon}{words}");
     let code = status.as_u16();
     if code == TOO_LARGE || too_long && matches!(code, 400 | 422 | 500) {
         return ProviderError::TooLong { reason }.into();
+    }
+    if chance {
+        return ProviderError::Transient { reason, retry_after }.into();
     }
     let passing = (PASSING.contains(&code) || status.is_server_error() && code != 501) && !lasting;
     let error = if passing && BUSY.contains(&code) {
