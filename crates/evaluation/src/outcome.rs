@@ -115,7 +115,7 @@ impl Outcome {
         }
         outcome.model_calls = u64::from(usage.model_calls);
         (outcome.in_token, outcome.out_token) = (usage.in_token, usage.out_token);
-        Self { ms: Some(duration(records)), ..outcome }
+        Self { ms: (!records.is_empty()).then(|| duration(records)), ..outcome }
     }
 
     /// A question that did not become a run, or whose run could not be followed.

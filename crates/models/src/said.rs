@@ -1,6 +1,7 @@
 //! What a request says and offers, whoever it is sent to.
 
 use crate::provider::ModelRequest;
+use memchr::memmem;
 use serde_json::Value;
 use trellis_domain::Hash;
 use trellis_domain::config::PromptReply;
@@ -21,10 +22,26 @@ pub(crate) fn said(request: &ModelRequest) -> Hash {
             parts.extend(["function".to_owned(), name, description, function.schema.to_string()]);
         }
     }
-    for part in &mut parts {
-        *part = drawn.iter().fold(std::mem::take(part), |part, drawn| part.replace(drawn.as_str(), ""));
-    }
-    Hash::of_parts(parts.iter().map(String::as_bytes))
+    let parts: Vec<_> = parts.into_iter().map(|part| without(part.into_bytes(), drawn)).collect();
+    Hash::of_parts(parts.iter().map(Vec::as_slice))
+}
+
+/// Questions may be long, and all of them pass through here.
+fn without(part: Vec<u8>, drawn: &[String]) -> Vec<u8> {
+    drawn.iter().fold(part, |part, drawn| {
+        let mut found = memmem::find_iter(&part, drawn).peekable();
+        if found.peek().is_none() {
+            drop(found);
+            return part;
+        }
+        let (mut kept, mut from) = (Vec::with_capacity(part.len()), 0);
+        for at in found {
+            kept.extend_from_slice(&part[from..at]);
+            from = at + drawn.len();
+        }
+        kept.extend_from_slice(&part[from..]);
+        kept
+    })
 }
 
 fn form(expected: &PromptReply) -> String {

@@ -93,10 +93,8 @@ fn wrong_settings_of_providers_are_reported_and_keys_are_refused() {
     let refused = problem("headers = { Authorization = \"Bearer sk-very-secret\" }");
     assert!(refused.contains("key-header = \"Authorization\"") && !refused.contains("very"), "{refused}");
     assert!(problem("mood = 1").contains("there is no setting `mood` of a provider; choose one of kind, dialect"));
-    assert!(
-        problem("dialect = \"latin\"")
-            .ends_with("there is no dialect \"latin\"; choose one of openai, anthropic, ollama")
-    );
+    let refused = problem("dialect = \"latin\"");
+    assert!(refused.contains("there is no dialect \"latin\"; choose one of openai, "), "{refused}");
     assert!(problem("address = 3").ends_with("3 is not a text; write it in quotes"));
     assert!(problem("rate-limit = 3").ends_with("this is not a table; write { name = \"value\" }"));
     assert!(problem("concurrency = 0").ends_with("\"0\" is not a whole number above 0"));

@@ -16,8 +16,8 @@ use trellis_patterns::react::functions::Function;
 
 /// Who signs calls.
 const SIGNED: &str = "google";
-/// Stands in for the signature of a call that another model made, or whose signature is not known any more. Google's
-/// documentation names it for that.
+/// Stands in for the signature of a call that another model made, or whose signature is not known any more. Other clients
+/// use it for that.
 const NOT_SIGNED: &str = "skip_thought_signature_validator";
 
 /// How refusals name what can be left out.

@@ -288,10 +288,10 @@ async fn a_conversation_is_told_in_each_providers_words() {
     let function = |arguments: &Value| json!({ "name": "web_search", "arguments": arguments });
     let openai = json!([
         { "role": "assistant", "content": "Both.", "tool_calls": [
-            { "id": "x", "type": "function", "function": function(&json!(first.to_string())) },
+            { "id": "call00001", "type": "function", "function": function(&json!(first.to_string())) },
             { "id": "call00002", "type": "function", "function": function(&json!(second.to_string())) },
         ] },
-        { "role": "tool", "tool_call_id": "x", "content": "one" },
+        { "role": "tool", "tool_call_id": "call00001", "content": "one" },
         { "role": "tool", "tool_call_id": "call00002", "content": "two" },
         { "role": "user", "content": "Go on." },
     ]);

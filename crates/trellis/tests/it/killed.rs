@@ -126,7 +126,7 @@ fn killed_at_any_commit_a_run_goes_on_and_pays_nothing_twice() {
 /// Several at a time, so that the whole does not take a minute.
 #[test]
 fn killed_at_any_commit_of_a_supervisor_every_session_ends_once_and_the_join_happens_once() {
-    const RECORDS: u64 = 36;
+    const RECORDS: u64 = 35;
     let killed = |seq: u64| {
         let data = TempDir::new().unwrap();
         let seen = kill_after(logged(data.path(), &["--session", "run"], "1"), seq);
