@@ -207,7 +207,8 @@ impl Server {
     /// Begins a request; the reply is for the caller to read, or not.
     pub fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> Result<TcpStream> {
         let mut stream = TcpStream::connect(&self.address)?;
-        stream.set_read_timeout(Some(Duration::from_mins(1)))?;
+        // A small server may have to work off first what others have left.
+        stream.set_read_timeout(Some(Duration::from_mins(3)))?;
         stream.set_write_timeout(Some(Duration::from_secs(20)))?;
         let (host, length) = (&self.address, body.len());
         write!(

@@ -101,7 +101,7 @@ async fn reasoning_models_of_openai() {
     let taken = outcome.taken("agent-react");
     assert_eq!((&taken["reasoning_effort"], &taken["max_completion_tokens"]), (&"none".into(), &500.into()), "{taken}");
     assert!(taken["tools"].is_array() && taken["tool_choice"] == "required", "{taken}");
-    assert!(outcome.taken("pattern-select").get("reasoning_effort").is_none(), "it may think where it calls nothing");
+    assert!(outcome.taken("route").get("reasoning_effort").is_none(), "it may think where it calls nothing");
     assert_eq!(outcome.refused_with("temperature"), 1, "it is known after the first refusal");
 }
 
@@ -113,7 +113,7 @@ async fn the_newest_models_of_anthropic() {
     assert_eq!(outcome.answer, ANSWER);
     outcome.tells(&["`temperature` may only be set to 1", "tool_choice forces tool use"]);
     assert_eq!(outcome.taken("agent-react")["tool_choice"]["type"], "auto");
-    assert_eq!(outcome.taken("pattern-select")["output_config"]["format"]["type"], "json_schema");
+    assert_eq!(outcome.taken("route")["output_config"]["format"]["type"], "json_schema");
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn older_models_of_anthropic() {
     let outcome = ask(Form::Messages, &[&ANTHROPIC[..], &[anthropic::no_output_config as Rule]].concat()).await;
     assert_eq!(outcome.answer, ANSWER);
     outcome.tells(&["output_config: Extra inputs"]);
-    assert_eq!(outcome.taken("pattern-select")["tool_choice"]["name"], "reply");
+    assert_eq!(outcome.taken("route")["tool_choice"]["name"], "reply");
 }
 
 #[tokio::test]
@@ -189,9 +189,7 @@ async fn a_reply_that_groq_could_not_validate_is_asked_for_again() {
     let outcome = ask(Form::Chat, &[compatible::groq_fails_once]).await;
     assert_eq!(outcome.answer, ANSWER);
     outcome.tells(&["Failed to validate JSON"]);
-    for prompt in ["task-type-classify", "pattern-select"] {
-        assert_eq!(outcome.taken(prompt)["response_format"]["json_schema"]["strict"], true, "{prompt}");
-    }
+    assert_eq!(outcome.taken("route")["response_format"]["json_schema"]["strict"], true);
 }
 
 /// Neither is a call that could not be read a reason to offer no functions any more.
