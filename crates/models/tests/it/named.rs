@@ -62,7 +62,11 @@ async fn a_named_provider_is_asked_as_its_settings_say() {
     let body = &seen.body;
     assert_eq!((&body["service_tier"], &body["temperature"]), (&json!("flex"), &json!(0.5)));
     assert_eq!((&body["max_tokens"], &body["reasoning_effort"]), (&json!(77), &json!("low")));
-    assert_eq!(body["stream_options"], json!({ "include_usage": true, "include_obfuscation": false }), "objects are merged");
+    assert_eq!(
+        body["stream_options"],
+        json!({ "include_usage": true, "include_obfuscation": false }),
+        "objects are merged"
+    );
 }
 
 #[tokio::test]
