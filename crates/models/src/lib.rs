@@ -39,11 +39,11 @@ pub use prompter::TemplatePrompter;
 pub use provider::{LastSent, ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Response, Sent, Turn};
 pub use recorded::{NotRecorded, RecordedReplies, RecordedRun};
 pub use rehearsal::{NOTE, Rehearsal};
-pub use remote::{CallSettings, EndpointError, Prices, Sampling};
+pub use remote::{CallSettings, EndpointError, Prices, RateLimit, Sampling};
 /// Plain HTTP, for whoever else has a server to talk to.
 pub use remote::{address, cause, client};
 pub use secret::Secret;
-pub use settings::{KeyPlace, ModelOptions, ModelSettings, ProviderSettings, RateLimit};
+pub use settings::{KeyPlace, ModelOptions, ModelSettings, ProviderSettings};
 pub use template::check_template;
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! what they do not take. Data only.
 
 use crate::cloud::Cloud;
-use crate::dialect::DialectKind;
-use crate::remote::{COUNTS, Members, ONE_CALL, SCHEMA, STRICT_CALLS};
+use crate::dialect::{DialectKind, NO_QUIRKS, Quirks};
+use crate::remote::{COUNTS, ONE_CALL, SCHEMA, STRICT_CALLS};
 
 /// A service that somebody runs, or a server that many run themselves.
 #[derive(Debug, Clone, Copy)]
@@ -36,33 +36,6 @@ pub(crate) struct Deployments {
     pub(crate) path: &'static str,
     pub(crate) version: &'static str,
     pub(crate) version_variables: &'static [&'static str],
-}
-
-/// Where servers that speak OpenAI's dialect differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Quirks {
-    /// Members that it refuses, or misunderstands.
-    pub(crate) lacks: Members,
-    /// The limit of tokens is `max_completion_tokens`, and not `max_tokens`.
-    pub(crate) new_limit: bool,
-    /// The longest reply if nobody set one. Where thinking counts, too, it is longer.
-    pub(crate) usual_tokens: u32,
-    /// How `tool_choice` says that something has to be called.
-    pub(crate) forced: &'static str,
-    /// The results of tools need the names of their functions.
-    pub(crate) named_results: bool,
-    /// A router picks one of several servers, and must not pick one that overlooks the schema.
-    pub(crate) routed: bool,
-}
-
-/// A server of which nothing else is known.
-const NO_QUIRKS: Quirks =
-    Quirks { lacks: 0, new_limit: false, usual_tokens: 4096, forced: "required", named_results: false, routed: false };
-
-impl Default for Quirks {
-    fn default() -> Self {
-        NO_QUIRKS
-    }
 }
 
 /// Somebody else's machines, which are fast, and think.

@@ -1,7 +1,7 @@
 //! How models are called, as the operator sets it: all of them, some by name, and the providers that they belong to.
 
 use crate::dialect::DialectKind;
-use crate::remote::{CallSettings, Prices, Sampling};
+use crate::remote::{CallSettings, Prices, RateLimit, Sampling};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,13 +47,6 @@ pub enum KeyPlace {
     /// In this variable of the environment.
     Variable(String),
     File(PathBuf),
-}
-
-/// How much a provider takes. Calls wait until it is their turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RateLimit {
-    pub requests_per_minute: Option<u32>,
-    pub tokens_per_minute: Option<u64>,
 }
 
 /// What is different for one model.

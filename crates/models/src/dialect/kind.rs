@@ -1,10 +1,10 @@
 //! The dialects by name, and what a connection needs to know of each.
 
+use super::Quirks;
 use super::{Anthropic, Bedrock, Gemini, Ollama, OpenAi, Responses};
 use crate::provider::Provider;
 use crate::remote::{Connection, Key, Remote};
 use crate::secret::Secret;
-use crate::services::Quirks;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
 

@@ -6,6 +6,7 @@ mod gemini;
 mod kind;
 mod ollama;
 mod openai;
+mod quirks;
 mod responses;
 
 pub(crate) use anthropic::Anthropic;
@@ -15,6 +16,7 @@ pub use kind::DialectKind;
 pub(crate) use kind::path_of;
 pub(crate) use ollama::Ollama;
 pub(crate) use openai::OpenAi;
+pub(crate) use quirks::{NO_QUIRKS, Quirks};
 pub(crate) use responses::Responses;
 
 use crate::conversation::CallIds;

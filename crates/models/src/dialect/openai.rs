@@ -1,13 +1,13 @@
 //! Chat completions as OpenAI defines them and many servers speak them. Fields that some of them leave out are not
 //! relied on, and a server that does not stream is understood as well.
 
+use super::Quirks;
 use super::{Calls, arguments, chat, conversation, json_of, name, note_unrecognised, words};
 use crate::provider::ModelRequest;
 use crate::remote::{
     COUNTS, Dialect, EFFORT, FORCES, Fault, Framing, LIMIT, LeftOut, MemberName, Members, ONE_CALL, SCHEMA,
     STRICT_CALLS, SYSTEM, Said, Sampling, SchemaEnforcement, Stop, TEMPERATURE, TOP_P, Understood,
 };
-use crate::services::Quirks;
 use serde_json::{Value, json};
 use trellis_domain::parts::CallPiece;
 use trellis_domain::usage::TokenDetails;

@@ -30,6 +30,7 @@ pub(crate) use members::{
     SYSTEM, TEMPERATURE, THOUGHTS, TOP_P,
 };
 pub(crate) use pace::Pace;
+pub use pace::RateLimit;
 
 use crate::functions::{can_be_enforced, were_kept};
 use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Turn};

@@ -1,12 +1,18 @@
 //! What a provider takes per minute, respected ahead: calls wait for their turn instead of being refused.
 
-use crate::settings::RateLimit;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 const MINUTE: Duration = Duration::from_mins(1);
+
+/// How much a provider takes. Calls wait until it is their turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RateLimit {
+    pub requests_per_minute: Option<u32>,
+    pub tokens_per_minute: Option<u64>,
+}
 
 /// The calls of the last minute, and those that have their turn in a while. All models of a provider share it.
 #[derive(Debug, Default)]
