@@ -37,6 +37,8 @@ impl Trellis {
             .env("OPENAI_BASE_URL", model_url)
             .env("OPENAI_API_KEY", "sk-acceptance-0123456789")
             .env("OPENAI_MODEL", model)
+            // As a model elsewhere would be asked.
+            .env("TRELLIS_MODELS_ONE_CALL_ROUTING", "true")
             .env("NO_PROXY", "*")
             .env("NO_COLOR", "1")
             .env("TRELLIS_SETTINGS", settings)

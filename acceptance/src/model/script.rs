@@ -41,11 +41,15 @@ pub(crate) fn reply(scene: &Scene<'_>) -> Option<Reply> {
         "route" => json(json!({
             "rationale": "The script takes the general one.",
             "signals": pattern(question)["signals"],
-            "route": { "task_type": "general", "pattern": pattern(question)["pattern"] },
+            "route": {
+                "to_do": "do or decide something else", "task_type": "general",
+                "how": pattern(question)["how"], "pattern": pattern(question)["pattern"],
+            },
         })),
-        "task-type-classify" => {
-            json(json!({ "task_type": "general", "rationale": "The script takes the general one." }))
-        }
+        "task-type-classify" => json(json!({
+            "to_do": "do or decide something else", "task_type": "general",
+            "rationale": "The script takes the general one.",
+        })),
         "pattern-select" => json(pattern(question)),
         "agent-react" | "reflexion-act" => step(scene),
         "reflexion-critique" => json(json!({ "sound": true, "problem": "", "advice": "The script says: answer now." })),
@@ -96,7 +100,16 @@ fn pattern(question: &str) -> Value {
         ("react", 1)
     };
     let signals = json!({ "complexity": "low", "independent_dimensions": parts, "urgency": "normal" });
-    json!({ "pattern": name, "signals": signals, "rationale": format!("The words of the question lead to {name}.") })
+    // As the configuration that every workspace begins with describes it.
+    let how = match name {
+        "supervisor" => "work on several separate parts at the same time",
+        "plan-then-execute" => "do steps in a known order, each with the result of the one before",
+        "reflexion" => "check every step critically because mistakes are costly",
+        "dispatch" => "hand it over to one tool or person",
+        "debate" => "weigh arguments for and against",
+        _ => "look around and decide on the way what comes next",
+    };
+    json!({ "how": how, "pattern": name, "signals": signals, "rationale": format!("The words of the question lead to {name}.") })
 }
 
 fn goal(part: &str, question: &str) -> Value {

@@ -56,6 +56,8 @@ fn parameters(request: &Value) -> Vec<&String> {
 async fn ask(form: Form, rules: &[Rule]) -> Outcome {
     let vendor = Vendor::start(form, rules.iter().copied()).await;
     let asking = Asking::with(vendor.environment("moss-1"))
+        // As the vendor itself would be asked.
+        .set("TRELLIS_MODELS_ONE_CALL_ROUTING", "true")
         .set("TRELLIS_MODELS_TEMPERATURE", "0.2")
         .set("TRELLIS_MODELS_TOP_P", "0.9")
         .set("TRELLIS_MODELS_MAX_TOKENS", "500");

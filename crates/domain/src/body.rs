@@ -168,6 +168,9 @@ pub struct Accepted {
     /// text can know how to close its mark. None before revision 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Arc<str>>,
+    /// The model that routes it is asked for the task type first, then for the pattern.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub routed_apart: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]

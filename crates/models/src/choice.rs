@@ -41,6 +41,8 @@ pub struct RemoteChoice {
     headers: Vec<(String, String)>,
     body: Map<String, Value>,
     quirks: Quirks,
+    /// The operator set it up: with a key, an address or a place in the settings.
+    is_set_up: bool,
     max_tokens: Option<u32>,
 }
 
@@ -63,6 +65,8 @@ pub enum ChoiceError {
     NoModel { provider: String, or_variable: String },
     #[error("{variable} is {value:?}; write a number such as 8192")]
     NotANumber { variable: &'static str, value: String },
+    #[error("{provider} is not set up here; the operator can write [providers.{provider}] into the settings file")]
+    NotSetUp { provider: String },
     #[error("{provider} cannot be reached: {error}")]
     Cloud { provider: String, error: CloudError },
     #[error(transparent)]
@@ -147,7 +151,10 @@ impl Known<'_> {
         let usual = dialect.headers().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let headers = usual.chain(own.headers.clone()).collect();
         let key_header = service.and_then(|service| service.key_header).map(str::to_owned);
+        // This machine's own ports and its account at a cloud are not for everybody who can name a model.
+        let is_set_up = configured.is_some() || key.is_some() || is_elsewhere || dialect == DialectKind::Ollama;
         Ok(RemoteChoice {
+            is_set_up,
             provider: name.to_owned(),
             model,
             dialect,
@@ -344,6 +351,10 @@ impl RemoteChoice {
     /// Whose model it is: models of the same provider share its room for calls.
     pub(crate) fn provider(&self) -> &str {
         &self.provider
+    }
+
+    pub(crate) fn is_set_up(&self) -> bool {
+        self.is_set_up
     }
 
     /// Makes the provider ready. Nothing is sent yet.

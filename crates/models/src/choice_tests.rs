@@ -1,4 +1,8 @@
 use super::*;
+use crate::connections::Connections;
+use crate::settings::ProviderSettings;
+use std::sync::Arc;
+use trellis_orchestrator::ports::RealWorld;
 
 /// What is chosen, each as one line.
 fn chosen(wishes: &[&str], variables: &[(&str, &str)]) -> Result<Vec<String>, ChoiceError> {
@@ -215,4 +219,26 @@ fn azure_has_an_address_per_deployment_or_the_new_one() {
         remote("azure/d", &nothing, &[v1]).unwrap_err().to_string(),
         "azure needs a key; set AZURE_OPENAI_API_KEY"
     );
+}
+
+/// A workspace can name any model, but not use what the operator has not given to this program.
+#[test]
+fn workspaces_reach_only_providers_that_the_operator_set_up() {
+    let world = || Arc::new(RealWorld);
+    let keys = |name: &str| match name {
+        "GROQ_API_KEY" | "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY" => Some("k-0123456789".to_owned()),
+        "AWS_REGION" => Some("eu-west-1".to_owned()),
+        _ => None,
+    };
+    let connections = Connections::new(ModelSettings::default(), keys, world());
+    assert!(connections.for_workspace("groq/llama").is_ok() && connections.for_workspace("ollama/llama").is_ok());
+    for name in ["vllm/x", "tgi/x", "bedrock/x"] {
+        let refused = connections.for_workspace(name).unwrap_err().to_string();
+        assert!(refused.contains("is not set up here"), "{refused}");
+        assert!(connections.named(name).is_ok(), "the operator can ask it");
+    }
+    assert!(connections.for_workspace("vllm/y").is_ok(), "what the operator asks, workspaces can ask");
+    let settings =
+        ModelSettings { providers: [("tgi".to_owned(), ProviderSettings::default())].into(), ..Default::default() };
+    assert!(Connections::new(settings, keys, world()).for_workspace("tgi/x").is_ok());
 }

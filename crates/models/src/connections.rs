@@ -44,6 +44,20 @@ impl Connections {
         Self { settings, environment: Box::new(environment), world, kept: Mutex::default() }
     }
 
+    /// A model that the configuration of a workspace names: only of a provider that the operator set up, or asks as well.
+    pub(crate) fn for_workspace(&self, name: &str) -> Result<Arc<dyn Provider>, ChoiceError> {
+        if let Some(model) = self.kept.lock().models.get(name) {
+            return Ok(Arc::clone(model));
+        }
+        for choice in choose(&[name.to_owned()], &self.settings, &*self.environment)? {
+            let Choice::Remote(choice) = choice else { continue };
+            if !choice.is_set_up() && !self.kept.lock().rooms.contains_key(choice.provider()) {
+                return Err(ChoiceError::NotSetUp { provider: choice.provider().to_owned() });
+            }
+        }
+        self.named(name)
+    }
+
     /// The model of that name, such as `openai/gpt-4.1-mini`. Nothing is sent to it yet.
     pub fn named(&self, name: &str) -> Result<Arc<dyn Provider>, ChoiceError> {
         if let Some(model) = self.kept.lock().models.get(name) {

@@ -113,7 +113,7 @@ impl Models {
             Candidate::Named(name) => {
                 let connections = self.connections.as_ref();
                 let connections = connections.ok_or_else(|| format!("{name} cannot be asked from here"))?;
-                connections.named(name).map_err(|error| format!("{name} cannot be asked: {error}"))
+                connections.for_workspace(name).map_err(|error| format!("{name} cannot be asked: {error}"))
             }
         }
     }

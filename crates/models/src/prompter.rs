@@ -337,6 +337,12 @@ impl Prompter for TemplatePrompter {
         first.capacity().cloned()
     }
 
+    fn routes_in_one_call(&self, need: PromptNeed<'_>) -> bool {
+        let candidates = self.models.candidates(&Wishes::of(need));
+        let first = candidates.iter().find_map(|candidate| self.models.ready(candidate).ok());
+        first.is_none_or(|model| model.routes_in_one_call())
+    }
+
     fn models(&self) -> Vec<String> {
         self.models.names()
     }

@@ -193,6 +193,11 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// Whether task type and pattern are asked for in one call.
+    fn routes_in_one_call(&self) -> bool {
+        true
+    }
+
     /// Where calls wait for their turn; none if any number of them can be made.
     fn capacity(&self) -> Option<&Arc<CallCapacity>> {
         None

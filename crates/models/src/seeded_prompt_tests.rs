@@ -337,13 +337,8 @@ fn the_examples_can_be_read() {
     let rules = |first, finished: &[u32]| PlanRules { first, finished: finished.to_vec(), most: 9 };
     for (id, template) in DECISIONS {
         let (reader, offered) = match id {
-            "task-type-classify" => {
-                (Reader::plain(id), one_of(DecisionKind::TaskType, &["recipe", "poem", "one name from the list below"]))
-            }
-            "pattern-select" => (
-                Reader::plain(id),
-                one_of(DecisionKind::Pattern, &["alone", "committee", "one name from the list below"]),
-            ),
+            "task-type-classify" => (Reader::plain(id), one_of(DecisionKind::TaskType, &["recipe", "its name"])),
+            "pattern-select" => (Reader::plain(id), one_of(DecisionKind::Pattern, &["alone", "its name"])),
             "plan-create" => (Reader::under(id, rules(0, &[])), Vec::new()),
             "plan-step-execute" => (Reader::plain(id), vec![set(DecisionKind::Tool, &tools)]),
             "plan-revise" => (Reader::under(id, rules(3, &[0])), one_of(DecisionKind::Replan, &["keep", "revise"])),
@@ -353,8 +348,14 @@ fn the_examples_can_be_read() {
                 (Reader::under(id, GoalRules { most: 9 }), [round, goals()].concat())
             }
         };
-        assert!(examples(template).len() > 1, "{id} shows the form and an example");
-        for example in examples(template) {
+        // Those of the router come from configuration.
+        let example =
+            json!({ "question": "Rye?", "reply": { "to_do": "cook", "task_type": "recipe", "pattern": "alone" } });
+        let routing = id == "task-type-classify" || id == "pattern-select";
+        let shown = render(template, &json!({ "examples": [example], "by_description": true }));
+        let text = if routing { &shown } else { template };
+        assert!(examples(text).len() > 1, "{id} shows the form and an example");
+        for example in examples(text) {
             serde_json::from_str::<Map<String, Value>>(example).unwrap();
             let read = trellis_patterns::read(&reader, &Reply::of_text(example), offered.clone());
             assert_eq!(read.repairs, [] as [String; 0], "{example}");
@@ -380,15 +381,21 @@ fn the_confidence_lines_of_the_example_can_be_read() {
 }
 
 #[test]
-fn the_route_prompt_shows_both_sets_with_an_example_for_each_pattern() {
+fn the_route_prompt_shows_both_sets_and_examples() {
     let text = include_str!("../../trellis/seeds/prompts/route.txt");
     let names = ["react", "plan-then-execute", "supervisor", "reflexion", "dispatch", "debate"];
     let patterns = names.map(|name| json!({ "name": name, "description": "Works", "when_to_use": "Always" }));
     let types =
         json!([{ "name": "general", "description": "Anything", "when_to_use": "", "patterns": ["react", "debate"] }]);
-    let variables = json!({ "question": "Why?", "context": "", "task_types": types, "patterns": patterns });
+    let reply = json!({ "route": { "task_type": "general", "pattern": "debate" } });
+    let examples = json!([{ "question": "Pro or contra?", "reply": reply }]);
+    let variables = json!({
+        "question": "Why?", "context": "", "task_types": types, "patterns": patterns, "examples": examples,
+    });
     let shown = render(text, &variables);
     assert!(shown.contains("- general: Anything\n  Patterns: react, debate\n"), "{shown}");
-    assert!(shown.contains("- debate: Works\n  When to use: Always\n  Example: "), "{shown}");
-    assert_eq!(shown.matches("\n  Example: ").count(), names.len(), "{shown}");
+    assert!(shown.contains("- debate: Works\n  When to use: Always\n"), "{shown}");
+    let example = "\n\nQuestion: Pro or contra?\n{\"route\":{\"task_type\":\"general\",\"pattern\":\"debate\"}}\n\n#";
+    assert!(shown.contains(example), "{shown}");
+    assert_tidy("route", &shown);
 }

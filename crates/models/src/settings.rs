@@ -59,6 +59,7 @@ pub struct ModelOptions {
     pub prices: Option<Prices>,
     pub native_tools: Option<bool>,
     pub probe: Option<bool>,
+    pub one_call_routing: Option<bool>,
     pub temperature: Option<f64>,
     pub top_p: Option<f64>,
     pub reasoning_effort: Option<String>,
@@ -83,6 +84,7 @@ impl ModelSettings {
             sampling,
             native_tools: options.native_tools.unwrap_or(usual.native_tools),
             probe: options.probe.unwrap_or(usual.probe),
+            one_call_routing: options.one_call_routing.or(usual.one_call_routing),
             context_tokens: options.context_tokens.or(usual.context_tokens),
             prices: options.prices.or(usual.prices),
             ..usual

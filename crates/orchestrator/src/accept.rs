@@ -1,7 +1,7 @@
 //! Accepting a question: a commit that opens its first turn. Only then is the caller told.
 
 use crate::orchestrator::Orchestrator;
-use crate::ports::{Commit, ConfigError, JournalError, NewRecord, NewTurn, Outcome, RunFilter};
+use crate::ports::{Commit, ConfigError, JournalError, NewRecord, NewTurn, Outcome, PromptNeed, RunFilter};
 use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::document::Document;
@@ -123,7 +123,9 @@ impl Orchestrator {
             return Err(AcceptError::TooManyRuns { open });
         }
         let configured = self.ports.config.configured(&question.scope.workspace, settings.version).await?;
-        let accepted = Accepted { configured, ..accepted.clone() };
+        let need = PromptNeed { settings: &settings, id: router::ROUTE, task_type: None };
+        let routed_apart = !self.ports.prompter.routes_in_one_call(need);
+        let accepted = Accepted { configured, routed_apart, ..accepted.clone() };
         let commit = self.first_commit(&question.scope, session, accepted, &settings, wishes);
         let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? else { return Ok(None) };
         self.after_commit(&question.scope.workspace, session, &committed).await;
@@ -165,6 +167,7 @@ impl Orchestrator {
             operator: Some(PinnedLimits::of(&self.limits)),
             revision: REVISION,
             mark: Some(self.mark()),
+            routed_apart: false,
         })
     }
 

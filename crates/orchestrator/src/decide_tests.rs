@@ -74,6 +74,7 @@ fn subagent_of(pattern: &str) -> Session {
         operator: None,
         revision: 0,
         mark: None,
+        routed_apart: false,
     };
     let routed = Routed {
         task_type: "general".into(),

@@ -50,6 +50,7 @@ pub(crate) fn question(text: &str) -> Accepted {
         operator: None,
         revision: trellis_domain::record::REVISION,
         mark: None,
+        routed_apart: false,
     }
 }
 

@@ -97,9 +97,10 @@ fn the_first_question_shows_all_task_types_and_when_to_use_them() {
     );
     assert_eq!(prompt.variables["problem"], Value::Null);
     let shown = prompt.variables["task_types"].as_array().unwrap();
-    assert_eq!(shown[0], json!({"name": "general", "description": "Anything", "when_to_use": "Nothing else fits"}));
+    assert_eq!(shown[3], json!({"name": "general", "description": "Anything", "when_to_use": "Nothing else fits"}));
     let names: Vec<_> = shown.iter().map(|shown| shown["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["general", "research", "risk-assessment", "summarisation"]);
+    assert_eq!(names, ["summarisation", "research", "risk-assessment", "general"], "what allows the least comes first");
+    let names = ["general", "research", "risk-assessment", "summarisation"];
     let schema = prompt.schema.as_ref().unwrap();
     assert_eq!(schema["properties"]["task_type"]["enum"], json!(names), "the reply can be held to the set");
     assert_eq!(schema["required"], json!(["task_type", "rationale"]));
@@ -125,6 +126,79 @@ fn the_second_question_shows_only_patterns_that_the_task_type_allows_and_that_ca
     let schema = prompt.schema.as_ref().unwrap();
     assert_eq!(schema["properties"]["pattern"]["enum"], json!(["supervisor", "plan-then-execute", "react"]));
     assert_eq!(schema["properties"]["signals"]["required"], json!(["complexity", "independent_dimensions", "urgency"]));
+}
+
+/// Short descriptions that differ are chosen from before the names are, and examples show how.
+#[test]
+fn descriptions_and_examples_help_to_choose() {
+    let task_type = |description: &str, patterns: &[&str], examples: Value| {
+        json!({ "description": description, "valid_patterns": patterns, "examples": examples }).to_string()
+    };
+    let (many, few) = (["react", "plan-then-execute"], ["react"]);
+    let example = |question: &str, pattern: &str| json!({ "question": question, "pattern": pattern });
+    let general = task_type(
+        "do something",
+        &many,
+        json!([example("Sing.", "react"), example("First rhyme, then sing.", "plan-then-execute"), "Dance."]),
+    );
+    let shorter = task_type("shorten a text", &few, json!(["Cut this.", "Cut that."]));
+    let seeds = [
+        ("agent-pattern", "react", r#"{"description": "look around"}"#),
+        ("agent-pattern", "plan-then-execute", r#"{"description": "follow steps"}"#),
+        ("agent-task-type", "general", &general),
+        ("agent-task-type", "shorter", &shorter),
+    ];
+    let mut fixture = Fixture::begun(settings(&seeds), question("why?"));
+    let orders = due(&fixture);
+    let (_, prompt) = asked(&orders);
+    let shown = |prompt: &PromptOrder| {
+        let examples = prompt.variables["examples"].as_array().unwrap().iter();
+        examples.map(|it| format!("{} {}", it["question"].as_str().unwrap(), it["reply"])).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        shown(prompt),
+        [
+            r#"Cut this. {"to_do":"shorten a text","task_type":"shorter"}"#,
+            r#"Sing. {"to_do":"do something","task_type":"general"}"#,
+            r#"Cut that. {"to_do":"shorten a text","task_type":"shorter"}"#,
+            r#"First rhyme, then sing. {"to_do":"do something","task_type":"general"}"#,
+        ],
+        "as many of each, mixed"
+    );
+    let properties = &prompt.schema.as_ref().unwrap()["properties"];
+    let members: Vec<_> = properties.as_object().unwrap().keys().collect();
+    assert_eq!(members, ["to_do", "task_type", "rationale"]);
+    assert_eq!(properties["to_do"]["enum"], json!(["shorten a text", "do something"]));
+    fixture.reply(&orders, r#"{"to_do": "do something", "task_type": "general", "rationale": "A song."}"#);
+    let orders = due(&fixture);
+    let (_, prompt) = asked(&orders);
+    assert_eq!(
+        shown(prompt),
+        [
+            r#"Sing. {"how":"look around","pattern":"react"}"#,
+            r#"First rhyme, then sing. {"how":"follow steps","pattern":"plan-then-execute"}"#,
+        ]
+    );
+    fixture.reply(&orders, r#"{"how": "follow steps", "pattern": "plan-then-execute"}"#);
+    assert_eq!(route_by(&mut fixture, &[]).pattern, "plan-then-execute");
+}
+
+/// One task type without examples, or with a description that says nothing or too much, and nobody gets an advantage.
+#[test]
+fn without_examples_or_descriptions_of_all_there_are_none() {
+    let long = json!({ "description": "x".repeat(400), "examples": ["Sing."] }).to_string();
+    for other in ["{}", &long] {
+        let seeds = [
+            ("agent-task-type", "general", r#"{"description": "do", "examples": ["Cut."]}"#),
+            ("agent-task-type", "other", other),
+        ];
+        let fixture = Fixture::begun(settings(&seeds), question("why?"));
+        let orders = due(&fixture);
+        let (_, prompt) = asked(&orders);
+        assert_eq!(prompt.variables["by_description"], false);
+        assert_eq!(prompt.variables["examples"].as_array().unwrap().is_empty(), other == "{}");
+        assert_eq!(prompt.schema.as_ref().unwrap()["required"], json!(["task_type", "rationale"]));
+    }
 }
 
 #[test]

@@ -16,11 +16,15 @@ fn both(task_type: &str, pattern: &str) -> String {
 
 /// With the prompt for both. A workspace that has prompts needs those of its patterns, too.
 fn begun(accepted: Accepted) -> Fixture {
+    begun_with(&SEEDS, accepted)
+}
+
+fn begun_with(seeds: &[(&str, &str, &str)], accepted: Accepted) -> Fixture {
     let patterns = ["react", "plan-then-execute", "supervisor"].map(|name| pattern(&name.into()).unwrap());
     let ids = patterns.iter().flat_map(|pattern| pattern.prompts()).chain(&["route"]);
     let keys: Vec<_> = ids.map(|id| format!("template.{id}")).collect();
     let prompts = keys.iter().map(|key| ("prompt", key.as_str(), PROMPT));
-    Fixture::begun(settings(&SEEDS.into_iter().chain(prompts).collect::<Vec<_>>()), accepted)
+    Fixture::begun(settings(&seeds.iter().copied().chain(prompts).collect::<Vec<_>>()), accepted)
 }
 
 fn asking(fixture: &Fixture) -> (Name, &'static str) {
@@ -37,14 +41,14 @@ fn one_prompt_shows_both_sets_and_holds_the_reply_to_them() {
     let (_, prompt) = asked(&orders);
     assert_eq!(prompt.variables["task_types"][1]["patterns"], json!(["react", "plan-then-execute"]));
     let patterns: Vec<_> = prompt.variables["patterns"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
-    assert_eq!(patterns, ["plan-then-execute", "react", "supervisor"], "each once");
+    assert_eq!(patterns, ["react", "plan-then-execute", "supervisor"], "each once");
     let schema = prompt.schema.as_ref().unwrap();
     let members: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
-    assert_eq!(members, ["rationale", "signals", "route"], "the reason comes before what follows from it");
+    assert_eq!(members, ["route", "signals", "rationale"]);
     let ways = schema["properties"]["route"]["anyOf"].as_array().unwrap();
     let way = |at: usize, name: &str| ways[at]["properties"][name]["enum"].clone();
     assert_eq!((way(1, "task_type"), way(1, "pattern")), (json!(["research"]), json!(["react", "plan-then-execute"])));
-    assert_eq!((ways.len(), way(3, "pattern")), (4, json!(["react"])));
+    assert_eq!((ways.len(), way(0, "pattern")), (4, json!(["react"])));
     assert_eq!(prompt.offered.iter().map(|offered| offered.kind).collect::<Vec<_>>(), [DecisionKind::TaskType]);
 }
 
@@ -125,4 +129,24 @@ fn older_runs_older_workspaces_and_settled_choices_are_not_asked_together() {
     assert_eq!(asking(&seeded(question("why?"))).1, "task-type-classify");
     let named = begun(Accepted { task_type: Some("research".into()), ..question("why?") });
     assert_eq!(asking(&named), (Name::route_pattern(), "pattern-select"));
+}
+
+/// Small models choose better one after the other.
+#[test]
+fn who_is_to_be_asked_in_two_calls_is() {
+    let fixture = begun(Accepted { routed_apart: true, ..question("why?") });
+    assert_eq!(asking(&fixture), (Name::route_task_type(), "task-type-classify"));
+}
+
+#[test]
+fn examples_show_both_choices_where_their_pattern_is_allowed() {
+    let task_type = r#"{"description": "find out", "valid_patterns": ["react", "plan-then-execute"],
+        "examples": [{"question": "Who?", "pattern": "react"}, {"question": "So?", "pattern": "debate"}, "How?"]}"#;
+    let extra = [("agent-task-type", "research", task_type)];
+    let seeds = SEEDS.into_iter().filter(|(_, key, _)| *key != "research").chain(extra);
+    let fixture = begun_with(&seeds.collect::<Vec<_>>(), question("why?"));
+    let orders = due(&fixture);
+    let (_, prompt) = asked(&orders);
+    let reply = json!({"route": {"task_type": "research", "how": "Reason and act", "pattern": "react"}});
+    assert_eq!(prompt.variables["examples"], json!([{"question": "Who?", "reply": reply}]));
 }

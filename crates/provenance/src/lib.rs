@@ -27,7 +27,7 @@ pub use trace::{SessionTrace, Step, Trace, trace};
 
 /// The number of this projection. Raise it whenever the same records give other quads: whatever was derived by another
 /// one is derived anew.
-pub const PROJECTION: u32 = 3;
+pub const PROJECTION: u32 = 4;
 
 /// The vocabulary as OWL in Turtle, for people and tools: every class and property that the graph uses, what it says,
 /// of what, and when it is written. Tests hold [`vocabulary`] and the projection against it.

@@ -186,6 +186,7 @@ namespace! {
         EARLIER_QUESTION = "earlierQuestion",
         ENFORCEMENT = "enforcement",
         EXCLUDED_OPTION = "excludedOption",
+        FAILED_ATTEMPT = "failedAttempt",
         FAN_OUT = "fanOut",
         FOR_GOAL = "forGoal",
         GOAL = "goal",

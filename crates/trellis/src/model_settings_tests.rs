@@ -9,7 +9,8 @@ fn variables(variables: &[(&str, &str)]) -> impl Iterator<Item = (String, String
 #[test]
 fn the_environment_beats_the_file_which_beats_what_is_built_in() {
     let file = "[models]\ntemperature = 0.2\ntop_p = 1\nmax-tokens = 300\nconcurrency = 3\nkeep_requests = true\n\
-                first-token-timeout-ms = 5_000\n[models.\"ollama/llama3.2\"]\nnative-tools = false\n";
+                first-token-timeout-ms = 5_000\n[models.\"ollama/llama3.2\"]\nnative-tools = false\n\
+                one-call-routing = true\n";
     let set = [("TRELLIS_MODELS_TEMPERATURE", "0.7"), ("TRELLIS_KEEP_REQUESTS", "0"), ("TRELLIS_MODELS_TOP_P", "")];
     let settings = with_environment(parse(file).unwrap().models, variables(&set)).unwrap();
     let ModelSettings { usual, models, rehearsal_delay, .. } = settings;
@@ -18,6 +19,7 @@ fn the_environment_beats_the_file_which_beats_what_is_built_in() {
     assert_eq!((usual.sampling.max_tokens, usual.concurrency, usual.keep_requests), (Some(300), 3, false));
     assert_eq!((usual.first_token_timeout, usual.connect_timeout), (Duration::from_secs(5), built_in.connect_timeout));
     assert_eq!((usual.native_tools, models["ollama/llama3.2"].native_tools), (true, Some(false)));
+    assert_eq!((usual.one_call_routing, models["ollama/llama3.2"].one_call_routing), (None, Some(true)));
     assert_eq!(rehearsal_delay, None);
 }
 

@@ -110,7 +110,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (6, "bcdd5651f4fb85274c9dca6ebe0b2539838efde17ced09b4d6fcd10ecf1c00ac")
+        (7, "36698411c59d178cb41e693d81bef75f0af4ca79696092a2349462d4fd14fc09")
     );
 }
 

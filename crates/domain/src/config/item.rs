@@ -95,6 +95,15 @@ pub struct TaskTypeItem {
     pub limits: SomeLimits,
     /// The models that prompts of this kind of problem go to, in their order; empty if it names none.
     pub models: Vec<String>,
+    /// Questions of this kind that show the router what is meant.
+    pub examples: Vec<Example>,
+}
+
+/// A question of some task type, and the pattern that suits it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    pub question: String,
+    pub pattern: Option<PatternName>,
 }
 
 /// Reads one item, or says what is wrong with it.
@@ -229,5 +238,28 @@ fn read_task_type(members: &Members<'_>) -> Result<ConfigItem, Problem> {
         termination: members.text(&["termination"])?.unwrap_or_default(),
         limits: members.limits()?,
         models: members.models("model")?,
+        examples: read_examples(members)?,
     }))
+}
+
+fn read_examples(members: &Members<'_>) -> Result<Vec<Example>, Problem> {
+    const MEND: &str = r#"write a list of questions, or of {"question": …, "pattern": …}"#;
+    let wrong = |value: &Value| members.problem("examples", format!("{} is no example", kind_of(value)), MEND);
+    let example = |value: &Value| {
+        let (question, pattern) = match value {
+            Value::String(question) => (Some(question.as_str()), None),
+            Value::Object(example) => {
+                let text = |name| example.get(name).and_then(Value::as_str);
+                (text("question"), text("pattern"))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => (None, None),
+        };
+        let question = question.ok_or_else(|| wrong(value))?.to_owned();
+        Ok(Example { question, pattern: pattern.map(PatternName::from) })
+    };
+    match members.map.get("examples") {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(examples)) => examples.iter().map(example).collect(),
+        Some(other) => Err(members.problem("examples", format!("expected a list, found {}", kind_of(other)), MEND)),
+    }
 }

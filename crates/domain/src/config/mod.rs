@@ -8,7 +8,9 @@ mod secrets;
 mod settings;
 mod tool;
 
-pub use item::{ConfigItem, McpItem, PatternItem, PromptItem, PromptReply, TaskTypeItem, ToolServiceItem, validate};
+pub use item::{
+    ConfigItem, Example, McpItem, PatternItem, PromptItem, PromptReply, TaskTypeItem, ToolServiceItem, validate,
+};
 pub use secrets::without_secrets;
 pub use settings::{Settings, StoredItem};
 pub use tool::{ApprovalItem, ArgumentItem, ToolItem, ToolKind};

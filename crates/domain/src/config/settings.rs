@@ -183,6 +183,7 @@ impl Settings {
                         termination: empty(),
                         limits: SomeLimits::default(),
                         models: Vec::new(),
+                        examples: Vec::new(),
                     };
                     self.task_types.insert(item.key.as_str().into(), task_type);
                 }

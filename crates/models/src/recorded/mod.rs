@@ -19,7 +19,9 @@ use std::collections::{HashMap, HashSet};
 use trellis_domain::parts::{CallPiece, ReplyPart};
 use trellis_domain::record::{Core, Name, ReplyFormat};
 use trellis_domain::{Hash, RunId};
-use trellis_orchestrator::ports::{BoxFuture, CallLabels, PromptCall, PromptError, PromptReply, Prompter, ReplySink};
+use trellis_orchestrator::ports::{
+    BoxFuture, CallLabels, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplySink,
+};
 
 /// Where in the record of a call it says that no model was asked.
 const REPLAYED: &str = "replayed";
@@ -28,6 +30,8 @@ const REPLAYED: &str = "replayed";
 #[derive(Debug)]
 pub struct RecordedReplies {
     models: Vec<String>,
+    /// Task type and pattern were asked for one after the other.
+    routed_apart: bool,
     templates: Templates,
     state: Mutex<State>,
 }
@@ -60,8 +64,9 @@ pub struct NotRecorded {
 impl RecordedReplies {
     /// The replies of these runs, the oldest first.
     pub fn new(runs: impl IntoIterator<Item = RecordedRun>) -> Self {
-        let (mut models, mut state) = (Vec::new(), State::default());
-        for RecordedRun { run, model, replies } in runs {
+        let (mut models, mut state, mut routed_apart) = (Vec::new(), State::default(), false);
+        for RecordedRun { run, model, replies, routed_apart: apart } in runs {
+            routed_apart |= apart;
             if !models.contains(&model) {
                 models.push(model);
             }
@@ -69,7 +74,7 @@ impl RecordedReplies {
                 state.replies.entry(said).or_default().push(Unused { run: run.clone(), reply: Box::new(reply) });
             }
         }
-        Self { models, templates: Templates::new(), state: Mutex::new(state) }
+        Self { models, routed_apart, templates: Templates::new(), state: Mutex::new(state) }
     }
 
     /// This run is over for whoever began it once it is routed. What it asks afterwards, before it is cancelled, gets no
@@ -184,6 +189,10 @@ impl Prompter for RecordedReplies {
         sink: &'a mut dyn ReplySink,
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         Box::pin(std::future::ready(self.reply(call, sink)))
+    }
+
+    fn routes_in_one_call(&self, _need: PromptNeed<'_>) -> bool {
+        !self.routed_apart
     }
 
     fn models(&self) -> Vec<String> {

@@ -21,6 +21,8 @@ pub struct RecordedRun {
     pub(super) run: RunId,
     pub(super) model: String,
     pub(super) replies: Vec<(Hash, RecordedReply)>,
+    /// Task type and pattern were asked for one after the other.
+    pub(super) routed_apart: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -78,7 +80,9 @@ impl RecordedRun {
                 | Body::Ended(_) => {}
             }
         }
-        model.map(|model| Self { run, model, replies: found })
+        let mut accepted = records.iter().filter_map(|record| record.body.as_accepted());
+        let routed_apart = accepted.any(|accepted| accepted.routed_apart);
+        model.map(|model| Self { run, model, replies: found, routed_apart })
     }
 
     /// The model that was asked first.

@@ -11,7 +11,7 @@ impl<'a> Given<'a> {
         Self(Some(variables))
     }
 
-    fn value(self, name: &str) -> Option<&'a Value> {
+    pub(super) fn value(self, name: &str) -> Option<&'a Value> {
         self.0?.get(name)
     }
 

@@ -23,15 +23,18 @@ pub(super) fn route(given: Given<'_>) -> Value {
     let allowed = allowed.map(|option| option.texts("patterns")).unwrap_or_default();
     let shape = shape_of(question);
     let (pattern, rationale) = taken(shape.choice.name, shape.choice.why, &allowed, REACT);
-    let route = json!({ "task_type": task_type, "pattern": pattern });
-    json!({ "rationale": format!("{rationale} {why}"), "signals": signals(&shape, question), "route": route })
+    let mut route = json!({ "task_type": task_type, "pattern": pattern });
+    describe(given, &mut route);
+    json!({ "route": route, "signals": signals(&shape, question), "rationale": format!("{rationale} {why}") })
 }
 
 /// The reply to `task-type-classify`.
 pub(super) fn task_type(given: Given<'_>) -> Value {
     let Choice { name, why } = kind_of_task(given.question());
     let (name, rationale) = taken(name, why, &given.names("task_types"), "general");
-    json!({ "task_type": name, "rationale": rationale })
+    let mut reply = json!({ "task_type": name, "rationale": rationale });
+    describe(given, &mut reply);
+    reply
 }
 
 fn kind_of_task(question: &str) -> Choice {
@@ -67,7 +70,22 @@ pub(super) fn pattern(given: Given<'_>) -> Value {
     let question = given.question();
     let shape = shape_of(question);
     let (name, rationale) = taken(shape.choice.name, shape.choice.why, &given.names("patterns"), REACT);
-    json!({ "pattern": name, "signals": signals(&shape, question), "rationale": rationale })
+    let mut reply = json!({ "pattern": name, "signals": signals(&shape, question), "rationale": rationale });
+    describe(given, &mut reply);
+    reply
+}
+
+/// Adds the descriptions of what was chosen, where they are asked for.
+fn describe(given: Given<'_>, reply: &mut Value) {
+    if given.value("by_description") != Some(&Value::Bool(true)) {
+        return;
+    }
+    for (member, chosen, offered) in [("to_do", "task_type", "task_types"), ("how", "pattern", "patterns")] {
+        let named = |option: &Given<'_>| reply[chosen] == option.text("name");
+        if let Some(option) = given.all(offered).find(named) {
+            reply[member] = option.text("description").into();
+        }
+    }
 }
 
 fn signals(shape: &Shape, question: &str) -> Value {

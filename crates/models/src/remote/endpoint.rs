@@ -12,6 +12,7 @@ use percent_encoding::percent_decode_str;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::{Map, Value};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -22,6 +23,8 @@ use trellis_orchestrator::ports::World;
 const LONG_SECRET: usize = 12;
 /// How much of an error's body is read.
 const LONGEST_ERROR: usize = 64 << 10;
+/// How long the description of a model may be: it holds its licence and its template.
+const LONGEST_DESCRIPTION: usize = 4 << 20;
 
 /// How providers are called: how long they are waited for, how many calls they get at a time, what they are told
 /// besides the texts, and what is kept of it. Dropping a call's future ends it at once.
@@ -43,6 +46,9 @@ pub struct CallSettings {
     pub native_tools: bool,
     /// Finds out whether a model obeys a schema, before a record says that it had to.
     pub probe: bool,
+    /// Asks for task type and pattern in one call. If it is not set, models on this machine or in a private network are asked
+    /// for one after the other: they are mostly small, and small models choose better that way.
+    pub one_call_routing: Option<bool>,
     /// How much a model can read and write together, if that is known.
     pub context_tokens: Option<u64>,
     pub prices: Option<Prices>,
@@ -102,6 +108,7 @@ impl Default for CallSettings {
             keep_requests: false,
             native_tools: true,
             probe: true,
+            one_call_routing: None,
             context_tokens: None,
             prices: None,
         }
@@ -216,8 +223,28 @@ impl Endpoint {
     pub(super) async fn describe(&self, path: &str, question: &Value) -> Option<Value> {
         let (url, _) = address(&self.base, path).ok()?;
         let send = self.client.post(url).header(CONTENT_TYPE, "application/json").body(question.to_string()).send();
-        let answer = timeout(self.settings.connect_timeout, async { send.await.ok()?.bytes().await.ok() }).await;
-        serde_json::from_slice(&answer.ok()??).ok()
+        let read = async {
+            let (mut response, mut body) = (send.await.ok()?, Vec::new());
+            while let Some(bytes) = response.chunk().await.ok()? {
+                body.extend_from_slice(&bytes);
+                if body.len() > LONGEST_DESCRIPTION {
+                    return None;
+                }
+            }
+            Some(body)
+        };
+        let body = timeout(self.settings.connect_timeout, read).await.ok()??;
+        serde_json::from_slice(&body).ok()
+    }
+
+    /// Whether it is on this machine or in a private network.
+    pub(super) fn is_near(&self) -> bool {
+        let host = self.url.host_str().unwrap_or_default();
+        match host.trim_matches(['[', ']']).parse() {
+            Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
+            Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
+            Err(_) => !host.contains('.') || host.ends_with(".localhost"),
+        }
     }
 
     /// Where requests go, without anything that is nobody's business.

@@ -31,3 +31,16 @@ fn what_was_cached_costs_less() {
     assert_eq!(Prices { cached_input: None, ..prices }.cost(Some(1000), Some(400), Some(0)), Some(2000));
     assert_eq!(prices.cost(None, None, Some(1)), None);
 }
+
+#[test]
+fn models_on_this_machine_and_in_private_networks_are_near() {
+    let is_near = |base: &str| endpoint(base, "").unwrap().is_near();
+    for near in
+        ["http://localhost:11434", "http://127.0.0.1/v1", "http://[::1]:8080", "http://10.0.0.7", "http://gpu-box"]
+    {
+        assert!(is_near(near), "{near}");
+    }
+    for far in ["https://api.openai.com/v1", "https://8.8.8.8", "https://[2001:db8::1]", "https://10.example.org"] {
+        assert!(!is_near(far), "{far}");
+    }
+}

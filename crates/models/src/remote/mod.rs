@@ -396,6 +396,10 @@ impl<D: Dialect> Provider for Remote<D> {
         self.endpoint.settings.native_tools && self.functions.strongest(prompt) > Strength::Free
     }
 
+    fn routes_in_one_call(&self) -> bool {
+        self.endpoint.settings.one_call_routing.unwrap_or_else(|| !self.endpoint.is_near())
+    }
+
     fn capacity(&self) -> Option<&Arc<CallCapacity>> {
         Some(&self.capacity)
     }

@@ -43,7 +43,9 @@ impl Pace {
     /// Waits until a call of about so many tokens may be made. Gives its number.
     pub(crate) async fn enter(&self, tokens: u64) -> u64 {
         let Some(turn) = self.take(tokens) else { return 0 };
+        let mut waiting = Waiting { pace: self, number: Some(turn.number) };
         sleep_until(turn.at).await;
+        waiting.number = None;
         turn.number
     }
 
@@ -52,7 +54,7 @@ impl Pace {
         self.take(tokens);
     }
 
-    /// How many tokens it were in the end.
+    /// How many tokens it took in the end.
     pub(crate) fn settle(&self, number: u64, tokens: u64) {
         let mut calls = self.calls.lock();
         if let Some(turn) = calls.taken.iter_mut().find(|turn| turn.number == number) {
@@ -90,6 +92,21 @@ impl Pace {
     }
 }
 
+/// A call that waits for its turn. One that is given up makes room: nobody can keep others waiting with calls that are
+/// never made.
+struct Waiting<'p> {
+    pace: &'p Pace,
+    number: Option<u64>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.pace.calls.lock().taken.retain(|turn| turn.number != number);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,5 +140,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn without_limits_nobody_waits() {
         assert_eq!(times(&Pace::default(), &[1_000_000, 1_000_000]).await, [0, 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_that_are_given_up_keep_nobody_waiting() {
+        let pace = Pace::new(RateLimit { requests_per_minute: Some(1), tokens_per_minute: None });
+        pace.enter(1).await;
+        for _ in 0..100 {
+            assert!(tokio::time::timeout(Duration::from_millis(1), pace.enter(1)).await.is_err());
+        }
+        let began = Instant::now();
+        pace.enter(1).await;
+        assert!(began.elapsed() <= MINUTE, "{:?}", began.elapsed());
     }
 }

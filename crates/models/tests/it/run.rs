@@ -62,9 +62,9 @@ fn items() -> Vec<StoredItem> {
 /// What the model says to a prompt.
 fn said(seen: &Seen) -> String {
     let value = match seen.headers["x-trellis-prompt"].as_str() {
-        "task-type-classify" => json!({ "task_type": "research", "rationale": "it asks why" }),
+        "task-type-classify" => json!({ "to_do": "research", "task_type": "research", "rationale": "it asks why" }),
         "pattern-select" => json!({
-            "pattern": "react", "rationale": "it is simple",
+            "how": "react", "pattern": "react", "rationale": "it is simple",
             "signals": { "complexity": "low", "independent_dimensions": 1, "urgency": "normal" },
         }),
         "agent-react" if seen.headers["x-trellis-step"] == "i1" => {

@@ -68,6 +68,7 @@ pub(crate) fn accepted(question: &str) -> Body {
         operator: None,
         revision: 0,
         mark: None,
+        routed_apart: false,
     })
 }
 

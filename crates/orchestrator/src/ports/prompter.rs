@@ -176,6 +176,11 @@ pub trait Prompter: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// Whether the model that is asked for task type and pattern is asked for both in one call.
+    fn routes_in_one_call(&self, _need: PromptNeed<'_>) -> bool {
+        true
+    }
+
     /// The models that are asked where configuration names no others, as `provider/model`, in their order.
     fn models(&self) -> Vec<String> {
         Vec::new()

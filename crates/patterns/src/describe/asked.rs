@@ -36,6 +36,7 @@ pub(crate) fn described_with_cost(
     let counting = asking.and_then(Asking::counting);
     let main = node
         .texts(trellis::REPLY_FORMAT, counting.and_then(|replied| replied.prompt.format))
+        .texts(trellis::FAILED_ATTEMPT, asking.into_iter().flat_map(Asking::failures))
         .texts(trellis::MENDED, counting.into_iter().flat_map(|replied| &replied.repairs))
         .links_to(tg::THOUGHT, &thoughts)
         .links(trellis::DECISION, decisions.iter().map(|placed| &placed.iri))

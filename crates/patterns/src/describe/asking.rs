@@ -1,9 +1,13 @@
 //! Questions to a model and their replies.
 
+use crate::text::cut;
 use trellis_domain::decision::Decision;
 use trellis_domain::document::Document;
 use trellis_domain::record::{Header, Name, Reading, Replied};
 use trellis_domain::usage::Usage;
+
+/// So much of the reason why a call failed is in the graph; all of it is in the record.
+const SHOWN_OF_FAILURE: usize = 1000;
 
 /// A question and the replies to it: the first, and the one to the same question asked once more.
 #[derive(Debug, Default)]
@@ -63,6 +67,15 @@ impl Asking {
         let mut total = Usage::default();
         self.replies.iter().for_each(|reply| total.add(&cost(&reply.replied)));
         total
+    }
+
+    /// The calls that brought no reply, each with the model and the reason.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = String> {
+        let failures = self.replies.iter().flat_map(|reply| &reply.replied.failures);
+        failures.map(|attempt| {
+            let reason = cut(&attempt.reason, SHOWN_OF_FAILURE);
+            attempt.model.as_ref().map_or_else(|| reason.clone(), |model| format!("{model}: {reason}"))
+        })
     }
 
     /// The choices of the reply that counts, then those of a rejected one that say what was rejected.

@@ -93,6 +93,7 @@ pub(crate) fn routing(session: &mut DescribedSession, header: &Header, routed: &
         reasoning.extend(thoughts(session, &base, &decided, asking.as_ref(), kind.as_str()));
         if let Some(placed) = decisions.iter_mut().find(|placed| placed.is(kind)) {
             placed.cost = asking.as_ref().map(Asking::cost);
+            placed.failures = asking.iter().flat_map(Asking::failures).collect();
         }
     }
     let pattern = decisions.iter_mut().find(|placed| placed.is(DecisionKind::Pattern));

@@ -17,6 +17,8 @@ pub(crate) struct PlacedDecision<'a> {
     pub(crate) goal: Option<String>,
     /// What asking for the choice took, if the node it belongs to does not tell.
     pub(crate) cost: Option<Usage>,
+    /// The calls for it that failed, if the node it belongs to does not tell.
+    pub(crate) failures: Vec<String>,
 }
 
 /// Id and title of a document.
@@ -35,7 +37,7 @@ pub(crate) fn place<'a>(node: &str, decisions: impl IntoIterator<Item = &'a Deci
         let earlier = placed.iter().filter(|placed| placed.decision.kind == kind).count();
         let iri = iri::decision(node, kind, u32::try_from(earlier + 1).unwrap_or(u32::MAX));
         let rationale = NamedDocument { id: iri::decision_rationale(&iri), title: format!("Rationale: {kind}") };
-        placed.push(PlacedDecision { decision, iri, rationale, goal: None, cost: None });
+        placed.push(PlacedDecision { decision, iri, rationale, goal: None, cost: None, failures: Vec::new() });
     }
     placed
 }
@@ -84,6 +86,7 @@ impl PlacedDecision<'_> {
             .texts(trellis::SIGNAL, &decision.signals)
             .links(trellis::FOR_GOAL, self.goal.as_ref())
             .links(trellis::RATIONALE, self.rationale_id())
+            .texts(trellis::FAILED_ATTEMPT, &self.failures)
             .cost(self.cost.as_ref().unwrap_or(&Usage::default()))
     }
 }

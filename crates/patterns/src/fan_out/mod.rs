@@ -130,6 +130,7 @@ pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Acc
         operator: accepted.operator.clone(),
         revision: accepted.revision,
         mark: accepted.mark.clone(),
+        routed_apart: accepted.routed_apart,
     };
     Some((begun, routing(session, routed, fan_out, goal, accepted)))
 }

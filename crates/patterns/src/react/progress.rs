@@ -7,6 +7,7 @@
 use super::IterationNames as _;
 use super::iterations::done_of;
 use crate::session::Session;
+use crate::text::cut;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use trellis_domain::record::{Name, Observed, Reading, Replied};
@@ -15,6 +16,9 @@ use trellis_domain::record::{Name, Observed, Reading, Replied};
 pub(super) const LOOP: u32 = 3;
 /// After so many idle iterations in a row, the next one ends the session.
 const MOST_IDLE: u32 = 3;
+
+/// So much of a repeated call's arguments is repeated in the note about it.
+const SHOWN_OF_ARGUMENTS: usize = 400;
 
 /// Whether idle iterations count. Sessions that began by older rules count equal calls in a row, whatever they brought.
 pub(super) fn counts_idle(session: &Session) -> bool {
@@ -123,7 +127,7 @@ impl<'s> Progress<'s> {
         let places = self.idle.get(&i)?;
         let asked =
             session.replied(&Name::iteration(i))?.reading.calls().zip(places).map(|((tool, arguments), place)| {
-                let arguments = Value::Object(arguments.clone());
+                let arguments = cut(&Value::Object(arguments.clone()).to_string(), SHOWN_OF_ARGUMENTS);
                 format!(
                     "You asked for {tool} {arguments} again. Its result is observation [{place}] and has not changed. "
                 )

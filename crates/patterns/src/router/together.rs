@@ -29,7 +29,8 @@ pub(super) fn sets(
     task_types: &Decision,
     patterns: &dyn Fn(&TaskTypeName) -> Choice,
 ) -> Option<Vec<PatternSet>> {
-    if session.revision() < SINCE || !session.settings().prompts.contains_key(PROMPT) {
+    let is_apart = session.accepted().is_some_and(|accepted| accepted.routed_apart);
+    if is_apart || session.revision() < SINCE || !session.settings().prompts.contains_key(PROMPT) {
         return None;
     }
     let set = |name: &String| {

@@ -44,6 +44,7 @@ const COMMON: &[&str] = &[
     trellis::ATTEMPT,
     trellis::CONVERSATION_ID,
     trellis::DOCUMENT_HASH,
+    trellis::FAILED_ATTEMPT,
     trellis::LATE,
     trellis::MENDED,
     trellis::REPLY_FORMAT,

@@ -12,6 +12,9 @@ pub struct Cost {
     pub model_ms: Option<u64>,
     pub in_token: Option<u64>,
     pub out_token: Option<u64>,
+    /// Calls that brought no reply, with their reasons.
+    #[serde(rename = "failed_attempts", skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
 }
 
 /// Circumstances of the record behind a node.
@@ -75,6 +78,7 @@ pub(super) fn cost(node: Subject<'_>) -> Cost {
         model_ms: node.number(tg::LLM_DURATION_MS),
         in_token: node.number(tg::IN_TOKEN),
         out_token: node.number(tg::OUT_TOKEN),
+        failures: node.all_texts(trellis::FAILED_ATTEMPT),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use trellis_models::{ModelSettings, Prices};
 
 /// Everything that can be set for all models.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "connect-timeout-ms",
     "first-token-timeout-ms",
     "between-tokens-timeout-ms",
@@ -19,10 +19,11 @@ const NAMES: [&str; 11] = [
     "native-tools",
     "keep-requests",
     "probe",
+    "one-call-routing",
 ];
 
 /// Everything that can be set for one model.
-const OF_ONE: [&str; 13] = [
+const OF_ONE: [&str; 14] = [
     "dialect",
     "context-tokens",
     "max-tokens",
@@ -31,6 +32,7 @@ const OF_ONE: [&str; 13] = [
     "output-price",
     "native-tools",
     "probe",
+    "one-call-routing",
     "temperature",
     "top-p",
     "reasoning-effort",
@@ -56,6 +58,7 @@ pub(crate) fn set(settings: &mut ModelSettings, name: &str, value: &str) -> Resu
         "native-tools" => usual.native_tools = yes(value)?,
         "keep-requests" => usual.keep_requests = yes(value)?,
         "probe" => usual.probe = yes(value)?,
+        "one-call-routing" => usual.one_call_routing = Some(yes(value)?),
         _ => return Err(format!("there is no setting `{name}` of models; choose one of {}", NAMES.join(", "))),
     }
     Ok(())
@@ -77,6 +80,7 @@ pub(crate) fn set_of(settings: &mut ModelSettings, model: &str, name: &str, valu
         "output-price" => options.prices = Some(Prices { output: price(value)?, ..prices }),
         "native-tools" => options.native_tools = Some(yes(value)?),
         "probe" => options.probe = Some(yes(value)?),
+        "one-call-routing" => options.one_call_routing = Some(yes(value)?),
         "temperature" => options.temperature = Some(between(value, 2.0)?),
         "top-p" => options.top_p = Some(between(value, 1.0)?),
         "reasoning-effort" => options.reasoning_effort = Some(value.to_owned()),

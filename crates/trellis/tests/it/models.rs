@@ -84,9 +84,12 @@ fn said(prompt: &str, model: &Value) -> String {
             let route = json!({ "task_type": "general", "pattern": "react" });
             json!({ "rationale": "simple", "signals": signals, "route": route }).to_string()
         }
-        "task-type-classify" => json!({ "task_type": "general", "rationale": "anything" }).to_string(),
+        "task-type-classify" => {
+            json!({ "to_do": "do or decide something else", "task_type": "general", "rationale": "anything" })
+                .to_string()
+        }
         "pattern-select" => json!({
-            "pattern": "react", "rationale": "simple",
+            "how": "look around and decide on the way what comes next", "pattern": "react", "rationale": "simple",
             "signals": { "complexity": "low", "independent_dimensions": 1, "urgency": "normal" },
         })
         .to_string(),

@@ -9,7 +9,7 @@ use trellis_provenance::{Format, PROJECTION, export};
 fn the_number_of_the_projection_changes_with_its_quads() {
     let text = |records: &[trellis_domain::record::Record]| export(&project(records), Format::NQuads).unwrap();
     let all = [text(&react_run()), text(&plan_run()), text(&supervisor_run())].concat();
-    let known = (3, "91468b3c3dcf7b4c2389277e6f07893c5ffc8bb9ad44c036e8fe550e21a1082a");
+    let known = (4, "9004e4a10a4b9e813f1b14ddee414d93a0e678690280b9351522565584836700");
     assert_eq!(
         (PROJECTION, Hash::of(all).to_string().as_str()),
         known,

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use trellis_domain::broker;
 use trellis_domain::decision::DecisionKind;
 use trellis_domain::rdf::{Quad, Term};
-use trellis_domain::record::{Body, Record, ReplyFormat};
+use trellis_domain::record::{Body, FailedAttempt, Record, ReplyFormat};
 use trellis_provenance::iri;
 use trellis_provenance::trace::*;
 use trellis_provenance::vocabulary::{tg, trellis};
@@ -277,7 +277,7 @@ proptest! {
     }
 }
 
-/// How a model said what it wants, and what was put right in it, stands with the step and with the end.
+/// How a model said what it wants, what was put right in it, and which calls brought nothing before it, stands with the step and with the end.
 #[test]
 fn the_format_of_a_reply_and_what_was_put_right_are_told() {
     let mut records = react_run();
@@ -285,6 +285,8 @@ fn the_format_of_a_reply_and_what_was_put_right_are_told() {
         if let Body::Replied(replied) = &mut record.body {
             replied.prompt.format = Some(ReplyFormat::NativeTools);
             replied.repairs = vec!["2 calls were made at once; only the first counts".to_owned()];
+            let reason = "no schemas".to_owned();
+            replied.failures = vec![FailedAttempt { reason, model: Some("a/b".to_owned()), ..Default::default() }];
         }
     }
     let session = only_session(&project(&records));
@@ -292,8 +294,8 @@ fn the_format_of_a_reply_and_what_was_put_right_are_told() {
         .steps
         .iter()
         .filter_map(|step| match step {
-            Step::Analysis(step) => Some((&step.format, &step.repairs)),
-            Step::Conclusion(end) => Some((&end.format, &end.repairs)),
+            Step::Analysis(step) => Some((&step.format, &step.repairs, &step.cost)),
+            Step::Conclusion(end) => Some((&end.format, &end.repairs, &end.cost)),
             Step::Routing(_)
             | Step::Observation(_)
             | Step::Plan(_)
@@ -310,8 +312,9 @@ fn the_format_of_a_reply_and_what_was_put_right_are_told() {
         })
         .collect();
     assert_eq!(told.len(), 4, "three steps and the end");
-    for (format, repairs) in told {
+    for (format, repairs, cost) in told {
         assert_eq!(format, &Some(Word::Known(ReplyFormat::NativeTools)));
         assert_eq!(repairs.len(), 1);
+        assert_eq!(cost.failures, ["a/b: no schemas"]);
     }
 }

@@ -28,6 +28,7 @@ fn cost_of(replied: &Replied) -> Cost {
         model_ms: Some(replied.ms),
         in_token: replied.in_token,
         out_token: replied.out_token,
+        failures: Vec::new(),
     }
 }
 

@@ -32,7 +32,7 @@ impl Tree<'_> {
             behind(&decomposition.cost),
             marked(&decomposition.mark)
         );
-        let mut node = TreeNode::new(title).with(self.choices(own));
+        let mut node = TreeNode::new(title).with(self.failures(&decomposition.cost)).with(self.choices(own));
         node.details.extend(decomposition.repairs.iter().map(|what| labelled("put right", &self.cut(what))));
         node.details.extend(decomposition.fan_out.iter().map(fan_out));
         let mut agents: Vec<_> = self.trace.sessions.iter().filter(|session| began(session, decomposition)).collect();
@@ -113,7 +113,7 @@ impl Tree<'_> {
         let title =
             format!("{} {}{}{}", self.marks.choice.cyan(), "Review".bold(), behind(&review.cost), marked(&review.mark));
         let error = review.error.as_ref().map(|error| labelled("unusable", &self.cut(error)));
-        TreeNode::new(title).with(self.choices(&review.decisions)).with(error)
+        TreeNode::new(title).with(self.failures(&review.cost)).with(self.choices(&review.decisions)).with(error)
     }
 
     pub(super) fn synthesis(&self, session: &SessionTrace, synthesis: &Synthesis) -> TreeNode {
@@ -125,7 +125,8 @@ impl Tree<'_> {
         let with_confidence = |iri: &String| format!("{}{}", named(iri), confidence(iri).unwrap_or_default());
         let cites: Vec<_> = synthesis.cites.iter().map(with_confidence).collect();
         let missing: Vec<_> = synthesis.missing.iter().map(|iri| named(iri)).collect();
-        let mut node = TreeNode::new(format!("{title}{}{}", behind(&synthesis.cost), marked(&synthesis.mark)));
+        let mut node = TreeNode::new(format!("{title}{}{}", behind(&synthesis.cost), marked(&synthesis.mark)))
+            .with(self.failures(&synthesis.cost));
         node.details.extend((!cites.is_empty()).then(|| labelled("cites", &cites.join(", "))));
         let without = || labelled("missing", &missing.join(", ")).yellow().to_string();
         node.details.extend((!missing.is_empty()).then(without));

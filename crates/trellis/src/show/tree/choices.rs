@@ -20,6 +20,7 @@ impl Tree<'_> {
         let mut lines =
             vec![labelled(&clean(kind), &format!("{}   {}", self.set(decision), origin(decision).dimmed()))];
         let more = |text: String| labelled("", &text);
+        lines.extend(decision.cost.failures.iter().map(|why| more(format!("no reply: {}", self.cut(why)))));
         let excluded = decision.excluded.iter();
         lines.extend(
             excluded.map(|option| more(format!("not offered: {} ({})", clean(&option.name), clean(&option.reason)))),

@@ -84,6 +84,11 @@ impl Tree<'_> {
         parts.into_iter().flatten().collect::<Vec<_>>().join(self.marks.between)
     }
 
+    /// The calls that brought no reply before one did.
+    fn failures(&self, cost: &Cost) -> Vec<String> {
+        cost.failures.iter().map(|why| labelled("no reply", &self.cut(why)).yellow().to_string()).collect()
+    }
+
     fn document(&self, link: Option<&DocumentLink>) -> Option<String> {
         link.map(|link| self.text(&link.id))
     }

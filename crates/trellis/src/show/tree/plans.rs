@@ -17,7 +17,7 @@ impl Tree<'_> {
         let count = format!("{count} step{}", if count == 1 { "" } else { "s" });
         let title =
             format!("{} {}  {count}{}{}", self.marks.many.cyan(), name.bold(), behind(&plan.cost), marked(&plan.mark));
-        let mut node = TreeNode::new(title);
+        let mut node = TreeNode::new(title).with(self.failures(&plan.cost));
         node.details.extend(self.choices(&plan.decisions));
         node.details.extend(plan.error.as_ref().map(|error| labelled("unusable", &self.cut(error))));
         if plan.decisions.is_empty() {
@@ -54,7 +54,7 @@ impl Tree<'_> {
             marked(&review.mark)
         );
         let error = review.error.as_ref().map(|error| labelled("unusable", &self.cut(error)));
-        TreeNode::new(title).with(self.choices(&review.decisions)).with(error)
+        TreeNode::new(title).with(self.failures(&review.cost)).with(self.choices(&review.decisions)).with(error)
     }
 
     pub(super) fn step_result(&self, step: &StepResult) -> TreeNode {
@@ -78,7 +78,7 @@ impl Tree<'_> {
             behind(&step.cost),
             marked(&step.mark)
         );
-        let mut node = TreeNode::new(title);
+        let mut node = TreeNode::new(title).with(self.failures(&step.cost));
         if let Some(tool) = &step.tool {
             let called = call(tool, step.arguments.as_ref().unwrap_or(&Value::Null));
             node.details.push(labelled("call", &self.cut(&called)));

@@ -67,7 +67,8 @@ impl Tree<'_> {
         let call = self.cut(&call(&analysis.tool, &analysis.arguments));
         let title = format!("{} {call}{}{}", analysis.n, behind(&analysis.cost), marked(&analysis.mark));
         let mut node =
-            TreeNode::new(title).with(self.thoughts(analysis.thought.as_ref())).with(self.choices(&analysis.decisions));
+            TreeNode::new(title).with(self.failures(&analysis.cost)).with(self.thoughts(analysis.thought.as_ref()));
+        node.details.extend(self.choices(&analysis.decisions));
         node.details.extend(analysis.repairs.iter().map(|what| labelled("put right", &self.cut(what))));
         node
     }
@@ -101,6 +102,7 @@ impl Tree<'_> {
     fn unused_reply(&self, reply: &UnusedReply) -> TreeNode {
         let title = format!("{} unused reply to {}{}", self.marks.thought, clean(&reply.name), behind(&reply.cost));
         self.set_aside(title + &marked(&reply.mark), &reply.thoughts, reply.error.as_deref(), &reply.decisions)
+            .with(self.failures(&reply.cost))
     }
 
     fn late_reply(&self, reply: &LateReply) -> TreeNode {
@@ -118,6 +120,7 @@ impl Tree<'_> {
         let facts = act.facts.iter().flat_map(|(name, texts)| texts.iter().map(move |text| (spaced(name), text)));
         let called = act.tool.as_ref().map(|tool| call(tool, act.arguments.as_ref().unwrap_or(&Value::Null)));
         TreeNode::new(title)
+            .with(self.failures(&act.cost))
             .with(self.thoughts(&act.thoughts))
             .with(called.map(|called| labelled("call", &self.cut(&called))))
             .with(self.document(act.document.as_ref()).map(|text| labelled("text", &text)))
@@ -145,6 +148,7 @@ impl Tree<'_> {
     fn conclusion(&self, session: &SessionTrace, conclusion: &Conclusion) -> TreeNode {
         let title = self.end_title("Conclusion", conclusion.error.as_deref(), conclusion.reason.as_ref());
         TreeNode::new(format!("{title}{}{}", behind(&conclusion.cost), marked(&conclusion.mark)))
+            .with(self.failures(&conclusion.cost))
             .with(self.thoughts(conclusion.thought.as_ref()))
             .with(self.end_details(session, conclusion.error.as_deref(), conclusion.criteria.as_deref()))
             .with(conclusion.outage_ms.map(not_served))
