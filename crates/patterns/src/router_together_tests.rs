@@ -147,6 +147,6 @@ fn examples_show_both_choices_where_their_pattern_is_allowed() {
     let fixture = begun_with(&seeds.collect::<Vec<_>>(), question("why?"));
     let orders = due(&fixture);
     let (_, prompt) = asked(&orders);
-    let reply = json!({"route": {"task_type": "research", "how": "Reason and act", "pattern": "react"}});
+    let reply = json!({"route": {"task_type": "research", "pattern": "react"}});
     assert_eq!(prompt.variables["examples"], json!([{"question": "Who?", "reply": reply}]));
 }

@@ -32,8 +32,7 @@ pub(super) fn task_type(session: &Session, offered: Decision, problem: Option<&s
     let names = special_first(settings, offered.options.iter().map(|name| name.as_str().into()).collect());
     let shown: Vec<_> = names.iter().map(|name| Shown::task_type(settings, name)).collect();
     let to_do = Phrases::of(&shown);
-    // As many of each: a model takes what it sees most often for the usual.
-    // If one has none, none are shown.
+    // As many of each, so none if one has none: a model takes what it sees most often for the usual.
     let counts = names.iter().filter_map(|name| Some(settings.task_types.get(name)?.examples.len()));
     let examples = mixed(settings, &names, counts.min().unwrap_or(0));
     let examples = examples.into_iter().map(|(shown, example)| {
@@ -103,7 +102,10 @@ pub(super) fn route(session: &Session, offered: Decision, sets: &[PatternSet], r
         }
     }
     let task_types: Vec<_> = names.iter().map(|name| Shown::task_type(settings, name)).collect();
-    let (to_do, how) = (Phrases::of(&task_types), Phrases::of(&patterns));
+    let (to_do, how) = match (Phrases::of(&task_types), Phrases::of(&patterns)) {
+        (to_do, how) if to_do.are_given() && how.are_given() => (to_do, how),
+        _ => (Phrases(None), Phrases(None)),
+    };
     let examples = mixed(settings, &names, usize::MAX).into_iter().filter_map(|(task_type, example)| {
         let options = &sets.iter().find(|set| set.task_type == *task_type.name)?.offered.options;
         let only = options.first().filter(|_| options.len() == 1).map(String::as_str);
@@ -124,7 +126,7 @@ pub(super) fn route(session: &Session, offered: Decision, sets: &[PatternSet], r
         ("task_types", task_types.iter().zip(&sets).map(allowed).collect()),
         ("patterns", patterns.iter().map(Shown::described).collect()),
         ("examples", examples.collect()),
-        ("by_description", json!(to_do.are_given() && how.are_given())),
+        ("by_description", json!(to_do.are_given())),
     ];
     let way = |(shown, set): (&Shown<'_>, &&PatternSet)| {
         let options = &set.offered.options;

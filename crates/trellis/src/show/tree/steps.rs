@@ -108,6 +108,7 @@ impl Tree<'_> {
     fn late_reply(&self, reply: &LateReply) -> TreeNode {
         let title = format!("{} late reply to {}{}", self.marks.thought, clean(&reply.name), behind(&reply.cost));
         self.set_aside(title + &marked(&reply.mark), reply.thought.as_ref(), reply.error.as_deref(), &reply.decisions)
+            .with(self.failures(&reply.cost))
     }
 
     /// What a pattern did, in its own words: a title, its texts, then whatever else it says.
