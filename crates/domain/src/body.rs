@@ -171,6 +171,9 @@ pub struct Accepted {
     /// The model that routes it is asked for the task type first, then for the pattern.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub routed_apart: bool,
+    /// How many bytes of material the model can read beside its instructions, if that was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<u64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]
@@ -241,6 +244,11 @@ pub struct Replied {
 }
 
 impl Replied {
+    /// There is no reply because the model found the prompt too long.
+    pub fn was_too_long(&self) -> bool {
+        self.incomplete == Some(Incomplete::Context)
+    }
+
     /// What the model said.
     pub fn reply(&self) -> Reply {
         let text = || vec![ReplyPart::Text { text: self.raw.clone() }];

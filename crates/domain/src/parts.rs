@@ -11,8 +11,9 @@ use std::borrow::Cow;
 /// read, echoes of the prompt are refused, and the same unreadable reply again and again is a loop. From 2 on, observations
 /// have numbers, tools are offered in the order of the groups that were asked for, calls that bring nothing new are
 /// not shown again and are a loop also by turns, and task type and pattern are asked for in one call where the workspace
-/// has a prompt for it.
-pub const REVISION: u32 = 2;
+/// has a prompt for it. From 3 on, all material of a prompt together has a limit, and a prompt that was too long is asked
+/// again with less of it; and a router's reply that repeats a description means what it describes, whatever name follows.
+pub const REVISION: u32 = 3;
 
 /// One part of a reply, as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

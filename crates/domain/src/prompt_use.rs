@@ -53,6 +53,9 @@ pub struct PromptUse {
     /// Why the schema of this call counts as enforced, or does not although the provider took it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Box<ProbeUse>>,
+    /// What the model refused in earlier calls, so that it was held to less in this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_before: Option<String>,
 }
 
 /// A small request that asked the model for something that its schema forbids.

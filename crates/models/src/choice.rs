@@ -1,8 +1,7 @@
 //! Which models are asked: those that are named, else the one that the environment knows how to reach.
 
 use crate::cloud::{CloudAccess, CloudError};
-use crate::dialect::Quirks;
-use crate::dialect::{DialectKind, path_of};
+use crate::dialect::{DialectKind, Quirks, path_of};
 use crate::provider::Provider;
 use crate::remote::{Access, CallSettings, Connection, Endpoint, EndpointConfig, EndpointError, Pace, address};
 use crate::secret::Secret;

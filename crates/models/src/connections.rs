@@ -12,6 +12,10 @@ use trellis_orchestrator::ports::World;
 
 type Environment = dyn Fn(&str) -> Option<String> + Send + Sync;
 
+/// So many models are kept. Workspaces name what they like: above that, those that nobody asks are forgotten, and with them
+/// what they refused.
+const KEPT: usize = 256;
+
 /// Connects models by what the environment knows: keys and addresses.
 pub struct Connections {
     settings: ModelSettings,
@@ -67,7 +71,11 @@ impl Connections {
         // Nothing was named, and nothing is chosen for that.
         let choice = chosen.into_iter().next().unwrap_or(Choice::Rehearsal);
         let model = self.connect(choice)?;
-        Ok(Arc::clone(self.kept.lock().models.entry(name.to_owned()).or_insert(model)))
+        let mut kept = self.kept.lock();
+        if kept.models.len() >= KEPT {
+            kept.models.retain(|_, model| Arc::strong_count(model) > 1);
+        }
+        Ok(Arc::clone(kept.models.entry(name.to_owned()).or_insert(model)))
     }
 
     /// Makes a chosen model ready. Nothing is sent to it yet.
@@ -89,5 +97,23 @@ impl Connections {
                 choice.connect_sharing(room, settings, Arc::clone(&self.world))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trellis_orchestrator::ports::RealWorld;
+
+    #[test]
+    fn names_that_workspaces_make_up_are_not_kept_for_ever() {
+        let environment = |name: &str| (name == "OPENAI_API_KEY").then(|| "sk-test".to_owned());
+        let connections = Connections::new(ModelSettings::default(), environment, Arc::new(RealWorld));
+        let used = connections.for_workspace("openai/used").unwrap();
+        for number in 0..2 * KEPT {
+            connections.for_workspace(&format!("openai/m{number}")).unwrap();
+        }
+        assert!(connections.kept.lock().models.len() <= KEPT);
+        assert!(Arc::ptr_eq(&used, &connections.named("openai/used").unwrap()), "what is asked stays");
     }
 }

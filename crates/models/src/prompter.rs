@@ -135,12 +135,12 @@ impl TemplatePrompter {
         let Attempts { asking, failures, .. } = attempts;
         let mut prompt = asking.record();
         let ModelReply { text: raw, parts, stop, response, model, in_token, out_token, details, .. } = reply;
-        let ModelReply { enforced, probe, cut_short, repairs, .. } = reply;
+        let ModelReply { enforced, probe, refused_before, cut_short, repairs, .. } = reply;
         if let Some(Response { hash, body, request_id }) = response {
             (prompt.received, prompt.response) = (Some(hash), body.and_then(Document::stored));
             prompt.request_id = request_id;
         }
-        (prompt.details, prompt.probe) = (details, probe.map(Box::new));
+        (prompt.details, prompt.probe, prompt.refused_before) = (details, probe.map(Box::new), refused_before);
         let content = reader.read(&raw);
         // A server may say yes to a schema and overlook it: the reply is the proof.
         let enforced = enforced && !matches!(content, ReplyContent::Wrong { .. });
@@ -201,12 +201,13 @@ impl TemplatePrompter {
         is_followed: bool,
         attempts: &mut Attempts<'_>,
     ) -> Result<(ModelReply, u64), GaveUp> {
+        let refused_before = model.refused_before(&attempts.asking.request, attempts.asking.offers_tools());
         let mut native = attempts.asking.offers_tools() && model.takes_tools(&attempts.asking.request.prompt);
         let mut failed = 0;
         loop {
             attempts.asking.offer_tools(&self.templates, native).map_err(GaveUp::Call)?;
             let (error, ms) = match self.ask_once(model, attempts).await {
-                (Some(Ok(reply)), ms) => return Ok((reply, ms)),
+                (Some(Ok(reply)), ms) => return Ok((ModelReply { refused_before, ..reply }, ms)),
                 (Some(Err(error)), ms) => (error, ms),
                 (None, ms) => {
                     attempts.fail(model.name(), "the time for the call was over".to_owned(), ms, false);
@@ -310,6 +311,13 @@ fn last_reason(error: &ProviderError, failed: usize) -> String {
     if failed == 1 { error.to_string() } else { format!("{error} (asked {failed} times)") }
 }
 
+/// Half of what a model can read is for material; the rest is for instructions, tools and the reply. Tokens are
+/// seldom shorter than this.
+const fn bytes_of_material(tokens: u64) -> u64 {
+    const BYTES_PER_TOKEN: u64 = 3;
+    tokens.saturating_mul(BYTES_PER_TOKEN) / 2
+}
+
 impl Prompter for TemplatePrompter {
     fn ask<'a>(
         &'a self,
@@ -341,6 +349,13 @@ impl Prompter for TemplatePrompter {
         let candidates = self.models.candidates(&Wishes::of(need));
         let first = candidates.iter().find_map(|candidate| self.models.ready(candidate).ok());
         first.is_none_or(|model| model.routes_in_one_call())
+    }
+
+    /// Of those that may have to answer, the one that can read least counts.
+    fn room(&self, need: PromptNeed<'_>) -> Option<u64> {
+        let candidates = self.models.candidates(&Wishes::of(need));
+        let ready = candidates.iter().filter_map(|candidate| self.models.ready(candidate).ok());
+        Some(bytes_of_material(ready.filter_map(|model| model.context_tokens()).min()?))
     }
 
     fn models(&self) -> Vec<String> {

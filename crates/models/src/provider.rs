@@ -116,6 +116,8 @@ pub struct ModelReply {
     pub enforced: bool,
     /// What was seen of the model before, if that decided whether the schema was enforced.
     pub probe: Option<ProbeUse>,
+    /// Why the model was not held to a schema or to functions as strictly as it could be: what it refused before.
+    pub refused_before: Option<String>,
     /// The model stopped at its limit of tokens and not where it wanted to end.
     pub cut_short: bool,
     /// What had to be put right before the reply could be read.
@@ -193,9 +195,19 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// What the model refused in earlier calls, so that less is asked of it in this one.
+    fn refused_before(&self, _request: &ModelRequest, _with_tools: bool) -> Option<String> {
+        None
+    }
+
     /// Whether task type and pattern are asked for in one call.
     fn routes_in_one_call(&self) -> bool {
         true
+    }
+
+    /// How many tokens the model can read and write, as far as that is known.
+    fn context_tokens(&self) -> Option<u64> {
+        None
     }
 
     /// Where calls wait for their turn; none if any number of them can be made.

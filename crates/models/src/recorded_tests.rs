@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use trellis_domain::config::{Settings, StoredItem};
 use trellis_domain::record::{Body, FORMAT, Header, PromptUse, Reading, Record, Replied};
 use trellis_domain::{Flow, SessionId, Timestamp, Workspace};
-use trellis_orchestrator::ports::{RealWorld, ReplyContent};
+use trellis_orchestrator::ports::{CallLabels, RealWorld, ReplyContent};
 
 /// Says how often it was asked.
 #[derive(Debug, Default)]
@@ -164,13 +164,4 @@ async fn whatever_is_said_differently_is_another_question() {
         replies.ask(call("x", "why?", other, None), &mut Heard::default()).await.is_ok(),
         "another template that says the same asks the same"
     );
-}
-
-#[tokio::test]
-async fn a_run_that_is_only_routed_takes_no_reply_from_others() {
-    let replies = recorded(&[("a", "why?")]).await;
-    replies.for_routing_only(run("x"));
-    assert_eq!(said_to(&replies, "x", "why?").await, None);
-    assert_eq!(replies.take_missed(&run("x")), [], "and nothing is said to be missing");
-    assert_eq!(said_to(&replies, "y", "why?").await.as_deref(), Some("reply 0"));
 }

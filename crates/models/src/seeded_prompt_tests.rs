@@ -79,7 +79,7 @@ fn with_tools_context_and_steps_that_were_brought_along() {
 
 Thought: Look it up.
 Action: search
-Args: {"query":"moss's \"green\""}
+Args: {"query": "moss's \"green\""}
 Observation: two
 lines
 
@@ -352,7 +352,8 @@ fn the_examples_can_be_read() {
         let example =
             json!({ "question": "Rye?", "reply": { "to_do": "cook", "task_type": "recipe", "pattern": "alone" } });
         let routing = id == "task-type-classify" || id == "pattern-select";
-        let shown = render(template, &json!({ "examples": [example], "by_description": true }));
+        let shown = |examples: Value| render(template, &json!({ "examples": examples, "by_description": true }));
+        let shown = [shown(json!([example])), shown(json!([]))].concat();
         let text = if routing { &shown } else { template };
         assert!(examples(text).len() > 1, "{id} shows the form and an example");
         for example in examples(text) {
@@ -395,7 +396,8 @@ fn the_route_prompt_shows_both_sets_and_examples() {
     let shown = render(text, &variables);
     assert!(shown.contains("- general: Anything\n  Patterns: react, debate\n"), "{shown}");
     assert!(shown.contains("- debate: Works\n  When to use: Always\n"), "{shown}");
-    let example = "\n\nQuestion: Pro or contra?\n{\"route\":{\"task_type\":\"general\",\"pattern\":\"debate\"}}\n\n#";
+    let example =
+        "\n\nQuestion: Pro or contra?\n{\"route\": {\"task_type\": \"general\", \"pattern\": \"debate\"}}\n\n#";
     assert!(shown.contains(example), "{shown}");
     assert_tidy("route", &shown);
 }

@@ -15,8 +15,8 @@ use trellis_domain::run::RunSummary;
 use trellis_domain::{
     Caller, Collection, ConversationId, Hash, PatternName, RequestId, RunId, Scope, SessionId, TaskTypeName, counted,
 };
-use trellis_patterns::first_turn;
 use trellis_patterns::router::{self, Refusal, Wishes};
+use trellis_patterns::{first_turn, react};
 
 /// A question as a surface hands it in.
 #[derive(Debug, Clone)]
@@ -125,7 +125,8 @@ impl Orchestrator {
         let configured = self.ports.config.configured(&question.scope.workspace, settings.version).await?;
         let need = PromptNeed { settings: &settings, id: router::ROUTE, task_type: None };
         let routed_apart = !self.ports.prompter.routes_in_one_call(need);
-        let accepted = Accepted { configured, routed_apart, ..accepted.clone() };
+        let room = self.ports.prompter.room(PromptNeed { id: react::PROMPT, ..need });
+        let accepted = Accepted { configured, routed_apart, room, ..accepted.clone() };
         let commit = self.first_commit(&question.scope, session, accepted, &settings, wishes);
         let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? else { return Ok(None) };
         self.after_commit(&question.scope.workspace, session, &committed).await;
@@ -168,6 +169,7 @@ impl Orchestrator {
             revision: REVISION,
             mark: Some(self.mark()),
             routed_apart: false,
+            room: None,
         })
     }
 

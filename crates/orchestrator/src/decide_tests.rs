@@ -75,6 +75,7 @@ fn subagent_of(pattern: &str) -> Session {
         revision: 0,
         mark: None,
         routed_apart: false,
+        room: None,
     };
     let routed = Routed {
         task_type: "general".into(),

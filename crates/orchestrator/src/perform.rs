@@ -60,7 +60,7 @@ impl Orchestrator {
             Err(error) => {
                 let template = handling.session.settings().prompts.get(id).map(|prompt| prompt.hash);
                 let prompt = PromptUse { id: id.to_owned(), template, ..PromptUse::default() };
-                failed_call(prompt, error, ms, offered, form(&reader))
+                failed_call(name, form(&reader), prompt, error, ms, offered)
             }
         };
         (body, attempt)
@@ -214,14 +214,22 @@ fn seconds(duration: Duration) -> String {
 }
 
 /// Nobody chose, but what could have been chosen is known.
-fn failed_call(prompt: PromptUse, error: PromptError, ms: u64, offered: Vec<Decision>, form: ReplyForm) -> Body {
+fn failed_call(
+    name: &Name,
+    form: ReplyForm,
+    prompt: PromptUse,
+    error: PromptError,
+    ms: u64,
+    offered: Vec<Decision>,
+) -> Body {
     let mut reading = Reading::Failed { reason: error.to_string() };
     let failures = match error {
         PromptError::Provider { failures, .. } => failures,
         PromptError::UnknownPrompt { .. } | PromptError::Template { .. } => Vec::new(),
     };
-    // A pattern that works in steps can ask again with a shorter conversation.
-    let too_long = form == ReplyForm::Steps && failures.iter().any(|attempt| attempt.too_long);
+    // Less can be shown: in the next step, or when the same is asked once more.
+    let can_be_shortened = form == ReplyForm::Steps || *name == name.first_asking();
+    let too_long = can_be_shortened && failures.iter().any(|attempt| attempt.too_long);
     let incomplete = too_long.then_some(Incomplete::Context);
     if let Some(incomplete) = incomplete {
         reading = Reading::Unusable { reason: incomplete_reason(incomplete, 0) };

@@ -1,7 +1,9 @@
 //! Replies that choose one name out of a set: `{"task_type": …, "rationale": …}`, or the bare name.
 
 use crate::reader::ReadReply;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::document::Document;
 use trellis_domain::record::Reading;
@@ -39,11 +41,50 @@ pub(crate) fn read(raw: &str, mut offered: Vec<Decision>) -> ReadReply {
     ReadReply::unusable(reason, offered)
 }
 
+/// The descriptions that a reply chooses from before it names what it has chosen.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Descriptions {
+    /// The member of the reply that holds one of them.
+    pub(crate) member: String,
+    /// The name of each.
+    pub(crate) names: BTreeMap<String, String>,
+}
+
+/// The same for a reply that repeats a description first. It counts, whatever name follows: small models describe what
+/// they mean and then write the name that the question puts into their mouth.
+pub(crate) fn read_described(raw: &str, descriptions: &Descriptions, offered: Vec<Decision>) -> ReadReply {
+    let Some((mut reply, meant)) = meant(raw, descriptions) else { return read(raw, offered) };
+    let Some(kind) = offered.first().map(|decision| decision.kind) else { return read(raw, offered) };
+    let named = name_in(&reply, kind);
+    reply[member_of(kind)] = meant.as_str().into();
+    let read = read(&reply.to_string(), offered);
+    match named.filter(|named| option_named(std::slice::from_ref(&meant), named).is_none()) {
+        Some(named) => {
+            let named: String = named.chars().take(QUOTED).collect();
+            read.with_repairs(vec![format!("the reply describes {meant} and names `{named}`: the description counts")])
+        }
+        None => read,
+    }
+}
+
+/// The object in a reply, and the name of what it describes.
+fn meant(raw: &str, descriptions: &Descriptions) -> Option<(Value, String)> {
+    let reply = json_in(raw).ok().filter(Value::is_object)?;
+    let described = text(&reply, &[&descriptions.member])?;
+    let name = descriptions.names.get(&described)?.clone();
+    Some((reply, name))
+}
+
+/// The member of a reply that was asked for.
+fn member_of(kind: DecisionKind) -> String {
+    kind.as_str().replace('-', "_")
+}
+
 /// The name in a reply. A reply may tell more than was asked for, so the member that was asked for comes first.
 fn name_in(value: &Value, kind: DecisionKind) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Object(_) => text(value, &[&kind.as_str().replace('-', "_")]).or_else(|| text(value, &NAMES)),
+        Value::Object(_) => text(value, &[&member_of(kind)]).or_else(|| text(value, &NAMES)),
         Value::Array(members) if members.len() == 1 => name_in(members.first()?, kind),
         Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }

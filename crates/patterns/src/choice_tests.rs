@@ -148,3 +148,21 @@ fn signals_of_any_shape_stay_small() {
 fn without_a_set_nothing_can_be_chosen() {
     assert!(matches!(read("react", Vec::new()).reading, Reading::Unusable { .. }));
 }
+
+#[test]
+fn what_a_reply_describes_counts_whatever_name_follows() {
+    let names = [("judge a risk", "risk"), ("find something out", "research")];
+    let names = names.map(|(phrase, name)| (phrase.to_owned(), name.to_owned())).into();
+    let descriptions = Descriptions { member: "to_do".to_owned(), names };
+    let read = |raw: &str| {
+        let read = read_described(raw, &descriptions, offered(DecisionKind::TaskType, &["risk", "research"]));
+        (read.reading.decision::<&str>().map(str::to_owned), read.repairs)
+    };
+    let (risk, research) = (Some("risk".to_owned()), Some("research".to_owned()));
+    assert_eq!(read(r#"{"to_do": "judge a risk", "task_type": "risk"}"#), (risk.clone(), Vec::new()));
+    assert_eq!(read(r#"{"to_do": "judge a risk"}"#), (risk.clone(), Vec::new()), "a name is not needed");
+    let note = "the reply describes risk and names `research`: the description counts".to_owned();
+    assert_eq!(read(r#"{"to_do": "judge a risk", "task_type": "research"}"#), (risk, vec![note]));
+    assert_eq!(read(r#"{"to_do": "something", "task_type": "research"}"#), (research.clone(), Vec::new()));
+    assert_eq!(read("research"), (research, Vec::new()));
+}

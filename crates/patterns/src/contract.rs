@@ -183,6 +183,10 @@ pub fn settled<'s>(
     if let Some(second) = session.replied(&retry) {
         return Ok(second);
     }
+    if first.was_too_long() {
+        // The model has not seen it. What it is asked now shows less.
+        return Err(ask(retry, prompt(None)));
+    }
     let mut order = prompt(Some(reason));
     let refused = cut(first.reply().text().trim(), SHOWN_OF_REFUSED);
     order.variables.insert("refused".to_owned(), refused.into());

@@ -51,6 +51,7 @@ pub(crate) fn question(text: &str) -> Accepted {
         revision: trellis_domain::record::REVISION,
         mark: None,
         routed_apart: false,
+        room: None,
     }
 }
 

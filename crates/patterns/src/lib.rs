@@ -4,6 +4,7 @@
 //! clock: time, ids and replies arrive as data. The shell that performs orders is in `orchestrator`.
 
 pub mod approval;
+mod budget;
 mod choice;
 pub mod contract;
 pub mod debate;

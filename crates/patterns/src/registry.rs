@@ -60,7 +60,7 @@ pub fn read(reader: &Reader, reply: &Reply, offered: Vec<Decision>) -> ReadReply
     match owner_of(reader.prompt()) {
         Some(pattern) => pattern.read(reader, reply, offered),
         None if reader.prompt() == together::PROMPT => together::read(reader, &reply.text(), offered),
-        None => choice::read(&reply.text(), offered),
+        None => choice::read_described(&reply.text(), &reader.rules(), offered),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A session as its records tell it.
 
-use crate::text::cut;
+use crate::budget::{self, Room};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -222,6 +222,27 @@ impl Session {
         self.routed().map_or_else(unrouted, |routed| routed.limits.clone())
     }
 
+    /// What a prompt has for its material: what the limits allow and the model can read.
+    pub(crate) fn room(&self) -> Room {
+        let bytes = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
+        let (limits, can_read) = (self.limits(), self.accepted().and_then(|accepted| accepted.room));
+        Room {
+            bytes: bytes(limits.conversation_bytes.min(can_read.unwrap_or(u64::MAX))),
+            each: bytes(limits.shown_observation_bytes),
+            is_shared: self.revision() >= budget::SINCE,
+        }
+    }
+
+    /// The same for what is asked under this name: much less if it was too long before.
+    pub(crate) fn room_for(&self, name: &Name) -> Room {
+        if self.was_too_long(name) { self.room().narrowed() } else { self.room() }
+    }
+
+    /// Whether the model found what it was asked under this name too long.
+    pub(crate) fn was_too_long(&self, name: &Name) -> bool {
+        self.replied(name).is_some_and(Replied::was_too_long)
+    }
+
     /// A model's reply by name.
     pub fn replied(&self, name: &Name) -> Option<&Replied> {
         self.records.get(name)?.body.as_replied()
@@ -333,8 +354,8 @@ impl Session {
         if history.is_empty() {
             return String::new();
         }
-        let most = usize::try_from(self.limits().shown_observation_bytes).unwrap_or(usize::MAX);
-        format!("Done before this question was asked:\n\n{}", in_words(history, |text| cut(text, most)))
+        let budget = self.room().for_context().shared_by(history.iter().map(|step| step.observation.as_str()));
+        format!("Done before this question was asked:\n\n{}", in_words(history, |text| budget.shown(text)))
     }
 
     /// The state that decides which tools apply.

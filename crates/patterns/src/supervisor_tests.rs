@@ -354,6 +354,29 @@ fn findings_without_a_synthesis_are_still_told() {
 }
 
 #[test]
+fn findings_that_are_too_much_for_the_model_are_shown_in_part() {
+    let long = "x".repeat(60_000);
+    let found = vec![member(0, Termination::FinalAnswer, &long), member(1, Termination::FinalAnswer, "sound")];
+    let mut fixture = joined(SomeLimits { max_rounds: Some(1), ..SomeLimits::default() }, found);
+    let shown = |orders: &[Order]| {
+        let results = asked(orders).1.variables["results"].as_array().unwrap().clone();
+        let length = |result: &serde_json::Value| result["result"].as_str().unwrap().len();
+        results.iter().map(length).collect::<Vec<_>>()
+    };
+    let orders = decide(&fixture, Name::synthesis());
+    assert_eq!(shown(&orders), [60_000, 5]);
+    fixture.overflow(&orders);
+    let again = decide(&fixture, Name::synthesis());
+    assert_eq!((asked(&again).0, &asked(&again).1.variables["problem"]), (&Name::synthesis().retry(), &json!(null)));
+    let less = shown(&again);
+    assert!((10_000..20_000).contains(&less[0]) && less[1] == 5, "{less:?}");
+    fixture.fail(&again, "the model did not answer: its context is too small");
+    let ending = end(decide(&fixture, Name::synthesis()));
+    assert_eq!(ending.reason, Termination::SubagentsPartial);
+    assert!(ending.answer.contains("[finding 1] goal 1\nsound"), "what was found is told all the same");
+}
+
+#[test]
 fn a_turn_that_a_supervisor_does_not_have_ends_the_session() {
     assert_eq!(end(decide(&begun(), Name::iteration(1))).reason, Termination::Error);
     let effects = decide(&begun(), Name::decompose());

@@ -32,7 +32,7 @@ pub(crate) fn citations(text: &str, known: &[u32]) -> Vec<Citation> {
     let mut found: BTreeMap<u32, Option<String>> = BTreeMap::new();
     for line in text.lines() {
         let numbers = numbers_in(line);
-        let confidence = confidence_in(line);
+        let confidence = if numbers.is_empty() { None } else { confidence_in(line) };
         for index in numbers.into_iter().filter(|index| known.contains(index)) {
             let stated = found.entry(index).or_default();
             if stated.is_none() {

@@ -110,7 +110,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (7, "01b3b0299d9523b4232e19cca0dfb054957b6935269edf808bcd84174deb9f27")
+        (8, "ec3f2a7463ad8897235e2dcb0b14680c73a45873bac8625f096f7c29dcbc7e0f")
     );
 }
 

@@ -15,13 +15,11 @@ use crate::said::said;
 use crate::template::Templates;
 use parking_lot::Mutex;
 use run::{NoReply, RecordedReply};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use trellis_domain::parts::{CallPiece, ReplyPart};
-use trellis_domain::record::{Core, Name, ReplyFormat};
+use trellis_domain::record::{Name, ReplyFormat};
 use trellis_domain::{Hash, RunId};
-use trellis_orchestrator::ports::{
-    BoxFuture, CallLabels, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplySink,
-};
+use trellis_orchestrator::ports::{BoxFuture, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplySink};
 
 /// Where in the record of a call it says that no model was asked.
 const REPLAYED: &str = "replayed";
@@ -32,6 +30,8 @@ pub struct RecordedReplies {
     models: Vec<String>,
     /// Task type and pattern were asked for one after the other.
     routed_apart: bool,
+    /// How much of long texts was shown.
+    room: Option<u64>,
     templates: Templates,
     state: Mutex<State>,
 }
@@ -43,8 +43,6 @@ struct State {
     /// The recorded run that each run takes its replies from, as long as that has any: runs that asked the same are not
     /// mixed.
     sources: HashMap<RunId, RunId>,
-    /// Runs that nobody follows once they are routed.
-    routed_only: HashSet<RunId>,
     missed: HashMap<RunId, Vec<NotRecorded>>,
 }
 
@@ -64,9 +62,10 @@ pub struct NotRecorded {
 impl RecordedReplies {
     /// The replies of these runs, the oldest first.
     pub fn new(runs: impl IntoIterator<Item = RecordedRun>) -> Self {
-        let (mut models, mut state, mut routed_apart) = (Vec::new(), State::default(), false);
-        for RecordedRun { run, model, replies, routed_apart: apart } in runs {
+        let (mut models, mut state, mut routed_apart, mut least) = (Vec::new(), State::default(), false, None);
+        for RecordedRun { run, model, replies, routed_apart: apart, room } in runs {
             routed_apart |= apart;
+            least = least.into_iter().chain(room).min();
             if !models.contains(&model) {
                 models.push(model);
             }
@@ -74,32 +73,19 @@ impl RecordedReplies {
                 state.replies.entry(said).or_default().push(Unused { run: run.clone(), reply: Box::new(reply) });
             }
         }
-        Self { models, routed_apart, templates: Templates::new(), state: Mutex::new(state) }
-    }
-
-    /// This run is over for whoever began it once it is routed. What it asks afterwards, before it is cancelled, gets no
-    /// reply: others may need it.
-    pub fn for_routing_only(&self, run: RunId) {
-        self.state.lock().routed_only.insert(run);
+        Self { models, routed_apart, room: least, templates: Templates::new(), state: Mutex::new(state) }
     }
 
     /// What a run asked in vain so far. It is not needed any more afterwards.
     pub fn take_missed(&self, run: &RunId) -> Vec<NotRecorded> {
         let mut state = self.state.lock();
         state.sources.remove(run);
-        state.routed_only.remove(run);
         state.missed.remove(run).unwrap_or_default()
     }
 
     fn reply(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
         let labels = call.labels.clone();
         let run = labels.as_ref().map(|labels| &labels.run);
-        let is_over =
-            |labels: &CallLabels| !is_routing(&labels.step) && self.state.lock().routed_only.contains(&labels.run);
-        if labels.as_ref().is_some_and(is_over) {
-            let reason = "only the choice of task type and pattern is replayed".to_owned();
-            return Err(PromptError::Provider { reason, failures: Vec::new() });
-        }
         let mut asking = Asking::of_prompt(&self.templates, call)?;
         let reader = ReplyReader::new(&asking.request.prompt, &asking.request.expected)?;
         // Whether functions were offered depended on the model.
@@ -156,10 +142,6 @@ impl State {
     }
 }
 
-fn is_routing(step: &Name) -> bool {
-    matches!(step.first_asking().core(), Some(Core::Route | Core::RouteTaskType | Core::RoutePattern))
-}
-
 /// Lets whoever listens hear the reply as if it were written now.
 fn tell(reply: &PromptReply, format: Option<ReplyFormat>, sink: &mut dyn ReplySink) {
     if let Some(format) = format {
@@ -193,6 +175,10 @@ impl Prompter for RecordedReplies {
 
     fn routes_in_one_call(&self, _need: PromptNeed<'_>) -> bool {
         !self.routed_apart
+    }
+
+    fn room(&self, _need: PromptNeed<'_>) -> Option<u64> {
+        self.room
     }
 
     fn models(&self) -> Vec<String> {

@@ -23,6 +23,8 @@ pub struct RecordedRun {
     pub(super) replies: Vec<(Hash, RecordedReply)>,
     /// Task type and pattern were asked for one after the other.
     pub(super) routed_apart: bool,
+    /// What its models could read.
+    pub(super) room: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -81,8 +83,9 @@ impl RecordedRun {
             }
         }
         let mut accepted = records.iter().filter_map(|record| record.body.as_accepted());
-        let routed_apart = accepted.any(|accepted| accepted.routed_apart);
-        model.map(|model| Self { run, model, replies: found, routed_apart })
+        let first = accepted.next();
+        let (routed_apart, room) = (first.is_some_and(|it| it.routed_apart), first.and_then(|it| it.room));
+        model.map(|model| Self { run, model, replies: found, routed_apart, room })
     }
 
     /// The model that was asked first.

@@ -39,7 +39,7 @@ use answer::AnswerMessages;
 use converse::Strength;
 use failure::{Failure, is_about_the_reply, is_about_the_schema};
 use members::{Refused, Trying};
-use memory::Memory;
+use memory::{Memory, RefusedForm};
 use probe::{Probe, Probes, is_about_functions};
 use received::{Complete, Received};
 use serde_json::{Map, Value};
@@ -114,7 +114,7 @@ impl<D: Dialect> Remote<D> {
                 Ok(reply) => {
                     let left_out = trying.left_out;
                     trying.was_taken(&self.refused);
-                    memory.learn(&request.prompt, refused, enforcement.strength());
+                    memory.learn(&request.prompt, refused.take(), enforcement.strength());
                     return Ok(self.confirmed(reply, &enforcement, left_out).await);
                 }
                 Err(failure) => failure,
@@ -134,7 +134,8 @@ impl<D: Dialect> Remote<D> {
                     let words = self.endpoint.words(&refusal.words);
                     tracing::warn!(provider = self.endpoint.name(), model = self.model, prompt = request.prompt, %words,
                         "the provider does not take a schema or a function in this form");
-                    let first = *refused.get_or_insert(enforcement.strength());
+                    let first = RefusedForm { strength: enforcement.strength(), why: words.as_str().into() };
+                    let first = refused.get_or_insert(first).clone();
                     enforcement = match enforcement {
                         SchemaEnforcement::Functions { strict: false, .. } => {
                             memory.learn(&request.prompt, Some(first), Strength::Free);
@@ -289,6 +290,7 @@ impl<D: Dialect> Remote<D> {
             out_token: understood.out_token,
             details,
             probe: None,
+            refused_before: None,
             enforced: was_enforced && finished && !enough,
             cut_short: understood.stop == Some(Stop::Length),
             repairs,
@@ -396,8 +398,19 @@ impl<D: Dialect> Provider for Remote<D> {
         self.endpoint.settings.native_tools && self.functions.strongest(prompt) > Strength::Free
     }
 
+    fn refused_before(&self, request: &ModelRequest, with_tools: bool) -> Option<String> {
+        let has_schema = matches!(request.expected, PromptReply::Json { schema: Some(_) });
+        let functions = if with_tools { self.functions.why_not(&request.prompt) } else { None };
+        let schemas = || if has_schema { self.schemas.why_not(&request.prompt) } else { None };
+        functions.or_else(schemas).map(|why| why.to_string())
+    }
+
     fn routes_in_one_call(&self) -> bool {
         self.endpoint.settings.one_call_routing.unwrap_or_else(|| !self.endpoint.is_near())
+    }
+
+    fn context_tokens(&self) -> Option<u64> {
+        self.endpoint.settings.context_tokens.or_else(|| self.size.known())
     }
 
     fn capacity(&self) -> Option<&Arc<CallCapacity>> {

@@ -21,6 +21,11 @@ struct Asked {
 }
 
 impl Size {
+    /// What the provider said when it was asked.
+    pub(super) fn known(&self) -> Option<u64> {
+        self.0.lock().and_then(|asked| asked.size)
+    }
+
     /// What the operator set, else what the provider says; none if nobody knows.
     pub(super) async fn of(&self, endpoint: &Endpoint, dialect: &impl Dialect, model: &str) -> Option<u64> {
         let set = endpoint.settings.context_tokens;

@@ -17,7 +17,8 @@ fn what_is_missing_or_null_prints_nothing() {
 #[test]
 fn nothing_is_escaped() {
     assert_eq!(render("{{ html }} {{ html | tojson }}"), r#"<b> & 'c' "<b> & 'c'""#);
-    assert_eq!(render("{{ map | tojson }} {{ nothing | tojson }}"), r#"{"z":1,"a":"it's"} null"#);
+    assert_eq!(render("{{ list | tojson }}"), "[1, 2]");
+    assert_eq!(render("{{ map | tojson }} {{ nothing | tojson }}"), r#"{"z": 1, "a": "it's"} null"#);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::fault::{Fault, Outcome};
 use super::meter::{Meter, Writer};
 use super::value::Value;
 use serde::ser::{Error as _, Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::ser::Formatter;
 use std::fmt;
 use std::io;
 use std::rc::Rc;
@@ -26,11 +27,27 @@ pub(super) fn text<'v>(meter: &Rc<Meter>, value: &Value<'v>) -> Outcome<Value<'v
     Ok(writer.into())
 }
 
-/// A value as JSON.
+/// A value as JSON on one line, with blanks after colons and commas, as Python writes it: models write it that way, too.
 pub(super) fn json<'v>(meter: &Rc<Meter>, value: &Value<'v>) -> Outcome<Value<'v>> {
     let mut out = JsonWriter(Writer::new(meter), None);
-    let written = serde_json::to_writer(&mut out, value);
+    let written = value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, WithBlanks));
     finish(out, written)
+}
+
+struct WithBlanks;
+
+impl Formatter for WithBlanks {
+    fn begin_array_value<W: io::Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: io::Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
 }
 
 /// The same with line breaks.

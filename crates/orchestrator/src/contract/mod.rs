@@ -69,6 +69,7 @@ pub(crate) fn accepted(question: &str) -> Body {
         revision: 0,
         mark: None,
         routed_apart: false,
+        room: None,
     })
 }
 

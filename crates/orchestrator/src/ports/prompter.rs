@@ -181,6 +181,11 @@ pub trait Prompter: Send + Sync + std::fmt::Debug {
         true
     }
 
+    /// How many bytes of material the models that are asked can read beside their instructions, if that is known.
+    fn room(&self, _need: PromptNeed<'_>) -> Option<u64> {
+        None
+    }
+
     /// The models that are asked where configuration names no others, as `provider/model`, in their order.
     fn models(&self) -> Vec<String> {
         Vec::new()

@@ -10,7 +10,7 @@ use trellis_domain::decision::DecidedBy;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::FannedOut;
 use trellis_domain::park::{Parked, Settled};
-use trellis_domain::record::{Body, Header, Name, Observed, Reading, Record, Replied, Routed};
+use trellis_domain::record::{Body, Header, Incomplete, Name, Observed, Reading, Record, Replied, Routed};
 use trellis_domain::usage::Usage;
 use trellis_patterns::router::{self, Wishes};
 use trellis_patterns::{Effect, Order, PromptOrder, Session, Turn, after_join, first_turn, read_in};
@@ -115,19 +115,23 @@ impl Replayed {
         if replied.prompt.template.is_some() && replied.prompt.template != template {
             faults.push("it was asked with another template than the configuration's".to_owned());
         }
-        let expected = if let Reading::Failed { reason } = &replied.reading {
-            let reading = Reading::Failed { reason: reason.clone() };
-            Replied {
-                thought: None,
-                reading,
-                decision: order.offered.clone(),
-                citations: Vec::new(),
-                ..replied.clone()
+        let limit = self.session.limits().max_reply_bytes;
+        // Where there is no reply, nothing was read and nothing chosen.
+        let without_reply = match &replied.reading {
+            Reading::Failed { reason } => Some(Reading::Failed { reason: reason.clone() }),
+            Reading::Unusable { .. } if replied.was_too_long() => {
+                Some(Reading::Unusable { reason: incomplete_reason(Incomplete::Context, limit) })
             }
+            Reading::Acted { .. } | Reading::Answered { .. } | Reading::Decided { .. } | Reading::Unusable { .. } => {
+                None
+            }
+        };
+        let expected = if let Some(reading) = without_reply {
+            let (decision, citations) = (order.offered.clone(), Vec::new());
+            Replied { thought: None, reading, decision, citations, ..replied.clone() }
         } else {
             let mut read = read_in(&self.session, &order.reader, replied.reply(), order.offered.clone());
             if let Some(incomplete) = replied.incomplete {
-                let limit = self.session.limits().max_reply_bytes;
                 read.reading = Reading::Unusable { reason: incomplete_reason(incomplete, limit) };
                 read.decisions.iter_mut().for_each(|decision| decision.chosen.clear());
             } else if replied.enforced {

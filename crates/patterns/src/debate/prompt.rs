@@ -7,9 +7,10 @@ use crate::contract::PromptOrder;
 use crate::fan_out::{members, most_rounds, round_by_model, round_without_model};
 use crate::reader::Reader;
 use crate::session::Session;
-use crate::text::cut;
+use crate::synthesis::SynthesisName;
 use serde_json::{Map, Value, json};
 use trellis_domain::fan_out::Member;
+use trellis_domain::record::Name;
 
 pub(super) const STANCES: &str = "debate-stances";
 pub(super) const MODERATE: &str = "debate-moderate";
@@ -53,12 +54,13 @@ pub(super) fn moderate(session: &Session, round: u32, problem: Option<&str>) -> 
 
 /// The judge sees everything that was said, round by round.
 pub(super) fn judge(session: &Session, problem: Option<&str>) -> PromptOrder {
-    let shown = usize::try_from(session.limits().shown_observation_bytes).unwrap_or(usize::MAX);
+    let texts = members(session).filter_map(|member| Some(member.answer.as_ref()?.text()));
+    let budget = session.room_for(&Name::synthesis()).shared_by(texts);
     let heard = members(session).filter(|member| member.answer.is_some());
     let known = heard.map(|member| member.index).collect();
     let said = rounds::voices(session).filter_map(|(member, who)| {
         let answer = member.answer.as_ref()?;
-        Some(json!({ "index": member.index, "who": who, "result": cut(answer.text(), shown) }))
+        Some(json!({ "index": member.index, "who": who, "result": budget.shown(answer.text()) }))
     });
     let reason = |member: &Member| member.error.clone().unwrap_or_else(|| member.reason.to_string());
     let missing = rounds::voices(session).filter(|(member, _)| member.is_missing());

@@ -131,6 +131,7 @@ pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Acc
         revision: accepted.revision,
         mark: accepted.mark.clone(),
         routed_apart: accepted.routed_apart,
+        room: accepted.room,
     };
     Some((begun, routing(session, routed, fan_out, goal, accepted)))
 }

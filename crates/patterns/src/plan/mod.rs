@@ -122,7 +122,7 @@ fn create(session: &Session) -> Vec<Order> {
 /// A planner that cannot be understood or reached leaves the plan as it is.
 fn revise(session: &Session, k: u32) -> Vec<Order> {
     let name = Name::plan(k);
-    match settled(session, &name, |problem| prompt::revise(session, &PlanState::of(session), problem)) {
+    match settled(session, &name, |problem| prompt::revise(session, k, &PlanState::of(session), problem)) {
         Err(ask) => vec![ask],
         Ok(_) => close(session, &last_asked(session, &name)),
     }

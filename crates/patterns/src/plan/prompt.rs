@@ -1,11 +1,13 @@
 //! The prompts of a plan and their variables.
 
-use super::{PlanRules, PlanState, StepState, StepStatus, schema, tools};
+use super::{PlanNames, PlanRules, PlanState, StepState, StepStatus, schema, tools};
+use crate::budget::Budget;
 use crate::contract::PromptOrder;
 use crate::reader::Reader;
 use crate::session::Session;
-use crate::text::cut;
+use crate::synthesis::SynthesisName;
 use serde_json::{Map, Value, json};
+use trellis_domain::record::Name;
 
 pub(super) const CREATE: &str = "plan-create";
 pub(super) const STEP: &str = "plan-step-execute";
@@ -61,14 +63,15 @@ pub(super) fn step<'s>(
     }
 }
 
-pub(super) fn revise(session: &Session, state: &PlanState<'_>, problem: Option<&str>) -> PromptOrder {
+pub(super) fn revise(session: &Session, k: u32, state: &PlanState<'_>, problem: Option<&str>) -> PromptOrder {
+    let budget = budget(session, &Name::plan(k), &state.steps);
     let standing = state.steps.iter().filter(|step| step.status != StepStatus::Revised);
     let described = |step: &StepState<'_>| {
         json!({
             "index": step.number,
             "goal": step.goal,
             "status": step.status.as_str(),
-            "result": shown(session, step),
+            "result": budget.shown(step.result),
             "depends_on": step.depends_on,
             "surprising": step.surprising,
         })
@@ -100,12 +103,13 @@ pub(super) fn revise(session: &Session, state: &PlanState<'_>, problem: Option<&
 
 pub(super) fn synthesise(session: &Session, state: &PlanState<'_>, problem: Option<&str>) -> PromptOrder {
     let told: Vec<_> = state.steps.iter().filter(|step| !step.result.is_empty()).collect();
+    let budget = budget(session, &Name::synthesis(), told.iter().copied());
     let described = |step: &&StepState<'_>| {
         json!({
             "index": step.number,
             "goal": step.goal,
             "status": step.status.as_str(),
-            "result": shown(session, step),
+            "result": budget.shown(step.result),
         })
     };
     let missing = state
@@ -133,11 +137,13 @@ pub(super) fn synthesise(session: &Session, state: &PlanState<'_>, problem: Opti
 /// What the steps that a step was declared to build on have brought.
 fn previous_results(session: &Session, state: &PlanState<'_>, step: &StepState<'_>) -> Value {
     let told = state.steps.iter().filter(|other| step.depends_on.contains(&other.number) && !other.result.is_empty());
-    told.map(|other| json!({ "index": other.number, "goal": other.goal, "result": shown(session, other) })).collect()
+    let budget = budget(session, &Name::step(step.number), told.clone());
+    told.map(|other| json!({ "index": other.number, "goal": other.goal, "result": budget.shown(other.result) }))
+        .collect()
 }
 
-fn shown(session: &Session, step: &StepState<'_>) -> String {
-    cut(step.result, usize::try_from(session.limits().shown_observation_bytes).unwrap_or(usize::MAX))
+fn budget<'s>(session: &Session, asked: &Name, told: impl IntoIterator<Item = &'s StepState<'s>>) -> Budget {
+    session.room_for(asked).shared_by(told.into_iter().map(|step| step.result))
 }
 
 fn framing(session: &Session) -> Value {

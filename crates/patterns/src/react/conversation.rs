@@ -5,7 +5,7 @@
 //! shortened (see `fold.rs`), so that providers can reuse what they have computed for them.
 
 use super::IterationNames as _;
-use super::fold::{Fold, excerpt, excerpts, is_overflow};
+use super::fold::{Fold, excerpt, excerpts};
 use super::functions::{Does, Functions, simplified};
 use super::iterations::{done, done_of};
 use super::progress::Progress;
@@ -31,7 +31,7 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
     let functions = Functions::of(&all);
     let mut turns: Vec<_> = fold.list(session).map(|list| ChatTurn::User { text: list.into() }).into_iter().collect();
     for (i, whole) in fold.shown_before(n) {
-        let Some(replied) = session.replied(&Name::iteration(i)).filter(|replied| !is_overflow(replied)) else {
+        let Some(replied) = session.replied(&Name::iteration(i)).filter(|replied| !replied.was_too_long()) else {
             continue;
         };
         if let Some(note) = progress.note(session, i) {

@@ -6,13 +6,14 @@
 use super::iterations::done_of;
 use super::progress::Progress;
 use super::{IterationNames as _, done};
+use crate::budget::Room;
 use crate::session::Session;
 use crate::text::cut;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use trellis_domain::document::Document;
 use trellis_domain::parts::ReplyPart;
-use trellis_domain::record::{Incomplete, Name, Replied};
+use trellis_domain::record::{Name, Replied};
 
 /// So much of a reply or an observation is left in an excerpt.
 pub(super) const EXCERPT: usize = 400;
@@ -59,13 +60,11 @@ impl Fold {
         after: &dyn Fn(u32) -> Option<String>,
         progress: &Progress<'_>,
     ) -> Self {
-        let limits = session.limits();
-        let bytes = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
-        let (room, shown) = (bytes(limits.conversation_bytes), bytes(limits.shown_observation_bytes));
+        let Room { bytes: room, each: shown, .. } = session.room();
         let mut fold = Self { listed: 0, excerpted: 0, shown: shown.min(room / 4), room, taken: 0, steps: Vec::new() };
         for i in 1..n {
             match session.replied(&Name::iteration(i)) {
-                Some(replied) if is_overflow(replied) => fold.narrow(),
+                Some(replied) if replied.was_too_long() => fold.narrow(),
                 Some(_) if let Some(note) = progress.note(session, i) => {
                     fold.add(Step { said: note.len(), observed: Vec::new() });
                 }
@@ -147,11 +146,6 @@ fn step(session: &Session, i: u32, replied: &Replied, after: &dyn Fn(u32) -> Opt
     Step { said, observed: observed.chain(after(i).map(|text| text.len())).collect() }
 }
 
-/// Whether there is no reply because the prompt was too long.
-pub(super) fn is_overflow(replied: &Replied) -> bool {
-    replied.incomplete == Some(Incomplete::Context)
-}
-
 /// Whether less can be shown in iteration `n`.
 pub(super) fn can_be_shortened(session: &Session, n: u32) -> bool {
     Fold::before(session, n, &|_| None, &Progress::before(session, n)).taken > LEAST
@@ -159,8 +153,8 @@ pub(super) fn can_be_shortened(session: &Session, n: u32) -> bool {
 
 /// So many of the iterations before `n` brought nothing but that the prompt was too long.
 pub(super) fn overflows(session: &Session, n: u32) -> u32 {
-    u32::try_from((1..n).filter(|i| session.replied(&Name::iteration(*i)).is_some_and(is_overflow)).count())
-        .unwrap_or(u32::MAX)
+    let count = (1..n).filter(|i| session.was_too_long(&Name::iteration(*i))).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// One step in a line.

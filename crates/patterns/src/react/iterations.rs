@@ -2,8 +2,9 @@
 //! pattern's.
 
 use super::IterationNames;
-use super::fold::{can_be_shortened, is_overflow, overflows};
+use super::fold::{can_be_shortened, overflows};
 use super::progress::{Course, LOOP, counts_idle, course};
+use crate::budget;
 use crate::contract::{Effect, Ending, Order, PromptOrder, Turn};
 use crate::session::Session;
 use serde_json::{Map, Value};
@@ -54,8 +55,8 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
         Reading::Failed { reason } => {
             return vec![Order::End(Ending::failed(Termination::Error, reason.clone()))];
         }
-        Reading::Unusable { .. } if is_overflow(replied) => {
-            if !pattern.is_conversation(session) || !can_be_shortened(session, n) {
+        Reading::Unusable { .. } if replied.was_too_long() => {
+            if !can_show_less(pattern, session, n) {
                 return vec![Order::End(Ending::failed(Termination::Error, too_long(replied)))];
             }
             vec![Effect::Report { error: SHORTENED.to_owned() }]
@@ -92,6 +93,15 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
         return due.into_iter().map(|(name, effect)| Order::Perform(name, effect)).collect();
     }
     vec![pattern.between(session, n).unwrap_or_else(|| Order::Open(Name::iteration(n + 1)))]
+}
+
+/// Whether less can be shown after iteration `n`, which was too long: of a conversation again and again, of a prompt that
+/// tells everything once.
+fn can_show_less(pattern: &dyn Iteration, session: &Session, n: u32) -> bool {
+    if pattern.is_conversation(session) {
+        return can_be_shortened(session, n);
+    }
+    session.revision() >= budget::SINCE && overflows(session, n) == 0
 }
 
 /// What comes of one call of a reply: it is made, or the model is told why not.

@@ -34,6 +34,7 @@ pub(crate) use describe::{Iterations, as_json, with_action, with_tool_facts};
 pub(crate) use iterations::{Iteration, causes, decide, done};
 pub use iterations::{PARSE_ERROR, action_of};
 pub use names::IterationNames;
+pub use prompt::REACT as PROMPT;
 pub(crate) use prompt::{as_conversation, is_conversation, variables};
 
 #[derive(Debug, Clone, Copy)]

@@ -1,12 +1,13 @@
 //! The variables of the prompt `agent-react`.
 
 use super::conversation::{citable, turns};
+use super::fold::overflows;
 use super::iterations::Done;
 use super::{done, offered_tools};
+use crate::budget::{Budget, Room};
 use crate::contract::PromptOrder;
 use crate::reader::Reader;
 use crate::session::Session;
-use crate::text::cut;
 use crate::toolset;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use trellis_domain::config::ToolItem;
 use trellis_domain::document::Document;
 use trellis_domain::parts::ChatTurn;
 
-pub(super) const REACT: &str = "agent-react";
+/// The prompt of an iteration.
+pub const REACT: &str = "agent-react";
 
 /// The prompt of iteration `n`.
 pub(super) fn order(session: &Session, n: u32) -> PromptOrder {
@@ -32,10 +34,11 @@ pub(crate) fn as_conversation(
     after: &dyn Fn(u32) -> Option<String>,
 ) -> (Map<String, Value>, Vec<Arc<ToolItem>>, Vec<ChatTurn>) {
     if !is_conversation(session, prompt) {
-        let (variables, tools) = variables(session, n);
+        let room = if overflows(session, n) > 0 { session.room().narrowed() } else { session.room() };
+        let (variables, tools) = variables(session, n, room);
         return (variables, tools, Vec::new());
     }
-    let (variables, tools) = variables(session, 1);
+    let (variables, tools) = variables(session, 1, session.room());
     let turns = turns(session, n, after);
     (variables, tools, turns)
 }
@@ -46,7 +49,7 @@ pub(crate) fn is_conversation(session: &Session, prompt: &str) -> bool {
 }
 
 /// What every prompt of an iteration is told, and the tools that its reply chooses from.
-pub(crate) fn variables(session: &Session, n: u32) -> (Map<String, Value>, Vec<Arc<ToolItem>>) {
+pub(crate) fn variables(session: &Session, n: u32, room: Room) -> (Map<String, Value>, Vec<Arc<ToolItem>>) {
     let tools = toolset::visible(session).offered;
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let described = |tool: &&Arc<ToolItem>| json!({ "name": tool.name, "description": tool.description, "arguments": tool.arguments });
@@ -55,33 +58,38 @@ pub(crate) fn variables(session: &Session, n: u32) -> (Map<String, Value>, Vec<A
         ("tools", tools.iter().map(described).collect()),
         ("tool_names", json!(names.join(","))),
         ("context", session.context_without_steps()),
-        ("history", history(session, n)),
+        ("history", history(session, n, room)),
     ];
     let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     (variables, tools.into_iter().cloned().collect())
 }
 
 /// What the caller brought along, then the iterations before this one.
-fn history(session: &Session, n: u32) -> Value {
-    let shown = usize::try_from(session.limits().shown_observation_bytes).unwrap_or(usize::MAX);
+fn history(session: &Session, n: u32, room: Room) -> Value {
     let brought = session.accepted().map(|accepted| accepted.history.as_slice()).unwrap_or_default().iter();
+    let own: Vec<_> = (1..n).flat_map(|i| done(session, i)).collect();
+    let texts = brought.clone().map(|step| step.observation.as_str());
+    let budget = room.shared_by(texts.chain(own.iter().map(observed)));
     let brought = brought.map(|step| {
         json!({
             "thought": step.thought,
             "action": step.action,
             "arguments": step.arguments,
-            "observation": cut(&step.observation, shown),
+            "observation": budget.shown(&step.observation),
         })
     });
-    let own = (1..n).flat_map(|i| done(session, i)).map(|done| step_variables(&done, shown));
-    brought.chain(own).collect()
+    brought.chain(own.iter().map(|done| step_variables(done, budget))).collect()
 }
 
-fn step_variables(done: &Done<'_>, shown: usize) -> Value {
+fn observed<'d>(done: &Done<'d>) -> &'d str {
+    done.observed.result.as_ref().map_or("", Document::text)
+}
+
+fn step_variables(done: &Done<'_>, budget: Budget) -> Value {
     json!({
         "thought": done.thought,
         "action": done.action,
         "arguments": done.arguments.map_or_else(|| json!({}), |arguments| json!(arguments)),
-        "observation": cut(done.observed.result.as_ref().map_or("", Document::text), shown),
+        "observation": budget.shown(observed(done)),
     })
 }

@@ -1,5 +1,6 @@
 //! The prompts of Reflexion and their variables.
 
+use super::critique::name_of;
 use super::{Critique, critique_of};
 use crate::contract::PromptOrder;
 use crate::react;
@@ -49,7 +50,7 @@ fn judged(n: u32, done: usize) -> impl Iterator<Item = Option<u32>> {
 
 /// The prompt for the critique of iteration `n`.
 pub(super) fn critique(session: &Session, n: u32, problem: Option<&str>) -> PromptOrder {
-    let (mut variables, _) = react::variables(session, n + 1);
+    let (mut variables, _) = react::variables(session, n + 1, session.room_for(&name_of(n)));
     let step = variables.get("history").and_then(Value::as_array).and_then(|history| history.last()).cloned();
     let own = [("step", step.unwrap_or_default()), ("problem", json!(problem))];
     variables.extend(own.map(|(name, value)| (name.to_owned(), value)));

@@ -1,8 +1,11 @@
 //! The prompts that ask for a task type, for a pattern, and for both.
 
+use crate::budget;
+use crate::choice::Descriptions;
 use crate::contract::PromptOrder;
 use crate::reader::Reader;
 use crate::session::Session;
+use crate::text::ends;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use trellis_domain::TaskTypeName;
@@ -40,7 +43,7 @@ pub(super) fn task_type(session: &Session, offered: Decision, problem: Option<&s
         json!({ "question": example.question, "reply": map(reply) })
     });
     let variables = [
-        ("question", json!(session.question())),
+        ("question", json!(shown_question(session))),
         ("context", session.context()),
         ("task_types", shown.iter().map(Shown::described).collect()),
         ("examples", examples.collect()),
@@ -51,7 +54,8 @@ pub(super) fn task_type(session: &Session, offered: Decision, problem: Option<&s
         ("task_type", json!({ "type": "string", "enum": offered.options })),
         ("rationale", json!({ "type": "string" })),
     ]);
-    order("task-type-classify", map(variables), object(map(properties)), offered)
+    let reader = to_do.reader(session, "task-type-classify", "to_do");
+    PromptOrder { reader, ..order("task-type-classify", map(variables), object(map(properties)), offered) }
 }
 
 /// Asks which pattern suits the question, out of those that its task type allows.
@@ -73,7 +77,7 @@ pub(super) fn pattern(
     });
     let description = item.map(|item| item.description.as_str()).unwrap_or_default();
     let variables = [
-        ("question", json!(session.question())),
+        ("question", json!(shown_question(session))),
         ("context", session.context()),
         ("task_type", json!(task_type)),
         ("task_type_description", json!(description)),
@@ -87,7 +91,8 @@ pub(super) fn pattern(
         ("signals", signals()),
         ("rationale", json!({ "type": "string" })),
     ]);
-    order("pattern-select", map(variables), object(map(properties)), offered)
+    let reader = how.reader(session, "pattern-select", "how");
+    PromptOrder { reader, ..order("pattern-select", map(variables), object(map(properties)), offered) }
 }
 
 /// Asks for both.
@@ -121,7 +126,7 @@ pub(super) fn route(session: &Session, offered: Decision, sets: &[PatternSet], r
         described
     };
     let variables = [
-        ("question", json!(session.question())),
+        ("question", json!(shown_question(session))),
         ("context", session.context()),
         ("task_types", task_types.iter().zip(&sets).map(allowed).collect()),
         ("patterns", patterns.iter().map(Shown::described).collect()),
@@ -188,6 +193,13 @@ impl<'a, 's> Phrases<'a, 's> {
 
     fn are_given(self) -> bool {
         self.0.is_some()
+    }
+
+    /// What is described counts, and not the name after it.
+    fn reader(self, session: &Session, id: &'static str, member: &str) -> Reader {
+        let Some(shown) = self.0.filter(|_| session.revision() >= budget::SINCE) else { return Reader::plain(id) };
+        let names = shown.iter().map(|shown| (shown.description.to_owned(), shown.name.to_owned())).collect();
+        Reader::under(id, Descriptions { member: member.to_owned(), names })
     }
 
     fn member(self, name: &'static str) -> impl Iterator<Item = (&'static str, Value)> {
@@ -260,4 +272,14 @@ fn map<'n>(members: impl IntoIterator<Item = (&'n str, Value)>) -> Map<String, V
 fn object(properties: Map<String, Value>) -> Value {
     let required: Vec<_> = properties.keys().cloned().collect();
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+/// What a question is about is seen from its beginning and its end: a text to work on stands between them, or before what
+/// to do with it.
+fn shown_question(session: &Session) -> String {
+    const MOST: usize = 16_000;
+    if session.revision() < budget::SINCE {
+        return session.question().to_owned();
+    }
+    ends(session.question(), MOST.min(session.room().bytes / 2))
 }

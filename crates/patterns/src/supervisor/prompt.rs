@@ -6,12 +6,11 @@ use crate::contract::PromptOrder;
 use crate::fan_out::{members, most_rounds, offered, round_by_model, round_without_model};
 use crate::reader::Reader;
 use crate::session::Session;
-use crate::text::cut;
+use crate::synthesis::SynthesisName;
 use crate::toolset;
 use serde_json::{Map, Value, json};
 use trellis_domain::decision::option::{AGAIN, ANSWER};
 use trellis_domain::decision::{Decision, DecisionKind};
-use trellis_domain::document::Document;
 use trellis_domain::fan_out::Member;
 use trellis_domain::record::Name;
 
@@ -40,7 +39,7 @@ pub(super) fn review(session: &Session, round: u32, problem: Option<&str>) -> Pr
     let mut variables = goal_variables(session, &offered);
     put(&mut variables, "round", json!(round));
     put(&mut variables, "max_rounds", json!(most_rounds(session)));
-    put(&mut variables, "results", results(session));
+    put(&mut variables, "results", results(session, &Name::review(round)));
     put(&mut variables, "missing", missing(session));
     put(&mut variables, "problem", json!(problem));
     let schema = json!({
@@ -58,7 +57,7 @@ pub(super) fn review(session: &Session, round: u32, problem: Option<&str>) -> Pr
 pub(super) fn synthesise(session: &Session, problem: Option<&str>) -> PromptOrder {
     let mut variables = common(session);
     put(&mut variables, "problem", json!(problem));
-    put(&mut variables, "results", results(session));
+    put(&mut variables, "results", results(session, &Name::synthesis()));
     put(&mut variables, "missing", missing(session));
     let known: Vec<u32> =
         members(session).filter(|member| member.answer.is_some()).map(|member| member.index).collect();
@@ -140,14 +139,15 @@ fn goal_variables(session: &Session, offered: &[Decision]) -> Map<String, Value>
 }
 
 /// What every subagent that ended with a text brought.
-fn results(session: &Session) -> Value {
-    let shown = usize::try_from(session.limits().shown_observation_bytes).unwrap_or(usize::MAX);
-    let brought = members(session).filter_map(|member| Some((member, member.answer.as_ref()?)));
-    let result = |(member, answer): (&Member, &Document)| {
+fn results(session: &Session, asked: &Name) -> Value {
+    let brought: Vec<_> =
+        members(session).filter_map(|member| Some((member, member.answer.as_ref()?.text()))).collect();
+    let budget = session.room_for(asked).shared_by(brought.iter().map(|(_, answer)| *answer));
+    let result = |(member, answer): (&Member, &str)| {
         let status = if member.is_missing() { member.reason.as_str() } else { "completed" };
-        json!({ "index": member.index, "goal": member.goal, "status": status, "result": cut(answer.text(), shown) })
+        json!({ "index": member.index, "goal": member.goal, "status": status, "result": budget.shown(answer) })
     };
-    brought.map(result).collect()
+    brought.into_iter().map(result).collect()
 }
 
 fn missing(session: &Session) -> Value {

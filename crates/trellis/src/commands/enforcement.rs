@@ -29,8 +29,9 @@ fn lost_with(replied: &Replied) -> Option<String> {
              checked"
         ));
     }
-    let refused = replied.failures.iter().find(|attempt| held_more(attempt, &replied.prompt))?;
-    Some(format!("{model} could not be held to a schema, its replies are only checked: {}", clean(&refused.reason)))
+    let refused = replied.failures.iter().find(|attempt| held_more(attempt, &replied.prompt));
+    let why = refused.map(|attempt| &attempt.reason).or(replied.prompt.refused_before.as_ref())?;
+    Some(format!("{model} could not be held to a schema, its replies are only checked: {}", clean(why)))
 }
 
 /// Whether it was sent with a schema or with functions that the request which was answered lacks.
@@ -86,5 +87,8 @@ mod tests {
         let told = lost_with(&reply).unwrap();
         assert!(told.starts_with("openai/m took a schema and did not keep to it") && told.contains("blue"), "{told}");
         assert_eq!(lost_with(&replied(&json!({}))), None);
+        let before = PromptUse { refused_before: Some("no such parameter".to_owned()), ..asked(json!({})) };
+        let told = lost_with(&replied(&json!({ "model": "openai/m", "prompt": before }))).unwrap();
+        assert!(told.ends_with("its replies are only checked: no such parameter"), "{told}");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::{fails, json, models, ok, stderr, stdout, trellis};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -93,6 +94,19 @@ fn a_recorded_evaluation_is_judged_again_without_a_model() {
     let runs = json(&bench.data("elsewhere"), &["runs", "--workspace", "evaluation"]);
     let run = runs["runs"][0]["run_id"].as_str().unwrap();
     assert!(ok(&bench.data("elsewhere"), &["verify", run, "--workspace", "evaluation"]).starts_with("ok"));
+}
+
+/// A model that worked on what nobody judges would be paid for nothing.
+#[test]
+fn what_only_has_to_be_routed_is_only_routed() {
+    let (bench, (address, prompts)) = (Bench::new(), models::serve_and_tell("200 OK"));
+    let only_routed = SUITE.lines().last().unwrap();
+    std::fs::write(&bench.suite, only_routed).unwrap();
+    let (code, report) = bench.evaluated("recorded", &["--patterns", "auto", "--repeat", "5"], with_stub(&address));
+    assert_eq!((code, &report["trials"][4]["pattern_right"]), (Some(0), &json!(true)), "{report}");
+    let asked: BTreeSet<_> = prompts.try_iter().collect();
+    let routing = ["pattern-select", "probe", "task-type-classify"].map(str::to_owned);
+    assert_eq!(asked, BTreeSet::from(routing));
 }
 
 /// What is judged may change, and what is asked may not.

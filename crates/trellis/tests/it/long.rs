@@ -1,10 +1,11 @@
 //! A long conversation with a model that cannot read much.
 
-use crate::{json, ok, trellis};
+use crate::{json, ok, stderr, stdout, trellis};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
@@ -13,6 +14,8 @@ const ITERATIONS: usize = 200;
 const CONTEXT_TOKENS: usize = 8_000;
 const OBSERVATION: usize = 10_000;
 
+const GOALS: [&str; 5] = ["past", "present", "future", "here", "there"];
+
 /// What the model has seen.
 #[derive(Debug, Default)]
 struct Seen {
@@ -20,8 +23,11 @@ struct Seen {
     tokens: Vec<usize>,
     /// The processor time of whoever asked, at each of them, in ticks.
     ticks: Vec<u64>,
-    refused: usize,
+    /// Those that it found too long.
+    refused: Vec<String>,
     client: u32,
+    /// A supervisor asks, and its subagents bring one long answer each.
+    is_team: bool,
 }
 
 fn model() -> (String, Arc<Mutex<Seen>>) {
@@ -67,17 +73,26 @@ fn serve(stream: TcpStream, seen: &Mutex<Seen>) -> Option<()> {
 fn reply(prompt: &str, request: &Value, seen: &mut Seen) -> (&'static str, String) {
     let tokens = request["messages"].to_string().len() / 4;
     if tokens > CONTEXT_TOKENS {
-        seen.refused += 1;
+        seen.refused.push(prompt.to_owned());
         let message = format!("This model's maximum context length is {CONTEXT_TOKENS} tokens, you sent {tokens}.");
         let error = json!({ "message": message, "type": "invalid_request_error", "code": "context_length_exceeded" });
         return ("400 Bad Request", json!({ "error": error }).to_string());
     }
-    let delta = if prompt == "agent-react" {
-        seen.tokens.push(tokens);
-        seen.ticks.push(ticks(seen.client));
-        called(seen.tokens.len())
-    } else {
-        json!({ "content": observation() })
+    let delta = match prompt {
+        "agent-react" if seen.is_team => {
+            said("final_answer", 1, &json!({ "thought": "enough", "answer": observation() }))
+        }
+        "agent-react" => {
+            seen.tokens.push(tokens);
+            seen.ticks.push(ticks(seen.client));
+            called(seen.tokens.len())
+        }
+        "supervisor-decompose" => {
+            json!({ "content": json!({ "goals": GOALS.map(|goal| json!({ "goal": goal })) }).to_string() })
+        }
+        "supervisor-review" => json!({ "content": json!({ "decision": "answer", "reason": "enough" }).to_string() }),
+        "supervisor-synthesise" => json!({ "content": "They agree [finding 0]." }),
+        _ => json!({ "content": observation() }),
     };
     let usage = json!({ "prompt_tokens": tokens, "completion_tokens": 20 });
     let chunk = json!({ "choices": [{ "delta": delta, "finish_reason": "stop" }], "usage": usage });
@@ -85,11 +100,14 @@ fn reply(prompt: &str, request: &Value, seen: &mut Seen) -> (&'static str, Strin
 }
 
 fn called(number: usize) -> Value {
-    let (name, arguments) = if number < ITERATIONS {
-        ("ask-model", json!({ "thought": "more", "question": format!("What about number {number}?") }))
+    if number < ITERATIONS {
+        said("ask-model", number, &json!({ "thought": "more", "question": format!("What about number {number}?") }))
     } else {
-        ("final_answer", json!({ "thought": "enough", "answer": "It was long." }))
-    };
+        said("final_answer", number, &json!({ "thought": "enough", "answer": "It was long." }))
+    }
+}
+
+fn said(name: &str, number: usize, arguments: &Value) -> Value {
     let function = json!({ "name": name, "arguments": arguments.to_string() });
     json!({ "tool_calls": [{ "index": 0, "id": format!("call{number:05}"), "type": "function", "function": function }] })
 }
@@ -113,15 +131,20 @@ fn ticks(process: u32) -> u64 {
     numbers.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
 
+fn asked(data: &TempDir, address: &str, question: &[&str]) -> Command {
+    let mut command = trellis(data.path(), question);
+    command.env_remove("TRELLIS_MODEL").env("OPENAI_API_KEY", "sk-test-0123456789");
+    command.env("OPENAI_BASE_URL", address).env("OPENAI_MODEL", "moss-1");
+    command
+}
+
 #[test]
 fn two_hundred_steps_with_a_model_that_reads_little_end_in_an_answer_and_do_not_become_dearer() {
     let (data, (address, seen)) = (TempDir::new().unwrap(), model());
-    let limits = [("TRELLIS_LIMIT_MAX_ITERATIONS", "250"), ("TRELLIS_LIMIT_MAXIMUM_MAX_ITERATIONS", "250")];
     let question = ["ask", "How long can this go on?", "--pattern", "react", "--task-type", "general"];
-    let mut command = trellis(data.path(), &question);
-    command.env_remove("TRELLIS_MODEL").envs(limits).env("OPENAI_API_KEY", "sk-test-0123456789");
-    command.env("OPENAI_BASE_URL", address).env("OPENAI_MODEL", "moss-1").stdout(std::process::Stdio::piped());
-    let child = command.spawn().unwrap();
+    let mut command = asked(&data, &address, &question);
+    let limits = [("TRELLIS_LIMIT_MAX_ITERATIONS", "250"), ("TRELLIS_LIMIT_MAXIMUM_MAX_ITERATIONS", "250")];
+    let child = command.envs(limits).stdout(std::process::Stdio::piped()).spawn().unwrap();
     seen.lock().unwrap().client = child.id();
     let output = child.wait_with_output().unwrap();
     assert!(
@@ -131,7 +154,7 @@ fn two_hundred_steps_with_a_model_that_reads_little_end_in_an_answer_and_do_not_
     );
     let seen = seen.lock().unwrap();
     assert_eq!(seen.tokens.len(), ITERATIONS);
-    assert!((1..=3).contains(&seen.refused), "{} refusals", seen.refused);
+    assert!((1..=3).contains(&seen.refused.len()), "{} refusals", seen.refused.len());
     let mean = |range: std::ops::Range<usize>| seen.tokens[range.clone()].iter().sum::<usize>() / range.len();
     let ticks = |from: usize, to: usize| seen.ticks[to] - seen.ticks[from];
     let (early, late) = (mean(5..35), mean(170..200));
@@ -142,4 +165,23 @@ fn two_hundred_steps_with_a_model_that_reads_little_end_in_an_answer_and_do_not_
     ok(data.path(), &["verify", "last"]);
     let shown = json(data.path(), &["run", "show", "last"]).to_string();
     assert!(shown.contains("was too long for the model"), "{shown}");
+}
+
+/// A model that reads this little is asked once with everything, and then with what it can read.
+#[test]
+fn findings_that_are_too_much_for_the_model_are_shown_in_part_and_answered_from() {
+    let (data, (address, seen)) = (TempDir::new().unwrap(), model());
+    seen.lock().unwrap().is_team = true;
+    let question = ["ask", "What is there?", "--pattern", "supervisor", "--task-type", "research"];
+    let output = asked(&data, &address, &question).output().unwrap();
+    assert!(stdout(&output).contains("They agree"), "{}{}", stdout(&output), stderr(&output));
+    let refused = std::mem::take(&mut seen.lock().unwrap().refused);
+    assert_eq!(refused, ["supervisor-review", "supervisor-synthesise"]);
+    ok(data.path(), &["verify", "last"]);
+    // Where it is known what the model can read, nothing is refused.
+    let mut known = asked(&data, &address, &question);
+    std::fs::write(data.path().join("set.toml"), "[models.\"openai/moss-1\"]\ncontext-tokens = 8000\n").unwrap();
+    let output = known.env("TRELLIS_SETTINGS", data.path().join("set.toml")).output().unwrap();
+    assert!(stdout(&output).contains("They agree"), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(seen.lock().unwrap().refused, Vec::<String>::new());
 }

@@ -7,21 +7,29 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use tempfile::TempDir;
 
 const KEY: &str = "sk-test-0123456789";
 
 /// Serves chat completions until the test ends. Gives its address.
 pub(crate) fn serve(status: &'static str) -> String {
+    serve_and_tell(status).0
+}
+
+/// The same, and tells of every prompt that it answered.
+pub(crate) fn serve_and_tell(status: &'static str) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (asked, prompts) = mpsc::channel();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || answer(stream, status));
+            let asked = asked.clone();
+            // Nobody has to listen.
+            std::thread::spawn(move || answer(stream, status).map(|prompt| drop(asked.send(prompt))));
         }
     });
-    address
+    (address, prompts)
 }
 
 /// The same behind TLS, with a certificate of its own. Gives its address and the certificate.
@@ -44,7 +52,8 @@ fn serve_securely() -> (String, String) {
     (address, cert.pem())
 }
 
-fn answer(stream: impl Read + Write, status: &str) -> Option<()> {
+/// Answers one request. Gives the prompt that was asked.
+fn answer(stream: impl Read + Write, status: &str) -> Option<String> {
     let mut stream = BufReader::new(stream);
     let mut headers = BTreeMap::new();
     let mut line = String::new();
@@ -71,7 +80,8 @@ fn answer(stream: impl Read + Write, status: &str) -> Option<()> {
     let length = body.len();
     let reply = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
     stream.get_mut().write_all(reply.as_bytes()).ok()?;
-    stream.get_mut().flush().ok()
+    stream.get_mut().flush().ok()?;
+    headers.remove("x-trellis-prompt")
 }
 
 fn said(prompt: &str, model: &Value) -> String {

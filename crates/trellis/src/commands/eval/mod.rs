@@ -2,6 +2,7 @@
 
 mod answerer;
 mod recording;
+mod routed;
 mod trials;
 
 use crate::app::{App, Purpose};

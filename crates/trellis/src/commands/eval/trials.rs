@@ -1,6 +1,7 @@
 //! Asks the questions, each as a run of its own, and leaves none of them open.
 
 use super::answerer::Answerer;
+use super::routed::RoutedOnly;
 use crate::app::App;
 use crate::cli::Eval;
 use crate::failure::Failure;
@@ -35,6 +36,7 @@ pub(super) struct Trials<'e> {
 struct Asking {
     orchestrator: Arc<Orchestrator>,
     fixtures: Arc<FixtureTools>,
+    routed_only: Arc<RoutedOnly>,
     recorded: Option<Arc<RecordedReplies>>,
     /// Becomes true if nothing more is to be asked.
     stopped: watch::Receiver<bool>,
@@ -50,8 +52,9 @@ impl Trials<'_> {
         interrupt: &mut Interrupt,
     ) -> Result<ControlFlow<()>, Failure> {
         let Answerer { name, limits, prompter, recorded } = answerer;
+        let routed_only = Arc::new(RoutedOnly::new(prompter));
         let mut fixtures = None;
-        let orchestrator = self.app.orchestrator_with(limits, prompter, |inner| {
+        let orchestrator = self.app.orchestrator_with(limits, Arc::clone(&routed_only) as _, |inner| {
             let tools = Arc::new(FixtureTools::new(inner, self.documents.clone()));
             fixtures = Some(Arc::clone(&tools));
             tools
@@ -61,7 +64,7 @@ impl Trials<'_> {
         let (stop, stopped) = watch::channel(false);
         // Which of several recorded replies a run gets depends on who asks first.
         let at_once = if recorded.is_some() { 1 } else { usize::from(self.eval.at_once) };
-        let asking = Asking { orchestrator, fixtures, recorded, stopped };
+        let asking = Asking { orchestrator, fixtures, routed_only, recorded, stopped };
         let asked = self.eval.patterns.iter().flat_map(|pattern| {
             let repeats = move |item| (1..=self.eval.repeat).map(move |repeat| (item, pattern, repeat));
             suite.items.iter().take(self.eval.first.unwrap_or(usize::MAX)).flat_map(repeats)
@@ -133,11 +136,12 @@ impl Trials<'_> {
         let named = (key.pattern != TrialKey::AUTO).then_some(&key.pattern).or(item.pattern.as_ref());
         // Where only the router's choice is judged, nobody waits for an answer.
         let only_routed = item.check.is_none() && named.is_none();
-        if let Some(recorded) = asking.recorded.as_ref().filter(|_| only_routed) {
-            recorded.for_routing_only(run.clone());
+        if only_routed {
+            asking.routed_only.begin(run.clone());
         }
         let records = self.records(asking, question(self.app, item, named, request_id), only_routed).await;
         asking.fixtures.forget(&run);
+        asking.routed_only.forget(&run);
         let Some(records) = records? else { return Ok(None) };
         let mut outcome = Outcome::of(&records);
         let Some(recorded) = &asking.recorded else {
