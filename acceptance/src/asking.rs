@@ -1,7 +1,7 @@
 //! The program as a command: one data folder, one model behind it, questions one after the other.
 
 use crate::clients::{Output, run};
-use crate::server::program;
+use crate::server::{connect_notes, program};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
@@ -19,6 +19,7 @@ impl Asking {
     pub fn with(environment: Vec<(&'static str, String)>) -> Self {
         let folder = TempDir::new().expect("a temporary folder can be made");
         std::fs::write(folder.path().join("settings.toml"), "").expect("a temporary folder can be written to");
+        connect_notes(folder.path());
         Self { folder, environment }
     }
 

@@ -1,6 +1,7 @@
 //! The real program, started with an empty data folder.
 
 use parking_lot::Mutex;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ impl Trellis {
         let folder = TempDir::new().expect("a temporary folder can be made");
         let settings = folder.path().join("settings.toml");
         std::fs::write(&settings, "").expect("a temporary folder can be written to");
+        connect_notes(folder.path());
         let mut child = Command::new(program())
             .args(["serve", "--listen", "127.0.0.1:0", "--drain", "1"])
             .env("TRELLIS_DATA", folder.path().join("data"))
@@ -63,6 +65,32 @@ impl Trellis {
         let url = url.unwrap_or_else(|| panic!("`trellis serve` told no address:\n{}", text(&log)));
         Self { url, log, child, _folder: folder }
     }
+}
+
+/// Connects a tool that searches notes, in the place of the sample, which is not offered to a model: the data folder is
+/// `data` in this one, the settings file `settings.toml`.
+pub(crate) fn connect_notes(folder: &Path) {
+    let template = include_str!("../../crates/trellis/seeds/prompts/sample-notes.txt");
+    let groups = ["default", "financial", "legal", "reputation", "operations"];
+    let argument = json!({ "name": "query", "type": "string", "description": "What to look for" });
+    let tool = json!({
+        "type": "prompt", "name": "search-notes", "description": "Search the notes on a topic", "template": "notes",
+        "group": groups, "arguments": [argument],
+    });
+    let items = json!({ "items": [
+        { "type": "prompt", "key": "template.notes", "value": { "prompt": template, "response-type": "text" } },
+        { "type": "tool", "key": "search-notes", "value": tool },
+    ] });
+    let file = folder.join("notes.json");
+    std::fs::write(&file, items.to_string()).expect("a temporary folder can be written to");
+    let imported = std::process::Command::new(program())
+        .args(["config", "import"])
+        .arg(file)
+        .env("TRELLIS_DATA", folder.join("data"))
+        .env("TRELLIS_SETTINGS", folder.join("settings.toml"))
+        .output()
+        .expect("the program can be started");
+    assert!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
 }
 
 impl Trellis {

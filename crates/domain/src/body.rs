@@ -1,6 +1,6 @@
 //! What a record says: one kind of body for every kind of event, and the texts in it.
 
-use crate::decision::Decision;
+use crate::decision::{Decision, Excluded};
 use crate::document::{Document, Payload};
 use crate::fan_out::{FannedOut, Joined, Parent};
 use crate::limits::{Limits, PinnedLimits, SomeLimits};
@@ -174,6 +174,9 @@ pub struct Accepted {
     /// How many bytes of material the model can read beside its instructions, if that was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<u64>,
+    /// The tools that could not be called where the run began, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_here: Vec<Excluded>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]

@@ -79,6 +79,10 @@ impl ToolRunner for FixtureTools {
         }
     }
 
+    fn obstacle(&self, tool: &ToolItem, settings: &Settings) -> Option<String> {
+        if is_fixture(tool) { None } else { self.inner.obstacle(tool, settings) }
+    }
+
     fn capacity(
         &self,
         tool: &ToolItem,

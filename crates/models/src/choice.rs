@@ -4,11 +4,11 @@ use crate::cloud::{CloudAccess, CloudError};
 use crate::dialect::{DialectKind, Quirks, path_of};
 use crate::provider::Provider;
 use crate::remote::{Access, CallSettings, Connection, Endpoint, EndpointConfig, EndpointError, Pace, address};
-use crate::secret::Secret;
 use crate::services::{self, Service};
 use crate::settings::{KeyPlace, ModelSettings, ProviderSettings};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use trellis_domain::Secret;
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::World;
 

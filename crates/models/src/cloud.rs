@@ -2,8 +2,8 @@
 
 use crate::credentials::{AwsKeys, GoogleTokens, NoTokens};
 use crate::remote::Access;
-use crate::secret::Secret;
 use std::sync::Arc;
+use trellis_domain::Secret;
 use trellis_orchestrator::ports::World;
 
 /// The file of a service account's key.

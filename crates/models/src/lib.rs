@@ -21,7 +21,6 @@ mod rehearsal;
 mod remote;
 mod reply;
 mod said;
-mod secret;
 mod services;
 mod settings;
 mod strict;
@@ -42,9 +41,9 @@ pub use rehearsal::{NOTE, Rehearsal};
 pub use remote::{CallSettings, EndpointError, Prices, RateLimit, Sampling};
 /// Plain HTTP, for whoever else has a server to talk to.
 pub use remote::{address, cause, client};
-pub use secret::Secret;
 pub use settings::{KeyPlace, ModelOptions, ModelSettings, ProviderSettings};
 pub use template::check_template;
+pub use trellis_domain::Secret;
 
 #[cfg(test)]
 mod seeded_prompt_tests;

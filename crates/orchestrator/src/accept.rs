@@ -3,7 +3,8 @@
 use crate::orchestrator::Orchestrator;
 use crate::ports::{Commit, ConfigError, JournalError, NewRecord, NewTurn, Outcome, PromptNeed, RunFilter};
 use std::sync::Arc;
-use trellis_domain::config::Settings;
+use trellis_domain::config::{Settings, ToolItem};
+use trellis_domain::decision::Excluded;
 use trellis_domain::document::Document;
 use trellis_domain::ids::InvalidId;
 use trellis_domain::limits::PinnedLimits;
@@ -126,7 +127,12 @@ impl Orchestrator {
         let need = PromptNeed { settings: &settings, id: router::ROUTE, task_type: None };
         let routed_apart = !self.ports.prompter.routes_in_one_call(need);
         let room = self.ports.prompter.room(PromptNeed { id: react::PROMPT, ..need });
-        let accepted = Accepted { configured, routed_apart, room, ..accepted.clone() };
+        let obstacle = |tool: &Arc<ToolItem>| {
+            let reason = self.ports.tools.obstacle(tool, &settings)?;
+            Some(Excluded { name: tool.name.to_string(), reason })
+        };
+        let not_here = settings.tools.values().filter_map(obstacle).collect();
+        let accepted = Accepted { configured, routed_apart, room, not_here, ..accepted.clone() };
         let commit = self.first_commit(&question.scope, session, accepted, &settings, wishes);
         let Outcome::Committed(committed) = self.ports.journal.commit(commit).await? else { return Ok(None) };
         self.after_commit(&question.scope.workspace, session, &committed).await;
@@ -170,6 +176,7 @@ impl Orchestrator {
             mark: Some(self.mark()),
             routed_apart: false,
             room: None,
+            not_here: Vec::new(),
         })
     }
 

@@ -76,6 +76,7 @@ fn subagent_of(pattern: &str) -> Session {
         mark: None,
         routed_apart: false,
         room: None,
+        not_here: Vec::new(),
     };
     let routed = Routed {
         task_type: "general".into(),

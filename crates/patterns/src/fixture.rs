@@ -52,6 +52,7 @@ pub(crate) fn question(text: &str) -> Accepted {
         mark: None,
         routed_apart: false,
         room: None,
+        not_here: Vec::new(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which tools a session may see: group and state decide.
+//! Which tools a session may see: group and state decide, and what can be called here.
 
 use crate::session::Session;
 use std::sync::Arc;
@@ -22,6 +22,13 @@ pub fn visible(session: &Session) -> ToolSet<'_> {
 pub fn visible_in<'a>(session: &'a Session, state: &str) -> ToolSet<'a> {
     let group = session.accepted().and_then(|accepted| accepted.group.as_deref());
     let mut set = select(session.settings(), group, state);
+    let not_here = session.accepted().map(|accepted| accepted.not_here.as_slice()).unwrap_or_default();
+    for Excluded { name, reason } in not_here {
+        if let Some(place) = set.offered.iter().position(|tool| tool.name == name.as_str()) {
+            set.offered.remove(place);
+            set.excluded.push(Excluded { name: name.clone(), reason: format!("not here: {reason}") });
+        }
+    }
     if session.revision() > 1 {
         // Models favour what they read first, so the order is the caller's.
         set.offered.sort_by_key(|tool| group.and_then(|names| names.iter().position(|name| is_in(tool, name))));

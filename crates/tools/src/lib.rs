@@ -2,73 +2,67 @@
 //!
 //! Owns what a call of each kind does. Does not choose tools and does not record anything: the loop does.
 
-use serde_json::{Map, Value, json};
-use std::ops::ControlFlow;
+mod arguments;
+pub mod http;
+mod prompt;
+
+use http::{Http, Template};
+use prompt::Prompts;
 use std::sync::Arc;
 use trellis_domain::TaskTypeName;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
-use trellis_domain::record::{ModelCall, PromptUse};
 use trellis_orchestrator::permits::CallCapacity;
-use trellis_orchestrator::ports::{
-    BoxFuture, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall,
-    ToolError, ToolOutput, ToolRunner,
-};
+use trellis_orchestrator::ports::{BoxFuture, Prompter, ToolCall, ToolError, ToolOutput, ToolRunner};
 
-/// The prompt behind tools of kind `text-completion`, and its only variable.
-const QUESTION: &str = "question";
-
-/// The tool kinds that need nothing but a model.
+/// All kinds of tools, each in its own module.
 #[derive(Debug)]
 pub struct Tools {
-    prompter: Arc<dyn Prompter>,
+    prompts: Prompts,
+    http: Option<Http>,
 }
 
 impl Tools {
+    /// Those that need nothing but a model.
     pub fn new(prompter: Arc<dyn Prompter>) -> Self {
-        Self { prompter }
+        Self { prompts: Prompts::new(prompter), http: None }
+    }
+
+    /// And those that call addresses.
+    #[must_use]
+    pub fn with_http(self, http: Http) -> Self {
+        Self { http: Some(http), ..self }
     }
 
     async fn perform(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {
-        match call.tool.kind {
-            ToolKind::TextCompletion => {
-                let asked = expected_argument(&call.tool, &call.arguments, QUESTION)?;
-                let variables = Map::from_iter([(QUESTION.to_owned(), json!(plain_text(asked)))]);
-                self.prompt(QUESTION.to_owned(), variables, call).await
+        match (call.tool.kind, &self.http) {
+            (ToolKind::TextCompletion | ToolKind::Prompt, _) => self.prompts.call(call).await,
+            (ToolKind::Http, Some(http)) => {
+                let arguments = arguments::fitted(&call.tool, &call.arguments).map_err(ToolError::new)?;
+                http.call(&ToolCall { arguments, ..call }).await
             }
-            ToolKind::Prompt => {
-                for argument in &call.tool.arguments {
-                    expected_argument(&call.tool, &call.arguments, &argument.name)?;
-                }
-                let (template, variables) = (call.tool.setting("template").unwrap_or_default(), &call.arguments);
-                self.prompt(template.to_owned(), variables.clone(), call).await
-            }
-            ToolKind::KnowledgeQuery
-            | ToolKind::McpTool
-            | ToolKind::StructuredQuery
-            | ToolKind::RowEmbeddingsQuery
-            | ToolKind::ToolService => {
-                let kind = call.tool.kind.as_str();
-                Err(ToolError::new(format!("tools of type `{kind}` are not available in this version")))
-            }
+            (kind, _) => Err(ToolError::new(not_available(kind))),
         }
     }
+}
 
-    async fn prompt(&self, id: String, variables: Map<String, Value>, call: ToolCall) -> Result<ToolOutput, ToolError> {
-        let ToolCall { scope, settings, labels, timeout, max_reply_bytes, permit, .. } = call;
-        let timeout = Some(timeout);
-        let call = PromptCall { scope, settings, id, variables, timeout, labels, permit, ..PromptCall::default() };
-        let mut unheard = Unheard { bytes: 0, limit: max_reply_bytes };
-        let id = call.id.clone();
-        match self.prompter.ask(call, &mut unheard).await {
-            Ok(reply) => output(&reply, unheard.is_cut() || reply.cut_short),
-            Err(error) => Err(unanswered(id, error)),
-        }
-    }
+fn not_available(kind: ToolKind) -> String {
+    format!("tools of type `{}` are not available in this version", kind.as_str())
 }
 
 impl ToolRunner for Tools {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(self.perform(call))
+    }
+
+    fn obstacle(&self, tool: &ToolItem, _settings: &Settings) -> Option<String> {
+        match (tool.kind, &self.http) {
+            (ToolKind::TextCompletion | ToolKind::Prompt, _) => self.prompts.obstacle(tool),
+            (ToolKind::Http, Some(http)) => {
+                let template = Template::read(&tool.settings).map_err(|(_, why)| why);
+                template.and_then(|template| http.check(&template)).err()
+            }
+            (kind, _) => Some(not_available(kind)),
+        }
     }
 
     fn capacity(
@@ -77,103 +71,8 @@ impl ToolRunner for Tools {
         settings: &Settings,
         task_type: Option<&TaskTypeName>,
     ) -> Option<Arc<CallCapacity>> {
-        let id = match tool.kind {
-            ToolKind::TextCompletion => QUESTION,
-            ToolKind::Prompt => tool.setting("template").unwrap_or_default(),
-            ToolKind::KnowledgeQuery
-            | ToolKind::McpTool
-            | ToolKind::StructuredQuery
-            | ToolKind::RowEmbeddingsQuery
-            | ToolKind::ToolService => return None,
-        };
-        self.prompter.capacity(PromptNeed { settings, id, task_type })
+        if tool.kind.asks_a_model() { self.prompts.capacity(tool, settings, task_type) } else { None }
     }
-}
-
-/// What a tool's model writes is shown when it is complete, as the observation; more than the limit is cut off.
-struct Unheard {
-    bytes: u64,
-    limit: u64,
-}
-
-impl Unheard {
-    fn is_cut(&self) -> bool {
-        self.bytes > self.limit
-    }
-}
-
-impl ReplySink for Unheard {
-    fn text(&mut self, text: &str) -> ControlFlow<()> {
-        self.bytes += text.len() as u64;
-        if self.is_cut() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn restart(&mut self) {
-        self.bytes = 0;
-    }
-}
-
-fn expected_argument<'a>(
-    tool: &ToolItem,
-    arguments: &'a Map<String, Value>,
-    name: &str,
-) -> Result<&'a Value, ToolError> {
-    arguments.get(name).filter(|value| !value.is_null()).ok_or_else(|| {
-        let described = tool.arguments.iter().map(|argument| format!("`{}` ({})", argument.name, argument.kind));
-        let expected = described.collect::<Vec<_>>().join(", ");
-        ToolError::new(format!("the argument `{name}` is missing; `{}` expects {expected}", tool.name))
-    })
-}
-
-fn plain_text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// Stands behind a text that is not whole, so that nobody takes it for whole.
-const CUT: &str = "[cut off: the reply was longer than its model may write]";
-
-fn output(reply: &PromptReply, cut: bool) -> Result<ToolOutput, ToolError> {
-    let calls = vec![on_record(reply)];
-    let text = match &reply.content {
-        ReplyContent::Text if cut => format!("{}\n{CUT}", reply.raw.trim_end()),
-        // Lines that were lost leave no trace in the others.
-        ReplyContent::Object(_) | ReplyContent::List(_) | ReplyContent::Wrong { .. } if cut => {
-            let reason = "the reply was cut off, because it was longer than its model may write".to_owned();
-            return Err(ToolError { reason, calls });
-        }
-        ReplyContent::Text => reply.raw.clone(),
-        ReplyContent::Object(value) => plain_text(value),
-        ReplyContent::List(values) => json!(values).to_string(),
-        ReplyContent::Wrong { reason } => {
-            return Err(ToolError { reason: format!("the reply is not what the prompt asks for: {reason}"), calls });
-        }
-    };
-    Ok(ToolOutput { text, calls })
-}
-
-fn on_record(reply: &PromptReply) -> ModelCall {
-    ModelCall {
-        prompt: reply.prompt.clone(),
-        reply: Some(reply.raw.as_str().into()),
-        model: reply.model.clone(),
-        in_token: reply.in_token,
-        out_token: reply.out_token,
-        ms: reply.ms,
-        failures: reply.failures.clone(),
-    }
-}
-
-/// The call that nobody answered, with all attempts at it.
-fn unanswered(id: String, error: PromptError) -> ToolError {
-    let reason = error.to_string();
-    let calls = match error {
-        PromptError::Provider { failures, .. } => {
-            let prompt = PromptUse { id, ..PromptUse::default() };
-            vec![ModelCall { prompt, failures, ..ModelCall::default() }]
-        }
-        PromptError::UnknownPrompt { .. } | PromptError::Template { .. } => Vec::new(),
-    };
-    ToolError { reason, calls }
 }
 
 #[cfg(test)]

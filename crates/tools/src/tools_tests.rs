@@ -1,11 +1,12 @@
 use super::*;
+use serde_json::{Value, json};
 use std::time::Duration;
 use trellis_domain::config::{ConfigItem, Settings, validate};
 use trellis_domain::document::Payload;
 use trellis_domain::{Collection, Scope};
 use trellis_orchestrator::memory::scripted::{SILENT, ScriptedPrompter};
 use trellis_orchestrator::permits::Permit;
-use trellis_orchestrator::ports::PromptError;
+use trellis_orchestrator::ports::{PromptCall, PromptError, PromptReply, ReplyContent, ReplySink};
 
 fn tool(value: &str) -> Arc<ToolItem> {
     match validate("tool", "t", value) {

@@ -117,6 +117,9 @@ pub(crate) enum Command {
     /// Patterns, task types, tools, prompts
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// The tools that agents may call
+    #[command(subcommand)]
+    Tools(ToolsCommand),
     /// Ask the questions of a suite, judge the answers and report
     Eval(Eval),
     /// Check the data folder and the configuration
@@ -362,6 +365,26 @@ pub(crate) struct Erase {
 pub(crate) enum GraphCommand {
     /// Derive the view anew from the records
     Rebuild,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsCommand {
+    /// List tools, and say which cannot be called here
+    List,
+    /// Call a tool once and print what a model would be shown
+    Test {
+        name: String,
+        /// NAME=VALUE for each argument, or one JSON object
+        arguments: Vec<String>,
+    },
+    /// Add a tool
+    Add {
+        name: String,
+        /// JSON, @FILE to read a file, or - for standard input
+        value: String,
+    },
+    /// Remove a tool
+    Remove { name: String },
 }
 
 #[derive(Debug, Subcommand)]

@@ -17,6 +17,7 @@ mod serving;
 mod settings_file;
 mod show;
 mod tokens;
+mod tool_settings;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
-//! The settings file: TOML with `[limits]`, `[limits.maximum]`, `[models]`, `[providers]` and `[queries]`.
+//! The settings file: TOML with `[limits]`, `[limits.maximum]`, `[models]`, `[providers]`, `[queries]` and `[tools]`.
 
 use crate::cli::Global;
 use crate::failure::Failure;
-use crate::named::{Limit, LimitSource, QueryLimit, model_setting, provider_setting, text};
+use crate::named::{Limit, LimitSource, QueryLimit, model_setting, provider_setting, text, tool_setting};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -15,6 +15,7 @@ pub(crate) struct SettingsFile {
     pub(crate) limits: LimitSource,
     pub(crate) models: ModelSettings,
     pub(crate) queries: Vec<QueryLimit>,
+    pub(crate) tools: tool_setting::ToolSettings,
 }
 
 impl SettingsFile {
@@ -60,13 +61,14 @@ pub(crate) fn parse(text: &str) -> Result<SettingsFile, String> {
             ("models", DeValue::Table(models)) => of_models(models, &mut file.models, &at)?,
             ("providers", DeValue::Table(providers)) => of_providers(providers, &mut file.models, &at)?,
             ("queries", DeValue::Table(queries)) => file.queries = of_queries(queries, &at)?,
-            (table @ ("limits" | "models" | "providers" | "queries"), _) => {
+            ("tools", DeValue::Table(tools)) => of_tools(tools, &mut file.tools, &at)?,
+            (table @ ("limits" | "models" | "providers" | "queries" | "tools"), _) => {
                 return Err(format!("{place}: `{table}` is not a table; write [{table}]"));
             }
             (other, _) => {
                 return Err(format!(
-                    "{place}: there is no setting `{other}`; the file may hold [limits], [models], [providers] and \
-                     [queries]"
+                    "{place}: there is no setting `{other}`; the file may hold [limits], [models], [providers], \
+                     [queries] and [tools]"
                 ));
             }
         }
@@ -138,6 +140,49 @@ fn of_queries(queries: &DeTable<'_>, at: &impl Fn(usize) -> String) -> Result<Ve
         limit.map_err(|problem| format!("{}, queries.{}: {problem}", name.place, name.text))
     });
     limits.collect()
+}
+
+/// What tools may reach, and their keys.
+fn of_tools(
+    tools: &DeTable<'_>,
+    settings: &mut tool_setting::ToolSettings,
+    at: &impl Fn(usize) -> String,
+) -> Result<(), String> {
+    for (name, value) in tools {
+        let name = Named::new(name, at);
+        match (name.text, value.get_ref()) {
+            ("http", DeValue::Table(http)) => {
+                for (setting, value) in http {
+                    let setting = Named::new(setting, at);
+                    let set = tool_setting::set_http(&mut settings.reach, setting.text, value.get_ref());
+                    set.map_err(|problem| format!("{}, tools.http.{}: {problem}", setting.place, setting.text))?;
+                }
+            }
+            ("secrets", DeValue::Table(secrets)) => {
+                for (secret, value) in secrets {
+                    let secret = Named::new(secret, at);
+                    let DeValue::Table(own) = value.get_ref() else {
+                        return Err(format!("{}: write a secret under [tools.secrets.NAME]", secret.place));
+                    };
+                    let kept = settings.secrets.entry(secret.text.to_owned()).or_default();
+                    for (setting, value) in own {
+                        let setting = Named::new(setting, at);
+                        let set = tool_setting::set_secret(kept, setting.text, value.get_ref());
+                        set.map_err(|problem| {
+                            format!("{}, tools.secrets.{}.{}: {problem}", setting.place, secret.text, setting.text)
+                        })?;
+                    }
+                }
+            }
+            (other, _) => {
+                return Err(format!(
+                    "{}: there is no setting `tools.{other}`; write [tools.http] or [tools.secrets.NAME]",
+                    name.place
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A name and where it stands.

@@ -112,7 +112,8 @@ impl Settings {
                 | super::ToolKind::McpTool
                 | super::ToolKind::StructuredQuery
                 | super::ToolKind::RowEmbeddingsQuery
-                | super::ToolKind::ToolService => continue,
+                | super::ToolKind::ToolService
+                | super::ToolKind::Http => continue,
             };
             if !self.prompts.contains_key(template) {
                 let what = format!("there is no prompt `{template}`");

@@ -17,6 +17,7 @@ words!(
         StructuredQuery,
         RowEmbeddingsQuery,
         ToolService,
+        Http,
     }
 );
 
@@ -29,7 +30,8 @@ impl ToolKind {
             | Self::McpTool
             | Self::StructuredQuery
             | Self::RowEmbeddingsQuery
-            | Self::ToolService => false,
+            | Self::ToolService
+            | Self::Http => false,
         }
     }
 }
@@ -134,6 +136,7 @@ fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> 
         ToolKind::McpTool => need("mcp-tool", "name the key of an `mcp` item"),
         ToolKind::Prompt => need("template", "name a prompt, stored as `prompt` item `template.<id>`"),
         ToolKind::ToolService => need("service", "name the key of a `tool-service` item"),
+        ToolKind::Http => need("url", "write an address such as https://api.example.com/cities/{city}"),
         ToolKind::RowEmbeddingsQuery => {
             members.number("limit")?;
             need("schema-name", "name the schema to search")
@@ -151,7 +154,7 @@ fn read_arguments(members: &Members<'_>, kind: ToolKind) -> Result<Vec<ArgumentI
             fixed("question", "The question to ask")
         }
         ToolKind::RowEmbeddingsQuery => fixed("query", "The text to search for"),
-        ToolKind::McpTool | ToolKind::Prompt | ToolKind::ToolService => configured_arguments(members),
+        ToolKind::McpTool | ToolKind::Prompt | ToolKind::ToolService | ToolKind::Http => configured_arguments(members),
     }
 }
 

@@ -3,10 +3,10 @@
 use super::sigv4::{SignedHeaders, Signer, ToSign};
 use crate::provider::ProviderError;
 use crate::remote::{Credentials, Unsigned};
-use crate::secret::Secret;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use std::fmt;
 use std::sync::Arc;
+use trellis_domain::Secret;
 use trellis_orchestrator::ports::{BoxFuture, World};
 
 /// What Bedrock is called in a signature.

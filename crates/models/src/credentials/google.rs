@@ -4,7 +4,6 @@
 use super::service_account::{KeyFileError, ServiceAccount};
 use crate::provider::ProviderError;
 use crate::remote::{Credentials, EndpointError, Unsigned, address, cause, client};
-use crate::secret::Secret;
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -15,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use trellis_domain::Secret;
 use trellis_domain::Timestamp;
 use trellis_orchestrator::ports::{BoxFuture, World};
 

@@ -4,9 +4,9 @@ use super::Quirks;
 use super::{Anthropic, Bedrock, Gemini, Ollama, OpenAi, Responses};
 use crate::provider::Provider;
 use crate::remote::{Connection, Key, Remote};
-use crate::secret::Secret;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
+use trellis_domain::Secret;
 
 /// How a provider is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

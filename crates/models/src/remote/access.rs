@@ -1,10 +1,10 @@
 //! What opens the door at a provider: a key that stays the same, or something made for each request.
 
 use crate::provider::ProviderError;
-use crate::secret::Secret;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::sync::Arc;
+use trellis_domain::Secret;
 use trellis_orchestrator::ports::BoxFuture;
 
 /// What opens the door.

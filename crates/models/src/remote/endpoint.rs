@@ -5,7 +5,6 @@ use super::answer::Answer;
 use super::connection::{address, cause, client, is_about_tls, labels};
 use super::failure::{self, ErrorBody, Failure};
 use crate::provider::{ModelRequest, ProviderError};
-use crate::secret::Secret;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use percent_encoding::percent_decode_str;
@@ -16,6 +15,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
+use trellis_domain::Secret;
 use trellis_domain::parts::ReplyPart;
 use trellis_orchestrator::ports::World;
 

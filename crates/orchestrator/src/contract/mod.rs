@@ -70,6 +70,7 @@ pub(crate) fn accepted(question: &str) -> Body {
         mark: None,
         routed_apart: false,
         room: None,
+        not_here: Vec::new(),
     })
 }
 

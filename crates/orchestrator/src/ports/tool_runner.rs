@@ -55,6 +55,11 @@ impl ToolError {
 pub trait ToolRunner: Send + Sync + std::fmt::Debug {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
+    /// Why a tool cannot be called here, if that is known before it is: then it is not offered.
+    fn obstacle(&self, _tool: &ToolItem, _settings: &Settings) -> Option<String> {
+        None
+    }
+
     /// Where a call of this tool has to wait for its turn, if it may have to: a tool may ask a model.
     fn capacity(
         &self,

@@ -11,6 +11,7 @@ use crate::person;
 use crate::serving::{Interrupt, Serving};
 use crate::show::follow::Follow;
 use crate::show::note;
+use crate::tool_settings;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::{RequestId, RunId};
@@ -57,7 +58,7 @@ async fn here(
     interrupt: &mut Interrupt,
 ) -> Result<Exit, Failure> {
     limits::held(&limits, &operator).iter().filter(|_| !global.quiet).for_each(|held| note(held));
-    let orchestrator = app.orchestrator(operator, models);
+    let orchestrator = app.orchestrator(operator, models, tool_settings::http(global)?);
     let question = Question {
         scope: app.scope.clone(),
         request_id: fresh_id()?,

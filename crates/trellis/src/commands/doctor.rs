@@ -1,18 +1,21 @@
 //! Is everything in order?
 
-use crate::app::{self, Purpose};
+use crate::app::{self, App, Purpose};
 use crate::cli::{Global, Output};
 use crate::desk::folder_alone;
 use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::model_settings;
 use crate::show::{clean, print_json, print_line};
+use crate::tool_settings;
 use serde_json::json;
+use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::counted;
-use trellis_models::{Choice, ModelSettings, choose};
-use trellis_orchestrator::ports::{Config, Journal};
+use trellis_models::{Choice, ModelSettings, Models, Rehearsal, choose};
+use trellis_orchestrator::ports::{Config, Journal, ToolRunner};
 use trellis_store::{AsideTurn, Checked, CheckedView, Store};
+use trellis_tools::Tools;
 
 /// One thing that was looked at.
 struct HealthCheck {
@@ -97,6 +100,20 @@ fn graph_line(view: &CheckedView) -> String {
     format!("{told}\nqueries over several runs may be answered wrongly; `trellis graph rebuild` derives the graph anew")
 }
 
+/// Which tools no model is offered here, and why. That is no fault: it may be what the operator wants.
+fn tools_line(app: &App, global: &Global, settings: &Settings) -> Result<String, String> {
+    let http = tool_settings::http(global).map_err(|failure| failure.message)?;
+    let nobody = || Models::new(Arc::new(Rehearsal::default()));
+    let tools = Tools::new(app.prompter(app::models(global).unwrap_or_else(|_| nobody()))).with_http(http);
+    let not_here = settings.tools.values().filter_map(|tool| {
+        let why = tools.obstacle(tool, settings)?;
+        Some(format!("{} is not offered: {why}", tool.name))
+    });
+    let not_here: Vec<_> = not_here.collect();
+    let offered = format!("{} can be called", counted(settings.tools.len() - not_here.len(), "tool"));
+    Ok(std::iter::once(offered).chain(not_here).collect::<Vec<_>>().join("\n"))
+}
+
 fn listed_paths(paths: &[std::path::PathBuf]) -> String {
     if paths.is_empty() {
         return "none".to_owned();
@@ -130,6 +147,7 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
     let of_operator = model_settings::of_operator(global).unwrap_or_default();
     let named = NamedModels::of(&settings, &of_operator, app::names_models(global));
     let aside = app.store.set_aside().unwrap_or_default();
+    let tools = tools_line(&app, global, &settings);
     let mut findings = vec![
         HealthCheck { what: "data folder", good: true, says: folder_line(&app.store) },
         HealthCheck { what: "record", good: checked.wrong == 0, says: summary_of(&checked) },
@@ -166,6 +184,7 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
             good: models.is_ok(),
             says: models.as_deref().map_or_else(|failure| failure.message.clone(), listed),
         },
+        HealthCheck { what: "tools", good: tools.is_ok(), says: tools.clone().unwrap_or_else(|wrong| wrong) },
     ];
     if !aside.is_empty() {
         let line = |turn: &AsideTurn| {
@@ -192,7 +211,7 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
         }
     }
     let sound = checked.wrong == 0 && aside.is_empty() && view.faults.is_empty();
-    Ok(match (sound, problems.is_empty() && limits.is_ok() && models.is_ok() && named.good) {
+    Ok(match (sound, problems.is_empty() && limits.is_ok() && models.is_ok() && tools.is_ok() && named.good) {
         (true, true) => Exit::Ok,
         (false, _) => Exit::DataFolder,
         (true, false) => Exit::InvalidConfig,

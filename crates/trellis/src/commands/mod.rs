@@ -14,6 +14,7 @@ mod run;
 mod runs;
 mod serve;
 mod sparql;
+mod tools;
 mod verify;
 mod watch;
 
@@ -75,6 +76,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
             Ok(Exit::Ok)
         }
         Command::Config(command) => config::run(global, command).await,
+        Command::Tools(command) => tools::run(global, command).await,
         Command::Doctor { models } => doctor::run(global, *models).await,
     }
 }

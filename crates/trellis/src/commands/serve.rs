@@ -8,6 +8,7 @@ use crate::query_settings;
 use crate::seeds;
 use crate::serving::{Interrupt, Serving};
 use crate::tokens;
+use crate::tool_settings;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -38,7 +39,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let url = server.url();
     let app = App::open_to_serve(global, url.clone()).await?;
     app.evaluate_queries(QuerySettings { spares: SPARES.min(queries.at_once), ..queries });
-    let orchestrator = app.orchestrator(operator, models);
+    let orchestrator = app.orchestrator(operator, models, tool_settings::http(global)?);
     let runs = RunService::new(&orchestrator);
     let (stop, phase) = watch::channel(Phase::Serving);
     let gateway = Arc::new(Gateway::new(Wiring {

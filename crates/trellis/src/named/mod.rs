@@ -5,6 +5,7 @@ mod limit;
 pub(crate) mod model_setting;
 pub(crate) mod provider_setting;
 mod query_limit;
+pub(crate) mod tool_setting;
 mod values;
 
 pub(crate) use limit::{Limit, LimitSource, some};

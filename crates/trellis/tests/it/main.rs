@@ -27,6 +27,7 @@ mod scenarios;
 mod served;
 mod stopped;
 mod templates;
+mod tools;
 mod who;
 
 use serde_json::Value;

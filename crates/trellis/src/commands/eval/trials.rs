@@ -22,6 +22,7 @@ use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::hub::Item as Followed;
 use trellis_orchestrator::ports::{RealWorld, World};
 use trellis_orchestrator::{Orchestrator, RunService};
+use trellis_tools::http::Http;
 
 /// What all trials of an evaluation have in common.
 pub(super) struct Trials<'e> {
@@ -54,7 +55,7 @@ impl Trials<'_> {
         let Answerer { name, limits, prompter, recorded } = answerer;
         let routed_only = Arc::new(RoutedOnly::new(prompter));
         let mut fixtures = None;
-        let orchestrator = self.app.orchestrator_with(limits, Arc::clone(&routed_only) as _, |inner| {
+        let orchestrator = self.app.orchestrator_with(limits, Arc::clone(&routed_only) as _, Http::closed(), |inner| {
             let tools = Arc::new(FixtureTools::new(inner, self.documents.clone()));
             fixtures = Some(Arc::clone(&tools));
             tools

@@ -10,7 +10,7 @@ const SHORTEST: usize = 4;
 /// A key. Only the request that it opens the door for sees it.
 ///
 /// ```
-/// use trellis_models::Secret;
+/// use trellis_domain::Secret;
 ///
 /// let key = Secret::new(" sk-12345 ").unwrap();
 /// assert_eq!(format!("{key:?}"), "Secret([redacted])");
@@ -27,7 +27,8 @@ impl Secret {
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    pub(crate) fn expose(&self) -> &str {
+    /// The key itself, for the request that it opens the door for.
+    pub fn expose(&self) -> &str {
         &self.0
     }
 

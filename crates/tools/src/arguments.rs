@@ -1,0 +1,103 @@
+//! The arguments of a call, held against what its tool says of them.
+
+use serde_json::{Map, Value};
+use trellis_domain::config::{ArgumentItem, ToolItem};
+
+/// The arguments as the tool wants them. What a model wrote in quotes and meant as a number becomes one. The error names
+/// everything that is wrong, for the model to correct.
+pub(crate) fn fitted(tool: &ToolItem, arguments: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+    let (mut fitted, mut problems) = (Map::new(), Vec::new());
+    for (name, value) in arguments {
+        let Some(argument) = tool.arguments.iter().find(|argument| argument.name == *name) else {
+            problems.push(format!("there is no argument `{name}`"));
+            continue;
+        };
+        match fit(argument, value) {
+            Some(value) => drop(fitted.insert(name.clone(), value)),
+            None => problems.push(format!("`{name}` is to be {}, and is {}", in_words(&argument.kind), short(value))),
+        }
+    }
+    if problems.is_empty() {
+        return Ok(fitted);
+    }
+    let known = tool.arguments.iter().map(|argument| format!("{} ({})", argument.name, argument.kind));
+    let known: Vec<_> = known.collect();
+    let takes = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
+    Err(format!("{}; `{}` takes {takes}", problems.join("; "), tool.name))
+}
+
+/// The value, if it is what the argument wants or says the same in quotes.
+fn fit(argument: &ArgumentItem, value: &Value) -> Option<Value> {
+    if value.is_null() || is_of(&argument.kind, value) {
+        return Some(value.clone());
+    }
+    match (argument.kind.as_str(), value) {
+        ("string", other) => Some(other.to_string().into()),
+        (kind, Value::String(text)) => serde_json::from_str(text.trim()).ok().filter(|value| is_of(kind, value)),
+        _ => None,
+    }
+}
+
+/// Kinds that nobody knows hold everything.
+fn is_of(kind: &str, value: &Value) -> bool {
+    match kind {
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    }
+}
+
+fn in_words(kind: &str) -> &str {
+    match kind {
+        "number" => "a number",
+        "integer" => "a whole number",
+        "boolean" => "true or false",
+        "array" => "a list",
+        "object" => "an object",
+        other => other,
+    }
+}
+
+fn short(value: &Value) -> String {
+    const SHOWN: usize = 80;
+    let text = value.to_string();
+    let end = text.floor_char_boundary(SHOWN);
+    if end < text.len() { format!("{}…", &text[..end]) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use trellis_domain::config::{ConfigItem, validate};
+
+    fn fit(arguments: Value) -> Result<Value, String> {
+        let named = |name: &str, kind: &str| json!({ "name": name, "type": kind });
+        let wanted =
+            [named("city", "string"), named("days", "integer"), named("exact", "boolean"), named("at", "place")];
+        let item = json!({ "type": "http", "name": "weather", "url": "https://a.example/", "arguments": wanted });
+        let Ok(ConfigItem::Tool(tool)) = validate("tool", "weather", &item.to_string()) else { panic!("{item}") };
+        fitted(&tool, arguments.as_object().unwrap()).map(Value::Object)
+    }
+
+    #[test]
+    fn what_says_the_same_is_taken() {
+        let given = json!({ "city": 7, "days": "3", "exact": "true", "at": [1] });
+        assert_eq!(fit(given), Ok(json!({ "city": "7", "days": 3, "exact": true, "at": [1] })));
+        assert_eq!(fit(json!({ "days": null })), Ok(json!({ "days": null })), "nothing is nothing");
+        assert_eq!(fit(json!({})), Ok(json!({})));
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_named_at_once() {
+        let problem = fit(json!({ "days": "soon", "exact": 3, "town": "Oslo" })).unwrap_err();
+        let words = "`days` is to be a whole number, and is \"soon\"; `exact` is to be true or false, and is 3; \
+                     there is no argument `town`; `weather` takes city (string), days (integer), exact (boolean), at (place)";
+        assert_eq!(problem, words);
+        assert!(fit(json!({ "days": "x".repeat(9_000) })).unwrap_err().len() < 400);
+    }
+}

@@ -1,0 +1,215 @@
+//! Tools that are a request to somebody's address.
+//!
+//! Where requests may go is the operator's decision, what they look like is the tool's, and the model fills in arguments.
+
+mod guard;
+mod request;
+
+pub use guard::{Reach, Refused};
+pub use request::Template;
+
+use guard::GuardedNames;
+use request::{Filled, HeaderPart};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Method, Response, Url};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use trellis_domain::Secret;
+use trellis_orchestrator::ports::{ToolCall, ToolError, ToolOutput};
+
+/// The most that is read of an answer.
+const MOST_BYTES: usize = 4 << 20;
+/// So much of a refusal is told.
+const TOLD: usize = 2_000;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const MOST_REDIRECTS: usize = 5;
+
+/// A key that tools may send.
+#[derive(Debug, Clone)]
+pub struct ToolSecret {
+    pub value: Secret,
+    /// Where it may be sent to; hosts as in [`Reach::hosts`].
+    pub hosts: Vec<String>,
+}
+
+/// Calls addresses, as far as the operator allows.
+#[derive(Debug)]
+pub struct Http {
+    reach: Arc<Reach>,
+    secrets: BTreeMap<String, ToolSecret>,
+    /// None if nothing may be called.
+    client: Option<Client>,
+}
+
+impl Http {
+    pub fn new(reach: Reach, secrets: BTreeMap<String, ToolSecret>) -> Result<Self, reqwest::Error> {
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            // Somebody else may have been faster, which is as good.
+            drop(rustls::crypto::ring::default_provider().install_default());
+        }
+        let reach = Arc::new(reach);
+        let client = Client::builder()
+            .user_agent(concat!("trellis/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .dns_resolver(GuardedNames(Arc::clone(&reach)))
+            // Followed by hand: each place is checked, and no secret goes to another one.
+            .redirect(reqwest::redirect::Policy::none())
+            // What is behind a proxy cannot be checked.
+            .no_proxy()
+            .referer(false)
+            .build()?;
+        Ok(Self { reach, secrets, client: Some(client) })
+    }
+
+    /// Calls nothing: for commands that answer no questions.
+    pub fn closed() -> Self {
+        Self { reach: Arc::default(), secrets: BTreeMap::new(), client: None }
+    }
+
+    /// Whether a tool with this template can be called here, as far as that shows before it is.
+    pub fn check(&self, template: &Template) -> Result<(), String> {
+        let place = template.place().ok_or("its `url` is no address")?;
+        self.reach.check(&place).map_err(|refused| refused.to_string())?;
+        for name in template.secrets() {
+            self.secret(&name, &place)?;
+        }
+        Ok(())
+    }
+
+    pub async fn call(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
+        let template = Template::read(&call.tool.settings).map_err(|(_, why)| ToolError::new(why))?;
+        let filled = template.fill(&call.arguments).map_err(ToolError::new)?;
+        let response = self.send(filled, call).await.map_err(ToolError::new)?;
+        self.read(response).await.map_err(ToolError::new)
+    }
+
+    async fn send(&self, filled: Filled, call: &ToolCall) -> Result<Response, String> {
+        let Filled { method, mut url, headers, body } = filled;
+        let client = self.client.as_ref().ok_or("no address is called by this command")?;
+        for _ in 0..=MOST_REDIRECTS {
+            self.reach.check(&url).map_err(|refused| refused.to_string())?;
+            let mut request = client.request(method.clone(), url.clone()).headers(self.headers(&headers, &url)?);
+            if !matches!(method, Method::GET | Method::HEAD) {
+                request = request.header("idempotency-key", call.idempotency_key.as_str());
+            }
+            if let Some(body) = &body {
+                request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
+            }
+            let response = request.send().await.map_err(|error| format!("{}: {}", shown(&url), cause(&error)))?;
+            match redirected(&response, &method) {
+                Some(next) if is_same_place(&url, &next) => url = next,
+                Some(next) => {
+                    return Err(format!("{} sends on to {}, which is not followed", shown(&url), shown(&next)));
+                }
+                None => return Ok(response),
+            }
+        }
+        Err(format!("{} sends on and on", shown(&url)))
+    }
+
+    fn headers(&self, headers: &BTreeMap<String, Vec<HeaderPart>>, url: &Url) -> Result<HeaderMap, String> {
+        let mut made = HeaderMap::new();
+        for (name, parts) in headers {
+            let (mut value, mut is_secret) = (String::new(), false);
+            for part in parts {
+                match part {
+                    HeaderPart::Text(text) => value.push_str(text),
+                    HeaderPart::Secret(name) => {
+                        value.push_str(self.secret(name, url)?.expose());
+                        is_secret = true;
+                    }
+                }
+            }
+            let wrong = || format!("the header `{name}` cannot be sent: it has characters that no header may have");
+            let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+            let mut value = HeaderValue::from_str(&value).map_err(|_| wrong())?;
+            value.set_sensitive(is_secret);
+            made.insert(header, value);
+        }
+        Ok(made)
+    }
+
+    /// A secret, if it may be sent to this address.
+    fn secret(&self, name: &str, url: &Url) -> Result<&Secret, String> {
+        let unknown = || {
+            format!(
+                "there is no secret `{name}`; the operator names secrets under [tools.secrets] in the settings file"
+            )
+        };
+        let secret = self.secrets.get(name).ok_or_else(unknown)?;
+        let host = url.host_str().unwrap_or_default();
+        let goes = Reach { hosts: secret.hosts.clone(), private: true }.check(url).is_ok();
+        if goes { Ok(&secret.value) } else { Err(format!("the secret `{name}` may not be sent to {host}")) }
+    }
+
+    /// What came back, without secrets that the other side repeats.
+    async fn read(&self, mut response: Response) -> Result<ToolOutput, String> {
+        let (status, place) = (response.status(), shown(response.url()));
+        let kind =
+            response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default().to_owned();
+        let (mut bytes, mut is_cut) = (Vec::new(), false);
+        while let Some(chunk) = response.chunk().await.map_err(|error| format!("{place}: {}", cause(&error)))? {
+            let room = MOST_BYTES - bytes.len();
+            bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            if chunk.len() > room {
+                is_cut = true;
+                break;
+            }
+        }
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) if is_cut && error.utf8_error().error_len().is_none() => {
+                String::from_utf8_lossy(error.as_bytes()).trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned()
+            }
+            Err(error) => format!("({} bytes of {}, which is no text)", error.as_bytes().len(), or(&kind, "something")),
+        };
+        let mut text = self.secrets.values().fold(text, |text, secret| secret.value.redact(&text));
+        if is_cut {
+            text.push_str("\n[cut off: the answer was longer than 4 MB]");
+        }
+        if status.is_success() {
+            return Ok(ToolOutput { text, ..ToolOutput::default() });
+        }
+        let told = &text[..text.floor_char_boundary(TOLD)];
+        Err(format!("{place} answered {status}: {}", told.trim()))
+    }
+}
+
+/// Where an answer sends on to, if it does and that can be followed.
+fn redirected(response: &Response, method: &Method) -> Option<Url> {
+    let can_be_followed =
+        matches!(*method, Method::GET | Method::HEAD) || matches!(response.status().as_u16(), 307 | 308);
+    if !response.status().is_redirection() || !can_be_followed {
+        return None;
+    }
+    let place = response.headers().get(reqwest::header::LOCATION)?.to_str().ok()?;
+    response.url().join(place).ok()
+}
+
+/// Whether keys for the one may go to the other: the same server, and never without the protection they had.
+fn is_same_place(url: &Url, next: &Url) -> bool {
+    url.host_str() == next.host_str()
+        && (url.origin() == next.origin() || (url.scheme(), next.scheme()) == ("http", "https"))
+}
+
+/// An address without what may be private in it.
+fn shown(url: &Url) -> String {
+    format!("{}://{}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
+}
+
+/// The innermost reason: the outer ones say only that there is one.
+fn cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
+fn or<'t>(text: &'t str, otherwise: &'t str) -> &'t str {
+    if text.is_empty() { otherwise } else { text }
+}
+
+#[cfg(test)]
+mod tests;

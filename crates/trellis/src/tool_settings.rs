@@ -1,0 +1,93 @@
+//! What tools may reach, and the keys that they may send: environment over settings file. Workspaces cannot change it.
+
+use crate::cli::Global;
+use crate::failure::Failure;
+use crate::named::tool_setting::{SecretSetting, ToolSettings};
+use crate::settings_file::SettingsFile;
+use std::collections::BTreeMap;
+use trellis_domain::Secret;
+use trellis_tools::http::{Http, ToolSecret};
+
+/// Hosts with commas between them.
+const HOSTS: &str = "TRELLIS_TOOLS_HTTP_HOSTS";
+const PRIVATE: &str = "TRELLIS_TOOLS_HTTP_PRIVATE";
+
+/// Calls addresses as the operator allows.
+pub(crate) fn http(global: &Global) -> Result<Http, Failure> {
+    let settings = with_environment(SettingsFile::of(global)?.tools, &|name| std::env::var(name).ok())?;
+    let mut secrets = BTreeMap::new();
+    for (name, setting) in settings.secrets {
+        let value = read(&setting).map_err(|why| Failure::usage(format!("the secret `{name}` of tools: {why}")))?;
+        secrets.insert(name, ToolSecret { value, hosts: setting.hosts });
+    }
+    let client = Http::new(settings.reach, secrets);
+    client.map_err(|error| Failure::usage(format!("tools cannot call any address: {error}")))
+}
+
+fn with_environment(
+    mut settings: ToolSettings,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<ToolSettings, Failure> {
+    let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+    if let Some(hosts) = set(HOSTS) {
+        let hosts = hosts.split(',').map(str::trim).filter(|host| !host.is_empty());
+        settings.reach.hosts = hosts.map(str::to_owned).collect();
+    }
+    match set(PRIVATE).as_deref().map(str::trim) {
+        None => {}
+        Some("true" | "1") => settings.reach.private = true,
+        Some("false" | "0") => settings.reach.private = false,
+        Some(other) => return Err(Failure::usage(format!("{PRIVATE}: `{other}` is neither true nor false"))),
+    }
+    Ok(settings)
+}
+
+fn read(secret: &SecretSetting) -> Result<Secret, String> {
+    let text = match (&secret.variable, &secret.file) {
+        (Some(variable), None) => std::env::var(variable).map_err(|_| format!("the variable {variable} is not set"))?,
+        (None, Some(file)) => {
+            std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?
+        }
+        (None, None) => return Err("write key-env or key-file".to_owned()),
+        (Some(_), Some(_)) => return Err("write either key-env or key-file".to_owned()),
+    };
+    if secret.hosts.is_empty() {
+        return Err("write `hosts`: it is sent nowhere else".to_owned());
+    }
+    Secret::new(&text).ok_or_else(|| "it is empty".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trellis_tools::http::Reach;
+
+    fn parsed(text: &str) -> Result<ToolSettings, String> {
+        crate::settings_file::parse(text).map(|file| file.tools)
+    }
+
+    #[test]
+    fn the_file_names_hosts_and_where_keys_are() {
+        let file = "[tools.http]\nhosts = [\"api.example.com\"]\nprivate = true\n\n\
+                    [tools.secrets.WEATHER]\nkey-env = \"WEATHER_KEY\"\nhosts = [\"api.example.com\"]\n";
+        let settings = parsed(file).unwrap();
+        assert_eq!(settings.reach, Reach { hosts: vec!["api.example.com".to_owned()], private: true });
+        assert_eq!(settings.secrets["WEATHER"].variable.as_deref(), Some("WEATHER_KEY"));
+        let set = |name: &str| (name == HOSTS).then(|| "a.example, b.example".to_owned());
+        assert_eq!(with_environment(settings, &set).unwrap().reach.hosts, ["a.example", "b.example"]);
+    }
+
+    #[test]
+    fn mistakes_have_a_place() {
+        for (file, words) in [
+            ("[tools.http]\nhost = []\n", "line 2, tools.http.host: there is no setting `host`"),
+            ("[tools.http]\nhosts = \"x\"\n", "line 2, tools.http.hosts: write a list of texts"),
+            ("[tools.http]\nprivate = 3\n", "line 2, tools.http.private: write true or false"),
+            ("[tools.secrets.A]\nkey = \"sk\"\n", "line 2, tools.secrets.A.key: a key does not belong into this file"),
+            ("[tools.soap]\n", "line 1: there is no setting `tools.soap`"),
+        ] {
+            let problem = parsed(file).unwrap_err();
+            assert!(problem.contains(words), "{problem}");
+        }
+    }
+}
