@@ -73,6 +73,9 @@ pub enum AcceptError {
     Journal(#[from] JournalError),
 }
 
+/// So much is recorded of why a tool cannot be called.
+const SHOWN_OF_OBSTACLE: usize = 300;
+
 impl Orchestrator {
     /// See [`RunService::accept`](crate::RunService::accept).
     pub(crate) async fn accept(&self, question: Question) -> Result<Acceptance, AcceptError> {
@@ -128,7 +131,8 @@ impl Orchestrator {
         let routed_apart = !self.ports.prompter.routes_in_one_call(need);
         let room = self.ports.prompter.room(PromptNeed { id: react::PROMPT, ..need });
         let obstacle = |tool: &Arc<ToolItem>| {
-            let reason = self.ports.tools.obstacle(tool, &settings)?;
+            // It is told with every session and every choice of the run.
+            let reason = self.ports.tools.obstacle(tool, &settings)?.chars().take(SHOWN_OF_OBSTACLE).collect();
             Some(Excluded { name: tool.name.to_string(), reason })
         };
         let not_here = settings.tools.values().filter_map(obstacle).collect();

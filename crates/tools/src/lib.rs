@@ -18,29 +18,33 @@ use trellis_orchestrator::ports::{BoxFuture, Prompter, ToolCall, ToolError, Tool
 #[derive(Debug)]
 pub struct Tools {
     prompts: Prompts,
-    http: Option<Http>,
+    http: Http,
 }
 
 impl Tools {
     /// Those that need nothing but a model.
     pub fn new(prompter: Arc<dyn Prompter>) -> Self {
-        Self { prompts: Prompts::new(prompter), http: None }
+        Self { prompts: Prompts::new(prompter), http: Http::default() }
     }
 
     /// And those that call addresses.
     #[must_use]
     pub fn with_http(self, http: Http) -> Self {
-        Self { http: Some(http), ..self }
+        Self { http, ..self }
     }
 
     async fn perform(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {
-        match (call.tool.kind, &self.http) {
-            (ToolKind::TextCompletion | ToolKind::Prompt, _) => self.prompts.call(call).await,
-            (ToolKind::Http, Some(http)) => {
+        match call.tool.kind {
+            ToolKind::TextCompletion | ToolKind::Prompt => self.prompts.call(call).await,
+            ToolKind::Http => {
                 let arguments = arguments::fitted(&call.tool, &call.arguments).map_err(ToolError::new)?;
-                http.call(&ToolCall { arguments, ..call }).await
+                self.http.call(&ToolCall { arguments, ..call }).await
             }
-            (kind, _) => Err(ToolError::new(not_available(kind))),
+            kind @ (ToolKind::KnowledgeQuery
+            | ToolKind::McpTool
+            | ToolKind::StructuredQuery
+            | ToolKind::RowEmbeddingsQuery
+            | ToolKind::ToolService) => Err(ToolError::new(not_available(kind))),
         }
     }
 }
@@ -55,13 +59,17 @@ impl ToolRunner for Tools {
     }
 
     fn obstacle(&self, tool: &ToolItem, _settings: &Settings) -> Option<String> {
-        match (tool.kind, &self.http) {
-            (ToolKind::TextCompletion | ToolKind::Prompt, _) => self.prompts.obstacle(tool),
-            (ToolKind::Http, Some(http)) => {
+        match tool.kind {
+            ToolKind::TextCompletion | ToolKind::Prompt => self.prompts.obstacle(tool),
+            ToolKind::Http => {
                 let template = Template::read(&tool.settings).map_err(|(_, why)| why);
-                template.and_then(|template| http.check(&template)).err()
+                template.and_then(|template| self.http.check(&template)).err()
             }
-            (kind, _) => Some(not_available(kind)),
+            kind @ (ToolKind::KnowledgeQuery
+            | ToolKind::McpTool
+            | ToolKind::StructuredQuery
+            | ToolKind::RowEmbeddingsQuery
+            | ToolKind::ToolService) => Some(not_available(kind)),
         }
     }
 

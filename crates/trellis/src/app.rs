@@ -169,7 +169,7 @@ impl App {
     /// The runs of this folder, for commands that answer none: no model is asked.
     pub(crate) fn runs(&self) -> RunService {
         let nobody = Models::new(Arc::new(Rehearsal::default()));
-        RunService::new(&self.orchestrator(OperatorLimits::default(), nobody, Http::closed()))
+        RunService::new(&self.orchestrator(OperatorLimits::default(), nobody, Http::default()))
     }
 }
 

@@ -20,8 +20,7 @@ pub(crate) fn http(global: &Global) -> Result<Http, Failure> {
         let value = read(&setting).map_err(|why| Failure::usage(format!("the secret `{name}` of tools: {why}")))?;
         secrets.insert(name, ToolSecret { value, hosts: setting.hosts });
     }
-    let client = Http::new(settings.reach, secrets);
-    client.map_err(|error| Failure::usage(format!("tools cannot call any address: {error}")))
+    Ok(Http::new(settings.reach, secrets))
 }
 
 fn with_environment(

@@ -13,13 +13,17 @@ use request::{Filled, HeaderPart};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, Url};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use trellis_domain::Secret;
 use trellis_orchestrator::ports::{ToolCall, ToolError, ToolOutput};
 
 /// The most that is read of an answer.
-const MOST_BYTES: usize = 4 << 20;
+const MOST_BYTES: usize = 1 << 20;
+/// Answers above this size are large, and only so many of them are read at a time: a thousand calls may be in flight.
+const LARGE_BYTES: usize = 64 << 10;
+const LARGE_AT_ONCE: usize = 32;
 /// So much of a refusal is told.
 const TOLD: usize = 2_000;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,33 +42,43 @@ pub struct ToolSecret {
 pub struct Http {
     reach: Arc<Reach>,
     secrets: BTreeMap<String, ToolSecret>,
-    /// None if nothing may be called.
-    client: Option<Client>,
+    /// Made when it is needed: it reads the system's certificates, which takes time, and there may be none.
+    client: OnceLock<Result<Client, String>>,
+    large: Semaphore,
+}
+
+impl Default for Http {
+    /// Calls nothing.
+    fn default() -> Self {
+        Self::new(Reach::default(), BTreeMap::new())
+    }
 }
 
 impl Http {
-    pub fn new(reach: Reach, secrets: BTreeMap<String, ToolSecret>) -> Result<Self, reqwest::Error> {
+    pub fn new(reach: Reach, secrets: BTreeMap<String, ToolSecret>) -> Self {
+        Self { reach: Arc::new(reach), secrets, client: OnceLock::new(), large: Semaphore::new(LARGE_AT_ONCE) }
+    }
+
+    fn client(&self) -> Result<&Client, String> {
+        let made = self.client.get_or_init(|| self.new_client().map_err(|error| cause(&error)));
+        made.as_ref().map_err(|why| format!("no address can be called: {why}"))
+    }
+
+    fn new_client(&self) -> Result<Client, reqwest::Error> {
         if rustls::crypto::CryptoProvider::get_default().is_none() {
             // Somebody else may have been faster, which is as good.
             drop(rustls::crypto::ring::default_provider().install_default());
         }
-        let reach = Arc::new(reach);
-        let client = Client::builder()
+        Client::builder()
             .user_agent(concat!("trellis/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
-            .dns_resolver(GuardedNames(Arc::clone(&reach)))
+            .dns_resolver(GuardedNames(Arc::clone(&self.reach)))
             // Followed by hand: each place is checked, and no secret goes to another one.
             .redirect(reqwest::redirect::Policy::none())
             // What is behind a proxy cannot be checked.
             .no_proxy()
             .referer(false)
-            .build()?;
-        Ok(Self { reach, secrets, client: Some(client) })
-    }
-
-    /// Calls nothing: for commands that answer no questions.
-    pub fn closed() -> Self {
-        Self { reach: Arc::default(), secrets: BTreeMap::new(), client: None }
+            .build()
     }
 
     /// Whether a tool with this template can be called here, as far as that shows before it is.
@@ -86,10 +100,10 @@ impl Http {
 
     async fn send(&self, filled: Filled, call: &ToolCall) -> Result<Response, String> {
         let Filled { method, mut url, headers, body } = filled;
-        let client = self.client.as_ref().ok_or("no address is called by this command")?;
         for _ in 0..=MOST_REDIRECTS {
             self.reach.check(&url).map_err(|refused| refused.to_string())?;
-            let mut request = client.request(method.clone(), url.clone()).headers(self.headers(&headers, &url)?);
+            let mut request =
+                self.client()?.request(method.clone(), url.clone()).headers(self.headers(&headers, &url)?);
             if !matches!(method, Method::GET | Method::HEAD) {
                 request = request.header("idempotency-key", call.idempotency_key.as_str());
             }
@@ -148,8 +162,11 @@ impl Http {
         let (status, place) = (response.status(), shown(response.url()));
         let kind =
             response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default().to_owned();
-        let (mut bytes, mut is_cut) = (Vec::new(), false);
+        let (mut bytes, mut is_cut, mut permit) = (Vec::new(), false, None);
         while let Some(chunk) = response.chunk().await.map_err(|error| format!("{place}: {}", cause(&error)))? {
+            if permit.is_none() && bytes.len() + chunk.len() > LARGE_BYTES {
+                permit = self.large.acquire().await.ok();
+            }
             let room = MOST_BYTES - bytes.len();
             bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
             if chunk.len() > room {
@@ -166,7 +183,7 @@ impl Http {
         };
         let mut text = self.secrets.values().fold(text, |text, secret| secret.value.redact(&text));
         if is_cut {
-            text.push_str("\n[cut off: the answer was longer than 4 MB]");
+            text.push_str("\n[cut off: the answer was longer than 1 MB]");
         }
         if status.is_success() {
             return Ok(ToolOutput { text, ..ToolOutput::default() });

@@ -55,11 +55,12 @@ impl Trials<'_> {
         let Answerer { name, limits, prompter, recorded } = answerer;
         let routed_only = Arc::new(RoutedOnly::new(prompter));
         let mut fixtures = None;
-        let orchestrator = self.app.orchestrator_with(limits, Arc::clone(&routed_only) as _, Http::closed(), |inner| {
-            let tools = Arc::new(FixtureTools::new(inner, self.documents.clone()));
-            fixtures = Some(Arc::clone(&tools));
-            tools
-        });
+        let orchestrator =
+            self.app.orchestrator_with(limits, Arc::clone(&routed_only) as _, Http::default(), |inner| {
+                let tools = Arc::new(FixtureTools::new(inner, self.documents.clone()));
+                fixtures = Some(Arc::clone(&tools));
+                tools
+            });
         let fixtures = fixtures.ok_or_else(|| Failure::unexpected("the tools were not asked for"))?;
         let mut serving = Serving::start(&orchestrator);
         let (stop, stopped) = watch::channel(false);
