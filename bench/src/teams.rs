@@ -2,15 +2,16 @@
 
 use crate::machine::cpu;
 use crate::setup::{Engine, follow, seeds};
-use anyhow::{Result, ensure};
-use serde_json::{Value, json};
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::parts::Piece;
+use trellis_domain::parts::{ChatTurn, Piece};
 use trellis_domain::record::{Body, Name, Observed};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, RequestId, RunId, Scope, SessionId, Timestamp, Workspace};
@@ -45,7 +46,7 @@ impl Provider for Player {
             if request.prompt == "question" && !self.tool.is_zero() {
                 tokio::time::sleep(self.tool).await;
             }
-            let text = match play::say(&request.prompt, &request.variables) {
+            let text = match play::say(&request.prompt, &heard(request)) {
                 Ok(text) => text,
                 Err(reason) if reason == SILENT => std::future::pending().await,
                 Err(reason) => return Err(ProviderError::Permanent { reason }),
@@ -61,6 +62,17 @@ impl Provider for Player {
             })
         })
     }
+}
+
+/// The variables with the steps of the conversation, which the script counts.
+fn heard(request: &ModelRequest) -> Cow<'_, Map<String, Value>> {
+    let steps = request.turns.iter().filter(|turn| matches!(turn, ChatTurn::Assistant { .. })).count();
+    if steps == 0 {
+        return Cow::Borrowed(&request.variables);
+    }
+    let mut variables = request.variables.clone();
+    variables.insert("history".to_owned(), vec![Value::Null; steps].into());
+    Cow::Owned(variables)
 }
 
 async fn engine(tool: Duration) -> Result<Engine> {
@@ -140,23 +152,30 @@ pub(crate) async fn supervisor() -> Result<()> {
         .map(|_| {
             let (engine, next, scene) = (Arc::clone(&engine), Arc::clone(&next), Arc::clone(&scene));
             tokio::spawn(async move {
+                let mut last = None;
                 loop {
                     let n = next.fetch_add(1, Ordering::Relaxed);
                     if n >= RUNS {
-                        return anyhow::Ok(());
+                        return anyhow::Ok(last);
                     }
                     let run = ask(&engine, n, &scene, "supervisor", SomeLimits::default()).await?;
                     follow(&engine.runs, &run).await?;
+                    last = Some(run);
                 }
             })
         })
         .collect();
+    let mut last = None;
     for caller in callers {
-        caller.await??;
+        last = caller.await??;
     }
     let (wall, used) = (started.elapsed(), cpu().saturating_sub(before));
     stop.send_replace(Some(Stop::Drain));
     serving.await?;
+    let last = last.context("every caller has asked")?;
+    let records = engine.store.journal.events(&Workspace::default(), &last, 0, usize::MAX).await?;
+    let called = records.iter().filter(|record| matches!(record.body, Body::Observed(_))).count();
+    ensure!(called == 10, "{called} tool calls in a run: this is not the work that is to be measured");
     println!(
         "supervisor    {:.0} runs per second at {AT_ONCE} concurrent (target 200): 5 subagents with 2 tools each, {:.1} ms CPU per run",
         RUNS as f64 / wall.as_secs_f64(),

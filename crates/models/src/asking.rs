@@ -7,6 +7,7 @@ use crate::reply;
 use crate::said::said;
 use crate::template::Templates;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Hash;
@@ -129,9 +130,10 @@ impl Asking {
     pub(crate) fn forget_variables(&mut self, are_read: bool, may_take_tools: bool) {
         let differs = |text: &str| text.contains(NATIVE_TOOLS);
         let prompt = self.settings.prompts.get(&self.request.prompt);
-        let differs = prompt.is_some_and(|prompt| differs(&prompt.text) || prompt.next.is_some())
-            || differs(&self.settings.system_prompt);
-        let is_needed = may_take_tools && self.tools.is_some() && differs;
+        let is_needed = may_take_tools
+            && self.tools.is_some()
+            && (prompt.is_some_and(|prompt| prompt.next.is_some() || differs(&prompt.text))
+                || differs(&self.settings.system_prompt));
         match (are_read, is_needed) {
             (true, true) => self.request.variables = self.variables.clone().unwrap_or_default(),
             (true, false) => self.request.variables = self.variables.take().unwrap_or_default(),
@@ -186,17 +188,24 @@ impl Asking {
         self.request.sent.take_refused().into_iter().map(attempt).collect()
     }
 
+    /// The hash of what is asked, whoever is.
+    pub(crate) fn said(&self) -> Hash {
+        said(&self.request, [&self.request.system.whole(), &self.request.user.whole()])
+    }
+
     fn record_of(&self, sent: Option<Sent>) -> PromptUse {
+        let (system, user) = (self.request.system.whole(), self.request.user.whole());
+        let texts = [&*system, &*user];
         let usual = PromptUse {
             id: self.request.prompt.clone(),
             template: self.template,
-            said: Some(said(&self.request)),
+            said: Some(said(&self.request, texts)),
             model: self.model.clone(),
             format: self.format(),
             ..PromptUse::default()
         };
         let Some(sent) = sent else {
-            return PromptUse { sent: Some(hash_of(&self.request)), ..usual };
+            return PromptUse { sent: Some(hash_of(texts, &self.request.turns)), ..usual };
         };
         let request = sent.body.and_then(Document::stored);
         PromptUse { sent: Some(sent.hash), parameters: sent.parameters, request, ..usual }
@@ -210,23 +219,22 @@ fn drawn(variables: &Map<String, Value>) -> Vec<String> {
     values.filter(|value| value.len() >= SHORTEST).map(str::to_owned).collect()
 }
 
-/// Of everything that is said in a request.
-fn hash_of(request: &ModelRequest) -> Hash {
-    let ModelRequest { system, user, turns, .. } = request;
-    let mut said = vec![system.to_string(), user.to_string()];
+/// Of everything that is said in a request: its own texts, and the turns after them.
+fn hash_of(texts: [&str; 2], turns: &[ChatTurn]) -> Hash {
+    let mut said: Vec<_> = texts.map(Cow::Borrowed).into();
     for turn in turns {
         match turn {
-            ChatTurn::User { text } => said.extend(["user".to_owned(), text.text().to_owned()]),
-            ChatTurn::ToolResult { function, text, .. } => said.extend([function.clone(), text.text().to_owned()]),
+            ChatTurn::User { text } => said.extend(["user".into(), text.text().into()]),
+            ChatTurn::ToolResult { function, text, .. } => said.extend([function.into(), text.text().into()]),
             ChatTurn::Assistant { parts } => said.extend(parts.iter().map(|part| match part {
                 ReplyPart::Thought { text, .. } | ReplyPart::Text { text } | ReplyPart::Refusal { text } => {
-                    text.text().to_owned()
+                    text.text().into()
                 }
-                ReplyPart::Call { function, arguments, .. } => format!("{function}({})", arguments.text()),
+                ReplyPart::Call { function, arguments, .. } => format!("{function}({})", arguments.text()).into(),
             })),
         }
     }
-    Hash::of_parts(said.iter().map(String::as_bytes))
+    Hash::of_parts(said.iter().map(|part| part.as_bytes()))
 }
 
 /// What was said after the prompt in words, each result with what the prompt says below it.
@@ -242,10 +250,15 @@ fn turns_in_words(
     let Some(next) = next else { return Ok(words) };
     let wrong = |reason| PromptError::Template { id: id.to_owned(), reason: format!("in `next`: {reason}") };
     // A long question would be sent again with every result.
-    let mut variables = variables.clone();
-    if let Some(Value::String(question)) = variables.get_mut("question") {
-        question.truncate(question.floor_char_boundary(LONGEST_REPEATED));
-    }
+    let question = variables.get("question").and_then(Value::as_str).filter(|text| text.len() > LONGEST_REPEATED);
+    let variables = match question {
+        Some(long) => {
+            let mut shortened = variables.clone();
+            shortened.insert("question".to_owned(), long[..long.floor_char_boundary(LONGEST_REPEATED)].into());
+            Cow::Owned(shortened)
+        }
+        None => Cow::Borrowed(variables),
+    };
     let next = templates.render(next, &variables).map_err(wrong)?;
     // What stands before the first reply is a part of the prompt.
     for turn in words.iter_mut().skip_while(|turn| matches!(turn, ChatTurn::User { .. })) {
@@ -263,8 +276,10 @@ fn render(
     variables: &Map<String, Value>,
 ) -> Result<(PromptText, PromptText), PromptError> {
     let wrong = |reason| PromptError::Template { id: id.to_owned(), reason };
-    let text = settings.prompts.get(id).map_or("", |prompt| &prompt.text);
-    let user = templates.render(text, variables).map_err(wrong)?;
+    let user = match settings.prompts.get(id) {
+        Some(prompt) => templates.render_known(prompt.hash, &prompt.text, variables).map_err(wrong)?,
+        None => PromptText::from(""),
+    };
     let system = templates.render(&settings.system_prompt, variables);
     let system = system.map_err(|reason| wrong(format!("prompt/system, which stands in front of it: {reason}")))?;
     Ok((system, user))

@@ -7,7 +7,15 @@ use trellis_patterns::react::functions::{Function, Functions};
 
 /// The schema in the form that providers can enforce, if there is one.
 pub(crate) fn strict_schema(function: &Function) -> Option<Value> {
-    strict(&function.schema)
+    strict(&function.schema())
+}
+
+/// The schema as it is sent, strict where that is wanted and possible, and whether it is.
+pub(crate) fn sent_schema(function: &Function, strict: bool) -> (Value, bool) {
+    match strict.then(|| strict_schema(function)).flatten() {
+        Some(schema) => (schema, true),
+        None => (function.schema(), false),
+    }
 }
 
 /// Whether a provider that enforces schemas leaves no way around the set.

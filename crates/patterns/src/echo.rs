@@ -21,12 +21,37 @@ pub(crate) fn refused(read: ReadReply, template: &str, offered: Vec<Decision>) -
 
 /// Each line of the answer is a line of the template, or what such a line says behind its keyword.
 fn repeats(answer: &str, template: &str) -> bool {
+    if !may_repeat(answer, template) {
+        return false;
+    }
     let said: Vec<_> = answer.lines().map(plain).filter(|line| !line.is_empty()).collect();
     if said.iter().map(String::len).sum::<usize>() < SHORTEST {
         return false;
     }
     let lines: BTreeSet<_> = template.lines().flat_map(|line| [plain(line), plain(behind_keyword(line))]).collect();
     said.iter().all(|line| lines.contains(line))
+}
+
+/// Whether the first line of the answer is one of the template. Most answers end here, before anything is copied.
+fn may_repeat(answer: &str, template: &str) -> bool {
+    let Some(first) = answer.lines().find(|line| words(line).next().is_some()) else { return false };
+    template.lines().any(|line| is_alike(line, first) || is_alike(behind_keyword(line), first))
+}
+
+fn is_alike(line: &str, other: &str) -> bool {
+    let is_same = |one: &str, other: &str| {
+        if one.is_ascii() && other.is_ascii() {
+            return one.eq_ignore_ascii_case(other);
+        }
+        one.to_lowercase() == other.to_lowercase()
+    };
+    let (mut words, mut others) = (words(line), words(other));
+    loop {
+        match (words.next(), others.next()) {
+            (Some(word), Some(other)) if is_same(word, other) => {}
+            (end, other) => return end.is_none() && other.is_none(),
+        }
+    }
 }
 
 fn behind_keyword(line: &str) -> &str {
@@ -36,9 +61,13 @@ fn behind_keyword(line: &str) -> &str {
 }
 
 /// The words without marks and line breaks around them.
-fn plain(text: &str) -> String {
+fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_mark = |c: char| c.is_whitespace() || matches!(c, '"' | '`' | '*' | '<' | '>' | '.' | '#');
-    text.split(is_mark).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ").to_lowercase()
+    text.split(is_mark).filter(|word| !word.is_empty())
+}
+
+fn plain(text: &str) -> String {
+    words(text).collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 #[cfg(test)]

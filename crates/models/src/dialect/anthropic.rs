@@ -3,7 +3,7 @@
 
 use super::{arguments, json_of, name, note_unrecognised, object, signature_by, signed, words};
 use crate::conversation::CallIds;
-use crate::functions::strict_schema;
+use crate::functions::sent_schema;
 use crate::provider::ModelRequest;
 use crate::remote::{
     CACHE, Dialect, FORCES, FORMAT, Fault, Framing, LeftOut, MemberName, Said, Sampling, SchemaEnforcement, Stop,
@@ -72,9 +72,8 @@ impl Dialect for Anthropic {
             SchemaEnforcement::Strict(schema) => (vec![tool(TOOL, description, schema, true)], reply),
             SchemaEnforcement::Functions { functions, strict } => {
                 let offered = |function: &Function| {
-                    let closed = strict.then(|| strict_schema(function)).flatten();
-                    let schema = closed.as_ref().unwrap_or(&function.schema);
-                    tool(&function.name, &function.description, schema, closed.is_some())
+                    let (schema, is_closed) = sent_schema(function, *strict);
+                    tool(&function.name, &function.description(), &schema, is_closed)
                 };
                 (functions.iter().map(offered).collect(), json!({ "type": "any" }))
             }

@@ -4,7 +4,7 @@
 use super::openai::name_of;
 use super::{json_of, name, note_unrecognised, object, signature_by, signed, words};
 use crate::conversation::CallIds;
-use crate::functions::strict_schema;
+use crate::functions::sent_schema;
 use crate::provider::ModelRequest;
 use crate::remote::{
     Dialect, EFFORT, FORCES, FORMAT, Fault, Framing, LeftOut, MemberName, SYSTEM, Said, Sampling, SchemaEnforcement,
@@ -61,9 +61,8 @@ impl Dialect for Bedrock {
             SchemaEnforcement::Strict(schema) => (vec![tool(TOOL, description, schema, true)], reply),
             SchemaEnforcement::Functions { functions, strict } => {
                 let offered = |function: &Function| {
-                    let closed = strict.then(|| strict_schema(function)).flatten();
-                    let schema = closed.as_ref().unwrap_or(&function.schema);
-                    tool(&function.name, &function.description, schema, closed.is_some())
+                    let (schema, is_closed) = sent_schema(function, *strict);
+                    tool(&function.name, &function.description(), &schema, is_closed)
                 };
                 (functions.iter().map(offered).collect(), json!({ "any": {} }))
             }

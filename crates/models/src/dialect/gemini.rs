@@ -3,7 +3,7 @@
 mod openapi;
 
 use super::{arguments, json_of, name, note_unrecognised, object, signature_by, signed, words};
-use crate::functions::strict_schema;
+use crate::functions::sent_schema;
 use crate::provider::ModelRequest;
 use crate::remote::{
     Dialect, EFFORT, FORCES, FORMAT, Fault, Framing, LeftOut, MemberName, SYSTEM, Said, Sampling, SchemaEnforcement,
@@ -125,13 +125,11 @@ impl Dialect for Gemini {
 }
 
 fn declared(function: &Function, strict: bool, whole: bool) -> Value {
-    let Function { name, description, schema, .. } = function;
-    let held = strict.then(|| strict_schema(function)).flatten();
-    let schema = held.as_ref().unwrap_or(schema);
-    let mut declared = json!({ "name": name, "description": description });
+    let (schema, _) = sent_schema(function, strict);
+    let mut declared = json!({ "name": function.name, "description": function.description() });
     if whole {
-        declared["parametersJsonSchema"] = schema.clone();
-    } else if let Some(parameters) = openapi(schema) {
+        declared["parametersJsonSchema"] = schema;
+    } else if let Some(parameters) = openapi(&schema) {
         declared["parameters"] = parameters;
     }
     declared

@@ -20,7 +20,7 @@ pub(crate) use quirks::{NO_QUIRKS, Quirks};
 pub(crate) use responses::Responses;
 
 use crate::conversation::CallIds;
-use crate::functions::strict_schema;
+use crate::functions::sent_schema;
 use crate::provider::ModelRequest;
 use crate::remote::{Fault, LeftOut, Said, Sampling, TEMPERATURE, TOP_P, Understood};
 use serde_json::{Value, json};
@@ -123,11 +123,10 @@ fn object(arguments: &str) -> Value {
 /// Functions as OpenAI describes them, strict where that is wanted and possible.
 fn functions(functions: &Functions, strict: bool) -> Value {
     let function = |function: &Function| {
-        let Function { name, description, schema, .. } = function;
-        let held = strict.then(|| strict_schema(function)).flatten();
-        let parameters = held.as_ref().unwrap_or(schema);
+        let (parameters, is_strict) = sent_schema(function, strict);
+        let (name, description) = (&function.name, function.description());
         let mut described = json!({ "name": name, "description": description, "parameters": parameters });
-        if held.is_some() {
+        if is_strict {
             described["strict"] = json!(true);
         }
         json!({ "type": "function", "function": described })

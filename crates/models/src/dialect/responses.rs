@@ -4,7 +4,7 @@
 use super::openai::name_of;
 use super::{arguments, json_of, name, note_unrecognised, signature_by, signed, spoken, words};
 use crate::conversation::CallIds;
-use crate::functions::strict_schema;
+use crate::functions::sent_schema;
 use crate::provider::ModelRequest;
 use crate::remote::{
     Dialect, EFFORT, FORCES, Fault, Framing, LeftOut, MemberName, ONE_CALL, Said, Sampling, SchemaEnforcement, Stop,
@@ -177,10 +177,8 @@ fn said_before(part: &ReplyPart, ids: &mut CallIds, left_out: LeftOut) -> Option
 
 /// A function, strict where that is wanted and possible. What is not said here counts as strict.
 fn tool(function: &Function, strict: bool) -> Value {
-    let Function { name, description, schema, .. } = function;
-    let held = strict.then(|| strict_schema(function)).flatten();
-    let (strict, parameters) = (held.is_some(), held.as_ref().unwrap_or(schema));
-    let (kind, name) = ("function", name);
+    let (parameters, strict) = sent_schema(function, strict);
+    let (kind, name, description) = ("function", &function.name, function.description());
     json!({ "type": kind, "name": name, "description": description, "parameters": parameters, "strict": strict })
 }
 

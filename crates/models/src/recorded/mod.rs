@@ -11,7 +11,6 @@ pub use run::RecordedRun;
 
 use crate::asking::Asking;
 use crate::reply::ReplyReader;
-use crate::said::said;
 use crate::template::Templates;
 use parking_lot::Mutex;
 use run::{NoReply, RecordedReply};
@@ -92,7 +91,7 @@ impl RecordedReplies {
         let mut found = None;
         for native in if asking.offers_tools() { &[true, false][..] } else { &[false] } {
             asking.offer_tools(&self.templates, *native)?;
-            found = self.state.lock().take(said(&asking.request), run);
+            found = self.state.lock().take(asking.said(), run);
             if found.is_some() {
                 break;
             }

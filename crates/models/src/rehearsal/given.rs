@@ -4,15 +4,24 @@ use serde_json::{Map, Value};
 
 /// The variables themselves, or one object inside them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Given<'a>(Option<&'a Map<String, Value>>);
+pub(super) struct Given<'a> {
+    members: Option<&'a Map<String, Value>>,
+    /// Counts instead of the member of this name.
+    history: Option<&'a Value>,
+}
 
 impl<'a> Given<'a> {
     pub(super) fn new(variables: &'a Map<String, Value>) -> Self {
-        Self(Some(variables))
+        Self { members: Some(variables), history: None }
+    }
+
+    /// The same after these steps.
+    pub(super) fn after(self, history: Option<&'a Value>) -> Self {
+        Self { history, ..self }
     }
 
     pub(super) fn value(self, name: &str) -> Option<&'a Value> {
-        self.0?.get(name)
+        self.history.filter(|_| name == "history").or_else(|| self.members?.get(name))
     }
 
     /// Empty if there is no such text.
@@ -30,7 +39,7 @@ impl<'a> Given<'a> {
 
     /// One object; empty if there is none of that name.
     pub(super) fn object(self, name: &str) -> Given<'a> {
-        Given(self.value(name).and_then(Value::as_object))
+        Given { members: self.value(name).and_then(Value::as_object), history: None }
     }
 
     /// The objects in a list.

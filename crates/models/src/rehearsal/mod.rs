@@ -23,7 +23,7 @@ mod synthesis;
 
 use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};
 use given::Given;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::time::Duration;
 use trellis_domain::config::PromptReply;
 use trellis_domain::parts::Piece;
@@ -126,8 +126,9 @@ fn cue(request: &ModelRequest) -> Cue {
 }
 
 fn reply_to(request: &ModelRequest) -> String {
-    let variables = heard::variables(request);
-    let choice = decision(&request.prompt, Given::new(&variables));
+    let history = heard::history(request);
+    let given = Given::new(&request.variables).after(history.as_ref());
+    let choice = decision(&request.prompt, given);
     let schema = match &request.expected {
         PromptReply::Text => None,
         PromptReply::Json { schema } | PromptReply::JsonLines { schema } => Some(schema.as_ref()),
@@ -138,7 +139,7 @@ fn reply_to(request: &ModelRequest) -> String {
         (Some(choice), Some(Some(schema))) => minimal::fitted(choice, schema).to_string(),
         (Some(choice), Some(None) | None) => choice.to_string(),
         (None, Some(schema)) => minimal::value(schema.unwrap_or(&Value::Null)).to_string(),
-        (None, None) => text_for(&request.prompt, &variables),
+        (None, None) => text_for(request, given),
     }
 }
 
@@ -161,14 +162,13 @@ fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
     })
 }
 
-fn text_for(prompt: &str, variables: &Map<String, Value>) -> String {
-    let given = Given::new(variables);
-    match prompt {
+fn text_for(request: &ModelRequest, given: Given<'_>) -> String {
+    match request.prompt.as_str() {
         "agent-react" | "reflexion-act" => react::step(given),
         "plan-synthesise" => synthesis::of_steps(given),
         "supervisor-synthesise" => synthesis::of_findings(given),
         "debate-judge" => debate::judge(given),
-        prompt => samples::reply(prompt, variables)
+        prompt => samples::reply(prompt, &request.variables)
             .unwrap_or_else(|| format!("{} There is no script for the prompt `{prompt}`.\n\n{NOTE}", samples::LABEL)),
     }
 }

@@ -45,7 +45,7 @@ struct Kept {
 }
 
 /// A template that was read, and the text that its renderings share.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Template {
     tree: Arc<Tree>,
     shared: Option<Arc<str>>,
@@ -58,18 +58,31 @@ impl Templates {
 
     /// The reason why it cannot be rendered says where and how to mend it.
     pub(crate) fn render(&self, text: &str, variables: &Map<String, serde_json::Value>) -> Result<PromptText, String> {
-        let key = Hash::of(text);
-        let tree = self.read(key, text).map_err(|fault| fault.to_string())?;
-        let rendered = render::render(&tree, variables).map_err(|fault| fault.to_string())?;
-        Ok(match self.kept.lock().trees.get_mut(&key) {
-            Some(template) => PromptText::sharing(rendered, &mut template.shared),
-            None => rendered.into(),
-        })
+        self.render_known(Hash::of(text), text, variables)
     }
 
-    fn read(&self, key: Hash, text: &str) -> Outcome<Arc<Tree>> {
+    /// The same for a text whose hash is known already.
+    pub(crate) fn render_known(
+        &self,
+        key: Hash,
+        text: &str,
+        variables: &Map<String, serde_json::Value>,
+    ) -> Result<PromptText, String> {
+        let Template { tree, mut shared } = self.read(key, text).map_err(|fault| fault.to_string())?;
+        let rendered = render::render(&tree, variables).map_err(|fault| fault.to_string())?;
+        // Comparing takes a while, and others want to render, too.
+        let before = shared.clone();
+        let rendered = PromptText::sharing(rendered, &mut shared);
+        let is_another = before.as_ref().map(Arc::as_ptr) != shared.as_ref().map(Arc::as_ptr);
+        if is_another && let Some(template) = self.kept.lock().trees.get_mut(&key) {
+            template.shared = shared;
+        }
+        Ok(rendered)
+    }
+
+    fn read(&self, key: Hash, text: &str) -> Outcome<Template> {
         if let Some(template) = self.kept.lock().trees.get(&key) {
-            return Ok(Arc::clone(&template.tree));
+            return Ok(template.clone());
         }
         let tree = Arc::new(read(text)?);
         // What text and line breaks take is small beside what the parts take.
@@ -79,8 +92,9 @@ impl Templates {
             *kept = Kept::default();
         }
         kept.parts += parts;
-        kept.trees.insert(key, Template { tree: Arc::clone(&tree), shared: None });
-        Ok(tree)
+        let template = Template { tree, shared: None };
+        kept.trees.insert(key, template.clone());
+        Ok(template)
     }
 }
 

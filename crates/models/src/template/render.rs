@@ -106,16 +106,25 @@ impl<'v> Rendering<'v> {
             return self.statements(&each.otherwise);
         }
         let state = Rc::new(Loop { items: Rc::clone(&items), index: Cell::new(0) });
-        for (index, item) in items.items.iter().enumerate() {
-            self.meter.steps(1)?;
-            state.index.set(index);
-            self.inside(|rendering| {
+        self.inside(|rendering| {
+            for (index, item) in items.items.iter().enumerate() {
+                rendering.meter.steps(1)?;
+                state.index.set(index);
+                rendering.forget_names();
                 rendering.name("loop", Value::Loop(Rc::clone(&state)));
                 rendering.assign(&each.target, item.clone())?;
-                rendering.statements(&each.body)
-            })?;
+                rendering.statements(&each.body)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Empties the innermost part. The room for a few names is kept; emptying the room for many would take long.
+    fn forget_names(&mut self) {
+        const FEW: usize = 64;
+        if let Some(frame) = self.frames.last_mut() {
+            if frame.capacity() > FEW { *frame = Frame::new() } else { frame.clear() }
         }
-        Ok(())
     }
 
     /// What a value consists of.

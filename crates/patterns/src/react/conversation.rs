@@ -12,6 +12,7 @@ use super::progress::Progress;
 use crate::session::Session;
 use crate::text::cut;
 use serde_json::{Map, Value};
+use std::cell::LazyCell;
 use std::sync::Arc;
 use trellis_domain::config::ToolItem;
 use trellis_domain::document::Document;
@@ -27,8 +28,10 @@ const SHOWN_OF_REPETITION: usize = 200;
 pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<String>) -> Vec<ChatTurn> {
     let progress = Progress::before(session, n);
     let fold = Fold::before(session, n, after, &progress);
-    let all: Vec<_> = session.settings().tools.values().cloned().collect();
-    let functions = Functions::of(&all);
+    let functions = LazyCell::new(|| {
+        let all: Vec<_> = session.settings().tools.values().cloned().collect();
+        Functions::of(&all)
+    });
     let mut turns: Vec<_> = fold.list(session).map(|list| ChatTurn::User { text: list.into() }).into_iter().collect();
     for (i, whole) in fold.shown_before(n) {
         let Some(replied) = session.replied(&Name::iteration(i)).filter(|replied| !replied.was_too_long()) else {
@@ -106,7 +109,7 @@ fn as_call(part: &ReplyPart) -> Option<(Option<String>, String)> {
 }
 
 /// What a reply said, with the calls that were read from it as calls.
-fn said(replied: &Replied, functions: &Functions) -> Vec<ReplyPart> {
+fn said<F: FnOnce() -> Functions>(replied: &Replied, functions: &LazyCell<Functions, F>) -> Vec<ReplyPart> {
     let made = replied.reading.calls().count();
     let written = replied.parts.iter().filter_map(as_call).count();
     if made > 0 && written == made {
@@ -120,7 +123,7 @@ fn said(replied: &Replied, functions: &Functions) -> Vec<ReplyPart> {
         let function = functions.of_tool(tool);
         let mut members = Map::new();
         if place == 0 && !thought.is_empty() {
-            members.insert(function.map_or("thought", |function| &function.thought).to_owned(), thought.into());
+            members.insert(function.map_or("thought", |function| &*function.thought).to_owned(), thought.into());
         }
         members.extend(arguments.clone());
         let name = function.map_or_else(|| simplified(tool), |function| function.name.clone());
@@ -161,6 +164,9 @@ fn unreadable(replied: &Replied) -> String {
 /// The same conversation in the text grammar, for a model that is offered no functions. Of several calls, each has a
 /// turn of its own; what follows from the same side is one turn, because some models insist on taking turns.
 pub fn in_words(turns: &[ChatTurn], tools: &[Arc<ToolItem>]) -> Vec<ChatTurn> {
+    if turns.is_empty() {
+        return Vec::new();
+    }
     let functions = Functions::of(tools);
     let mut written: Vec<(Side, String)> = Vec::new();
     let mut calls = Vec::new().into_iter();
@@ -230,7 +236,7 @@ fn with_thought(texts: &str, call: &str) -> String {
 fn call_in_words(function: &str, arguments: &str, functions: &Functions) -> String {
     let known = functions.meant(function);
     let tool = match known.map(|function| &function.does) {
-        Some(Does::Call(tool)) => tool.as_str(),
+        Some(Does::Call(tool)) => tool.name.as_str(),
         Some(Does::Answer) | None => function,
     };
     let Ok(mut members) = serde_json::from_str::<Map<String, Value>>(arguments) else {

@@ -4,6 +4,7 @@ use super::calls::{CallReader, call_written};
 use super::functions::Functions;
 use super::parser::{Channel, Fragment, ReplyParser};
 use super::written;
+use std::cell::LazyCell;
 use std::sync::Arc;
 use trellis_domain::config::ToolItem;
 use trellis_domain::parts::{CallPiece, Piece, Reply, ReplyPart};
@@ -56,7 +57,8 @@ const LONGEST_HELD: usize = 4 << 10;
 /// Reads a reply in the text grammar. Some models write a call in another form all the same.
 #[derive(Debug)]
 pub struct TextDecoder {
-    functions: Functions,
+    /// What may be called.
+    tools: Vec<Arc<ToolItem>>,
     parser: ReplyParser,
     /// All that was written.
     raw: String,
@@ -70,7 +72,7 @@ pub struct TextDecoder {
 impl TextDecoder {
     fn new(tools: &[Arc<ToolItem>], finds_calls: bool) -> Self {
         let (parser, raw, held) = (ReplyParser::new(), String::new(), String::new());
-        Self { functions: Functions::of(tools), parser, raw, held, answers: !finds_calls, finds_calls }
+        Self { tools: tools.to_vec(), parser, raw, held, answers: !finds_calls, finds_calls }
     }
 
     fn push(&mut self, text: &str) -> Vec<Fragment> {
@@ -100,17 +102,18 @@ impl TextDecoder {
         let parser = std::mem::take(&mut self.parser);
         let (fragments, reply) = parser.finish();
         let mut fragments = self.shown(fragments);
+        let functions = LazyCell::new(|| Functions::of(&self.tools));
         let found = match &reply {
             ReactReply::Unreadable { .. } if self.finds_calls => {
-                written::find(&self.raw, &self.functions).filter(|found| found.is_meant)
+                written::find(&self.raw, &functions).filter(|found| found.is_meant)
             }
             ReactReply::Answer { answer, .. } if !self.answers => {
-                written::find(answer, &self.functions).filter(|found| found.is_all)
+                written::find(answer, &functions).filter(|found| found.is_all)
             }
             ReactReply::Answer { .. } | ReactReply::Action { .. } | ReactReply::Unreadable { .. } => None,
         };
         let thought = reply.thought().to_owned();
-        let called = found.and_then(|found| call_written(found, &self.functions, &thought));
+        let called = found.and_then(|found| call_written(found, &functions, &thought));
         let Some((reply, thought, notes)) = called else {
             if !self.held.is_empty() {
                 fragments.push(Fragment { channel: Channel::Answer, text: self.held });

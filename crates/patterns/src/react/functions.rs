@@ -3,7 +3,8 @@
 //! Every function takes a thought first and then the tool's arguments; one more takes the final answer.
 
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 use trellis_domain::ToolName;
 use trellis_domain::config::{ArgumentItem, ToolItem};
@@ -23,22 +24,20 @@ pub struct Functions {
     list: Vec<Function>,
 }
 
-/// One of them.
+/// One of them. What a provider is told about it is made when it is asked for: readers only want names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function {
     /// Letters, digits, `_` and `-`: what every provider takes.
     pub name: String,
-    pub description: String,
     pub(super) does: Does,
     /// The member that holds the thought; another name where the tool has an argument of this one.
-    pub(super) thought: String,
-    pub schema: Value,
+    pub(super) thought: Cow<'static, str>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Does {
-    /// Calls the tool of this name.
-    Call(ToolName),
+    /// Calls this tool.
+    Call(Arc<ToolItem>),
     Answer,
 }
 
@@ -56,43 +55,58 @@ impl Functions {
 
     /// The function that calls this tool.
     pub(super) fn of_tool(&self, tool: &ToolName) -> Option<&Function> {
-        self.list.iter().find(|function| matches!(&function.does, Does::Call(called) if called == tool))
+        self.list.iter().find(|function| matches!(&function.does, Does::Call(called) if called.name == *tool))
     }
 
     /// The function that is meant; models also say the tool's own name.
     pub fn meant(&self, name: &str) -> Option<&Function> {
         let named = self.list.iter().find(|function| function.name == name);
-        named.or_else(|| self.list.iter().find(|function| matches!(&function.does, Does::Call(tool) if *tool == name)))
+        named.or_else(|| {
+            self.list.iter().find(|function| matches!(&function.does, Does::Call(tool) if tool.name == name))
+        })
     }
 }
 
 impl Function {
-    fn of(tool: &ToolItem, name: String) -> Self {
-        let ToolItem { name: of_tool, description, arguments, .. } = tool;
-        let is_taken = |name: &String| arguments.iter().any(|argument| argument.name == *name);
-        let thought = free_name(THOUGHT, usize::MAX, is_taken);
-        let mut members =
-            Map::from_iter([(thought.clone(), said("why this tool, and what you want to learn from it"))]);
-        members.extend(arguments.iter().map(|argument| (argument.name.clone(), argument_schema(argument))));
-        let description =
-            if *of_tool == name.as_str() { description.clone() } else { format!("{of_tool}: {description}") };
-        Self::new(name, &description, Does::Call(of_tool.clone()), thought, members)
+    fn of(tool: &Arc<ToolItem>, name: String) -> Self {
+        let is_taken = |name: &str| tool.arguments.iter().any(|argument| argument.name == name);
+        let thought = if is_taken(THOUGHT) {
+            free_name(THOUGHT, usize::MAX, |name| is_taken(name)).into()
+        } else {
+            THOUGHT.into()
+        };
+        Self { name, does: Does::Call(Arc::clone(tool)), thought }
     }
 
     fn final_answer() -> Self {
-        let members = [(THOUGHT, "why what you know is enough"), (ANSWER, "the complete answer; it may use Markdown")];
-        let members = members.map(|(name, description)| (name.to_owned(), said(description)));
-        let description = "Gives the final answer to the question, when enough is known.";
-        Self::new(FINAL_ANSWER.to_owned(), description, Does::Answer, THOUGHT.to_owned(), Map::from_iter(members))
+        Self { name: FINAL_ANSWER.to_owned(), does: Does::Answer, thought: THOUGHT.into() }
     }
 
-    fn new(name: String, description: &str, does: Does, thought: String, members: Map<String, Value>) -> Self {
+    pub fn description(&self) -> String {
+        let description: Cow<'_, str> = match &self.does {
+            Does::Call(tool) if tool.name == self.name.as_str() => tool.description.as_str().into(),
+            Does::Call(tool) => format!("{}: {}", tool.name, tool.description).into(),
+            Does::Answer => "Gives the final answer to the question, when enough is known.".into(),
+        };
+        description.chars().take(LONGEST_DESCRIPTION).collect()
+    }
+
+    /// The schema of its arguments.
+    pub fn schema(&self) -> Value {
+        let thought = |why: &str| (self.thought.to_string(), said(why));
+        let members: Map<String, Value> = match &self.does {
+            Does::Call(tool) => {
+                let arguments = tool.arguments.iter();
+                let arguments = arguments.map(|argument| (argument.name.clone(), argument_schema(argument)));
+                std::iter::once(thought("why this tool, and what you want to learn from it")).chain(arguments).collect()
+            }
+            Does::Answer => {
+                let answer = (ANSWER.to_owned(), said("the complete answer; it may use Markdown"));
+                [thought("why what you know is enough"), answer].into_iter().collect()
+            }
+        };
         let required: Vec<_> = members.keys().cloned().collect();
-        let schema = json!({
-            "type": "object", "properties": members, "required": required, "additionalProperties": false,
-        });
-        let description = description.chars().take(LONGEST_DESCRIPTION).collect();
-        Self { name, description, does, thought, schema }
+        json!({ "type": "object", "properties": members, "required": required, "additionalProperties": false })
     }
 }
 
@@ -117,30 +131,53 @@ pub(crate) fn argument_schema(argument: &ArgumentItem) -> Value {
 
 /// A name that every provider takes.
 pub(super) fn simplified(name: &str) -> String {
-    let simple = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    if is_simple(name) {
+        return name.to_owned();
+    }
+    let simple = |c: char| if is_allowed(c) { c } else { '_' };
     let name: String = name.chars().take(LONGEST_NAME).map(simple).collect();
     if name.is_empty() { "tool".to_owned() } else { name }
 }
 
+fn is_simple(name: &str) -> bool {
+    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(is_allowed)
+}
+
+fn is_allowed(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
 /// A name for each tool that every provider takes, no two alike. A tool whose name is simple keeps it.
 fn simple_names(tools: &[Arc<ToolItem>]) -> Vec<String> {
-    let simple_ones = tools.iter().map(|tool| &tool.name).filter(|name| **name == simplified(name).as_str());
-    let mut taken: BTreeSet<_> = simple_ones.map(ToString::to_string).chain([FINAL_ANSWER.to_owned()]).collect();
-    let mut kept = BTreeSet::new();
-    let mut name_of = |tool: &Arc<ToolItem>| {
-        let wish = simplified(&tool.name);
-        if tool.name == wish.as_str() && wish != FINAL_ANSWER && kept.insert(wish.clone()) {
-            return wish;
+    if can_be_kept(tools) {
+        return tools.iter().map(|tool| tool.name.to_string()).collect();
+    }
+    let simple_ones = tools.iter().map(|tool| &*tool.name).filter(|name| is_simple(name));
+    let mut taken: HashSet<_> = simple_ones.map(Cow::Borrowed).chain([FINAL_ANSWER.into()]).collect();
+    let mut kept = HashSet::new();
+    let mut name_of = |tool: &'_ Arc<ToolItem>| {
+        let name = &*tool.name;
+        if is_simple(name) && name != FINAL_ANSWER && kept.insert(name.to_owned()) {
+            return name.to_owned();
         }
-        let name = free_name(&wish, LONGEST_NAME, |name| taken.contains(name));
-        taken.insert(name.clone());
+        let name = free_name(&simplified(name), LONGEST_NAME, |name| taken.contains(name));
+        taken.insert(name.clone().into());
         name
     };
     tools.iter().map(&mut name_of).collect()
 }
 
+/// Whether all names are simple and no two alike, as they usually are.
+fn can_be_kept(tools: &[Arc<ToolItem>]) -> bool {
+    /// Comparing so few with each other is faster than any set.
+    const FEW: usize = 24;
+    let is_free = |name: &str| is_simple(name) && name != FINAL_ANSWER;
+    let is_first = |(place, tool): (usize, &Arc<ToolItem>)| tools[..place].iter().all(|other| other.name != tool.name);
+    tools.len() <= FEW && tools.iter().all(|tool| is_free(&tool.name)) && tools.iter().enumerate().all(is_first)
+}
+
 /// The name, or the first of `name_2`, `name_3`, … that is free.
-fn free_name(wish: &str, longest: usize, is_taken: impl Fn(&String) -> bool) -> String {
+fn free_name(wish: &str, longest: usize, is_taken: impl Fn(&str) -> bool) -> String {
     let numbered = (2_u64..).map(|n| {
         let number = format!("_{n}");
         let room = wish.floor_char_boundary(longest.saturating_sub(number.len()));

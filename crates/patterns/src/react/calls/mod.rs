@@ -99,7 +99,7 @@ impl CallReader {
         self.thought.end_line();
         let name = piece.function.clone().unwrap_or_default();
         let function = self.functions.meant(&name);
-        let thought = function.map_or("thought", |function| &function.thought);
+        let thought = function.map_or("thought", |function| &*function.thought);
         let does = function.map(|function: &Function| function.does.clone());
         let arguments = Arguments::new(thought, does == Some(Does::Answer));
         self.calls.push(Call { place: piece.place, id: piece.id.clone(), name, does, arguments });
@@ -201,11 +201,11 @@ pub(super) fn call_written(
         Some((function, call.arguments))
     });
     let (first, mut arguments) = calls.next()?;
-    let said = |arguments: &mut Map<String, Value>, function: &Function| match arguments.shift_remove(&function.thought)
-    {
-        Some(Value::String(thought)) => thought,
-        Some(_) | None => String::new(),
-    };
+    let said =
+        |arguments: &mut Map<String, Value>, function: &Function| match arguments.shift_remove(&*function.thought) {
+            Some(Value::String(thought)) => thought,
+            Some(_) | None => String::new(),
+        };
     let own = said(&mut arguments, first);
     let thought = [shown, &found.before, &own].into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
     let thought: String = thought.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -219,12 +219,12 @@ pub(super) fn call_written(
                 arguments.get(functions::ANSWER).and_then(Value::as_str).filter(|answer| !answer.trim().is_empty())?;
             return Some((ReactReply::Answer { thought, answer: answer.to_owned() }, to_show, vec![note]));
         }
-        Does::Call(tool) => tool.clone(),
+        Does::Call(tool) => tool.name.clone(),
     };
     let also = calls.filter_map(|(function, mut arguments)| {
         said(&mut arguments, function);
         match &function.does {
-            Does::Call(tool) => Some(ToolUse { tool: tool.clone(), arguments }),
+            Does::Call(tool) => Some(ToolUse { tool: tool.name.clone(), arguments }),
             Does::Answer => None,
         }
     });
@@ -247,7 +247,7 @@ fn think(thought: &mut ShownText, c: char) {
 impl Call {
     fn tool_use(&self) -> Result<ToolUse, String> {
         let tool = match &self.does {
-            Some(Does::Call(tool)) => tool,
+            Some(Does::Call(tool)) => &*tool.name,
             // Whoever looks for it finds that there is no such tool.
             Some(Does::Answer) | None => self.name.trim(),
         };
