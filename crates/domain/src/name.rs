@@ -179,6 +179,13 @@ fn number(text: &str) -> Option<u32> {
     text.parse().ok()
 }
 
+/// So that records are found by a name that is only written down for the search.
+impl std::borrow::Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 impl std::fmt::Display for Name {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)

@@ -245,10 +245,19 @@ impl Session {
 
     /// A model's reply by name.
     pub fn replied(&self, name: &Name) -> Option<&Replied> {
+        self.replied_as(name.as_str())
+    }
+
+    /// The same, where a name was only written down for this.
+    pub(crate) fn replied_as(&self, name: &str) -> Option<&Replied> {
         self.records.get(name)?.body.as_replied()
     }
 
     pub fn observed(&self, name: &Name) -> Option<&Observed> {
+        self.observed_as(name.as_str())
+    }
+
+    pub(crate) fn observed_as(&self, name: &str) -> Option<&Observed> {
         self.records.get(name)?.body.as_observed()
     }
 

@@ -69,8 +69,8 @@ impl Rehearsal {
             }
         }
         let text = script[..said].to_owned();
-        let in_token = Some(rough_tokens(&request.system.to_string()) + rough_tokens(&request.user.to_string()));
-        let out_token = Some(rough_tokens(&text));
+        let in_token = Some(rough_tokens(request.system.pieces()) + rough_tokens(request.user.pieces()));
+        let out_token = Some(rough_tokens([text.as_str()]));
         ModelReply { model: MODEL.to_owned(), in_token, out_token, text, ..ModelReply::default() }
     }
 }
@@ -183,8 +183,8 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn rough_tokens(text: &str) -> u64 {
-    (text.chars().count() as u64).div_ceil(4)
+fn rough_tokens<'t>(pieces: impl IntoIterator<Item = &'t str>) -> u64 {
+    pieces.into_iter().map(|piece| piece.chars().count() as u64).sum::<u64>().div_ceil(4)
 }
 
 /// One line of at most so many characters, made of any text.

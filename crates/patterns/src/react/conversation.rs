@@ -4,10 +4,10 @@
 //! the form in which it is asked for the next one. The turns of an iteration change only when a long conversation is
 //! shortened (see `fold.rs`), so that providers can reuse what they have computed for them.
 
-use super::IterationNames as _;
 use super::fold::{Fold, excerpt, excerpts};
 use super::functions::{Does, Functions, simplified};
 use super::iterations::{done, done_of};
+use super::names::{observation_of, reply_of};
 use super::progress::Progress;
 use crate::session::Session;
 use crate::text::cut;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use trellis_domain::config::ToolItem;
 use trellis_domain::document::Document;
 use trellis_domain::parts::{ChatTurn, ReplyPart};
-use trellis_domain::record::{Incomplete, Name, Observed, Reading, Replied};
+use trellis_domain::record::{Incomplete, Observed, Reading, Replied};
 
 /// So much of a reply that could not be read is shown again.
 const SHOWN_OF_UNREADABLE: usize = 2_000;
@@ -34,7 +34,7 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
     });
     let mut turns: Vec<_> = fold.list(session).map(|list| ChatTurn::User { text: list.into() }).into_iter().collect();
     for (i, whole) in fold.shown_before(n) {
-        let Some(replied) = session.replied(&Name::iteration(i)).filter(|replied| !replied.was_too_long()) else {
+        let Some(replied) = reply_of(session, i).filter(|replied| !replied.was_too_long()) else {
             continue;
         };
         if let Some(note) = progress.note(session, i) {
@@ -73,7 +73,7 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
 
 /// The iterations before `n` whose results an answer can cite.
 pub(crate) fn citable(session: &Session, n: u32) -> Vec<u32> {
-    let is_first_made = |i: u32| session.observed(&Name::observation(i)).is_some_and(|it| has_number(session, it));
+    let is_first_made = |i: u32| observation_of(session, i, 1).is_some_and(|it| has_number(session, it));
     let is_any_made = |i: u32| done(session, i).iter().any(|done| has_number(session, done.observed));
     (1..n).filter(|i| is_first_made(*i) || is_any_made(*i)).collect()
 }

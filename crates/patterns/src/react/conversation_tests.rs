@@ -1,5 +1,7 @@
 use super::*;
+use crate::react::IterationNames as _;
 use serde_json::json;
+use trellis_domain::record::Name;
 
 fn tools() -> Vec<Arc<ToolItem>> {
     let settings = crate::fixture::settings(&[

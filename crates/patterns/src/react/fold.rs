@@ -3,9 +3,10 @@
 //! It follows from the records alone. What was shown once stays as it is until there is too much again; then half of the
 //! room is made free at once, so that providers can reuse what they have computed for the steps that follow.
 
+use super::done;
 use super::iterations::done_of;
+use super::names::reply_of;
 use super::progress::Progress;
-use super::{IterationNames as _, done};
 use crate::budget::Room;
 use crate::session::Session;
 use crate::text::cut;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use trellis_domain::document::Document;
 use trellis_domain::parts::ReplyPart;
-use trellis_domain::record::{Name, Replied};
+use trellis_domain::record::Replied;
 
 /// So much of a reply or an observation is left in an excerpt.
 pub(super) const EXCERPT: usize = 400;
@@ -63,7 +64,7 @@ impl Fold {
         let Room { bytes: room, each: shown, .. } = session.room();
         let mut fold = Self { listed: 0, excerpted: 0, shown: shown.min(room / 4), room, taken: 0, steps: Vec::new() };
         for i in 1..n {
-            match session.replied(&Name::iteration(i)) {
+            match reply_of(session, i) {
                 Some(replied) if replied.was_too_long() => fold.narrow(),
                 Some(_) if let Some(note) = progress.note(session, i) => {
                     fold.add(Step { said: note.len(), observed: Vec::new() });
@@ -153,7 +154,7 @@ pub(super) fn can_be_shortened(session: &Session, n: u32) -> bool {
 
 /// So many of the iterations before `n` brought nothing but that the prompt was too long.
 pub(super) fn overflows(session: &Session, n: u32) -> u32 {
-    let count = (1..n).filter(|i| session.was_too_long(&Name::iteration(*i))).count();
+    let count = (1..n).filter(|i| reply_of(session, *i).is_some_and(Replied::was_too_long)).count();
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 

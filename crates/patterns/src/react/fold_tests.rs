@@ -1,10 +1,12 @@
 use super::*;
 use crate::contract::{Order, Pattern as _, Turn};
 use crate::fixture::{Fixture, question, settings, turn};
+use crate::react::IterationNames as _;
 use crate::react::React;
 use trellis_domain::limits::{OperatorLimits, SomeLimits};
 use trellis_domain::parts::ChatTurn;
 use trellis_domain::record::Accepted;
+use trellis_domain::record::Name;
 
 const CONVERSATION: [(&str, &str, &str); 2] = [
     ("tool", "search", r#"{"name": "search", "description": "finds", "type": "text-completion"}"#),

@@ -3,6 +3,7 @@
 
 use super::IterationNames;
 use super::fold::{can_be_shortened, overflows};
+use super::names::{observation_of, reply_of};
 use super::progress::{Course, LOOP, counts_idle, course};
 use crate::budget;
 use crate::contract::{Effect, Ending, Order, PromptOrder, Turn};
@@ -45,7 +46,7 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
     if n > most && n - overflows(session, n) > most {
         return vec![Order::End(out_of_iterations(session, n - 1))];
     }
-    let Some(replied) = session.replied(&Name::iteration(n)) else {
+    let Some(replied) = reply_of(session, n) else {
         return vec![Order::Perform(Name::iteration(n), Effect::AskModel(Box::new(pattern.prompt(session, n))))];
     };
     let effects = match &replied.reading {
@@ -128,7 +129,7 @@ pub(crate) fn causes(session: &Session, name: &Name) -> Vec<Name> {
 /// How often in a row, up to iteration `n`, the model gave the same reply that could not be read. Sessions that began by
 /// older rules do not count.
 fn same_unreadable(session: &Session, n: u32) -> u32 {
-    let reply = |i: u32| session.replied(&Name::iteration(i));
+    let reply = |i: u32| reply_of(session, i);
     let Some(last) = reply(n).filter(|_| session.revision() > 0) else { return 1 };
     let is_same = |replied: &Replied| {
         matches!(replied.reading, Reading::Unusable { .. })
@@ -225,7 +226,7 @@ pub(crate) struct Done<'s> {
 
 /// What iteration `n` did, as far as it has come back.
 pub(crate) fn done(session: &Session, n: u32) -> Vec<Done<'_>> {
-    session.replied(&Name::iteration(n)).map(|replied| done_of(session, n, replied)).unwrap_or_default()
+    reply_of(session, n).map(|replied| done_of(session, n, replied)).unwrap_or_default()
 }
 
 /// The same, of a reply that is at hand.
@@ -236,7 +237,7 @@ pub(super) fn done_of<'s>(session: &'s Session, n: u32, replied: &'s Replied) ->
     }
     let done = calls.into_iter().zip(1..).filter_map(|((action, arguments), call)| {
         let thought = replied.thought.as_ref().filter(|_| call == 1).map_or("", Document::text);
-        Some(Done { thought, action, arguments, observed: session.observed(&Name::observation_of(n, call))? })
+        Some(Done { thought, action, arguments, observed: observation_of(session, n, call)? })
     });
     done.collect()
 }

@@ -1,6 +1,52 @@
 //! Names of iterations.
 
-use trellis_domain::record::Name;
+use crate::session::Session;
+use std::fmt::{Arguments, Write};
+use trellis_domain::record::{Name, Observed, Replied};
+
+/// The reply of iteration `n`. Every iteration looks at all before it, so nothing is made for this.
+pub(super) fn reply_of(session: &Session, n: u32) -> Option<&Replied> {
+    session.replied_as(ShortName::of(format_args!("i{n}")).as_str())
+}
+
+/// What came back of a call of iteration `n`, counted from 1.
+pub(super) fn observation_of(session: &Session, n: u32, call: u32) -> Option<&Observed> {
+    let name = match call {
+        1 => ShortName::of(format_args!("i{n}/observation")),
+        _ => ShortName::of(format_args!("i{n}/call/{call}/observation")),
+    };
+    session.observed_as(name.as_str())
+}
+
+/// A name that is written down only to look for it.
+struct ShortName {
+    bytes: [u8; Self::LONGEST],
+    length: usize,
+}
+
+impl ShortName {
+    /// The longest are those of observations, with two numbers of ten digits.
+    const LONGEST: usize = 48;
+
+    fn of(name: Arguments<'_>) -> Self {
+        let mut written = Self { bytes: [0; Self::LONGEST], length: 0 };
+        written.write_fmt(name).expect("two numbers and some words are shorter than this");
+        written
+    }
+
+    fn as_str(&self) -> &str {
+        str::from_utf8(&self.bytes[..self.length]).expect("it was written as text")
+    }
+}
+
+impl Write for ShortName {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let place = self.bytes.get_mut(self.length..self.length + text.len()).ok_or(std::fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.length += text.len();
+        Ok(())
+    }
+}
 
 /// The names of records and turns in a session that goes on in iterations.
 pub trait IterationNames: Sized {
@@ -58,6 +104,15 @@ impl IterationNames for Name {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_are_only_written_down_are_the_same() {
+        for (n, call) in [(1, 1), (12, 3), (u32::MAX, u32::MAX)] {
+            assert_eq!(ShortName::of(format_args!("i{n}")).as_str(), Name::iteration(n).as_str());
+            let written = ShortName::of(format_args!("i{n}/call/{call}/observation"));
+            assert!(call == 1 || written.as_str() == Name::observation_of(n, call).as_str());
+        }
+    }
 
     #[test]
     fn names_of_iterations_are_read_and_others_are_not() {

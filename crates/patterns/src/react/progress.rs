@@ -4,13 +4,13 @@
 //! A model that is shown its own repeated call tends to repeat it once more. So an idle iteration is not shown: a note
 //! below the last result says what was asked for again, and where its result stands.
 
-use super::IterationNames as _;
 use super::iterations::done_of;
+use super::names::reply_of;
 use crate::session::Session;
 use crate::text::cut;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
-use trellis_domain::record::{Name, Observed, Reading, Replied};
+use trellis_domain::record::{Observed, Reading, Replied};
 
 /// By the rules before revision 2, so many equal calls in a row are a loop.
 pub(super) const LOOP: u32 = 3;
@@ -45,9 +45,12 @@ pub(super) fn course(session: &Session, n: u32) -> Course {
             _ => Course::New,
         };
     }
+    let Some(replied) = reply_of(session, n).filter(|replied| were_all_named(session, n, replied)) else {
+        return Course::New;
+    };
     let progress = Progress::before(session, n);
     let idle = progress.idle_before(session, n);
-    if idle == 0 || !session.replied(&Name::iteration(n)).is_some_and(|replied| progress.were_all_made(replied)) {
+    if idle == 0 || !progress.were_all_made(replied) {
         return Course::New;
     }
     if idle < MOST_IDLE { Course::Again } else { Course::Circle }
@@ -55,20 +58,44 @@ pub(super) fn course(session: &Session, n: u32) -> Course {
 
 /// How often in a row, up to iteration `n`, the same tools were named with the same arguments.
 fn times_in_a_row(session: &Session, n: u32) -> u32 {
-    let calls = |i: u32| session.replied(&Name::iteration(i)).into_iter().flat_map(|replied| replied.reading.calls());
+    let calls = |i: u32| reply_of(session, i).into_iter().flat_map(|replied| replied.reading.calls());
     let equal = (1..=n).rev().take_while(|i| calls(n).next().is_some() && calls(*i).eq(calls(n)));
     u32::try_from(equal.count()).unwrap_or(u32::MAX)
 }
 
+/// Whether each call of a reply was named in an iteration before. Mostly one was not, and nothing else is to be found out.
+fn were_all_named(session: &Session, n: u32, replied: &Replied) -> bool {
+    let named =
+        |call| (1..n).rev().any(|i| reply_of(session, i).is_some_and(|it| it.reading.calls().any(|it| it == call)));
+    replied.reading.calls().all(named)
+}
+
 type Call<'s> = (&'s str, &'s Map<String, Value>);
+
+/// Calls that are alike have this in common, and few others do. Members of equal objects may stand in another order.
+fn likeness((tool, arguments): Call<'_>) -> (&str, u64) {
+    let sum =
+        |text: &str| text.bytes().fold(text.len() as u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    let member =
+        |(name, value): (&String, &Value)| sum(name).wrapping_mul(value.as_str().map_or(1, sum).wrapping_add(1));
+    (tool, arguments.iter().map(member).fold(0, u64::wrapping_add))
+}
 
 /// What the iterations so far called, and which of them were idle.
 #[derive(Debug, Default)]
 pub(super) struct Progress<'s> {
-    /// For each call what came of it, and in which iteration, the latest last.
-    calls: HashMap<Call<'s>, Vec<(u32, &'s Observed)>>,
+    /// What came of each call, and in which iteration, the latest last; by what equal calls have in common.
+    calls: HashMap<(&'s str, u64), Vec<Made<'s>>>,
     /// For each idle iteration, where the results of its calls stand.
     idle: BTreeMap<u32, Vec<u32>>,
+}
+
+/// A call, and what came of it.
+#[derive(Debug)]
+struct Made<'s> {
+    iteration: u32,
+    arguments: &'s Map<String, Value>,
+    observed: &'s Observed,
 }
 
 impl<'s> Progress<'s> {
@@ -76,7 +103,7 @@ impl<'s> Progress<'s> {
     pub(super) fn before(session: &'s Session, n: u32) -> Self {
         let mut progress = Self::default();
         for i in (1..n).take_while(|_| counts_idle(session)) {
-            if let Some(replied) = session.replied(&Name::iteration(i)) {
+            if let Some(replied) = reply_of(session, i) {
                 progress.add(session, i, replied);
             }
         }
@@ -87,29 +114,34 @@ impl<'s> Progress<'s> {
         let made = replied.reading.calls().count();
         let done = done_of(session, i, replied).into_iter();
         let done: Vec<_> = done.filter_map(|done| Some(((done.action, done.arguments?), done.observed))).collect();
-        let places: Option<Vec<_>> = done.iter().map(|(call, observed)| self.known(call, observed)).collect();
+        let places: Option<Vec<_>> = done.iter().map(|(call, observed)| self.known(*call, observed)).collect();
         if let Some(places) = places.filter(|places| made > 0 && places.len() == made) {
             self.idle.insert(i, places);
         }
         for (call, observed) in done {
-            self.calls.entry(call).or_default().push((i, observed));
+            let made = Made { iteration: i, arguments: call.1, observed };
+            self.calls.entry(likeness(call)).or_default().push(made);
         }
     }
 
+    /// How often this was called, the latest last.
+    fn made<'c>(&'c self, call: Call<'c>) -> impl DoubleEndedIterator<Item = &'c Made<'s>> {
+        let alike = self.calls.get(&likeness(call)).map_or(&[][..], |alike| alike);
+        alike.iter().filter(move |made| made.arguments == call.1)
+    }
+
     /// The iteration that first brought what a call brings; none if that is something new.
-    fn known(&self, call: &Call<'s>, observed: &Observed) -> Option<u32> {
-        let mut made = self.calls.get(call)?.iter().rev().filter(|(_, then)| was_made(then));
-        let (last, before) = made.next()?;
-        let has_changed = was_made(observed) && before.result != observed.result;
-        let first = made.take_while(|(_, then)| then.result == before.result).last();
-        (!has_changed).then(|| first.map_or(*last, |(first, _)| *first))
+    fn known(&self, call: Call<'_>, observed: &Observed) -> Option<u32> {
+        let mut made = self.made(call).rev().filter(|made| was_made(made.observed));
+        let last = made.next()?;
+        let has_changed = was_made(observed) && last.observed.result != observed.result;
+        let first = made.take_while(|made| made.observed.result == last.observed.result).last();
+        (!has_changed).then(|| first.unwrap_or(last).iteration)
     }
 
     /// So many idle iterations stand directly before `n`. A reply that could not be read is no step in any direction.
     fn idle_before(&self, session: &Session, n: u32) -> u32 {
-        let is_step = |i: &u32| {
-            session.replied(&Name::iteration(*i)).is_some_and(|it| !matches!(it.reading, Reading::Unusable { .. }))
-        };
+        let is_step = |i: &u32| reply_of(session, *i).is_some_and(|it| !matches!(it.reading, Reading::Unusable { .. }));
         let idle = (1..n).rev().filter(is_step).take_while(|i| self.idle.contains_key(i));
         u32::try_from(idle.count()).unwrap_or(u32::MAX)
     }
@@ -117,21 +149,18 @@ impl<'s> Progress<'s> {
     /// Whether all calls of a reply were made before. One that failed may be tried once more.
     fn were_all_made(&self, replied: &Replied) -> bool {
         replied.reading.calls().all(|(tool, arguments)| {
-            let before = self.calls.get(&(tool.as_str(), arguments)).map_or(&[][..], |before| before);
-            before.last().is_some_and(|(_, last)| last.error.is_none() || before.len() > 1)
+            let before: Vec<_> = self.made((tool.as_str(), arguments)).collect();
+            before.last().is_some_and(|last| last.observed.error.is_none() || before.len() > 1)
         })
     }
 
     /// What stands in the place of iteration `i`, if that is idle; none if it is shown.
     pub(super) fn note(&self, session: &Session, i: u32) -> Option<String> {
         let places = self.idle.get(&i)?;
-        let asked =
-            session.replied(&Name::iteration(i))?.reading.calls().zip(places).map(|((tool, arguments), place)| {
-                let arguments = cut(&Value::Object(arguments.clone()).to_string(), SHOWN_OF_ARGUMENTS);
-                format!(
-                    "You asked for {tool} {arguments} again. Its result is observation [{place}] and has not changed. "
-                )
-            });
+        let asked = reply_of(session, i)?.reading.calls().zip(places).map(|((tool, arguments), place)| {
+            let arguments = cut(&Value::Object(arguments.clone()).to_string(), SHOWN_OF_ARGUMENTS);
+            format!("You asked for {tool} {arguments} again. Its result is observation [{place}] and has not changed. ")
+        });
         let asked: String = asked.collect();
         let told_before = i > 1 && self.idle.contains_key(&(i - 1));
         let instead = if told_before {
