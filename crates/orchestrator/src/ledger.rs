@@ -14,17 +14,41 @@ use trellis_domain::{Hash, RunId, Scope, SessionId, Timestamp, Workspace};
 #[derive(Debug, Clone, Default)]
 pub struct SessionHead {
     pub version: u64,
-    pub names: BTreeMap<Name, Hash>,
+    names: Names,
 }
 
 impl SessionHead {
     pub fn add(&mut self, header: &Header) {
         self.version = self.version.max(header.version);
-        self.names.insert(header.name.clone(), header.content);
+        self.names.add(header.name.clone(), header.content);
     }
 
     pub fn has_ended(&self) -> bool {
-        self.names.contains_key(&Name::end())
+        self.names.get(&Name::end()).is_some()
+    }
+}
+
+/// The hash of each record by name. Every commit works on a copy, so that one which fails leaves no trace; copies share
+/// what is older, so that a commit to a long session costs no more than one to a short session.
+#[derive(Debug, Clone, Default)]
+struct Names {
+    older: Arc<BTreeMap<Name, Hash>>,
+    newer: Vec<(Name, Hash)>,
+}
+
+impl Names {
+    const MOST_NEWER: usize = 32;
+
+    fn add(&mut self, name: Name, hash: Hash) {
+        self.newer.push((name, hash));
+        if self.newer.len() > Self::MOST_NEWER {
+            Arc::make_mut(&mut self.older).extend(self.newer.drain(..));
+        }
+    }
+
+    fn get(&self, name: &Name) -> Option<Hash> {
+        let newer = self.newer.iter().find(|(newer, _)| newer == name).map(|(_, hash)| hash);
+        newer.or_else(|| self.older.get(name)).copied()
     }
 }
 
@@ -134,7 +158,7 @@ fn heads_if_free<S: Stored>(
         if !heads.contains_key(&record.session) {
             heads.insert(record.session.clone(), stored.session(&record.session)?);
         }
-        if heads[&record.session].names.contains_key(&record.name) {
+        if heads[&record.session].names.get(&record.name).is_some() {
             return Ok(None);
         }
     }
@@ -151,8 +175,8 @@ fn parents<S: Stored>(
     for cause in &new.causes {
         let session = cause.session_seen_from(&new.session);
         let content = match heads.get(session) {
-            Some(head) => head.names.get(&cause.name).copied(),
-            None => stored.session(session)?.names.get(&cause.name).copied(),
+            Some(head) => head.names.get(&cause.name),
+            None => stored.session(session)?.names.get(&cause.name),
         };
         parents.push(content.unwrap_or(Hash::ZERO));
     }
@@ -280,6 +304,32 @@ fn update(summary: &mut RunSummary, record: &Record) {
             }
             if !record.header.late {
                 summary.usage.add(&trellis_patterns::session::cost(&record.body));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// However many there are, each name is found, and a copy that goes on changes nothing for the others.
+        #[test]
+        fn names_are_found_and_copies_are_apart(count in 0_usize..200, copied_at in 0_usize..200) {
+            let name = |n: usize| Name::new(format!("r{n}"));
+            let (mut names, mut copy) = (Names::default(), Names::default());
+            for n in 0..count {
+                if n == copied_at {
+                    copy = names.clone();
+                }
+                names.add(name(n), Hash::of(n.to_be_bytes()));
+            }
+            let in_copy = if copied_at < count { copied_at } else { 0 };
+            for n in 0..=count {
+                prop_assert_eq!(names.get(&name(n)), (n < count).then(|| Hash::of(n.to_be_bytes())));
+                prop_assert_eq!(copy.get(&name(n)).is_some(), n < in_copy);
             }
         }
     }

@@ -1,13 +1,14 @@
 //! `POST /api/v1/runs`: asking a question.
 
 use super::shapes::{Begun, Links, NewRun};
-use super::{ApiError, Entered, JsonObject, Place, Usual};
+use super::{ApiError, Entered, JsonObject, Placed, Usual, wait};
 use crate::inside::Gateway;
 use crate::members::Members;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use trellis_domain::ids::iri_part;
@@ -16,9 +17,29 @@ use trellis_domain::message::{AgentRequest, AgentStep};
 use trellis_domain::{RequestId, Scope, Surface};
 use trellis_orchestrator::Question;
 use trellis_orchestrator::accept::UnknownNames;
+use utoipa::IntoParams;
 
 /// Names a request, so that it can be sent again.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Where a question goes, and whether its caller waits.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Asked {
+    /// The workspace; the caller's own if none is named
+    workspace: Option<String>,
+    /// So many seconds are waited for the run's end, or for a question that somebody has to answer; then the reply has the
+    /// whole `run`. It goes on if it takes longer
+    #[param(value_type = Option<u64>, minimum = 0, maximum = 600)]
+    wait: Option<String>,
+}
+
+impl Placed for Asked {
+    fn workspace(&self) -> Option<&str> {
+        self.workspace.as_deref()
+    }
+}
 
 /// Ask a question
 ///
@@ -27,15 +48,15 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 #[utoipa::path(
     post, path = "/api/v1/runs", tag = "runs", operation_id = "createRun",
     params(
-        Place,
+        Asked,
         ("Idempotency-Key" = Option<String>, Header,
             description = "Any id of the caller's own, such as a UUID. Not together with `session_id`",
             nullable = false, min_length = 1, max_length = 200, pattern = "^[A-Za-z0-9._~:@+=,-]+$"),
     ),
     request_body(content = NewRun, content_type = "application/json"),
     responses(
-        (status = 202, description = "Accepted; a new run", body = Begun),
-        (status = 200, description = "The same request was accepted before; this is its run", body = Begun),
+        (status = 202, description = "Accepted; a new run, which goes on", body = Begun),
+        (status = 200, description = "What came of it within `wait`; or the same request was accepted before, and this is its run", body = Begun),
         (status = 409, description = "The key or id belongs to another request", body = ApiError),
         (status = 413, description = "The question or the body is too large", body = ApiError),
         (status = 429, description = "Too many runs are open, or too many wrong tokens came; see `Retry-After`", body = ApiError),
@@ -44,13 +65,14 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 )]
 pub(crate) async fn create(
     State(gateway): State<Arc<Gateway>>,
-    Entered { inside, parameters: place }: Entered,
+    Entered { inside, parameters: asked }: Entered<Asked>,
     headers: HeaderMap,
     JsonObject(body): JsonObject,
 ) -> Result<Response, ApiError> {
     if !gateway.takes_questions() {
         return Err(ApiError::stopping());
     }
+    let time = wait::wanted(asked.wait.as_deref())?;
     let key = idempotency_key(&headers)?;
     let (request, limits) = read_question(&body)?;
     let request_id = match key {
@@ -65,10 +87,14 @@ pub(crate) async fn create(
     let by = Some(inside.caller(Surface::Api));
     let question = Question { scope, request_id, request, limits, names: UnknownNames::Refuse, by };
     let accepted = inside.accept(question).await??;
-    let links = links(accepted.run.as_str(), place.workspace.as_deref());
+    let run = match time {
+        Some(time) => wait::outcome(&gateway, &inside, &accepted.run, time).await?,
+        None => None,
+    };
+    let links = links(accepted.run.as_str(), asked.workspace.as_deref());
     let location = links.own.clone();
-    let begun = Begun { run_id: accepted.run.as_str().to_owned(), attached: accepted.attached, links };
-    let status = if accepted.attached { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let status = if accepted.attached || run.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let begun = Begun { run_id: accepted.run.as_str().to_owned(), attached: accepted.attached, links, run };
     Ok((status, [(header::LOCATION, location)], Json(begun)).into_response())
 }
 

@@ -10,6 +10,7 @@ mod export;
 mod list;
 mod records;
 mod shapes;
+mod wait;
 
 use super::{ApiError, Entered, FoundRun, JsonObject, Place, Placed, Usual};
 use crate::inside::Gateway;

@@ -6,6 +6,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
+use trellis_orchestrator::summary::WholeRun;
 use utoipa::ToSchema;
 
 /// A question. Unknown members are refused.
@@ -101,6 +102,10 @@ pub(crate) struct Begun {
     /// Whether the run was there already
     pub(crate) attached: bool,
     pub(crate) links: Links,
+    /// What came of it, if it was waited for and ended in time, or somebody has to answer a question
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) run: Option<WholeRun>,
 }
 
 /// Where to go on.

@@ -33,6 +33,34 @@ async fn a_question_is_accepted_and_its_links_lead_on() {
     assert_eq!(ended.status, 409);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_gets_the_answer_with_the_reply() {
+    let api = Api::open().await;
+    let key = "Idempotency-Key: waits\r\n";
+    let reply = api.post("/api/v1/runs?wait=30", key, &agent("so")).await;
+    let begun = reply.json();
+    assert_eq!((reply.status, &begun["run"]["answer"], &begun["attached"]), (200, &json!("so"), &json!(false)));
+    assert_eq!(begun["run"], api.get(begun["links"]["self"].as_str().unwrap()).await.json());
+    let again = api.post("/api/v1/runs?wait=30", key, &agent("so")).await.json();
+    assert_eq!((&again["attached"], &again["run"]["answer"]), (&json!(true), &json!("so")));
+    let at_once = api.post("/api/v1/runs?wait=0", "", &agent("so")).await;
+    assert_eq!((at_once.status, &at_once.json()["run"]), (202, &Value::Null));
+    for (wrong, says) in [("601", "at most 600"), ("soon", "whole number"), ("-1", "whole number")] {
+        let (status, message) = api.post(&format!("/api/v1/runs?wait={wrong}"), "", &agent("so")).await.refusal();
+        assert!(status == 400 && message.contains(says), "{message}");
+    }
+}
+
+/// Nobody is at work: the run is there all the same.
+#[tokio::test]
+async fn a_run_that_takes_longer_than_its_caller_waits_goes_on() {
+    let api = Api::with(waiting()).await;
+    let reply = api.post("/api/v1/runs?wait=1", "", &agent("so")).await;
+    assert_eq!((reply.status, &reply.json()["run"]), (202, &Value::Null));
+    let run = api.get(reply.json()["links"]["self"].as_str().unwrap()).await.json();
+    assert_eq!(run["answer"], Value::Null);
+}
+
 #[tokio::test]
 async fn every_member_of_a_request_is_recorded() {
     let api = Api::with(waiting()).await;

@@ -18,6 +18,15 @@ async fn careful() -> Api {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_is_told_of_the_question_that_is_open() {
+    let api = careful().await;
+    let reply = api.post("/api/v1/runs?wait=30", "", &agent("a")).await;
+    let run = &reply.json()["run"];
+    assert_eq!((reply.status, &run["state"], &run["answer"]), (200, &json!("waiting"), &json!(null)));
+    assert_eq!(run["waiting_for"][0]["tool"], "search");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_waits_for_an_answer_and_goes_on_with_it() {
     let api = careful().await;
     let run = api.begin(&agent("a")).await;
