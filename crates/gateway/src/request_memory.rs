@@ -4,6 +4,7 @@ use crate::bounds;
 use crate::error::{Code, ServiceError};
 use axum::body::{Body, Bytes};
 use futures_util::StreamExt;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -21,6 +22,20 @@ pub(crate) struct RequestMemory(Arc<Semaphore>);
 pub(crate) struct Place {
     bytes: usize,
     taken: Option<OwnedSemaphorePermit>,
+}
+
+/// The place of a body that was received whole. Whoever needs the body no longer and goes on for a while gives it back.
+#[derive(Debug, Clone)]
+pub(crate) struct BodyPlace(Arc<Mutex<Option<Place>>>);
+
+impl BodyPlace {
+    pub(crate) fn new(place: Place) -> Self {
+        Self(Arc::new(Mutex::new(Some(place))))
+    }
+
+    pub(crate) fn give_back(&self) {
+        drop(self.0.lock().take());
+    }
 }
 
 /// There is none left. Nobody waits for it: somebody else's model may take very long.

@@ -12,6 +12,7 @@ use crate::inside::Gateway;
 use crate::knocks::Knock;
 use crate::line::Line;
 use crate::peer::Connection;
+use crate::request_memory::BodyPlace;
 use crate::rest;
 use crate::socket;
 use axum::Router;
@@ -84,8 +85,10 @@ async fn whole_bodies(State(gateway): State<Arc<Gateway>>, request: Request, nex
     let announced = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     match gateway.capacity().memory.receive(body, announced).await {
         Ok((body, place)) => {
-            let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-            drop(place);
+            let (mut request, place) = (Request::from_parts(parts, Body::from(body)), BodyPlace::new(place));
+            request.extensions_mut().insert(place.clone());
+            let response = next.run(request).await;
+            place.give_back();
             response
         }
         Err(error) => error_at(parts.uri.path(), error),

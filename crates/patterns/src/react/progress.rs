@@ -72,19 +72,26 @@ fn were_all_named(session: &Session, n: u32, replied: &Replied) -> bool {
 
 type Call<'s> = (&'s str, &'s Map<String, Value>);
 
-/// Calls that are alike have this in common, and few others do. Members of equal objects may stand in another order.
-fn likeness((tool, arguments): Call<'_>) -> (&str, u64) {
+/// Equal calls have equal fingerprints, also if their members stand in another order.
+fn fingerprint((tool, arguments): Call<'_>) -> (&str, u64) {
     let sum =
         |text: &str| text.bytes().fold(text.len() as u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-    let member =
-        |(name, value): (&String, &Value)| sum(name).wrapping_mul(value.as_str().map_or(1, sum).wrapping_add(1));
+    let of_value = |value: &Value| match value {
+        Value::Null => 0,
+        Value::Bool(value) => 1 + u64::from(*value),
+        Value::Number(number) => number.as_f64().map_or(3, f64::to_bits),
+        Value::String(text) => sum(text),
+        Value::Array(members) => members.len() as u64,
+        Value::Object(members) => members.len() as u64,
+    };
+    let member = |(name, value): (&String, &Value)| sum(name).wrapping_mul(of_value(value).wrapping_add(1));
     (tool, arguments.iter().map(member).fold(0, u64::wrapping_add))
 }
 
 /// What the iterations so far called, and which of them were idle.
 #[derive(Debug, Default)]
 pub(super) struct Progress<'s> {
-    /// What came of each call, and in which iteration, the latest last; by what equal calls have in common.
+    /// What came of each call, and in which iteration, the latest last; by fingerprint.
     calls: HashMap<(&'s str, u64), Vec<Made<'s>>>,
     /// For each idle iteration, where the results of its calls stand.
     idle: BTreeMap<u32, Vec<u32>>,
@@ -120,14 +127,14 @@ impl<'s> Progress<'s> {
         }
         for (call, observed) in done {
             let made = Made { iteration: i, arguments: call.1, observed };
-            self.calls.entry(likeness(call)).or_default().push(made);
+            self.calls.entry(fingerprint(call)).or_default().push(made);
         }
     }
 
     /// How often this was called, the latest last.
     fn made<'c>(&'c self, call: Call<'c>) -> impl DoubleEndedIterator<Item = &'c Made<'s>> {
-        let alike = self.calls.get(&likeness(call)).map_or(&[][..], |alike| alike);
-        alike.iter().filter(move |made| made.arguments == call.1)
+        let like_it = self.calls.get(&fingerprint(call)).map_or(&[][..], |made| made);
+        like_it.iter().filter(move |made| made.arguments == call.1)
     }
 
     /// The iteration that first brought what a call brings; none if that is something new.

@@ -107,6 +107,13 @@ impl Template {
         if let Some(missing) = places(&self.url).find(|name| given(name).is_none()) {
             return Err(format!("the argument `{missing}` is missing"));
         }
+        let path = self.url.split(['?', '#']).next().unwrap_or_default();
+        for (name, value) in places(path).filter_map(|name| Some((name, plain(given(name)?)))) {
+            // Dots lead out of the path, encoded or not, and nothing at all leads to what stands above.
+            if value.chars().all(|c| c == '.') {
+                return Err(format!("the argument `{name}` cannot be \"{value}\": it is a part of the address"));
+            }
+        }
         let encoded = |name: &str| given(name).map(|value| utf8_percent_encode(&plain(value), PLAIN).to_string());
         let filled = fill(&self.url, &encoded);
         let mut url = Url::parse(&filled).map_err(|error| format!("`{filled}` is no address: {error}"))?;
@@ -226,6 +233,21 @@ mod tests {
             "https://api.example.com/v1/..%2F..%2Fadmin%3Fx%23y/now?key=1&units=a%26b%3Dc"
         );
         assert_eq!(url("@evil.net/"), "https://api.example.com/v1/%40evil.net%2F/now?key=1&units=a%26b%3Dc");
+    }
+
+    #[test]
+    fn no_argument_leads_out_of_the_path() {
+        let settings = json!({ "url": "https://a.example/users/{user}/{part}.{kind}?like={like}" });
+        let with = |user: &str, part: &str, kind: &str| {
+            let arguments = json!({ "user": user, "part": part, "kind": kind, "like": ".." });
+            filled(settings.clone(), arguments).map(|filled| filled.url.to_string())
+        };
+        assert_eq!(with(".env", "a", "b"), Ok("https://a.example/users/.env/a.b?like=..".to_owned()));
+        assert_eq!(with("%2e%2e", "a", "b"), Ok("https://a.example/users/%252e%252e/a.b?like=..".to_owned()));
+        for (user, part, kind) in [("..", "a", "b"), (".", "a", "b"), ("", "a", "b"), ("u", ".", "b"), ("u", "a", "")] {
+            let refused = with(user, part, kind).unwrap_err();
+            assert!(refused.contains("is a part of the address"), "{refused}");
+        }
     }
 
     #[test]

@@ -4,10 +4,11 @@ use super::shapes::{Begun, Links, NewRun};
 use super::{ApiError, Entered, JsonObject, Placed, Usual, wait};
 use crate::inside::Gateway;
 use crate::members::Members;
-use axum::Json;
+use crate::request_memory::BodyPlace;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -66,6 +67,7 @@ impl Placed for Asked {
 pub(crate) async fn create(
     State(gateway): State<Arc<Gateway>>,
     Entered { inside, parameters: asked }: Entered<Asked>,
+    place: Option<Extension<BodyPlace>>,
     headers: HeaderMap,
     JsonObject(body): JsonObject,
 ) -> Result<Response, ApiError> {
@@ -87,6 +89,11 @@ pub(crate) async fn create(
     let by = Some(inside.caller(Surface::Api));
     let question = Question { scope, request_id, request, limits, names: UnknownNames::Refuse, by };
     let accepted = inside.accept(question).await??;
+    // It is on record. Many may wait, and nobody else's question is to wait for them.
+    drop(body);
+    if let Some(Extension(place)) = place {
+        place.give_back();
+    }
     let run = match time {
         Some(time) => wait::outcome(&gateway, &inside, &accepted.run, time).await?,
         None => None,

@@ -1,6 +1,7 @@
 //! Waiting for what comes of a run, for callers that want one request and its answer.
 
 use super::{ApiError, number};
+use crate::bounds;
 use crate::inside::{Gateway, Inside};
 use std::time::Duration;
 use trellis_domain::RunId;
@@ -40,9 +41,9 @@ pub(super) async fn outcome(
 
 /// None if the server closes before.
 async fn settled(gateway: &Gateway, inside: &Inside, run: &RunId) -> Result<Option<WholeRun>, JournalError> {
-    let mut subscription = inside.runs().follow(inside.workspace(), run, 0);
-    while let Some(item) = gateway.follow(&mut subscription, || std::future::ready(())).await {
-        let (Item::Record(record), ()) = item? else { continue };
+    let (mut subscription, unread) = (inside.runs().follow(inside.workspace(), run, 0), &gateway.capacity().unread);
+    while let Some(item) = gateway.follow(&mut subscription, || unread.take(bounds::FRAME)).await {
+        let (Item::Record(record), _room) = item? else { continue };
         let has_ended = record.header.session == *run && record.header.name == Name::end();
         if !has_ended && !matches!(record.body, Body::Parked(_)) {
             continue;
