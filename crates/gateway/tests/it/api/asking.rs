@@ -61,6 +61,24 @@ async fn a_run_that_takes_longer_than_its_caller_waits_goes_on() {
     assert_eq!(run["answer"], Value::Null);
 }
 
+/// All that may be held of large requests would be taken, if a question were held for as long as its caller waits.
+#[tokio::test]
+async fn callers_that_wait_with_large_questions_leave_room_for_others() {
+    let api = Api::with(waiting()).await;
+    let mut waiting = Vec::new();
+    for n in 0..80 {
+        let question = json!({"question": "a".repeat(900 << 10), "pattern": "react", "session_id": format!("s{n}")});
+        let body = question.to_string();
+        waiting.push(api.house.request("POST", "/api/v1/runs?wait=600", "", body.as_bytes()).await);
+        let begun = async {
+            while api.get(&format!("/api/v1/runs/s{n}")).await.status != 200 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(30), begun).await.expect("the question is taken");
+    }
+}
+
 #[tokio::test]
 async fn every_member_of_a_request_is_recorded() {
     let api = Api::with(waiting()).await;
