@@ -7,7 +7,7 @@ use trellis_domain::record::{Body, Core, Observed, Reading, Record, Replied, Rou
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
 use trellis_domain::{RunId, SessionId};
-use trellis_patterns::session::cost;
+use trellis_patterns::session::add_cost;
 
 /// A run in numbers, subagents included.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -89,7 +89,7 @@ impl Outcome {
         let mut outcome = Self::default();
         let mut usage = Usage::default();
         for Record { header, body } in records {
-            usage.add(&cost(body));
+            add_cost(&mut usage, body);
             outcome.run.get_or_insert_with(|| header.run.clone());
             outcome.count_failures(body);
             if header.late {

@@ -404,7 +404,7 @@ impl Orchestrator {
     fn folded(&self, settings: Arc<Settings>, log: SessionLog) -> Session {
         let outages = self.ports.journal.service().outages;
         let mut session = Session::new(settings, Arc::clone(&self.limits)).with_outages(outages);
-        log.records.into_iter().for_each(|record| session.apply(record));
+        session.apply_all(log.records);
         session
     }
 

@@ -303,7 +303,7 @@ fn update(summary: &mut RunSummary, record: &Record) {
                 summary.state = RunState::Running;
             }
             if !record.header.late {
-                summary.usage.add(&trellis_patterns::session::cost(&record.body));
+                trellis_patterns::session::add_cost(&mut summary.usage, &record.body);
             }
         }
     }

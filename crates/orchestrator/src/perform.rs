@@ -319,7 +319,9 @@ impl<'a> LiveReply<'a> {
     ) -> Self {
         let streaming = handling.session.accepted().is_some_and(|accepted| accepted.streaming);
         let (key, attempt) = (&handling.key, handling.attempt);
-        let newest = || handling.session.in_order().map(|record| record.header.seq).max().unwrap_or(0);
+        // What is not committed yet has no number.
+        let numbers = || handling.session.in_order().rev().map(|record| record.header.seq);
+        let newest = || numbers().find(|number| *number > 0).unwrap_or(0);
         let hub = &orchestrator.ports.hub;
         let writer = || hub.writer(&key.scope.workspace, &key.run, &key.session).after(newest());
         Self {

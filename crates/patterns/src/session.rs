@@ -1,8 +1,10 @@
 //! A session as its records tell it.
 
 use crate::budget::{self, Room};
+use foldhash::fast::FixedState;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::{Decision, DecisionKind};
@@ -23,7 +25,7 @@ pub struct Session {
     operator: Arc<OperatorLimits>,
     /// The version of the newest record folded in.
     seen: u64,
-    records: BTreeMap<Name, Arc<Record>>,
+    records: HashMap<Name, Arc<Record>, FixedState>,
     /// The names of the records that count, in the order in which they were committed.
     order: Vec<Name>,
     /// The records that nothing follows from yet.
@@ -42,7 +44,7 @@ impl Session {
             settings,
             operator,
             seen: 0,
-            records: BTreeMap::new(),
+            records: HashMap::default(),
             order: Vec::new(),
             tips: Vec::new(),
             tool_state: NO_STATE.to_owned(),
@@ -58,22 +60,36 @@ impl Session {
         self
     }
 
+    /// Folds records in.
+    pub fn apply_all(&mut self, records: Vec<Arc<Record>>) {
+        self.records.reserve(records.len());
+        self.order.reserve(records.len());
+        records.into_iter().for_each(|record| self.apply(record));
+    }
+
     /// Folds one record in. Records that arrived after the end change nothing that counts.
     pub fn apply(&mut self, record: Arc<Record>) {
         self.seen = self.seen.max(record.header.version);
-        let name = record.header.name.clone();
-        if !record.header.late && !self.records.contains_key(&name) {
+        let place = match self.records.entry(record.header.name.clone()) {
+            Entry::Occupied(mut known) => {
+                known.insert(record);
+                return;
+            }
+            Entry::Vacant(place) => place,
+        };
+        let record = Arc::clone(place.insert(record));
+        if !record.header.late {
+            let name = &record.header.name;
             self.count(&record.body);
             self.order.push(name.clone());
             self.tips
                 .retain(|tip| !record.header.causes.iter().any(|cause| cause.session.is_none() && cause.name == *tip));
             self.tips.push(name.clone());
         }
-        self.records.insert(name, record);
     }
 
     fn count(&mut self, body: &Body) {
-        self.usage.add(&cost(body));
+        add_cost(&mut self.usage, body);
         match body {
             Body::Accepted(accepted) if !accepted.state.is_empty() => self.tool_state.clone_from(&accepted.state),
             Body::Observed(observed) => {
@@ -93,7 +109,7 @@ impl Session {
     }
 
     /// The records that count, in the order in which they were committed.
-    pub fn in_order(&self) -> impl Iterator<Item = &Arc<Record>> {
+    pub fn in_order(&self) -> impl DoubleEndedIterator<Item = &Arc<Record>> {
         self.order.iter().filter_map(|name| self.records.get(name))
     }
 
@@ -191,12 +207,16 @@ impl Session {
         asked.map_or(0, |asked| self.outages.ms_between(asked, now))
     }
 
+    fn first(&self) -> Option<&Arc<Record>> {
+        self.in_order().next()
+    }
+
     pub fn id(&self) -> Option<&SessionId> {
-        self.records.values().next().map(|record| &record.header.session)
+        self.first().map(|record| &record.header.session)
     }
 
     pub fn workspace(&self) -> Workspace {
-        self.records.values().next().map(|record| record.header.workspace.clone()).unwrap_or_default()
+        self.first().map(|record| record.header.workspace.clone()).unwrap_or_default()
     }
 
     /// How many sessions stand above this one.
@@ -391,23 +411,26 @@ impl Session {
     }
 }
 
-/// What the call behind a record cost.
-pub fn cost(body: &Body) -> Usage {
+/// Adds what the call behind a record cost.
+pub fn add_cost(usage: &mut Usage, body: &Body) {
     match body {
-        Body::Replied(replied) => Usage {
-            in_token: replied.in_token,
-            out_token: replied.out_token,
-            model: replied.model.clone(),
-            model_ms: replied.ms,
-            model_calls: 1,
-            details: replied.prompt.details,
-            ..Usage::default()
-        },
+        Body::Replied(replied) => {
+            usage.add(&Usage {
+                in_token: replied.in_token,
+                out_token: replied.out_token,
+                model_ms: replied.ms,
+                model_calls: 1,
+                details: replied.prompt.details,
+                ..Usage::default()
+            });
+            if replied.model.is_some() {
+                usage.model.clone_from(&replied.model);
+            }
+        }
         Body::Observed(observed) => {
-            let mut usage = observed.usage.clone();
+            usage.add(&observed.usage);
             let tool_calls = u32::from(observed.idempotency_key.is_some());
             usage.add(&Usage { tool_ms: observed.ms, tool_calls, ..Usage::default() });
-            usage
         }
         Body::Accepted(_)
         | Body::Routed(_)
@@ -415,6 +438,6 @@ pub fn cost(body: &Body) -> Usage {
         | Body::Joined(_)
         | Body::Parked(_)
         | Body::Settled(_)
-        | Body::Ended(_) => Usage::default(),
+        | Body::Ended(_) => {}
     }
 }

@@ -6,8 +6,8 @@
 
 use super::fold::{Fold, excerpt, excerpts};
 use super::functions::{Does, Functions, simplified};
-use super::iterations::{done, done_of};
-use super::names::{observation_of, reply_of};
+use super::iterations::{Past, done};
+use super::names::observation_of;
 use super::progress::Progress;
 use crate::session::Session;
 use crate::text::cut;
@@ -26,17 +26,16 @@ const SHOWN_OF_REPETITION: usize = 200;
 
 /// What was said before iteration `n`. What comes `after` an iteration and before the next is the pattern's.
 pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<String>) -> Vec<ChatTurn> {
-    let progress = Progress::before(session, n);
-    let fold = Fold::before(session, n, after, &progress);
+    let past = Past::before(session, n);
+    let progress = Progress::of(session, &past);
+    let fold = Fold::of(session, &past, after, &progress);
     let functions = LazyCell::new(|| {
         let all: Vec<_> = session.settings().tools.values().cloned().collect();
         Functions::of(&all)
     });
     let mut turns: Vec<_> = fold.list(session).map(|list| ChatTurn::User { text: list.into() }).into_iter().collect();
     for (i, whole) in fold.shown_before(n) {
-        let Some(replied) = reply_of(session, i).filter(|replied| !replied.was_too_long()) else {
-            continue;
-        };
+        let Some((replied, done)) = past.get(i).filter(|(replied, _)| !replied.was_too_long()) else { continue };
         if let Some(note) = progress.note(session, i) {
             add_words(&mut turns, &note);
             continue;
@@ -44,7 +43,7 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
         let said = said(replied, &functions);
         let said = if whole { said } else { excerpts(said) };
         let calls: Vec<_> = said.iter().filter_map(as_call).collect();
-        let results: Vec<_> = done_of(session, i, replied)
+        let results: Vec<_> = done
             .iter()
             .enumerate()
             .map(|(place, done)| {

@@ -4,7 +4,7 @@
 //! room is made free at once, so that providers can reuse what they have computed for the steps that follow.
 
 use super::done;
-use super::iterations::done_of;
+use super::iterations::{Done, Past};
 use super::names::reply_of;
 use super::progress::Progress;
 use crate::budget::Room;
@@ -54,22 +54,22 @@ impl Step {
 }
 
 impl Fold {
-    /// What is shown in iteration `n`.
-    pub(super) fn before(
+    /// What is shown in the iteration after these.
+    pub(super) fn of(
         session: &Session,
-        n: u32,
+        past: &Past<'_>,
         after: &dyn Fn(u32) -> Option<String>,
         progress: &Progress<'_>,
     ) -> Self {
         let Room { bytes: room, each: shown, .. } = session.room();
         let mut fold = Self { listed: 0, excerpted: 0, shown: shown.min(room / 4), room, taken: 0, steps: Vec::new() };
-        for i in 1..n {
-            match reply_of(session, i) {
+        for (i, replied, done) in past.iter() {
+            match replied {
                 Some(replied) if replied.was_too_long() => fold.narrow(),
                 Some(_) if let Some(note) = progress.note(session, i) => {
                     fold.add(Step { said: note.len(), observed: Vec::new() });
                 }
-                Some(replied) => fold.add(step(session, i, replied, after)),
+                Some(replied) => fold.add(step(i, replied, done, after)),
                 None => fold.add(Step::default()),
             }
         }
@@ -140,16 +140,16 @@ impl Fold {
     }
 }
 
-fn step(session: &Session, i: u32, replied: &Replied, after: &dyn Fn(u32) -> Option<String>) -> Step {
+fn step(i: u32, replied: &Replied, done: &[Done<'_>], after: &dyn Fn(u32) -> Option<String>) -> Step {
     let said = replied.parts.iter().map(ReplyPart::len).sum::<usize>().max(replied.raw.text().len());
-    let observed = done_of(session, i, replied).into_iter();
-    let observed = observed.map(|done| done.observed.result.as_ref().map_or(0, |it| it.text().len()));
+    let observed = done.iter().map(|done| done.observed.result.as_ref().map_or(0, |it| it.text().len()));
     Step { said, observed: observed.chain(after(i).map(|text| text.len())).collect() }
 }
 
 /// Whether less can be shown in iteration `n`.
 pub(super) fn can_be_shortened(session: &Session, n: u32) -> bool {
-    Fold::before(session, n, &|_| None, &Progress::before(session, n)).taken > LEAST
+    let past = Past::before(session, n);
+    Fold::of(session, &past, &|_| None, &Progress::of(session, &past)).taken > LEAST
 }
 
 /// So many of the iterations before `n` brought nothing but that the prompt was too long.

@@ -226,20 +226,55 @@ pub(crate) struct Done<'s> {
 
 /// What iteration `n` did, as far as it has come back.
 pub(crate) fn done(session: &Session, n: u32) -> Vec<Done<'_>> {
-    reply_of(session, n).map(|replied| done_of(session, n, replied)).unwrap_or_default()
+    reply_of(session, n).into_iter().flat_map(|replied| done_of(session, n, replied)).collect()
 }
 
 /// The same, of a reply that is at hand.
-pub(super) fn done_of<'s>(session: &'s Session, n: u32, replied: &'s Replied) -> Vec<Done<'s>> {
-    let mut calls: Vec<_> = replied.reading.calls().map(|(tool, arguments)| (tool.as_str(), Some(arguments))).collect();
-    if calls.is_empty() {
-        calls.push((action_of(replied), None));
-    }
-    let done = calls.into_iter().zip(1..).filter_map(|((action, arguments), call)| {
+pub(super) fn done_of<'s>(session: &'s Session, n: u32, replied: &'s Replied) -> impl Iterator<Item = Done<'s>> {
+    let calls = replied.reading.calls().map(|(tool, arguments)| (tool.as_str(), Some(arguments)));
+    let none = replied.reading.calls().next().is_none().then(|| (action_of(replied), None));
+    calls.chain(none).zip(1..).filter_map(move |((action, arguments), call)| {
         let thought = replied.thought.as_ref().filter(|_| call == 1).map_or("", Document::text);
         Some(Done { thought, action, arguments, observed: observation_of(session, n, call)? })
-    });
-    done.collect()
+    })
+}
+
+/// The iterations before one, looked up once for all that has to be found out about them.
+pub(crate) struct Past<'s> {
+    /// Each reply, and where what it did begins.
+    replies: Vec<(Option<&'s Replied>, usize)>,
+    done: Vec<Done<'s>>,
+}
+
+impl<'s> Past<'s> {
+    /// The iterations before `n`.
+    pub(crate) fn before(session: &'s Session, n: u32) -> Self {
+        let room = n.saturating_sub(1) as usize;
+        let mut past = Self { replies: Vec::with_capacity(room), done: Vec::with_capacity(room) };
+        for i in 1..n {
+            let replied = reply_of(session, i);
+            past.replies.push((replied, past.done.len()));
+            past.done.extend(replied.into_iter().flat_map(|replied| done_of(session, i, replied)));
+        }
+        past
+    }
+
+    /// Each iteration with its number, its reply, and what it did.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, Option<&'s Replied>, &[Done<'s>])> {
+        (1..).zip(&self.replies).map(|(i, (replied, _))| (i, *replied, self.done(i)))
+    }
+
+    /// The reply of an iteration, and what it did.
+    pub(super) fn get(&self, i: u32) -> Option<(&'s Replied, &[Done<'s>])> {
+        let (replied, _) = self.replies.get((i as usize).checked_sub(1)?)?;
+        Some(((*replied)?, self.done(i)))
+    }
+
+    /// What an iteration did, as far as it has come back.
+    fn done(&self, i: u32) -> &[Done<'s>] {
+        let begins = |place: usize| self.replies.get(place).map_or(self.done.len(), |(_, begins)| *begins);
+        &self.done[begins(i as usize - 1)..begins(i as usize)]
+    }
 }
 
 fn finding(Done { action, observed, .. }: &Done<'_>) -> String {

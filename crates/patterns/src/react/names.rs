@@ -1,21 +1,16 @@
 //! Names of iterations.
 
 use crate::session::Session;
-use std::fmt::{Arguments, Write};
 use trellis_domain::record::{Name, Observed, Replied};
 
 /// The reply of iteration `n`. Every iteration looks at all before it, so nothing is made for this.
 pub(super) fn reply_of(session: &Session, n: u32) -> Option<&Replied> {
-    session.replied_as(ShortName::of(format_args!("i{n}")).as_str())
+    session.replied_as(ShortName::iteration(n).as_str())
 }
 
 /// What came back of a call of iteration `n`, counted from 1.
 pub(super) fn observation_of(session: &Session, n: u32, call: u32) -> Option<&Observed> {
-    let name = match call {
-        1 => ShortName::of(format_args!("i{n}/observation")),
-        _ => ShortName::of(format_args!("i{n}/call/{call}/observation")),
-    };
-    session.observed_as(name.as_str())
+    session.observed_as(ShortName::observation_of(n, call).as_str())
 }
 
 /// A name that is written down only to look for it.
@@ -26,25 +21,40 @@ struct ShortName {
 
 impl ShortName {
     /// The longest are those of observations, with two numbers of ten digits.
-    const LONGEST: usize = 48;
+    const LONGEST: usize = 40;
 
-    fn of(name: Arguments<'_>) -> Self {
-        let mut written = Self { bytes: [0; Self::LONGEST], length: 0 };
-        written.write_fmt(name).expect("two numbers and some words are shorter than this");
-        written
+    fn iteration(n: u32) -> Self {
+        Self { bytes: [0; Self::LONGEST], length: 0 }.text("i").number(n)
+    }
+
+    fn observation_of(n: u32, call: u32) -> Self {
+        match call {
+            1 => Self::iteration(n).text("/observation"),
+            _ => Self::iteration(n).text("/call/").number(call).text("/observation"),
+        }
+    }
+
+    fn text(mut self, text: &str) -> Self {
+        self.bytes[self.length..][..text.len()].copy_from_slice(text.as_bytes());
+        self.length += text.len();
+        self
+    }
+
+    fn number(mut self, number: u32) -> Self {
+        self.length += number.checked_ilog10().unwrap_or(0) as usize + 1;
+        let (mut place, mut rest) = (self.length, number);
+        loop {
+            place -= 1;
+            self.bytes[place] = b'0' + u8::try_from(rest % 10).expect("a digit");
+            rest /= 10;
+            if rest == 0 {
+                return self;
+            }
+        }
     }
 
     fn as_str(&self) -> &str {
         str::from_utf8(&self.bytes[..self.length]).expect("it was written as text")
-    }
-}
-
-impl Write for ShortName {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let place = self.bytes.get_mut(self.length..self.length + text.len()).ok_or(std::fmt::Error)?;
-        place.copy_from_slice(text.as_bytes());
-        self.length += text.len();
-        Ok(())
     }
 }
 
@@ -107,10 +117,9 @@ mod tests {
 
     #[test]
     fn names_that_are_only_written_down_are_the_same() {
-        for (n, call) in [(1, 1), (12, 3), (u32::MAX, u32::MAX)] {
-            assert_eq!(ShortName::of(format_args!("i{n}")).as_str(), Name::iteration(n).as_str());
-            let written = ShortName::of(format_args!("i{n}/call/{call}/observation"));
-            assert!(call == 1 || written.as_str() == Name::observation_of(n, call).as_str());
+        for (n, call) in [(0, 2), (1, 1), (9, 10), (12, 3), (u32::MAX, u32::MAX)] {
+            assert_eq!(ShortName::iteration(n).as_str(), Name::iteration(n).as_str());
+            assert_eq!(ShortName::observation_of(n, call).as_str(), Name::observation_of(n, call).as_str());
         }
     }
 

@@ -4,12 +4,14 @@
 //! A model that is shown its own repeated call tends to repeat it once more. So an idle iteration is not shown: a note
 //! below the last result says what was asked for again, and where its result stands.
 
-use super::iterations::done_of;
+use super::iterations::{Done, Past};
 use super::names::reply_of;
 use crate::session::Session;
 use crate::text::cut;
+use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
+use std::iter::successors;
 use trellis_domain::record::{Observed, Reading, Replied};
 
 /// By the rules before revision 2, so many equal calls in a row are a loop.
@@ -48,7 +50,7 @@ pub(super) fn course(session: &Session, n: u32) -> Course {
     let Some(replied) = reply_of(session, n).filter(|replied| were_all_named(session, n, replied)) else {
         return Course::New;
     };
-    let progress = Progress::before(session, n);
+    let progress = Progress::of(session, &Past::before(session, n));
     let idle = progress.idle_before(session, n);
     if idle == 0 || !progress.were_all_made(replied) {
         return Course::New;
@@ -91,8 +93,9 @@ fn fingerprint((tool, arguments): Call<'_>) -> (&str, u64) {
 /// What the iterations so far called, and which of them were idle.
 #[derive(Debug, Default)]
 pub(super) struct Progress<'s> {
-    /// What came of each call, and in which iteration, the latest last; by fingerprint.
-    calls: HashMap<(&'s str, u64), Vec<Made<'s>>>,
+    calls: Vec<Made<'s>>,
+    /// Where the latest call of each fingerprint stands.
+    latest: HashMap<(&'s str, u64), usize, FixedState>,
     /// For each idle iteration, where the results of its calls stand.
     idle: BTreeMap<u32, Vec<u32>>,
 }
@@ -103,43 +106,42 @@ struct Made<'s> {
     iteration: u32,
     arguments: &'s Map<String, Value>,
     observed: &'s Observed,
+    /// Where the one before it with the same fingerprint stands.
+    before: Option<usize>,
 }
 
 impl<'s> Progress<'s> {
-    /// The iterations before `n`.
-    pub(super) fn before(session: &'s Session, n: u32) -> Self {
+    pub(super) fn of(session: &Session, past: &Past<'s>) -> Self {
         let mut progress = Self::default();
-        for i in (1..n).take_while(|_| counts_idle(session)) {
-            if let Some(replied) = reply_of(session, i) {
-                progress.add(session, i, replied);
-            }
+        if counts_idle(session) {
+            past.iter().for_each(|(i, replied, done)| progress.add(i, replied, done));
         }
         progress
     }
 
-    fn add(&mut self, session: &'s Session, i: u32, replied: &'s Replied) {
-        let made = replied.reading.calls().count();
-        let done = done_of(session, i, replied).into_iter();
-        let done: Vec<_> = done.filter_map(|done| Some(((done.action, done.arguments?), done.observed))).collect();
-        let places: Option<Vec<_>> = done.iter().map(|(call, observed)| self.known(*call, observed)).collect();
-        if let Some(places) = places.filter(|places| made > 0 && places.len() == made) {
-            self.idle.insert(i, places);
+    fn add(&mut self, i: u32, replied: Option<&Replied>, done: &[Done<'s>]) {
+        let named = replied.map_or(0, |replied| replied.reading.calls().count());
+        let made = || done.iter().filter_map(|done| Some(((done.action, done.arguments?), done.observed)));
+        if named > 0 && named == made().count() {
+            let places: Option<Vec<_>> = made().map(|(call, observed)| self.known(call, observed)).collect();
+            self.idle.extend(places.map(|places| (i, places)));
         }
-        for (call, observed) in done {
-            let made = Made { iteration: i, arguments: call.1, observed };
-            self.calls.entry(fingerprint(call)).or_default().push(made);
+        for (call, observed) in made() {
+            let before = self.latest.insert(fingerprint(call), self.calls.len());
+            self.calls.push(Made { iteration: i, arguments: call.1, observed, before });
         }
     }
 
-    /// How often this was called, the latest last.
-    fn made<'c>(&'c self, call: Call<'c>) -> impl DoubleEndedIterator<Item = &'c Made<'s>> {
-        let like_it = self.calls.get(&fingerprint(call)).map_or(&[][..], |made| made);
-        like_it.iter().filter(move |made| made.arguments == call.1)
+    /// How often this was called, the latest first.
+    fn made<'c>(&'c self, call: Call<'c>) -> impl Iterator<Item = &'c Made<'s>> {
+        let latest = self.latest.get(&fingerprint(call)).copied();
+        let like_it = successors(latest.map(|place| &self.calls[place]), |made| Some(&self.calls[made.before?]));
+        like_it.filter(move |made| made.arguments == call.1)
     }
 
     /// The iteration that first brought what a call brings; none if that is something new.
     fn known(&self, call: Call<'_>, observed: &Observed) -> Option<u32> {
-        let mut made = self.made(call).rev().filter(|made| was_made(made.observed));
+        let mut made = self.made(call).filter(|made| was_made(made.observed));
         let last = made.next()?;
         let has_changed = was_made(observed) && last.observed.result != observed.result;
         let first = made.take_while(|made| made.observed.result == last.observed.result).last();
@@ -156,8 +158,8 @@ impl<'s> Progress<'s> {
     /// Whether all calls of a reply were made before. One that failed may be tried once more.
     fn were_all_made(&self, replied: &Replied) -> bool {
         replied.reading.calls().all(|(tool, arguments)| {
-            let before: Vec<_> = self.made((tool.as_str(), arguments)).collect();
-            before.last().is_some_and(|last| last.observed.error.is_none() || before.len() > 1)
+            let mut before = self.made((tool.as_str(), arguments));
+            before.next().is_some_and(|last| last.observed.error.is_none() || before.next().is_some())
         })
     }
 

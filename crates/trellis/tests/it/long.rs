@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tempfile::TempDir;
 
 const ITERATIONS: usize = 200;
@@ -21,8 +22,8 @@ const GOALS: [&str; 5] = ["past", "present", "future", "here", "there"];
 struct Seen {
     /// Tokens of each prompt that it answered.
     tokens: Vec<usize>,
-    /// The processor time of whoever asked, at each of them, in ticks.
-    ticks: Vec<u64>,
+    /// The processor time of whoever asked, at each of them.
+    times: Vec<Duration>,
     /// Those that it found too long.
     refused: Vec<String>,
     client: u32,
@@ -84,7 +85,7 @@ fn reply(prompt: &str, request: &Value, seen: &mut Seen) -> (&'static str, Strin
         }
         "agent-react" => {
             seen.tokens.push(tokens);
-            seen.ticks.push(ticks(seen.client));
+            seen.times.push(processor_time(seen.client));
             called(seen.tokens.len())
         }
         "supervisor-decompose" => {
@@ -124,11 +125,11 @@ fn observation() -> String {
     text
 }
 
-/// The processor time that a process has used.
-fn ticks(process: u32) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    let numbers = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    numbers.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+/// The processor time that the threads of a process have used.
+fn processor_time(process: u32) -> Duration {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let times = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
+    Duration::from_nanos(times.filter_map(|times| times.split(' ').next()?.parse::<u64>().ok()).sum())
 }
 
 fn asked(data: &TempDir, address: &str, question: &[&str]) -> Command {
@@ -156,12 +157,13 @@ fn two_hundred_steps_with_a_model_that_reads_little_end_in_an_answer_and_do_not_
     assert_eq!(seen.tokens.len(), ITERATIONS);
     assert!((1..=3).contains(&seen.refused.len()), "{} refusals", seen.refused.len());
     let mean = |range: std::ops::Range<usize>| seen.tokens[range.clone()].iter().sum::<usize>() / range.len();
-    let ticks = |from: usize, to: usize| seen.ticks[to] - seen.ticks[from];
+    let time = |from: usize, to: usize| (seen.times[to] - seen.times[from]) / u32::try_from(to - from).unwrap();
     let (early, late) = (mean(5..35), mean(170..200));
-    println!("tokens {early} then {late}; ticks of 10 ms {} then {}", ticks(5, 35), ticks(169, 199));
+    let (soon, at_last) = (time(5, 35), time(169, 199));
+    println!("an iteration takes {early} tokens and {soon:?} in the beginning, {late} and {at_last:?} in the end");
     assert!(late * 10 <= early * 12, "{early} tokens in the beginning, {late} in the end");
     // Other tests run beside this one, so time is not exact. If each step cost more than the one before, it would be tenfold.
-    assert!(ticks(169, 199) <= ticks(5, 35) * 3, "{} ticks, then {}", ticks(5, 35), ticks(169, 199));
+    assert!(at_last <= soon * 3, "{soon:?}, then {at_last:?}");
     ok(data.path(), &["verify", "last"]);
     let shown = json(data.path(), &["run", "show", "last"]).to_string();
     assert!(shown.contains("was too long for the model"), "{shown}");
