@@ -9,7 +9,7 @@ use crate::orchestrator::{Orchestrator, TurnError};
 use crate::perform::{outcome_of_report, remaining, within};
 use crate::permits::{CallCapacity, Permit, Requester};
 use crate::ports::{
-    BoxFuture, Commit, Committed, Journal, JournalError, NewRecord, OpenTurn, Outcome, SessionLog, TurnKey,
+    BoxFuture, Commit, Committed, Journal, JournalError, KeptSession, NewRecord, OpenTurn, Outcome, SessionLog, TurnKey,
 };
 use crate::step::{Closing, Next, ShellStep};
 use futures_util::StreamExt;
@@ -91,9 +91,9 @@ impl Orchestrator {
         if !self.ports.journal.is_open(&turn.key).await? {
             return Ok(Handled::Done);
         }
-        let Some(session) = self.load(&turn.key).await? else { return Ok(Handled::Done) };
+        let Some((session, kept)) = self.load(&turn.key).await? else { return Ok(Handled::Done) };
         let Ticket { attempt, lease, permit } = ticket;
-        let mut handling = Handling { permit, lease, ..Handling::new(turn.key.clone(), session, attempt) };
+        let mut handling = Handling { permit, lease, kept, ..Handling::new(turn.key.clone(), session, attempt) };
         loop {
             let step = Box::pin(self.next_step(&mut handling)).await?;
             match self.take(&mut handling, step).await? {
@@ -330,6 +330,8 @@ impl Orchestrator {
         let conflicts = outcome.is_some();
         match outcome {
             Some(Outcome::Committed(committed)) => {
+                // Before anybody is woken: the next turn goes on from it.
+                handling.hand_on(&committed);
                 self.after_commit(&handling.key.scope.workspace, &handling.key.run, &committed).await;
                 Ok(Taken::Closed)
             }
@@ -380,19 +382,20 @@ impl Orchestrator {
     /// Reads the session anew. An outcome that is recorded by now is adopted and the own one dropped.
     async fn reload(&self, handling: &mut Handling) -> Result<(), TurnError> {
         match self.load(&handling.key).await? {
-            Some(session) => handling.rebase(session),
+            Some((session, _)) => handling.rebase(session),
             None => handling.rebase(handling.session.clone()),
         }
         Ok(())
     }
 
-    async fn load(&self, key: &TurnKey) -> Result<Option<Session>, TurnError> {
+    async fn load(&self, key: &TurnKey) -> Result<Option<(Session, KeptSession)>, TurnError> {
         let workspace = &key.scope.workspace;
         let read = self.patiently(|journal| journal.load(workspace, &key.session));
         let Some(log) = read.await? else { return Ok(None) };
         let snapshot = log.records.first().map_or(Hash::ZERO, |record| record.header.config);
         let settings = self.ports.config.snapshot(workspace, snapshot).await?;
-        Ok(Some(self.folded(settings, log)))
+        let kept = log.kept.clone();
+        Ok(Some((self.folded(settings, log), kept)))
     }
 
     /// Enough to end a session whose configuration cannot be read.
@@ -403,15 +406,16 @@ impl Orchestrator {
 
     fn folded(&self, settings: Arc<Settings>, log: SessionLog) -> Session {
         let outages = self.ports.journal.service().outages;
-        let mut session = Session::new(settings, Arc::clone(&self.limits)).with_outages(outages);
-        session.apply_all(log.records);
-        session
+        let known = log.kept.take().filter(|session| session.is_beginning_of(&log.records));
+        let session = match known {
+            Some(session) => session.with_settings(settings),
+            None => Session::new(settings, Arc::clone(&self.limits)),
+        };
+        session.with_outages(outages).with_all(&log.records)
     }
 
     async fn adopt(&self, handling: &mut Handling, committed: &Committed) {
-        for record in committed.records.iter().filter(|record| record.header.session == handling.key.session) {
-            handling.session.apply(Arc::clone(record));
-        }
+        handling.apply(committed);
         self.after_commit(&handling.key.scope.workspace, &handling.key.run, committed).await;
     }
 

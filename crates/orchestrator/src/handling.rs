@@ -2,7 +2,7 @@
 
 use crate::claims::Lease;
 use crate::permits::Permit;
-use crate::ports::{Commit, NewRecord, NewTurn, TurnKey};
+use crate::ports::{Commit, Committed, KeptSession, NewRecord, NewTurn, TurnKey};
 use crate::step::Decided;
 use std::sync::Arc;
 use trellis_domain::record::{Body, Cause, FORMAT, Header, Name, Record};
@@ -25,12 +25,14 @@ pub(crate) struct Handling {
     pub(crate) permit: Permit,
     /// Nothing is begun once it is over.
     pub(crate) lease: Arc<Lease>,
+    /// Where the next turn looks for its session.
+    pub(crate) kept: KeptSession,
 }
 
 impl Handling {
     pub(crate) fn new(key: TurnKey, session: Session, attempt: u32) -> Self {
-        let (pending, permit, lease) = (Vec::new(), Permit::default(), Arc::default());
-        Self { key, session, attempt, pending, contended: false, stuck: 0, permit, lease }
+        let (pending, permit, lease, kept) = (Vec::new(), Permit::default(), Arc::default(), KeptSession::default());
+        Self { key, session, attempt, pending, contended: false, stuck: 0, permit, lease, kept }
     }
 
     /// A record of this session that was decided.
@@ -71,6 +73,25 @@ impl Handling {
                 self.session.apply(placeholder(&self.key, &record, self.session.seen()));
                 self.pending.push(record);
             }
+        }
+    }
+
+    /// Folds in what was committed to the session right after what it has seen.
+    pub(crate) fn apply(&mut self, committed: &Committed) {
+        for record in committed.records.iter().filter(|record| record.header.session == self.key.session) {
+            self.session.apply(Arc::clone(record));
+        }
+    }
+
+    /// The turn was closed with this: the next one goes on from its session.
+    pub(crate) fn hand_on(&mut self, committed: &Committed) {
+        if committed.version == self.session.seen() + 1 {
+            self.apply(committed);
+        }
+        let nothing = Session::new(Arc::default(), Arc::default());
+        let session = std::mem::replace(&mut self.session, nothing);
+        if session.ended().is_none() {
+            self.kept.put(session);
         }
     }
 

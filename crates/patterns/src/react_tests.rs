@@ -309,6 +309,26 @@ fn a_session_folded_again_decides_the_same() {
 }
 
 #[test]
+fn a_kept_session_goes_on_where_it_stood_and_only_if_all_of_it_was_committed() {
+    let mut fixture = Fixture::new();
+    fixture.play(1, SEARCH, "a fact");
+    let kept = fixture.session().clone();
+    fixture.reply(2, SEARCH);
+    let records: Vec<_> = fixture.session().in_order().cloned().collect();
+    assert!(kept.is_beginning_of(&records));
+    let kept = kept.with_all(&records);
+    assert_eq!(React.decide(&kept, &turn(Name::iteration(2))), fixture.decide(2));
+    assert_eq!(kept.usage(), fixture.session().usage());
+    assert_eq!(kept.tips(), fixture.session().tips());
+    // The same record, and not the one that is in the journal.
+    let mut uncommitted = Session::new(kept.settings().clone(), std::sync::Arc::default()).with_all(&records[..2]);
+    uncommitted.apply(std::sync::Arc::new((*records[2]).clone()));
+    assert!(!uncommitted.is_beginning_of(&records));
+    assert!(!kept.is_beginning_of(&records[..2]));
+    assert!(!Session::new(kept.settings().clone(), std::sync::Arc::default()).is_beginning_of(&records));
+}
+
+#[test]
 fn an_answer_cites_the_observations_that_it_names_by_number() {
     let mut fixture = Fixture::new();
     fixture.play(1, SEARCH, "moss is green");

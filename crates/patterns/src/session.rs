@@ -60,11 +60,28 @@ impl Session {
         self
     }
 
-    /// Folds records in.
-    pub fn apply_all(&mut self, records: Vec<Arc<Record>>) {
-        self.records.reserve(records.len());
-        self.order.reserve(records.len());
-        records.into_iter().for_each(|record| self.apply(record));
+    /// The same session under these settings.
+    #[must_use]
+    pub fn with_settings(mut self, settings: Arc<Settings>) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Whether what was folded in is the beginning of these records, and nothing else. Records that are not committed yet
+    /// are others than those that are, so it is enough to look at the last.
+    pub fn is_beginning_of(&self, records: &[Arc<Record>]) -> bool {
+        let last = self.records.len().checked_sub(1).and_then(|last| records.get(last));
+        last.is_some_and(|last| self.record(&last.header.name).is_some_and(|known| Arc::ptr_eq(known, last)))
+    }
+
+    /// Goes on to the end of these records, of which it is the beginning.
+    #[must_use]
+    pub fn with_all(mut self, records: &[Arc<Record>]) -> Self {
+        let new = records.get(self.records.len()..).unwrap_or_default();
+        self.records.reserve(new.len());
+        self.order.reserve(new.len());
+        new.iter().for_each(|record| self.apply(Arc::clone(record)));
+        self
     }
 
     /// Folds one record in. Records that arrived after the end change nothing that counts.

@@ -45,7 +45,7 @@ impl EmbeddedJournal {
         let tables = self.tables.clone();
         let records = off_the_runtime(move || tables.read().session(&place.0, &place.1)).await?;
         let version = records.iter().map(|record| record.header.version).max().unwrap_or(0);
-        Ok((!records.is_empty()).then_some(SessionLog { version, records }))
+        Ok((!records.is_empty()).then(|| SessionLog { version, records, ..SessionLog::default() }))
     }
 }
 

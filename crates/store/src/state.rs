@@ -227,8 +227,9 @@ impl Shared {
     pub(crate) fn events(&self, root: &(Workspace, SessionId), after: u64, limit: usize) -> Option<Vec<Arc<Record>>> {
         let mut sessions = self.sessions.lock();
         let recent = sessions.get(root).filter(|recent| !recent.has_subagents)?;
-        let later = recent.log.records.iter().filter(|record| record.header.seq > after);
-        Some(later.take(limit).cloned().collect())
+        let records = &recent.log.records;
+        let later = &records[records.partition_point(|record| record.header.seq <= after)..];
+        Some(later.iter().take(limit).cloned().collect())
     }
 
     pub(crate) fn cached(&self, place: &(Workspace, SessionId)) -> Option<SessionLog> {

@@ -26,7 +26,7 @@ pub struct MemoryJournal {
 
 #[derive(Debug, Default)]
 struct JournalState {
-    sessions: BTreeMap<SessionPlace, (SessionHead, Vec<Arc<Record>>)>,
+    sessions: BTreeMap<SessionPlace, (SessionHead, SessionLog)>,
     runs: BTreeMap<SessionPlace, (RunSummary, Vec<Arc<Record>>)>,
     turns: BTreeMap<TurnKey, OpenTurn>,
     claims: BTreeMap<TurnKey, HeldTurn>,
@@ -84,7 +84,8 @@ impl JournalState {
             let place = (workspace.clone(), record.header.session.clone());
             let (head, log) = self.sessions.entry(place).or_default();
             head.add(&record.header);
-            log.push(Arc::clone(record));
+            log.version = head.version;
+            log.records.push(Arc::clone(record));
         }
         for turn in prepared.closed {
             self.turns.remove(&turn);
@@ -167,12 +168,7 @@ impl Journal for MemoryJournal {
         workspace: &'a Workspace,
         session: &'a SessionId,
     ) -> BoxFuture<'a, Result<Option<SessionLog>, JournalError>> {
-        let found = self
-            .state
-            .lock()
-            .sessions
-            .get(&(workspace.clone(), session.clone()))
-            .map(|(head, records)| SessionLog { version: head.version, records: records.clone() });
+        let found = self.state.lock().sessions.get(&(workspace.clone(), session.clone())).map(|(_, log)| log.clone());
         ready(found)
     }
 
@@ -182,7 +178,7 @@ impl Journal for MemoryJournal {
         session: &'a SessionId,
     ) -> BoxFuture<'a, Result<Option<Arc<Record>>, JournalError>> {
         let state = self.state.lock();
-        let records = state.sessions.get(&(workspace.clone(), session.clone())).map(|(_, records)| records);
+        let records = state.sessions.get(&(workspace.clone(), session.clone())).map(|(_, log)| &log.records);
         let end = records.and_then(|records| records.iter().find(|record| record.header.name == Name::end()).cloned());
         ready(end)
     }

@@ -1,6 +1,7 @@
 //! The journal: records, open turns, runs. Its commit contract is the heart of the system.
 
 use super::BoxFuture;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use trellis_domain::outage::Outages;
 use trellis_domain::record::{Body, Cause, Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{ConversationId, Hash, PatternName, RunId, Scope, SessionId, Timestamp, Workspace};
+use trellis_patterns::Session;
 use utoipa::ToSchema;
 
 /// Names one turn.
@@ -154,6 +156,23 @@ pub struct Committed {
 pub struct SessionLog {
     pub version: u64,
     pub records: Vec<Arc<Record>>,
+    pub kept: KeptSession,
+}
+
+/// Room for the session that was folded from these records, so that its next turn folds only what is new. A journal keeps
+/// it with the records that it has in memory, and lets it go with them.
+#[derive(Debug, Clone, Default)]
+pub struct KeptSession(Arc<Mutex<Option<Session>>>);
+
+impl KeptSession {
+    /// The session of a turn that has ended, if nobody else goes on from it.
+    pub(crate) fn take(&self) -> Option<Session> {
+        self.0.lock().take()
+    }
+
+    pub(crate) fn put(&self, session: Session) {
+        *self.0.lock() = Some(session);
+    }
 }
 
 #[derive(Debug, Clone, Default)]

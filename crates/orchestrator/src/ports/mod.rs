@@ -15,8 +15,9 @@ mod world;
 pub use config::{Config, ConfigError, HistoryEntry};
 pub use graph::{Answer, Asking, Found, Graph, GraphError, QuadPattern, QueryLimits};
 pub use journal::{
-    Claim, ClaimId, Claiming, Commit, Committed, Cut, Disposition, Journal, JournalError, NewRecord, NewTurn, OpenTurn,
-    Outcome, RunFilter, RunPage, Service, SessionLog, SetAside, TurnKey, UnreadableRun, all_due_turns,
+    Claim, ClaimId, Claiming, Commit, Committed, Cut, Disposition, Journal, JournalError, KeptSession, NewRecord,
+    NewTurn, OpenTurn, Outcome, RunFilter, RunPage, Service, SessionLog, SetAside, TurnKey, UnreadableRun,
+    all_due_turns,
 };
 pub use library::{
     DocumentMetadata, Library, LibraryError, LibraryFuture, Listing, MetadataChanges, Processing, StoredDocument,
