@@ -8,6 +8,7 @@
 
 mod asking;
 mod clients;
+mod mcp;
 mod model;
 mod real;
 mod recording;
@@ -17,6 +18,7 @@ pub mod vendor;
 
 pub use asking::Asking;
 pub use clients::Output;
+pub use mcp::McpServer;
 pub use model::{MODEL, ScriptedModel};
 pub use real::RealModel;
 pub use stage::{Stage, run_python};

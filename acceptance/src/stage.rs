@@ -25,7 +25,8 @@ impl Stage {
         Self::with(&[("TRELLIS_TOKEN", token)]).await
     }
 
-    async fn with(environment: &[(&str, &str)]) -> Self {
+    /// A server with these variables.
+    pub async fn with(environment: &[(&str, &str)]) -> Self {
         let clients = Arc::new(Clients::installed());
         let model = ScriptedModel::start().await;
         let server = Trellis::start(MODEL, model.url(), environment).await;

@@ -12,6 +12,7 @@ mod flows;
 mod graph;
 mod library;
 mod log;
+mod mcp;
 mod model;
 mod prompts;
 mod real;

@@ -73,5 +73,7 @@ async fn an_mcp_tool_that_cannot_be_called_is_told_in_words() {
     let stage = Stage::open().await;
     let tool = ["-i", "clock", "-r", "time", "--tool-url", "http://127.0.0.1:1/mcp"];
     stage.tg("tg-set-mcp-tool", &tool).await.ok();
-    stage.tg("tg-invoke-mcp-tool", &["-n", "clock", "-P", "{\"zone\": \"UTC\"}"]).await.refused("mcp");
+    let time = ["-n", "clock", "-P", "{\"zone\": \"UTC\"}"];
+    stage.tg("tg-invoke-mcp-tool", &time).await.refused("the operator does not allow calls to 127.0.0.1");
+    stage.tg("tg-invoke-mcp-tool", &["-n", "nothing", "-P", "{}"]).await.refused("there is no mcp item `nothing`");
 }

@@ -12,7 +12,9 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinError;
 use trellis_domain::limits::Limits;
 use trellis_domain::{Caller, RunId, Surface, Workspace};
-use trellis_orchestrator::ports::{Asking, Config, ConfigError, Graph, JournalError, Library, Log, Prompter, World};
+use trellis_orchestrator::ports::{
+    Asking, Config, ConfigError, Graph, JournalError, Library, Log, Prompter, ToolRunner, World,
+};
 use trellis_orchestrator::{
     AcceptError, Acceptance, Answered, Answering, Cancelling, DecideError, Item, Question, RunService, RunSubscription,
     TurnError,
@@ -37,6 +39,7 @@ struct Behind {
     runs: RunService,
     config: Arc<dyn Config>,
     prompter: Arc<dyn Prompter>,
+    tools: Arc<dyn ToolRunner>,
     world: Arc<dyn World>,
     limits: Limits,
     library: Arc<dyn Library>,
@@ -88,6 +91,10 @@ impl Inside {
         &*self.behind.prompter
     }
 
+    pub(crate) fn tools(&self) -> &dyn ToolRunner {
+        &*self.behind.tools
+    }
+
     pub(crate) fn world(&self) -> &dyn World {
         &*self.behind.world
     }
@@ -135,6 +142,7 @@ impl Gateway {
             runs: wiring.runs,
             config: wiring.config,
             prompter: wiring.prompter,
+            tools: wiring.tools,
             world: wiring.world,
             limits: wiring.limits.usual,
             library: wiring.library,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
 use trellis_orchestrator::RunService;
-use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Library, Log, Prompter, World};
+use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Library, Log, Prompter, ToolRunner, World};
 use trellis_patterns::router::OperatorLimits;
 
 /// Gives a new workspace what it starts with.
@@ -21,6 +21,8 @@ pub struct Wiring {
     pub config: Arc<dyn Config>,
     /// For calls of models that belong to no run.
     pub prompter: Arc<dyn Prompter>,
+    /// For calls of tools that belong to no run.
+    pub tools: Arc<dyn ToolRunner>,
     pub world: Arc<dyn World>,
     /// The operator's, for what belongs to no run.
     pub limits: OperatorLimits,

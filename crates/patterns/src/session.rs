@@ -80,7 +80,9 @@ impl Session {
         let new = records.get(self.records.len()..).unwrap_or_default();
         self.records.reserve(new.len());
         self.order.reserve(new.len());
-        new.iter().for_each(|record| self.apply(Arc::clone(record)));
+        for record in new {
+            self.apply(Arc::clone(record));
+        }
         self
     }
 

@@ -4,9 +4,11 @@
 
 mod arguments;
 pub mod http;
+pub mod mcp;
 mod prompt;
 
 use http::{Http, Template};
+use mcp::Mcp;
 use prompt::Prompts;
 use std::sync::Arc;
 use trellis_domain::TaskTypeName;
@@ -18,30 +20,44 @@ use trellis_orchestrator::ports::{BoxFuture, Prompter, ToolCall, ToolError, Tool
 #[derive(Debug)]
 pub struct Tools {
     prompts: Prompts,
-    http: Http,
+    outside: Outside,
+}
+
+/// What calls go through that reach somebody else.
+#[derive(Debug, Default)]
+pub struct Outside {
+    pub http: Http,
+    pub mcp: Mcp,
 }
 
 impl Tools {
     /// Those that need nothing but a model.
     pub fn new(prompter: Arc<dyn Prompter>) -> Self {
-        Self { prompts: Prompts::new(prompter), http: Http::default() }
+        Self { prompts: Prompts::new(prompter), outside: Outside::default() }
     }
 
-    /// And those that call addresses.
+    /// And those that reach somebody else.
     #[must_use]
-    pub fn with_http(self, http: Http) -> Self {
-        Self { http, ..self }
+    pub fn with(self, outside: Outside) -> Self {
+        Self { outside, ..self }
     }
 
     async fn perform(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {
         match call.tool.kind {
             ToolKind::TextCompletion | ToolKind::Prompt => self.prompts.call(call).await,
-            ToolKind::Http => {
-                let arguments = arguments::fitted(&call.tool, &call.arguments).map_err(ToolError::new)?;
-                self.http.call(&ToolCall { arguments, ..call }).await
+            kind @ (ToolKind::Http | ToolKind::McpTool) => {
+                // A tool on a server may be configured without a word about its arguments: the server knows them.
+                let is_told = kind == ToolKind::Http || !call.tool.arguments.is_empty();
+                let arguments =
+                    if is_told { arguments::fitted(&call.tool, &call.arguments) } else { Ok(call.arguments) };
+                let call = ToolCall { arguments: arguments.map_err(ToolError::new)?, ..call };
+                if kind == ToolKind::Http {
+                    self.outside.http.call(&call).await
+                } else {
+                    self.outside.mcp.call(&call).await
+                }
             }
             kind @ (ToolKind::KnowledgeQuery
-            | ToolKind::McpTool
             | ToolKind::StructuredQuery
             | ToolKind::RowEmbeddingsQuery
             | ToolKind::ToolService) => Err(ToolError::new(not_available(kind))),
@@ -58,15 +74,15 @@ impl ToolRunner for Tools {
         Box::pin(self.perform(call))
     }
 
-    fn obstacle(&self, tool: &ToolItem, _settings: &Settings) -> Option<String> {
+    fn obstacle(&self, tool: &ToolItem, settings: &Settings) -> Option<String> {
         match tool.kind {
             ToolKind::TextCompletion | ToolKind::Prompt => self.prompts.obstacle(tool),
             ToolKind::Http => {
                 let template = Template::read(&tool.settings).map_err(|(_, why)| why);
-                template.and_then(|template| self.http.check(&template)).err()
+                template.and_then(|template| self.outside.http.check(&template)).err()
             }
+            ToolKind::McpTool => self.outside.mcp.obstacle(tool, settings),
             kind @ (ToolKind::KnowledgeQuery
-            | ToolKind::McpTool
             | ToolKind::StructuredQuery
             | ToolKind::RowEmbeddingsQuery
             | ToolKind::ToolService) => Some(not_available(kind)),

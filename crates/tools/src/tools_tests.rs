@@ -72,7 +72,6 @@ async fn a_missing_argument_is_named_together_with_the_expected_ones() {
 async fn other_kinds_say_that_they_are_not_available() {
     for value in [
         r#"{"type": "knowledge-query"}"#,
-        r#"{"type": "mcp-tool", "mcp-tool": "m"}"#,
         r#"{"type": "structured-query"}"#,
         r#"{"type": "row-embeddings-query", "schema-name": "s"}"#,
         r#"{"type": "tool-service", "service": "s"}"#,

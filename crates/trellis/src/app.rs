@@ -15,8 +15,7 @@ use trellis_orchestrator::ports::{Config, Prompter, RealWorld, ToolRunner, World
 use trellis_orchestrator::queue::FairQueue;
 use trellis_patterns::router::OperatorLimits;
 use trellis_store::{Holder, OpenError, Program, QuerySettings, Store};
-use trellis_tools::Tools;
-use trellis_tools::http::Http;
+use trellis_tools::{Outside, Tools};
 
 /// What this program is told when it is to evaluate one query for another process of itself. Not a command: nobody
 /// types it, and it has to start at once.
@@ -137,8 +136,8 @@ impl App {
     }
 
     /// The loop over this folder, with these models.
-    pub(crate) fn orchestrator(&self, limits: OperatorLimits, models: Models, http: Http) -> Arc<Orchestrator> {
-        self.orchestrator_with(limits, self.prompter(models), http, |tools| tools)
+    pub(crate) fn orchestrator(&self, limits: OperatorLimits, models: Models, outside: Outside) -> Arc<Orchestrator> {
+        self.orchestrator_with(limits, self.prompter(models), outside, |tools| tools)
     }
 
     /// Asks these models.
@@ -151,14 +150,14 @@ impl App {
         &self,
         limits: OperatorLimits,
         prompter: Arc<dyn Prompter>,
-        http: Http,
+        outside: Outside,
         with: impl FnOnce(Arc<dyn ToolRunner>) -> Arc<dyn ToolRunner>,
     ) -> Arc<Orchestrator> {
         let ports = Ports {
             journal: Arc::clone(&self.store.journal) as _,
             queue: Arc::new(FairQueue::new(Arc::clone(&self.world))),
             config: self.config(),
-            tools: with(Arc::new(Tools::new(Arc::clone(&prompter)).with_http(http))),
+            tools: with(Arc::new(Tools::new(Arc::clone(&prompter)).with(outside))),
             prompter,
             hub: Arc::new(Hub::default()),
             world: Arc::clone(&self.world),
@@ -169,7 +168,7 @@ impl App {
     /// The runs of this folder, for commands that answer none: no model is asked.
     pub(crate) fn runs(&self) -> RunService {
         let nobody = Models::new(Arc::new(Rehearsal::default()));
-        RunService::new(&self.orchestrator(OperatorLimits::default(), nobody, Http::default()))
+        RunService::new(&self.orchestrator(OperatorLimits::default(), nobody, Outside::default()))
     }
 }
 

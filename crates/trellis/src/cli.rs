@@ -31,6 +31,10 @@ pub(crate) struct Global {
     /// before it cannot; else `TRELLIS_MODEL`, else the one whose key or address is set
     #[arg(long, global = true, value_name = "PROVIDER/NAME", value_delimiter = ',')]
     pub(crate) model: Vec<String>,
+    /// MCP servers whose tools may be called, as other programs have them (`mcpServers`); else `TRELLIS_MCP_CONFIG`;
+    /// repeat for several. Its programs are started with the rights of this one
+    #[arg(long, global = true, value_name = "FILE", value_delimiter = ',')]
+    pub(crate) mcp_config: Vec<PathBuf>,
     /// Workspace; else the one of the token, else `default`
     #[arg(long, global = true, env = "TRUSTGRAPH_WORKSPACE")]
     pub(crate) workspace: Option<String>,
@@ -385,6 +389,17 @@ pub(crate) enum ToolsCommand {
     },
     /// Remove a tool
     Remove { name: String },
+    /// List what the MCP servers of --mcp-config have, and add it as tools
+    Discover {
+        /// Only this server
+        server: Option<String>,
+        /// Add what is listed, or change it to what the servers say now
+        #[arg(long)]
+        add: bool,
+        /// Only these tools, with commas between them
+        #[arg(long, value_name = "TOOL", value_delimiter = ',')]
+        only: Vec<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -61,7 +61,7 @@ fn start_logging(cli: &cli::Cli) {
     let serve = if let cli::Command::Serve(serve) = &cli.command { Some(serve) } else { None };
     let (usual, format) = serve.map_or(("error", cli::LogFormat::Text), |serve| ("info", serve.log_format));
     // Engine and certificates log what their errors say as well.
-    let usual = || EnvFilter::new(format!("{usual},fjall=off,lsm_tree=off,rustls_platform_verifier=off"));
+    let usual = || EnvFilter::new(format!("{usual},fjall=off,lsm_tree=off,rmcp=off,rustls_platform_verifier=off"));
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| usual());
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let ansi = match cli.global.color {

@@ -5,22 +5,48 @@ use crate::failure::Failure;
 use crate::named::tool_setting::{SecretSetting, ToolSettings};
 use crate::settings_file::SettingsFile;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use trellis_domain::Secret;
+use trellis_tools::Outside;
 use trellis_tools::http::{Http, ToolSecret};
+use trellis_tools::mcp::{Mcp, Server, read_servers};
 
 /// Hosts with commas between them.
 const HOSTS: &str = "TRELLIS_TOOLS_HTTP_HOSTS";
 const PRIVATE: &str = "TRELLIS_TOOLS_HTTP_PRIVATE";
 
-/// Calls addresses as the operator allows.
-pub(crate) fn http(global: &Global) -> Result<Http, Failure> {
+/// Files with MCP servers, with commas between them.
+const MCP_CONFIG: &str = "TRELLIS_MCP_CONFIG";
+
+/// Calls addresses and servers as the operator allows.
+pub(crate) fn outside(global: &Global) -> Result<Outside, Failure> {
     let settings = with_environment(SettingsFile::of(global)?.tools, &|name| std::env::var(name).ok())?;
     let mut secrets = BTreeMap::new();
     for (name, setting) in settings.secrets {
         let value = read(&setting).map_err(|why| Failure::usage(format!("the secret `{name}` of tools: {why}")))?;
         secrets.insert(name, ToolSecret { value, hosts: setting.hosts });
     }
-    Ok(Http::new(settings.reach, secrets))
+    let mcp = Mcp::new(servers(global)?, settings.reach.clone());
+    Ok(Outside { http: Http::new(settings.reach, secrets), mcp })
+}
+
+/// The MCP servers of all files that are named.
+pub(crate) fn servers(global: &Global) -> Result<BTreeMap<String, Server>, Failure> {
+    let named = std::env::var(MCP_CONFIG).unwrap_or_default();
+    let named = named.split(',').map(str::trim).filter(|file| !file.is_empty()).map(PathBuf::from);
+    let files = if global.mcp_config.is_empty() { named.collect() } else { global.mcp_config.clone() };
+    let mut servers = BTreeMap::new();
+    for file in files {
+        let wrong = |why: String| Failure::usage(format!("{}: {why}", file.display()));
+        let text = std::fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
+        let read = read_servers(&text, &|name| std::env::var(name).ok()).map_err(wrong)?;
+        for (name, server) in read {
+            if servers.insert(name.clone(), server).is_some() {
+                return Err(wrong(format!("another file has a server `{name}`, too")));
+            }
+        }
+    }
+    Ok(servers)
 }
 
 fn with_environment(

@@ -133,7 +133,10 @@ fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> 
     match kind {
         ToolKind::KnowledgeQuery | ToolKind::StructuredQuery => members.text(&["collection"]).map(|_| ()),
         ToolKind::TextCompletion => Ok(()),
-        ToolKind::McpTool => need("mcp-tool", "name the key of an `mcp` item"),
+        ToolKind::McpTool => {
+            members.text(&["server"])?;
+            need("mcp-tool", "name the key of an `mcp` item, or with `server` a tool of that server")
+        }
         ToolKind::Prompt => need("template", "name a prompt, stored as `prompt` item `template.<id>`"),
         ToolKind::ToolService => need("service", "name the key of a `tool-service` item"),
         ToolKind::Http => need("url", "write an address such as https://api.example.com/cities/{city}"),

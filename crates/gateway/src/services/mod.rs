@@ -11,6 +11,7 @@ mod flow;
 pub(crate) mod held;
 mod iam;
 mod librarian;
+mod mcp_tool;
 mod model;
 pub(crate) mod sparql;
 mod terms;
@@ -33,6 +34,7 @@ pub(crate) enum Service {
     Flow,
     Iam,
     Model(Asked),
+    McpTool,
     Librarian,
     Collections,
     Triples,
@@ -43,7 +45,6 @@ pub(crate) enum Service {
 
 /// Names of flow services that clients may ask for and that this server does not have.
 const MISSING_IN_FLOWS: &[&str] = &[
-    "mcp-tool",
     "graph-rag",
     "document-rag",
     "embeddings",
@@ -71,6 +72,7 @@ impl Service {
             "agent" => Some(Self::Agent),
             "prompt" => Some(Self::Model(Asked::Prompt)),
             "text-completion" => Some(Self::Model(Asked::Completion)),
+            "mcp-tool" => Some(Self::McpTool),
             "triples" => Some(Self::Triples),
             "sparql" => Some(Self::Sparql),
             _ => missing(MISSING_IN_FLOWS, name),
@@ -100,6 +102,7 @@ impl Service {
             Self::Flow => flow::answer(call).await,
             Self::Iam => iam::answer(gateway, call).await,
             Self::Model(asked) => asked.answer(gateway, call).await,
+            Self::McpTool => mcp_tool::answer(gateway, call).await,
             Self::Triples => return triples::answer(gateway, call).await,
             Self::Sparql => return sparql::answer(gateway, call).await,
             Self::Missing(name) => {
@@ -118,6 +121,7 @@ impl Service {
             | Self::Flow
             | Self::Iam
             | Self::Model(_)
+            | Self::McpTool
             | Self::Collections
             | Self::Triples
             | Self::Sparql
@@ -137,6 +141,8 @@ impl Service {
                 triples::stream(gateway, call, outbox).await
             }
             Self::Sparql => sparql::stream(gateway, call, outbox).await,
+            // Others on the socket do not wait for it.
+            Self::McpTool => Ok(outbox.last(&self.answer(gateway, call).await?).await?),
             Self::Collections | Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
                 let _floor = outbox.floor().await;
                 Ok(outbox.last(&self.answer(gateway, call).await?).await?)

@@ -186,7 +186,7 @@ fn models(call: &Call) -> Value {
     json!({"response": "", "models": models, "end_of_stream": true})
 }
 
-fn begin(gateway: &Gateway) -> Result<InFlight<'_>, ServiceError> {
+pub(super) fn begin(gateway: &Gateway) -> Result<InFlight<'_>, ServiceError> {
     if gateway.takes_questions() { Ok(gateway.calls().begin()) } else { Err(ServiceError::stopping()) }
 }
 

@@ -81,6 +81,7 @@ impl House {
             runs: bench.runs(),
             config: ports.config,
             prompter: ports.prompter,
+            tools: ports.tools,
             world: ports.world,
             limits: bench.orchestrator.options.limits.clone(),
             graph: setup.graph.unwrap_or_else(|| Arc::new(MemoryGraph::new(Arc::clone(&journal)))),

@@ -60,25 +60,8 @@ impl Http {
     }
 
     fn client(&self) -> Result<&Client, String> {
-        let made = self.client.get_or_init(|| self.new_client().map_err(|error| cause(&error)));
+        let made = self.client.get_or_init(|| guarded_client(&self.reach));
         made.as_ref().map_err(|why| format!("no address can be called: {why}"))
-    }
-
-    fn new_client(&self) -> Result<Client, reqwest::Error> {
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            // Somebody else may have been faster, which is as good.
-            drop(rustls::crypto::ring::default_provider().install_default());
-        }
-        Client::builder()
-            .user_agent(concat!("trellis/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .dns_resolver(GuardedNames(Arc::clone(&self.reach)))
-            // Followed by hand: each place is checked, and no secret goes to another one.
-            .redirect(reqwest::redirect::Policy::none())
-            // What is behind a proxy cannot be checked.
-            .no_proxy()
-            .referer(false)
-            .build()
     }
 
     /// Whether a tool with this template can be called here, as far as that shows before it is.
@@ -193,6 +176,25 @@ impl Http {
     }
 }
 
+/// A client that reaches what the operator allows, and nothing else. It follows nobody to another place.
+pub(crate) fn guarded_client(reach: &Arc<Reach>) -> Result<Client, String> {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Somebody else may have been faster, which is as good.
+        drop(rustls::crypto::ring::default_provider().install_default());
+    }
+    let client = Client::builder()
+        .user_agent(concat!("trellis/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .dns_resolver(GuardedNames(Arc::clone(reach)))
+        // Each place is checked by hand, and no secret goes to another one.
+        .redirect(reqwest::redirect::Policy::none())
+        // What is behind a proxy cannot be checked.
+        .no_proxy()
+        .referer(false)
+        .build();
+    client.map_err(|error| cause(&error))
+}
+
 /// Where an answer sends on to, if it does and that can be followed.
 fn redirected(response: &Response, method: &Method) -> Option<Url> {
     let can_be_followed =
@@ -216,7 +218,7 @@ fn shown(url: &Url) -> String {
 }
 
 /// The innermost reason: the outer ones say only that there is one.
-fn cause(error: &reqwest::Error) -> String {
+pub(crate) fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

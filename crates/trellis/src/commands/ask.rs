@@ -58,7 +58,7 @@ async fn here(
     interrupt: &mut Interrupt,
 ) -> Result<Exit, Failure> {
     limits::held(&limits, &operator).iter().filter(|_| !global.quiet).for_each(|held| note(held));
-    let orchestrator = app.orchestrator(operator, models, tool_settings::http(global)?);
+    let orchestrator = app.orchestrator(operator, models, tool_settings::outside(global)?);
     let question = Question {
         scope: app.scope.clone(),
         request_id: fresh_id()?,

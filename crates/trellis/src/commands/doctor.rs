@@ -102,9 +102,9 @@ fn graph_line(view: &CheckedView) -> String {
 
 /// Which tools no model is offered here, and why. That is no fault: it may be what the operator wants.
 fn tools_line(app: &App, global: &Global, settings: &Settings) -> Result<String, String> {
-    let http = tool_settings::http(global).map_err(|failure| failure.message)?;
+    let outside = tool_settings::outside(global).map_err(|failure| failure.message)?;
     let nobody = || Models::new(Arc::new(Rehearsal::default()));
-    let tools = Tools::new(app.prompter(app::models(global).unwrap_or_else(|_| nobody()))).with_http(http);
+    let tools = Tools::new(app.prompter(app::models(global).unwrap_or_else(|_| nobody()))).with(outside);
     let not_here = settings.tools.values().filter_map(|tool| {
         let why = tools.obstacle(tool, settings)?;
         Some(format!("{} is not offered: {why}", tool.name))

@@ -37,7 +37,7 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
     let models = app::models(global)?;
     let mut interrupt = Interrupt::new()?;
     let app = folder_alone(global, "resume", Purpose::Write, "a server continues its runs by itself")?;
-    let orchestrator = app.orchestrator(operator, models, tool_settings::http(global)?);
+    let orchestrator = app.orchestrator(operator, models, tool_settings::outside(global)?);
     let runs = RunService::new(&orchestrator);
     // Of every workspace: whoever resumes a folder finishes all that is in it.
     let mut ends = ends(&runs, runs.unfinished().await?);

@@ -39,13 +39,14 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let url = server.url();
     let app = App::open_to_serve(global, url.clone()).await?;
     app.evaluate_queries(QuerySettings { spares: SPARES.min(queries.at_once), ..queries });
-    let orchestrator = app.orchestrator(operator, models, tool_settings::http(global)?);
+    let orchestrator = app.orchestrator(operator, models, tool_settings::outside(global)?);
     let runs = RunService::new(&orchestrator);
     let (stop, phase) = watch::channel(Phase::Serving);
     let gateway = Arc::new(Gateway::new(Wiring {
         runs: runs.clone(),
         config: app.config(),
         prompter: Arc::clone(&orchestrator.ports.prompter),
+        tools: Arc::clone(&orchestrator.ports.tools),
         world: Arc::clone(&app.world),
         limits: orchestrator.options.limits.clone(),
         library: Arc::clone(&app.store.library) as _,

@@ -157,7 +157,8 @@ fn two_hundred_steps_with_a_model_that_reads_little_end_in_an_answer_and_do_not_
     assert_eq!(seen.tokens.len(), ITERATIONS);
     assert!((1..=3).contains(&seen.refused.len()), "{} refusals", seen.refused.len());
     let mean = |range: std::ops::Range<usize>| seen.tokens[range.clone()].iter().sum::<usize>() / range.len();
-    let time = |from: usize, to: usize| (seen.times[to] - seen.times[from]) / u32::try_from(to - from).unwrap();
+    let time =
+        |from: usize, to: usize| seen.times[to].saturating_sub(seen.times[from]) / u32::try_from(to - from).unwrap();
     let (early, late) = (mean(5..35), mean(170..200));
     let (soon, at_last) = (time(5, 35), time(169, 199));
     println!("an iteration takes {early} tokens and {soon:?} in the beginning, {late} and {at_last:?} in the end");

@@ -13,6 +13,7 @@ mod everyday;
 mod killed;
 mod limits;
 mod long;
+mod mcp;
 mod models;
 mod older;
 mod queries;

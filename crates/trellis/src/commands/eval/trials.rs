@@ -22,7 +22,7 @@ use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::hub::Item as Followed;
 use trellis_orchestrator::ports::{RealWorld, World};
 use trellis_orchestrator::{Orchestrator, RunService};
-use trellis_tools::http::Http;
+use trellis_tools::Outside;
 
 /// What all trials of an evaluation have in common.
 pub(super) struct Trials<'e> {
@@ -56,7 +56,7 @@ impl Trials<'_> {
         let routed_only = Arc::new(RoutedOnly::new(prompter));
         let mut fixtures = None;
         let orchestrator =
-            self.app.orchestrator_with(limits, Arc::clone(&routed_only) as _, Http::default(), |inner| {
+            self.app.orchestrator_with(limits, Arc::clone(&routed_only) as _, Outside::default(), |inner| {
                 let tools = Arc::new(FixtureTools::new(inner, self.documents.clone()));
                 fixtures = Some(Arc::clone(&tools));
                 tools

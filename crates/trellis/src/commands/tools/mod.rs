@@ -1,5 +1,7 @@
 //! Tools from the command line: which there are, whether they can be called here, and what one brings.
 
+mod discover;
+
 use crate::app::{self, App, Purpose};
 use crate::cli::{Global, Output, ToolsCommand};
 use crate::desk::Desk;
@@ -7,6 +9,7 @@ use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line};
 use crate::tool_settings;
+use discover::Wanted;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +25,9 @@ pub(crate) async fn run(global: &Global, command: &ToolsCommand) -> Result<Exit,
         ToolsCommand::List => list(global).await,
         ToolsCommand::Test { name, arguments } => test(global, name, arguments).await,
         ToolsCommand::Add { name, value } => add(global, name, value).await,
+        ToolsCommand::Discover { server, add, only } => {
+            discover::run(global, &Wanted { server: server.as_deref(), only }, *add).await
+        }
         ToolsCommand::Remove { name } => {
             let desk = Desk::work(global, "tools", Purpose::Write).await?;
             let Some(version) = desk.delete(KIND, name).await? else { return Err(unknown(name)) };
@@ -47,7 +53,7 @@ impl Bench {
         let (version, items) = app.store.config.all(app.workspace()).await?;
         let settings = Arc::new(Settings::take(version, items).0);
         let prompter = app.prompter(app::models(global)?);
-        let tools = Tools::new(prompter).with_http(tool_settings::http(global)?);
+        let tools = Tools::new(prompter).with(tool_settings::outside(global)?);
         Ok(Self { app, settings, tools })
     }
 

@@ -1,0 +1,151 @@
+//! A server that is spoken to: how the conversation begins, and what went wrong.
+
+use super::program::Running;
+use super::servers::{Program, Way};
+use super::web::{Address, Bounded};
+use crate::http::{Reach, cause, guarded_client};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, ClientConfig, Implementation, ProtocolVersion, Tool};
+use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
+};
+use rmcp::{ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// So much of a reason is told.
+const TOLD: usize = 1_000;
+const ENDED: &str = "it ended before it answered";
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    service: RunningService<RoleClient, ClientConfig>,
+    /// Ends with the connection.
+    program: Option<Running>,
+}
+
+impl Connection {
+    pub(super) async fn open(way: &Way, reach: &Arc<Reach>, start_timeout: Duration) -> Result<Self, String> {
+        match way {
+            Way::Program(program) => Self::start(program, start_timeout).await,
+            Way::Web(address) => Self::reach(address, reach, start_timeout).await,
+        }
+    }
+
+    async fn start(program: &Program, start_timeout: Duration) -> Result<Self, String> {
+        let (running, transport) = Running::start(program)?;
+        match begun(transport, start_timeout).await {
+            Ok(service) => Ok(Self { service, program: Some(running) }),
+            Err(why) => Err(format!("`{}` was started, but {why}{}", program.command, running.last_words().await)),
+        }
+    }
+
+    async fn reach(address: &Address, reach: &Arc<Reach>, start_timeout: Duration) -> Result<Self, String> {
+        reach.check(&address.url).map_err(|refused| refused.to_string())?;
+        let client = guarded_client(reach).map_err(|error| format!("no address can be called: {error}"))?;
+        let config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
+            .custom_headers(address.headers.iter().cloned().collect());
+        let transport = StreamableHttpClientTransport::with_client(Bounded(client), config);
+        let service = begun(transport, start_timeout).await;
+        Ok(Self { service: service.map_err(|why| format!("{}: {why}", place(address)))?, program: None })
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.service.is_closed() || self.service.peer().is_transport_closed()
+    }
+
+    pub(super) async fn call(&self, call: CallToolRequestParams) -> Result<CallToolResponse, String> {
+        match self.service.call_tool_once(call).await {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.why(error).await),
+        }
+    }
+
+    /// The tools that the server has, as far as that many bytes go.
+    pub(super) async fn tools(&self) -> Result<Vec<Tool>, String> {
+        match self.service.list_all_tools().await {
+            Ok(tools) => Ok(tools),
+            Err(error) => Err(self.why(error).await),
+        }
+    }
+
+    async fn why(&self, error: ServiceError) -> String {
+        let words = match &self.program {
+            Some(program) if self.is_over() => program.last_words().await,
+            Some(_) | None => String::new(),
+        };
+        let why = if let ServiceError::McpError(error) = error {
+            error.message.into_owned()
+        } else if let ServiceError::TransportSend(error) = error {
+            of_transport(&*error.error)
+        } else if matches!(error, ServiceError::TransportClosed) {
+            "the server has gone away".to_owned()
+        } else {
+            error.to_string()
+        };
+        short(&why) + &words
+    }
+}
+
+/// Where a server is, without what may be secret.
+fn place(address: &Address) -> String {
+    let mut url = address.url.clone();
+    url.set_query(None);
+    url.to_string()
+}
+
+async fn begun<T, E, A>(
+    transport: T,
+    start_timeout: Duration,
+) -> Result<RunningService<RoleClient, ClientConfig>, String>
+where
+    T: rmcp::transport::IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let us = Implementation::new("trellis", env!("CARGO_PKG_VERSION"));
+    let client = ClientConfig::new(rmcp::model::ClientCapabilities::default(), us);
+    let lifecycle = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::LATEST],
+        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+    };
+    let begun = tokio::time::timeout(start_timeout, serve_client_with_lifecycle(client, transport, lifecycle));
+    match begun.await {
+        Ok(Ok(service)) => Ok(service),
+        Ok(Err(error)) => Err(reason(&error)),
+        Err(_) => Err(format!("it did not answer within {} s", start_timeout.as_secs())),
+    }
+}
+
+fn reason(error: &ClientInitializeError) -> String {
+    if matches!(error, ClientInitializeError::ConnectionClosed(_)) {
+        ENDED.to_owned()
+    } else if let ClientInitializeError::TransportError { error, .. } = error {
+        of_transport(&*error.error)
+    } else if let ClientInitializeError::JsonRpcError(error) = error {
+        short(&error.message)
+    } else if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
+        // How older servers are spoken to is what counts for those that know nothing newer.
+        reason(fallback)
+    } else {
+        short(&error.to_string())
+    }
+}
+
+/// What somebody can mend.
+fn of_transport(error: &(dyn std::error::Error + 'static)) -> String {
+    let has_ended = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+    if error.downcast_ref::<std::io::Error>().is_some_and(has_ended) {
+        return ENDED.to_owned();
+    }
+    match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::Client(error)) => cause(error),
+        Some(StreamableHttpError::UnexpectedServerResponse(what)) => short(what),
+        Some(_) | None => short(&error.to_string()),
+    }
+}
+
+/// A server may quote itself at length.
+fn short(text: &str) -> String {
+    let end = text.floor_char_boundary(TOLD);
+    if end < text.len() { format!("{}…", &text[..end]) } else { text.to_owned() }
+}

@@ -1,0 +1,217 @@
+//! Tools on MCP servers: programs of the operator, and addresses.
+//!
+//! Programs are named in the operator's own file and nowhere else: whoever may configure a workspace cannot start any.
+//! The addresses of `mcp` items are a workspace's own, and only called where the operator allows it.
+
+mod connection;
+mod content;
+mod discovered;
+mod program;
+mod servers;
+mod web;
+
+pub use discovered::Discovered;
+pub use servers::{Server, read_servers};
+
+use crate::http::Reach;
+use connection::Connection;
+use parking_lot::Mutex;
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+use rmcp::model::{CallToolRequestParams, JsonObject, RequestMetaObject};
+use servers::Way;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use trellis_domain::Workspace;
+use trellis_domain::config::{McpItem, Settings, ToolItem};
+use trellis_orchestrator::ports::{ToolCall, ToolError, ToolOutput};
+use web::Address;
+
+/// Where a call says that it is the same as one before.
+const KEY: &str = "trellis/idempotency-key";
+/// Connections to addresses of workspaces that are kept.
+const MOST_KEPT: usize = 64;
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const AT_ONCE: usize = 8;
+const GONE: &str = "the server is not spoken to any more";
+
+/// Calls tools on MCP servers.
+#[derive(Debug, Default)]
+pub struct Mcp {
+    /// The operator's, by name.
+    servers: BTreeMap<String, Arc<Line>>,
+    /// Those of workspaces, the latest used last.
+    others: Mutex<Vec<(Place, Arc<Line>)>>,
+    reach: Arc<Reach>,
+}
+
+/// An address of a workspace, with what is sent there. No workspace talks over the connection of another.
+#[derive(Debug, Clone, PartialEq)]
+struct Place {
+    workspace: Workspace,
+    url: String,
+    token: Option<String>,
+}
+
+/// A server, and the connection to it once there is one.
+#[derive(Debug)]
+struct Line {
+    server: Server,
+    /// Where it may be reached.
+    reach: Arc<Reach>,
+    connection: Mutex<Option<Arc<Connection>>>,
+    /// Whoever opens a connection opens it for all who wait.
+    opening: Semaphore,
+    calls: Semaphore,
+}
+
+impl Mcp {
+    /// `reach` is what addresses of workspaces are held against. The operator's own servers are reached anyway.
+    pub fn new(servers: BTreeMap<String, Server>, reach: Reach) -> Self {
+        let line = |server: Server| {
+            let reach = match &server.way {
+                Way::Web(address) => Reach { hosts: vec![host_of(&address.url)], private: true },
+                Way::Program(_) => Reach::default(),
+            };
+            Arc::new(Line::new(server, Arc::new(reach)))
+        };
+        let servers = servers.into_iter().map(|(name, server)| (name, line(server))).collect();
+        Self { servers, others: Mutex::default(), reach: Arc::new(reach) }
+    }
+
+    /// The names of the operator's servers.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.servers.keys().map(String::as_str)
+    }
+
+    /// Why a tool cannot be called here, as far as that shows before it is.
+    pub(crate) fn obstacle(&self, tool: &ToolItem, settings: &Settings) -> Option<String> {
+        match tool.setting("server") {
+            Some(name) => self.server(name).err(),
+            None => item(tool, settings).and_then(|item| self.address(item).map(drop)).err(),
+        }
+    }
+
+    fn server(&self, name: &str) -> Result<&Arc<Line>, String> {
+        self.servers.get(name).ok_or_else(|| {
+            format!("there is no MCP server `{name}`; the operator names servers in the file of --mcp-config")
+        })
+    }
+
+    /// The address of a workspace's own server, if it may be called.
+    fn address(&self, item: &McpItem) -> Result<Address, String> {
+        let url = Url::parse(&item.url).map_err(|error| format!("the `url` of its `mcp` item is none: {error}"))?;
+        self.reach.check(&url).map_err(|refused| refused.to_string())?;
+        let mut headers = Vec::new();
+        if let Some(token) = item.auth_token.as_deref().filter(|token| !token.is_empty()) {
+            let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
+                .map_err(|_| "the `auth-token` of its `mcp` item has characters that no token may have")?;
+            value.set_sensitive(true);
+            headers.push((AUTHORIZATION, value));
+        }
+        Ok(Address { url, headers })
+    }
+
+    pub(crate) async fn call(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
+        let (line, name) = self.line(call).map_err(ToolError::new)?;
+        let mut wanted = CallToolRequestParams::new(name.clone());
+        // What a model leaves out because it may, it often writes as null.
+        let given: JsonObject =
+            call.arguments.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
+        wanted = wanted.with_arguments(given);
+        let mut meta = RequestMetaObject::default();
+        meta.0.insert(KEY.to_owned(), call.idempotency_key.clone().into());
+        wanted.meta = Some(meta);
+        let answer = line.call(wanted).await.and_then(content::told);
+        let text = answer.map_err(|why| ToolError::new(format!("`{name}`: {why}")))?;
+        Ok(ToolOutput { text, ..ToolOutput::default() })
+    }
+
+    /// Where a call goes, and what the tool is called there.
+    fn line(&self, call: &ToolCall) -> Result<(Arc<Line>, String), String> {
+        let remote = call.tool.setting("mcp-tool").unwrap_or_default();
+        if let Some(name) = call.tool.setting("server") {
+            return Ok((Arc::clone(self.server(name)?), remote.to_owned()));
+        }
+        let item = item(&call.tool, &call.settings)?;
+        let address = self.address(item)?;
+        let (workspace, url) = (call.scope.workspace.clone(), item.url.clone());
+        let place = Place { workspace, url, token: item.auth_token.clone() };
+        Ok((self.kept(place, address), item.remote_name.clone()))
+    }
+
+    fn kept(&self, place: Place, address: Address) -> Arc<Line> {
+        let mut others = self.others.lock();
+        let known = others.iter().position(|(known, _)| *known == place).map(|known| others.remove(known).1);
+        let line = known.unwrap_or_else(|| {
+            let (start_timeout, at_once) = (START_TIMEOUT, AT_ONCE);
+            let server = Server { way: Way::Web(address), start_timeout, timeout: None, at_once };
+            Arc::new(Line::new(server, Arc::clone(&self.reach)))
+        });
+        others.push((place, Arc::clone(&line)));
+        let too_many = others.len().saturating_sub(MOST_KEPT);
+        others.drain(..too_many);
+        line
+    }
+
+    /// The tools that one of the operator's servers has.
+    pub async fn discover(&self, server: &str) -> Result<Vec<Discovered>, String> {
+        let line = self.server(server)?;
+        let connection = line.connected().await?;
+        let tools = tokio::time::timeout(line.server.start_timeout, connection.tools());
+        let tools = tools.await.map_err(|_| "it did not list its tools in time".to_owned())??;
+        Ok(tools.iter().map(|tool| Discovered::of(server, tool)).collect())
+    }
+}
+
+fn item<'s>(tool: &ToolItem, settings: &'s Settings) -> Result<&'s McpItem, String> {
+    let key = tool.setting("mcp-tool").unwrap_or_default();
+    settings.mcp.get(key).ok_or_else(|| format!("there is no `mcp` item `{key}`"))
+}
+
+fn host_of(url: &Url) -> String {
+    let port = url.port_or_known_default().unwrap_or_default();
+    format!("{}:{port}", url.host_str().unwrap_or_default())
+}
+
+impl Line {
+    fn new(server: Server, reach: Arc<Reach>) -> Self {
+        let calls = Semaphore::new(server.at_once);
+        Self { server, reach, connection: Mutex::default(), opening: Semaphore::new(1), calls }
+    }
+
+    async fn call(&self, wanted: CallToolRequestParams) -> Result<rmcp::model::CallToolResponse, String> {
+        let _turn = self.calls.acquire().await.map_err(|_| GONE)?;
+        let connection = self.connected().await?;
+        let Some(limit) = self.server.timeout else { return connection.call(wanted).await };
+        let answer = tokio::time::timeout(limit, connection.call(wanted)).await;
+        answer.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?
+    }
+
+    /// A connection that works, as far as anybody knows. One that has ended is made anew; a call that was under way then
+    /// is not repeated, because it may have been done.
+    async fn connected(&self) -> Result<Arc<Connection>, String> {
+        if let Some(open) = self.open() {
+            return Ok(open);
+        }
+        let _alone = self.opening.acquire().await.map_err(|_| GONE)?;
+        if let Some(open) = self.open() {
+            return Ok(open);
+        }
+        // The one before ends first: two of the same program may stand in each other's way.
+        let before = self.connection.lock().take();
+        drop(before);
+        let opened = Arc::new(Connection::open(&self.server.way, &self.reach, self.server.start_timeout).await?);
+        *self.connection.lock() = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    fn open(&self) -> Option<Arc<Connection>> {
+        self.connection.lock().clone().filter(|open| !open.is_over())
+    }
+}
+
+#[cfg(test)]
+mod tests;

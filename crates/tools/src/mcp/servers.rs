@@ -1,0 +1,208 @@
+//! The operator's file of servers, as other programs have it: `{"mcpServers": {"NAME": {"command": …}}}`.
+
+use super::web::Address;
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long a server may take to begin, if the file does not say.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// Calls under way at one server, if the file does not say.
+const AT_ONCE: usize = 8;
+
+/// A server that the operator named.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Server {
+    pub way: Way,
+    pub start_timeout: Duration,
+    /// How long a call may take; the limit of the run holds as well.
+    pub timeout: Option<Duration>,
+    pub at_once: usize,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Way {
+    Program(Program),
+    Web(Address),
+}
+
+/// A program that is started and spoken to over its input and output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    pub command: String,
+    pub arguments: Vec<String>,
+    pub variables: BTreeMap<String, String>,
+    pub folder: Option<PathBuf>,
+}
+
+/// Reads such a file. `variable` gives what `${NAME}` stands for; the error says which member is wrong.
+pub fn read_servers(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<BTreeMap<String, Server>, String> {
+    let file: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
+    // Some programs call it `servers`.
+    let servers = file.get("mcpServers").or_else(|| file.get("servers"));
+    let servers = servers.ok_or("it has no member `mcpServers`")?;
+    let servers = servers.as_object().ok_or("`mcpServers` is to be an object, with a member for each server")?;
+    let mut read = BTreeMap::new();
+    for (name, server) in servers {
+        let server = server.as_object().ok_or_else(|| format!("`{name}` is to be an object"))?;
+        if server.get("disabled").and_then(Value::as_bool) != Some(true) {
+            let members = Members { name, map: server, variable };
+            read.insert(name.clone(), members.server().map_err(|problem| format!("`{name}`: {problem}"))?);
+        }
+    }
+    Ok(read)
+}
+
+struct Members<'a> {
+    name: &'a str,
+    map: &'a Map<String, Value>,
+    variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Members<'_> {
+    fn server(&self) -> Result<Server, String> {
+        let way = match (self.text("command")?, self.text("url")?) {
+            (Some(command), None) => Way::Program(self.program(command)?),
+            (None, Some(url)) => Way::Web(self.address(&url)?),
+            (None, None) => return Err("write `command` or `url`".to_owned()),
+            (Some(_), Some(_)) => return Err("write either `command` or `url`".to_owned()),
+        };
+        Ok(Server {
+            way,
+            start_timeout: self.milliseconds("startupTimeout")?.unwrap_or(START_TIMEOUT),
+            timeout: self.milliseconds("timeout")?,
+            at_once: self.number("maxConcurrentCalls")?.map_or(AT_ONCE, |most| most.max(1)),
+        })
+    }
+
+    fn program(&self, command: String) -> Result<Program, String> {
+        let arguments = match self.map.get("args") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(list)) => {
+                let argument = |value: &Value| value.as_str().map(|text| self.expanded(text));
+                let read: Option<Vec<_>> = list.iter().map(argument).collect();
+                read.ok_or("`args` is to be a list of texts")?.into_iter().collect::<Result<_, _>>()?
+            }
+            Some(_) => return Err("`args` is to be a list of texts".to_owned()),
+        };
+        let folder = self.text("cwd")?.map(PathBuf::from);
+        Ok(Program { command, arguments, variables: self.texts("env")?, folder })
+    }
+
+    fn address(&self, url: &str) -> Result<Address, String> {
+        if self.map.get("type").and_then(Value::as_str) == Some("sse") {
+            return Err("servers of type `sse` are not spoken to: use the streamable address of the server".to_owned());
+        }
+        let url = Url::parse(url).map_err(|error| format!("`url` is no address: {error}"))?;
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+            return Err("`url` is to begin with http:// or https://".to_owned());
+        }
+        let mut headers = Vec::new();
+        for (name, value) in self.texts("headers")? {
+            let wrong = || format!("the header `{name}` has characters that no header may have");
+            let header = HeaderName::from_bytes(name.to_ascii_lowercase().as_bytes()).map_err(|_| wrong())?;
+            let mut value = HeaderValue::from_str(&value).map_err(|_| wrong())?;
+            value.set_sensitive(true);
+            headers.push((header, value));
+        }
+        Ok(Address { url, headers })
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, String> {
+        match self.map.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => self.expanded(text).map(Some),
+            Some(_) => Err(format!("`{name}` is to be a text")),
+        }
+    }
+
+    fn texts(&self, name: &str) -> Result<BTreeMap<String, String>, String> {
+        let wrong = || format!("`{name}` is to be an object of texts");
+        let Some(members) = self.map.get(name).filter(|members| !members.is_null()) else { return Ok(BTreeMap::new()) };
+        let members = members.as_object().ok_or_else(wrong)?.iter();
+        members.map(|(key, value)| Ok((key.clone(), self.expanded(value.as_str().ok_or_else(wrong)?)?))).collect()
+    }
+
+    fn number(&self, name: &str) -> Result<Option<usize>, String> {
+        let Some(value) = self.map.get(name) else { return Ok(None) };
+        let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
+        number.map(Some).ok_or_else(|| format!("`{name}` is to be a whole number"))
+    }
+
+    fn milliseconds(&self, name: &str) -> Result<Option<Duration>, String> {
+        Ok(self.number(name)?.map(|ms| Duration::from_millis(ms as u64)))
+    }
+
+    /// `${NAME}` and `${NAME:-otherwise}` become what the environment says.
+    fn expanded(&self, text: &str) -> Result<String, String> {
+        let (mut made, mut rest) = (String::new(), text);
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((inside, after)) = after.split_once('}') else { break };
+            let (name, otherwise) = inside.split_once(":-").map_or((inside, None), |(name, text)| (name, Some(text)));
+            let found = (self.variable)(name).filter(|value| !value.is_empty());
+            let value = found.or_else(|| otherwise.map(str::to_owned));
+            let missing = || format!("the variable {name} is not set, which `{}` needs", self.name);
+            made.extend([before, &value.ok_or_else(missing)?]);
+            rest = after;
+        }
+        made.push_str(rest);
+        Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(servers: &Value) -> Result<BTreeMap<String, Server>, String> {
+        let variable = |name: &str| (name == "KEY").then(|| "sk-1".to_owned());
+        read_servers(&json!({ "mcpServers": servers }).to_string(), &variable)
+    }
+
+    #[test]
+    fn a_file_that_other_programs_read_is_read() {
+        let program =
+            json!({ "command": "npx", "args": ["-y", "files", "${HOME:-/tmp}"], "env": { "TOKEN": "a${KEY}b" } });
+        let web = json!({ "type": "http", "url": "https://a.example/mcp", "headers": { "Authorization": "Bearer ${KEY}" },
+            "timeout": 5000, "maxConcurrentCalls": 2 });
+        let off = json!({ "command": "x", "env": { "A": "${NOBODY}" }, "disabled": true });
+        let servers = read(&json!({ "files": program, "web": web, "off": off })).unwrap();
+        assert_eq!(servers.keys().collect::<Vec<_>>(), ["files", "web"]);
+        let Way::Program(files) = &servers["files"].way else { panic!("{servers:?}") };
+        assert_eq!(
+            (files.command.as_str(), files.arguments.as_slice()),
+            ("npx", ["-y", "files", "/tmp"].map(str::to_owned).as_slice())
+        );
+        assert_eq!(files.variables["TOKEN"], "ask-1b");
+        let Way::Web(address) = &servers["web"].way else { panic!("{servers:?}") };
+        assert_eq!(address.headers[0].1.to_str().unwrap(), "Bearer sk-1");
+        assert!(!format!("{servers:?}").contains("Bearer sk-1"), "headers are nobody's business");
+        assert_eq!((servers["web"].timeout, servers["web"].at_once), (Some(Duration::from_secs(5)), 2));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (server, words) in [
+            (json!({}), "`a`: write `command` or `url`"),
+            (json!({ "command": "x", "url": "http://a" }), "`a`: write either `command` or `url`"),
+            (json!({ "command": 3 }), "`command` is to be a text"),
+            (json!({ "command": "x", "args": "y" }), "`args` is to be a list of texts"),
+            (json!({ "command": "x", "env": { "A": 1 } }), "`env` is to be an object of texts"),
+            (json!({ "command": "x", "env": { "A": "${NOBODY}" } }), "the variable NOBODY is not set"),
+            (json!({ "url": "ftp://a.example" }), "is to begin with http"),
+            (json!({ "url": "http://a.example", "type": "sse" }), "type `sse`"),
+            (json!({ "url": "http://a.example", "headers": { "a b": "c" } }), "the header `a b`"),
+            (json!([]), "`a` is to be an object"),
+        ] {
+            let problem = read(&json!({ "a": server })).unwrap_err();
+            assert!(problem.contains(words), "{problem}");
+        }
+        assert!(read_servers("{}", &|_| None).unwrap_err().contains("mcpServers"));
+        assert!(read_servers("{", &|_| None).unwrap_err().contains("no JSON"));
+    }
+}
