@@ -133,6 +133,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
         runs: engine.runs.clone(),
         config: ports.config,
         prompter: ports.prompter,
+        tools: ports.tools,
         world: ports.world,
         limits: engine.orchestrator.options.limits.clone(),
         library: Arc::clone(&engine.store.library) as _,
