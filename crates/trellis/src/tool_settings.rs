@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use trellis_domain::Secret;
 use trellis_tools::Outside;
 use trellis_tools::http::{Http, ToolSecret};
-use trellis_tools::mcp::{Mcp, Server, read_servers};
+use trellis_tools::mcp::{Mcp, Servers, read_servers};
 
 /// Hosts with commas between them.
 const HOSTS: &str = "TRELLIS_TOOLS_HTTP_HOSTS";
@@ -23,15 +23,16 @@ pub(crate) fn outside(global: &Global) -> Result<Outside, Failure> {
     let settings = with_environment(SettingsFile::of(global)?.tools, &|name| std::env::var(name).ok())?;
     let mut secrets = BTreeMap::new();
     for (name, setting) in settings.secrets {
-        let value = read(&setting).map_err(|why| Failure::usage(format!("the secret `{name}` of tools: {why}")))?;
-        secrets.insert(name, ToolSecret { value, hosts: setting.hosts });
+        let wrong = |why: String| Failure::usage(format!("the secret `{name}` of tools: {why}"));
+        check(&setting).map_err(wrong)?;
+        secrets.insert(name, ToolSecret { value: read(&setting), hosts: setting.hosts });
     }
     let mcp = Mcp::new(servers(global)?, settings.reach.clone());
     Ok(Outside { http: Http::new(settings.reach, secrets), mcp })
 }
 
 /// The MCP servers of all files that are named.
-pub(crate) fn servers(global: &Global) -> Result<BTreeMap<String, Server>, Failure> {
+fn servers(global: &Global) -> Result<Servers, Failure> {
     let named = std::env::var(MCP_CONFIG).unwrap_or_default();
     let named = named.split(',').map(str::trim).filter(|file| !file.is_empty()).map(PathBuf::from);
     let files = if global.mcp_config.is_empty() { named.collect() } else { global.mcp_config.clone() };
@@ -67,18 +68,25 @@ fn with_environment(
     Ok(settings)
 }
 
+/// That the file says where a secret is and where it goes.
+fn check(secret: &SecretSetting) -> Result<(), String> {
+    match (&secret.variable, &secret.file) {
+        (None, None) => Err("write key-env or key-file".to_owned()),
+        (Some(_), Some(_)) => Err("write either key-env or key-file".to_owned()),
+        _ if secret.hosts.is_empty() => Err("write `hosts`: it is sent nowhere else".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// A secret that is not there now is no matter of those that do not need it.
 fn read(secret: &SecretSetting) -> Result<Secret, String> {
     let text = match (&secret.variable, &secret.file) {
-        (Some(variable), None) => std::env::var(variable).map_err(|_| format!("the variable {variable} is not set"))?,
+        (Some(variable), _) => std::env::var(variable).map_err(|_| format!("the variable {variable} is not set"))?,
         (None, Some(file)) => {
             std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?
         }
-        (None, None) => return Err("write key-env or key-file".to_owned()),
-        (Some(_), Some(_)) => return Err("write either key-env or key-file".to_owned()),
+        (None, None) => String::new(),
     };
-    if secret.hosts.is_empty() {
-        return Err("write `hosts`: it is sent nowhere else".to_owned());
-    }
     Secret::new(&text).ok_or_else(|| "it is empty".to_owned())
 }
 

@@ -32,7 +32,8 @@ const MOST_REDIRECTS: usize = 5;
 /// A key that tools may send.
 #[derive(Debug, Clone)]
 pub struct ToolSecret {
-    pub value: Secret,
+    /// Or why there is none: only tools that need it cannot be called then.
+    pub value: Result<Secret, String>,
     /// Where it may be sent to; hosts as in [`Reach::hosts`].
     pub hosts: Vec<String>,
 }
@@ -136,8 +137,11 @@ impl Http {
         };
         let secret = self.secrets.get(name).ok_or_else(unknown)?;
         let host = url.host_str().unwrap_or_default();
-        let goes = Reach { hosts: secret.hosts.clone(), private: true }.check(url).is_ok();
-        if goes { Ok(&secret.value) } else { Err(format!("the secret `{name}` may not be sent to {host}")) }
+        let reach = Reach { hosts: secret.hosts.clone(), private: true };
+        if reach.check(url).is_err() {
+            return Err(format!("the secret `{name}` may not be sent to {host}"));
+        }
+        secret.value.as_ref().map_err(|why| format!("there is no secret `{name}`: {why}"))
     }
 
     /// What came back, without secrets that the other side repeats.
@@ -164,7 +168,8 @@ impl Http {
             }
             Err(error) => format!("({} bytes of {}, which is no text)", error.as_bytes().len(), or(&kind, "something")),
         };
-        let mut text = self.secrets.values().fold(text, |text, secret| secret.value.redact(&text));
+        let mut text =
+            self.secrets.values().flat_map(|secret| &secret.value).fold(text, |text, secret| secret.redact(&text));
         if is_cut {
             text.push_str("\n[cut off: the answer was longer than 1 MB]");
         }

@@ -40,7 +40,7 @@ fn answer(status: &str, headers: &str, body: &str) -> String {
 }
 
 fn http(hosts: &[&str], private: bool) -> Http {
-    let secret = ToolSecret { value: Secret::new("sk-weather-1").unwrap(), hosts: vec!["127.0.0.1".to_owned()] };
+    let secret = ToolSecret { value: Ok(Secret::new("sk-weather-1").unwrap()), hosts: vec!["127.0.0.1".to_owned()] };
     let reach = Reach { hosts: hosts.iter().map(|host| (*host).to_owned()).collect(), private };
     Http::new(reach, BTreeMap::from([("WEATHER".to_owned(), secret)]))
 }

@@ -11,7 +11,7 @@ mod servers;
 mod web;
 
 pub use discovered::Discovered;
-pub use servers::{Server, read_servers};
+pub use servers::{Server, Servers, read_servers};
 
 use crate::http::Reach;
 use connection::Connection;
@@ -40,8 +40,8 @@ const GONE: &str = "the server is not spoken to any more";
 /// Calls tools on MCP servers.
 #[derive(Debug, Default)]
 pub struct Mcp {
-    /// The operator's, by name.
-    servers: BTreeMap<String, Arc<Line>>,
+    /// The operator's, by name, or why one cannot be used.
+    servers: BTreeMap<String, Result<Arc<Line>, String>>,
     /// Those of workspaces, the latest used last.
     others: Mutex<Vec<(Place, Arc<Line>)>>,
     reach: Arc<Reach>,
@@ -69,7 +69,7 @@ struct Line {
 
 impl Mcp {
     /// `reach` is what addresses of workspaces are held against. The operator's own servers are reached anyway.
-    pub fn new(servers: BTreeMap<String, Server>, reach: Reach) -> Self {
+    pub fn new(servers: Servers, reach: Reach) -> Self {
         let line = |server: Server| {
             let reach = match &server.way {
                 Way::Web(address) => Reach { hosts: vec![host_of(&address.url)], private: true },
@@ -77,7 +77,7 @@ impl Mcp {
             };
             Arc::new(Line::new(server, Arc::new(reach)))
         };
-        let servers = servers.into_iter().map(|(name, server)| (name, line(server))).collect();
+        let servers = servers.into_iter().map(|(name, server)| (name, server.map(line))).collect();
         Self { servers, others: Mutex::default(), reach: Arc::new(reach) }
     }
 
@@ -95,9 +95,10 @@ impl Mcp {
     }
 
     fn server(&self, name: &str) -> Result<&Arc<Line>, String> {
-        self.servers.get(name).ok_or_else(|| {
-            format!("there is no MCP server `{name}`; the operator names servers in the file of --mcp-config")
-        })
+        let unknown =
+            || format!("there is no MCP server `{name}`; the operator names servers in the file of --mcp-config");
+        let server = self.servers.get(name).ok_or_else(unknown)?;
+        server.as_ref().map_err(|why| format!("the MCP server `{name}` cannot be used: {why}"))
     }
 
     /// The address of a workspace's own server, if it may be called.
@@ -125,6 +126,7 @@ impl Mcp {
         meta.0.insert(KEY.to_owned(), call.idempotency_key.clone().into());
         wanted.meta = Some(meta);
         let answer = line.call(wanted).await.and_then(content::told);
+        let answer = answer.map_err(|why| line.redacted(why)).map(|text| line.redacted(text));
         let text = answer.map_err(|why| ToolError::new(format!("`{name}`: {why}")))?;
         Ok(ToolOutput { text, ..ToolOutput::default() })
     }
@@ -147,7 +149,8 @@ impl Mcp {
         let known = others.iter().position(|(known, _)| *known == place).map(|known| others.remove(known).1);
         let line = known.unwrap_or_else(|| {
             let (start_timeout, at_once) = (START_TIMEOUT, AT_ONCE);
-            let server = Server { way: Way::Web(address), start_timeout, timeout: None, at_once };
+            let secrets = place.token.as_deref().and_then(servers::secret).into_iter().collect();
+            let server = Server { way: Way::Web(address), start_timeout, timeout: None, at_once, secrets };
             Arc::new(Line::new(server, Arc::clone(&self.reach)))
         });
         others.push((place, Arc::clone(&line)));
@@ -159,9 +162,10 @@ impl Mcp {
     /// The tools that one of the operator's servers has.
     pub async fn discover(&self, server: &str) -> Result<Vec<Discovered>, String> {
         let line = self.server(server)?;
-        let connection = line.connected().await?;
+        let connection = line.connected().await.map_err(|why| line.redacted(why))?;
         let tools = tokio::time::timeout(line.server.start_timeout, connection.tools());
-        let tools = tools.await.map_err(|_| "it did not list its tools in time".to_owned())??;
+        let tools = tools.await.map_err(|_| "it did not list its tools in time".to_owned())?;
+        let tools = tools.map_err(|why| line.redacted(why))?;
         Ok(tools.iter().map(|tool| Discovered::of(server, tool)).collect())
     }
 }
@@ -180,6 +184,11 @@ impl Line {
     fn new(server: Server, reach: Arc<Reach>) -> Self {
         let calls = Semaphore::new(server.at_once);
         Self { server, reach, connection: Mutex::default(), opening: Semaphore::new(1), calls }
+    }
+
+    /// Without what the server is let in with: it may repeat it.
+    fn redacted(&self, text: String) -> String {
+        self.server.secrets.iter().fold(text, |text, secret| secret.redact(&text))
     }
 
     async fn call(&self, wanted: CallToolRequestParams) -> Result<rmcp::model::CallToolResponse, String> {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+use trellis_domain::Secret;
 
 /// How long a server may take to begin, if the file does not say.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -14,13 +15,15 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const AT_ONCE: usize = 8;
 
 /// A server that the operator named.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Server {
     pub way: Way,
     pub start_timeout: Duration,
     /// How long a call may take; the limit of the run holds as well.
     pub timeout: Option<Duration>,
     pub at_once: usize,
+    /// What it is sent to be let in with. It is taken out of what the server says.
+    pub secrets: Vec<Secret>,
 }
 
 /// How a server is reached.
@@ -39,8 +42,11 @@ pub struct Program {
     pub folder: Option<PathBuf>,
 }
 
-/// Reads such a file. `variable` gives what `${NAME}` stands for; the error says which member is wrong.
-pub fn read_servers(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<BTreeMap<String, Server>, String> {
+/// Servers by name, or why one of them cannot be used: that is no matter of the others.
+pub type Servers = BTreeMap<String, Result<Server, String>>;
+
+/// Reads such a file. `variable` gives what `${NAME}` stands for; errors say which member is wrong.
+pub fn read_servers(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Servers, String> {
     let file: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
     // Some programs call it `servers`.
     let servers = file.get("mcpServers").or_else(|| file.get("servers"));
@@ -48,17 +54,23 @@ pub fn read_servers(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Re
     let servers = servers.as_object().ok_or("`mcpServers` is to be an object, with a member for each server")?;
     let mut read = BTreeMap::new();
     for (name, server) in servers {
-        let server = server.as_object().ok_or_else(|| format!("`{name}` is to be an object"))?;
-        if server.get("disabled").and_then(Value::as_bool) != Some(true) {
-            let members = Members { name, map: server, variable };
-            read.insert(name.clone(), members.server().map_err(|problem| format!("`{name}`: {problem}"))?);
+        let Some(map) = server.as_object() else {
+            read.insert(name.clone(), Err("it is to be an object".to_owned()));
+            continue;
+        };
+        if map.get("disabled").and_then(Value::as_bool) != Some(true) {
+            read.insert(name.clone(), Members { map, variable }.server());
         }
     }
     Ok(read)
 }
 
+/// The key in a header, which may say what kind of key it is.
+pub(super) fn secret(header: &str) -> Option<Secret> {
+    Secret::new(header.strip_prefix("Bearer ").unwrap_or(header))
+}
+
 struct Members<'a> {
-    name: &'a str,
     map: &'a Map<String, Value>,
     variable: &'a dyn Fn(&str) -> Option<String>,
 }
@@ -76,7 +88,19 @@ impl Members<'_> {
             start_timeout: self.milliseconds("startupTimeout")?.unwrap_or(START_TIMEOUT),
             timeout: self.milliseconds("timeout")?,
             at_once: self.number("maxConcurrentCalls")?.map_or(AT_ONCE, |most| most.max(1)),
+            secrets: self.secrets()?,
         })
+    }
+
+    /// Headers, and the variables that are read from the environment.
+    fn secrets(&self) -> Result<Vec<Secret>, String> {
+        let is_read = |name: &str| {
+            let written = self.map.get("env").and_then(|variables| variables.get(name)).and_then(Value::as_str);
+            written.is_some_and(|written| written.contains("${"))
+        };
+        let variables = self.texts("env")?.into_iter().filter(|(name, _)| is_read(name));
+        let all = self.texts("headers")?.into_iter().chain(variables);
+        Ok(all.filter_map(|(_, value)| secret(&value)).collect())
     }
 
     fn program(&self, command: String) -> Result<Program, String> {
@@ -145,7 +169,7 @@ impl Members<'_> {
             let (name, otherwise) = inside.split_once(":-").map_or((inside, None), |(name, text)| (name, Some(text)));
             let found = (self.variable)(name).filter(|value| !value.is_empty());
             let value = found.or_else(|| otherwise.map(str::to_owned));
-            let missing = || format!("the variable {name} is not set, which `{}` needs", self.name);
+            let missing = || format!("the variable {name} is not set");
             made.extend([before, &value.ok_or_else(missing)?]);
             rest = after;
         }
@@ -159,7 +183,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(servers: &Value) -> Result<BTreeMap<String, Server>, String> {
+    fn read(servers: &Value) -> Result<Servers, String> {
         let variable = |name: &str| (name == "KEY").then(|| "sk-1".to_owned());
         read_servers(&json!({ "mcpServers": servers }).to_string(), &variable)
     }
@@ -172,6 +196,7 @@ mod tests {
             "timeout": 5000, "maxConcurrentCalls": 2 });
         let off = json!({ "command": "x", "env": { "A": "${NOBODY}" }, "disabled": true });
         let servers = read(&json!({ "files": program, "web": web, "off": off })).unwrap();
+        let servers: BTreeMap<_, _> = servers.into_iter().map(|(name, server)| (name, server.unwrap())).collect();
         assert_eq!(servers.keys().collect::<Vec<_>>(), ["files", "web"]);
         let Way::Program(files) = &servers["files"].way else { panic!("{servers:?}") };
         assert_eq!(
@@ -188,8 +213,8 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (server, words) in [
-            (json!({}), "`a`: write `command` or `url`"),
-            (json!({ "command": "x", "url": "http://a" }), "`a`: write either `command` or `url`"),
+            (json!({}), "write `command` or `url`"),
+            (json!({ "command": "x", "url": "http://a" }), "write either `command` or `url`"),
             (json!({ "command": 3 }), "`command` is to be a text"),
             (json!({ "command": "x", "args": "y" }), "`args` is to be a list of texts"),
             (json!({ "command": "x", "env": { "A": 1 } }), "`env` is to be an object of texts"),
@@ -197,9 +222,9 @@ mod tests {
             (json!({ "url": "ftp://a.example" }), "is to begin with http"),
             (json!({ "url": "http://a.example", "type": "sse" }), "type `sse`"),
             (json!({ "url": "http://a.example", "headers": { "a b": "c" } }), "the header `a b`"),
-            (json!([]), "`a` is to be an object"),
+            (json!([]), "it is to be an object"),
         ] {
-            let problem = read(&json!({ "a": server })).unwrap_err();
+            let problem = read(&json!({ "a": server })).unwrap().remove("a").unwrap().unwrap_err();
             assert!(problem.contains(words), "{problem}");
         }
         assert!(read_servers("{}", &|_| None).unwrap_err().contains("mcpServers"));

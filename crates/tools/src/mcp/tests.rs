@@ -38,7 +38,7 @@ async fn a_server_that_died_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
     let (mcp, starts) = server(folder.path(), "exit 0");
     mcp.discover("s").await.unwrap();
-    let line = Arc::clone(&mcp.servers["s"]);
+    let line = Arc::clone(mcp.server("s").unwrap());
     // That it has gone away is heard of a moment later.
     tokio::time::timeout(Duration::from_secs(20), async {
         while line.open().is_some() {

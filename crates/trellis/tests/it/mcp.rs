@@ -237,5 +237,11 @@ done"#;
     ok(data.path(), &["tools", "add", "keys", r#"{"type": "mcp-tool", "server": "s", "mcp-tool": "keys"}"#]);
     let mut command = with_servers(&data, &["tools", "test", "keys"]);
     let brought = stdout(&command.env("OPENAI_API_KEY", "sk-test-123").output().unwrap());
-    assert_eq!(brought.trim(), "key= own=tk-weather-1");
+    assert_eq!(brought.trim(), "key= own=[redacted]", "what it was let in with is in no record");
+    // One that lacks something keeps nobody from the others.
+    let mut command = with_servers(&data, &["tools", "test", "keys"]);
+    let told = stderr(&command.env_remove("WEATHER_TOKEN").output().unwrap());
+    assert!(told.contains("the MCP server `s` cannot be used: the variable WEATHER_TOKEN is not set"), "{told}");
+    let asked = with_servers(&data, &["ask", "Is it there?"]).env_remove("WEATHER_TOKEN").output().unwrap();
+    assert!(asked.status.success(), "{}", stderr(&asked));
 }

@@ -88,6 +88,8 @@ fn a_tool_of_ones_own_is_added_tried_and_removed() {
     assert!(line.contains("http") && line.trim_end().ends_with("yes"), "{line}");
     let (code, message) = fails(data.path(), &["tools", "test", "weather", "city=Oslo"]);
     assert_eq!((code, message.contains("does not allow calls to 127.0.0.1")), (10, true), "{message}");
+    let without_key = stdout(&allowed(&data, &["tools", "list"]).env_remove("WEATHER_KEY").output().unwrap());
+    assert!(without_key.contains("there is no secret `WEATHER`: the variable WEATHER_KEY is not set"), "{without_key}");
     let listed = json(data.path(), &["tools", "list"]);
     let tool = listed["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "weather").unwrap();
     assert_eq!(tool["can_be_called"], json!(false), "{tool}");
