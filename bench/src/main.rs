@@ -7,6 +7,7 @@
 
 mod gateway;
 mod machine;
+mod mcp;
 mod setup;
 mod teams;
 mod throughput;
@@ -20,7 +21,7 @@ use std::process::Command;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const ALL: [&str; 11] = [
+const ALL: [&str; 12] = [
     "engine",
     "sessions",
     "waiting",
@@ -32,6 +33,7 @@ const ALL: [&str; 11] = [
     "sockets",
     "streams",
     "idle",
+    "mcp",
 ];
 
 fn main() -> Result<()> {
@@ -56,6 +58,7 @@ fn main() -> Result<()> {
         Some("sockets") => setup::runtime()?.block_on(gateway::sockets()),
         Some("streams") => setup::runtime()?.block_on(gateway::streams()),
         Some("idle") => setup::runtime()?.block_on(gateway::idle()),
+        Some("mcp") => setup::runtime()?.block_on(mcp::run()),
         Some("client") => setup::runtime()?.block_on(gateway::be_client(std::env::args().skip(2).collect())),
         Some(other) => bail!("there is no measurement `{other}`; choose from {}", ALL.join(", ")),
     }
