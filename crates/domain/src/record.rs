@@ -96,10 +96,14 @@ impl<'a> Lines<'a> {
     }
 }
 
+/// As many bytes as headers usually have.
+const USUAL_HEADER: usize = 1_024;
+
 impl Record {
     /// The stored form of a header and its sealed body.
     pub fn stored(header: &Header, sealed: &Sealed) -> Vec<u8> {
-        let mut bytes = serde_json::to_vec(header).expect("record headers are always JSON");
+        let mut bytes = Vec::with_capacity(USUAL_HEADER + sealed.body.len() + sealed.texts.len());
+        serde_json::to_writer(&mut bytes, header).expect("record headers are always JSON");
         for line in [&sealed.body, &sealed.texts] {
             bytes.push(b'\n');
             bytes.extend_from_slice(line);

@@ -58,10 +58,10 @@ impl Shape {
     }
 
     /// The value as the text that is hashed.
-    fn text(self, value: &Value) -> String {
+    fn text(self, value: Value) -> String {
         match (self, value) {
-            (Self::Text | Self::Hash, Value::String(text)) => text.clone(),
-            _ => value.to_string(),
+            (Self::Text | Self::Hash, Value::String(text)) => text,
+            (_, value) => value.to_string(),
         }
     }
 
@@ -117,13 +117,22 @@ pub fn commitment(salt: &[u8], text: &str) -> Hash {
 struct Sealer {
     seed: [u8; 32],
     texts: Vec<Value>,
+    /// About as many bytes as the texts have as JSON.
+    bytes: usize,
     blobs: Vec<(Hash, Arc<str>)>,
 }
+
+/// The salt of a text, and what JSON writes around both.
+const AROUND: usize = 48;
+/// As many bytes as bodies without their texts usually have.
+const USUAL_BODY: usize = 2_048;
 
 impl Sealer {
     fn walk(&mut self, within: &str, value: &mut Value) {
         match value {
-            Value::String(text) if within == DECIDED && !text.is_empty() => *value = self.take(Shape::Text, value),
+            Value::String(text) if within == DECIDED && !text.is_empty() => {
+                *value = self.take(Shape::Text, value.take());
+            }
             Value::Array(items) => items.iter_mut().for_each(|item| self.walk(within, item)),
             Value::Object(object) => {
                 let shapes: Vec<_> = object.iter().map(|(key, value)| shape(within, object, key, value)).collect();
@@ -132,7 +141,7 @@ impl Sealer {
                 }
                 for ((key, member), shape) in object.iter_mut().zip(shapes) {
                     match shape {
-                        Some(shape) => *member = self.take(shape, member),
+                        Some(shape) => *member = self.take(shape, member.take()),
                         None if key == OPAQUE => {}
                         None => self.walk(inside(within, key), member),
                     }
@@ -142,8 +151,9 @@ impl Sealer {
         }
     }
 
-    fn take(&mut self, shape: Shape, value: &Value) -> Value {
+    fn take(&mut self, shape: Shape, value: Value) -> Value {
         let text = shape.text(value);
+        self.bytes += text.len().min(INLINE_BYTES) + AROUND;
         let number = u32::try_from(self.texts.len()).expect("a record has few texts");
         let drawn = Hash::of_joined([self.seed.as_slice(), &number.to_be_bytes()]);
         let hash = commitment(&drawn.as_bytes()[..16], &text);
@@ -161,10 +171,17 @@ impl Sealer {
 /// Takes the texts out of a body. The seed is random, one for each record, and kept nowhere.
 pub fn seal(body: &Body, seed: [u8; 32]) -> Sealed {
     let mut value = serde_json::to_value(body).expect("record bodies are always JSON");
-    let mut sealer = Sealer { seed, texts: Vec::new(), blobs: Vec::new() };
+    let mut sealer = Sealer { seed, texts: Vec::new(), bytes: 0, blobs: Vec::new() };
     sealer.walk("", &mut value);
-    let line = |value: &Value| serde_json::to_vec(value).expect("a value is always JSON");
-    Sealed { body: line(&value), texts: line(&Value::Array(sealer.texts)), blobs: sealer.blobs }
+    let body = line(&value, USUAL_BODY);
+    Sealed { body, texts: line(&Value::Array(sealer.texts), sealer.bytes), blobs: sealer.blobs }
+}
+
+/// A value as one line that has about so many bytes.
+fn line(value: &Value, bytes: usize) -> Vec<u8> {
+    let mut line = Vec::with_capacity(bytes);
+    serde_json::to_writer(&mut line, value).expect("a value is always JSON");
+    line
 }
 
 /// Fetches a text that is stored under its hash.
@@ -302,7 +319,7 @@ fn erase_in(
             let shapes: Vec<_> = object.iter().map(|(key, value)| shape(within, object, key, value)).collect();
             for ((key, member), shape) in object.iter_mut().zip(shapes) {
                 match shape {
-                    Some(shape) if goes(&shape.text(member)) => *member = shape.erased(),
+                    Some(shape) if goes(&shape.text(member.clone())) => *member = shape.erased(),
                     Some(_) => {}
                     None if key == OPAQUE => {}
                     None => erase_in(key, member, apart, fetch, goes)?,

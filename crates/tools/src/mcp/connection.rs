@@ -1,10 +1,14 @@
 //! A server that is spoken to: how the conversation begins, and what went wrong.
 
+use super::discovered::Discovered;
 use super::program::Running;
 use super::servers::{Program, Way};
-use super::web::{Address, Bounded};
+use super::web::{Address, Bounded, MOST_BYTES};
 use crate::http::{Reach, cause, guarded_client};
-use rmcp::model::{CallToolRequestParams, CallToolResponse, ClientConfig, Implementation, ProtocolVersion, Tool};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientConfig, ClientRequest, Implementation, PaginatedRequestParams,
+    PingRequest, ProtocolVersion,
+};
 use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
@@ -16,6 +20,10 @@ use std::time::Duration;
 /// So much of a reason is told.
 const TOLD: usize = 1_000;
 const ENDED: &str = "it ended before it answered";
+const NOT_A_LIST: &str =
+    "it does not list its tools as the protocol says; a tool whose `inputSchema` is no object is enough";
+const MOST_TOOLS: usize = 10_000;
+const MOST_PAGES: usize = 1_000;
 
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -55,17 +63,52 @@ impl Connection {
     }
 
     pub(super) async fn call(&self, call: CallToolRequestParams) -> Result<CallToolResponse, String> {
+        self.expect_more();
         match self.service.call_tool_once(call).await {
             Ok(answer) => Ok(answer),
             Err(error) => Err(self.why(error).await),
         }
     }
 
-    /// The tools that the server has, as far as that many bytes go.
-    pub(super) async fn tools(&self) -> Result<Vec<Tool>, String> {
-        match self.service.list_all_tools().await {
-            Ok(tools) => Ok(tools),
-            Err(error) => Err(self.why(error).await),
+    /// The tools that the server has. A server may have an endless list of them.
+    pub(super) async fn tools(&self, server: &str) -> Result<Vec<Discovered>, String> {
+        let (mut tools, mut bytes, mut cursors) = (Vec::new(), 0, Vec::new());
+        loop {
+            self.expect_more();
+            let asked = PaginatedRequestParams::default().with_cursor(cursors.last().cloned());
+            let page = match self.service.list_tools(Some(asked)).await {
+                Ok(page) => page,
+                Err(ServiceError::UnexpectedResponse) => return Err(NOT_A_LIST.to_owned()),
+                Err(error) => return Err(self.why(error).await),
+            };
+            let found = page.tools.iter().map(|tool| Discovered::of(server, tool));
+            tools.extend(found.inspect(|tool| bytes += tool.item("").to_string().len()));
+            let Some(next) = page.next_cursor.filter(|next| !next.is_empty()) else { return Ok(tools) };
+            if tools.len() > MOST_TOOLS || bytes > MOST_BYTES || cursors.len() > MOST_PAGES || cursors.contains(&next) {
+                return Err("its list of tools has no end".to_owned());
+            }
+            cursors.push(next);
+        }
+    }
+
+    /// Whether the server answers anything at all.
+    pub(super) async fn gives_a_sign(&self) -> bool {
+        let ping = self.service.send_request(ClientRequest::PingRequest(PingRequest::default())).await;
+        // One that does not know this answers so.
+        !matches!(ping, Err(ServiceError::TransportClosed | ServiceError::TransportSend(_)))
+    }
+
+    /// Nobody is listened to any more; whoever waits is told so.
+    pub(super) fn end(&self) {
+        self.service.cancellation_token().cancel();
+        if let Some(program) = &self.program {
+            program.kill();
+        }
+    }
+
+    fn expect_more(&self) {
+        if let Some(program) = &self.program {
+            program.expect_more();
         }
     }
 

@@ -56,7 +56,7 @@ fn argument(name: &str, schema: &Value, is_required: bool) -> Value {
         });
     }
     words.retain(|words| !words.is_empty());
-    json!({ "name": name, "type": kind(schema), "description": words.join("; ") })
+    json!({ "name": name, "type": kind(schema), "description": words.join("; "), "required": is_required })
 }
 
 /// The type of an argument in one word. Of several, the first that is something.
@@ -105,10 +105,10 @@ mod tests {
         assert_eq!(
             shown,
             [
-                r#"{"name":"city","type":"string","description":""}"#,
-                r#"{"name":"unit","type":"string","description":"the unit; one of \"c\", \"f\"; may be null"}"#,
-                r#"{"name":"days","type":"integer","description":"may be null, which means 3"}"#,
-                r#"{"name":"where","type":"any","description":""}"#,
+                r#"{"name":"city","type":"string","description":"","required":true}"#,
+                r#"{"name":"unit","type":"string","description":"the unit; one of \"c\", \"f\"; may be null","required":false}"#,
+                r#"{"name":"days","type":"integer","description":"may be null, which means 3","required":false}"#,
+                r#"{"name":"where","type":"any","description":"","required":true}"#,
             ]
         );
         assert_eq!(found.item("weather_now")["mcp-tool"], "now");

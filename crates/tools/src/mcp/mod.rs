@@ -6,6 +6,7 @@
 mod connection;
 mod content;
 mod discovered;
+mod line;
 mod program;
 mod servers;
 mod web;
@@ -14,16 +15,16 @@ pub use discovered::Discovered;
 pub use servers::{Server, Servers, read_servers};
 
 use crate::http::Reach;
-use connection::Connection;
+use line::Line;
 use parking_lot::Mutex;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use rmcp::model::{CallToolRequestParams, JsonObject, RequestMetaObject};
+use serde_json::Value;
 use servers::Way;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use trellis_domain::Workspace;
 use trellis_domain::config::{McpItem, Settings, ToolItem};
 use trellis_orchestrator::ports::{ToolCall, ToolError, ToolOutput};
@@ -35,7 +36,6 @@ const KEY: &str = "trellis/idempotency-key";
 const MOST_KEPT: usize = 64;
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const AT_ONCE: usize = 8;
-const GONE: &str = "the server is not spoken to any more";
 
 /// Calls tools on MCP servers.
 #[derive(Debug, Default)]
@@ -48,23 +48,17 @@ pub struct Mcp {
 }
 
 /// An address of a workspace, with what is sent there. No workspace talks over the connection of another.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 struct Place {
     workspace: Workspace,
     url: String,
     token: Option<String>,
 }
 
-/// A server, and the connection to it once there is one.
-#[derive(Debug)]
-struct Line {
-    server: Server,
-    /// Where it may be reached.
-    reach: Arc<Reach>,
-    connection: Mutex<Option<Arc<Connection>>>,
-    /// Whoever opens a connection opens it for all who wait.
-    opening: Semaphore,
-    calls: Semaphore,
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.url, self.workspace)
+    }
 }
 
 impl Mcp {
@@ -119,8 +113,8 @@ impl Mcp {
         let (line, name) = self.line(call).map_err(ToolError::new)?;
         let mut wanted = CallToolRequestParams::new(name.clone());
         // What a model leaves out because it may, it often writes as null.
-        let given: JsonObject =
-            call.arguments.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
+        let given = call.arguments.iter().filter(|(name, value)| !value.is_null() || is_required(&call.tool, name));
+        let given: JsonObject = given.map(|(name, value)| (name.clone(), value.clone())).collect();
         wanted = wanted.with_arguments(given);
         let mut meta = RequestMetaObject::default();
         meta.0.insert(KEY.to_owned(), call.idempotency_key.clone().into());
@@ -162,11 +156,7 @@ impl Mcp {
     /// The tools that one of the operator's servers has.
     pub async fn discover(&self, server: &str) -> Result<Vec<Discovered>, String> {
         let line = self.server(server)?;
-        let connection = line.connected().await.map_err(|why| line.redacted(why))?;
-        let tools = tokio::time::timeout(line.server.start_timeout, connection.tools());
-        let tools = tools.await.map_err(|_| "it did not list its tools in time".to_owned())?;
-        let tools = tools.map_err(|why| line.redacted(why))?;
-        Ok(tools.iter().map(|tool| Discovered::of(server, tool)).collect())
+        line.tools(server).await.map_err(|why| line.redacted(why))
     }
 }
 
@@ -175,51 +165,15 @@ fn item<'s>(tool: &ToolItem, settings: &'s Settings) -> Result<&'s McpItem, Stri
     settings.mcp.get(key).ok_or_else(|| format!("there is no `mcp` item `{key}`"))
 }
 
+/// Whether the server wants an argument, whatever it is.
+fn is_required(tool: &ToolItem, name: &str) -> bool {
+    let mut arguments = tool.settings.get("arguments").and_then(Value::as_array).into_iter().flatten();
+    arguments.any(|argument| argument["name"] == *name && argument["required"] == true)
+}
+
 fn host_of(url: &Url) -> String {
     let port = url.port_or_known_default().unwrap_or_default();
     format!("{}:{port}", url.host_str().unwrap_or_default())
-}
-
-impl Line {
-    fn new(server: Server, reach: Arc<Reach>) -> Self {
-        let calls = Semaphore::new(server.at_once);
-        Self { server, reach, connection: Mutex::default(), opening: Semaphore::new(1), calls }
-    }
-
-    /// Without what the server is let in with: it may repeat it.
-    fn redacted(&self, text: String) -> String {
-        self.server.secrets.iter().fold(text, |text, secret| secret.redact(&text))
-    }
-
-    async fn call(&self, wanted: CallToolRequestParams) -> Result<rmcp::model::CallToolResponse, String> {
-        let _turn = self.calls.acquire().await.map_err(|_| GONE)?;
-        let connection = self.connected().await?;
-        let Some(limit) = self.server.timeout else { return connection.call(wanted).await };
-        let answer = tokio::time::timeout(limit, connection.call(wanted)).await;
-        answer.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?
-    }
-
-    /// A connection that works, as far as anybody knows. One that has ended is made anew; a call that was under way then
-    /// is not repeated, because it may have been done.
-    async fn connected(&self) -> Result<Arc<Connection>, String> {
-        if let Some(open) = self.open() {
-            return Ok(open);
-        }
-        let _alone = self.opening.acquire().await.map_err(|_| GONE)?;
-        if let Some(open) = self.open() {
-            return Ok(open);
-        }
-        // The one before ends first: two of the same program may stand in each other's way.
-        let before = self.connection.lock().take();
-        drop(before);
-        let opened = Arc::new(Connection::open(&self.server.way, &self.reach, self.server.start_timeout).await?);
-        *self.connection.lock() = Some(Arc::clone(&opened));
-        Ok(opened)
-    }
-
-    fn open(&self) -> Option<Arc<Connection>> {
-        self.connection.lock().clone().filter(|open| !open.is_over())
-    }
 }
 
 #[cfg(test)]

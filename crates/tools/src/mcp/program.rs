@@ -18,8 +18,11 @@ const INHERITED: [&str; 10] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER
 /// So much of what a program said last is kept, and so many lines of it are told when it fails.
 const KEPT: usize = 1_000;
 const TOLD_LINES: usize = 3;
-/// Programs greet, although they should not. One that writes so many lines that are no messages is no server.
+/// Programs greet, although they should not. One that writes so many lines in a row that are no messages is no server.
 const MOST_STRAY_LINES: usize = 1_000;
+/// So many lines and bytes may come for one request, with everything that a server tells or asks besides.
+const MOST_LINES: usize = 10_000;
+const MOST_IN_ALL: usize = 64 << 20;
 
 /// A program, and what it says on the side. It and whatever it started end with this.
 #[derive(Debug)]
@@ -34,6 +37,9 @@ struct Said {
     words: String,
     /// Why it is not listened to any more.
     cut: Option<String>,
+    /// Lines and bytes since something was asked.
+    lines: usize,
+    bytes: usize,
 }
 
 type Pipes = AsyncRwTransport<RoleClient, Lines, ChildStdin>;
@@ -47,6 +53,13 @@ impl Running {
         // A group of its own: what a terminal sends to us is not for it, and its children end with it.
         command.process_group(0).kill_on_drop(true);
         if let Some(folder) = &program.folder {
+            if !folder.is_dir() {
+                return Err(format!(
+                    "`{}` cannot be started in {}: there is no such folder",
+                    program.command,
+                    folder.display()
+                ));
+            }
             command.current_dir(folder);
         }
         let mut child = command.spawn().map_err(|error| format!("`{}` cannot be started: {error}", program.command))?;
@@ -60,6 +73,22 @@ impl Running {
         // Lines end what is too long; the transport itself would go on and let the caller wait.
         let transport = AsyncRwTransport::new(output, input).with_max_line_length(usize::MAX);
         Ok((Self { child, said, listening }, transport))
+    }
+
+    /// Something is asked: what comes now may be for that.
+    pub(super) fn expect_more(&self) {
+        let mut said = self.said.lock();
+        (said.lines, said.bytes) = (0, 0);
+    }
+
+    /// It and whatever it started end now.
+    pub(super) fn kill(&self) {
+        // Only as long as it is ours: afterwards the number may be somebody else's.
+        let group = self.child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(group) = group {
+            // It may have ended by itself.
+            _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
     }
 
     /// Why it is not listened to any more, or what it said last; in brackets, if there is anything.
@@ -84,12 +113,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.listening.abort();
-        // Only as long as it is ours: afterwards the number may be somebody else's.
-        let group = self.child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
-        if let Some(group) = group {
-            // It may have ended by itself.
-            _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
+        self.kill();
     }
 }
 
@@ -107,12 +131,24 @@ pub(super) struct Lines {
 impl Lines {
     /// Why this is not to be read, if it is not.
     fn look_at(&mut self, read: &[u8]) -> Option<String> {
+        let mut ended = 0;
         for line in read.split_inclusive(|byte| *byte == b'\n') {
-            self.stray += usize::from(self.since == 0 && !matches!(line, [b'{' | b'[' | b'\n' | b'\r', ..]));
+            match line {
+                [b'{' | b'[', ..] if self.since == 0 => self.stray = 0,
+                [b'\n' | b'\r', ..] => {}
+                _ => self.stray += usize::from(self.since == 0),
+            }
+            ended += usize::from(line.ends_with(b"\n"));
             self.since = if line.ends_with(b"\n") { 0 } else { self.since + line.len() };
         }
+        let mut said = self.said.lock();
+        said.lines += ended;
+        said.bytes += read.len();
         if self.since > MOST_BYTES {
             return Some(too_much());
+        }
+        if said.lines > MOST_LINES || said.bytes > MOST_IN_ALL {
+            return Some("it says more than anybody asked for".to_owned());
         }
         (self.stray > MOST_STRAY_LINES).then(|| "what it writes are no messages of this protocol".to_owned())
     }

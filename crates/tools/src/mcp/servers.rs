@@ -13,6 +13,7 @@ use trellis_domain::Secret;
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Calls under way at one server, if the file does not say.
 const AT_ONCE: usize = 8;
+const MOST_AT_ONCE: usize = 1_000;
 
 /// A server that the operator named.
 #[derive(Debug, Clone)]
@@ -34,12 +35,19 @@ pub enum Way {
 }
 
 /// A program that is started and spoken to over its input and output.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Program {
     pub command: String,
     pub arguments: Vec<String>,
     pub variables: BTreeMap<String, String>,
     pub folder: Option<PathBuf>,
+}
+
+impl std::fmt::Debug for Program {
+    /// Variables may be keys.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program").field("command", &self.command).finish_non_exhaustive()
+    }
 }
 
 /// Servers by name, or why one of them cannot be used: that is no matter of the others.
@@ -87,7 +95,7 @@ impl Members<'_> {
             way,
             start_timeout: self.milliseconds("startupTimeout")?.unwrap_or(START_TIMEOUT),
             timeout: self.milliseconds("timeout")?,
-            at_once: self.number("maxConcurrentCalls")?.map_or(AT_ONCE, |most| most.max(1)),
+            at_once: self.number("maxConcurrentCalls")?.map_or(AT_ONCE, |most| most.clamp(1, MOST_AT_ONCE)),
             secrets: self.secrets()?,
         })
     }

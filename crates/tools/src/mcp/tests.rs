@@ -4,20 +4,25 @@ use std::fs;
 /// Answers one list and ends, as a server that dies between two calls.
 const SERVER: &str = r#"
 echo x >> "$STARTS"
+sleep "$SLOW"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
     *'"server/discover"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"what?\"}}" ;;
     *'"initialize"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":\"2024-11-05\",\"capabilities\":{},\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}}}" ;;
-    *'"tools/list"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[{\"name\":\"one\",\"inputSchema\":{}}]}}"; $AFTER ;;
+    *'"tools/list"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[{\"name\":\"one\",\"inputSchema\":{}}]$MORE}}"; $AFTER ;;
+    *'"tools/call"'*) eval "$CALL"; echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[]}}" ;;
+    *'"ping"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}" ;;
   esac
 done"#;
 
 /// A server, and how often it was started.
-fn server(folder: &std::path::Path, after: &str) -> (Mcp, impl Fn() -> usize + use<>) {
+fn server(folder: &std::path::Path, set: &[(&str, &str)]) -> (Mcp, impl Fn() -> usize + use<>) {
     let starts = folder.join("starts");
-    let variables = serde_json::json!({ "STARTS": starts.to_str().unwrap(), "AFTER": after });
-    let program = serde_json::json!({ "command": "sh", "args": ["-c", SERVER], "env": variables });
+    let mut variables =
+        serde_json::json!({ "STARTS": starts.to_str().unwrap(), "AFTER": ":", "CALL": ":", "SLOW": "0" });
+    set.iter().for_each(|(name, value)| variables[name] = Value::from(*value));
+    let program = serde_json::json!({ "command": "sh", "args": ["-c", SERVER], "env": variables, "timeout": 1000 });
     let file = serde_json::json!({ "mcpServers": { "s": program } }).to_string();
     let servers = read_servers(&file, &|_| None).unwrap();
     (Mcp::new(servers, Reach::default()), move || fs::read_to_string(&starts).unwrap_or_default().lines().count())
@@ -26,7 +31,7 @@ fn server(folder: &std::path::Path, after: &str) -> (Mcp, impl Fn() -> usize + u
 #[tokio::test]
 async fn a_connection_is_kept_and_shared() {
     let folder = tempfile::tempdir().unwrap();
-    let (mcp, starts) = server(folder.path(), ":");
+    let (mcp, starts) = server(folder.path(), &[]);
     let (one, other) = tokio::join!(mcp.discover("s"), mcp.discover("s"));
     assert_eq!((one.unwrap()[0].name.as_str(), other.unwrap().len()), ("one", 1));
     mcp.discover("s").await.unwrap();
@@ -36,19 +41,66 @@ async fn a_connection_is_kept_and_shared() {
 #[tokio::test]
 async fn a_server_that_died_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
-    let (mcp, starts) = server(folder.path(), "exit 0");
+    let (mcp, starts) = server(folder.path(), &[("AFTER", "exit 0")]);
     mcp.discover("s").await.unwrap();
-    let line = Arc::clone(mcp.server("s").unwrap());
     // That it has gone away is heard of a moment later.
-    tokio::time::timeout(Duration::from_secs(20), async {
-        while line.open().is_some() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await
-    .unwrap();
+    until_closed(&mcp).await;
     mcp.discover("s").await.unwrap();
     assert_eq!(starts(), 2);
+}
+
+async fn until_closed(mcp: &Mcp) {
+    let line = Arc::clone(mcp.server("s").unwrap());
+    let closed = async {
+        while line.open().is_some() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), closed).await.unwrap();
+}
+
+async fn call(mcp: &Mcp) -> Result<String, String> {
+    let line = mcp.server("s").unwrap();
+    line.call(CallToolRequestParams::new("one")).await.and_then(content::told)
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_started_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let once = "[ -e \"$STARTS.hung\" ] || { touch \"$STARTS.hung\"; sleep 100; }";
+    let (mcp, starts) = server(folder.path(), &[("CALL", once)]);
+    assert!(call(&mcp).await.unwrap_err().contains("no answer within 1 s"));
+    until_closed(&mcp).await;
+    assert_eq!(call(&mcp).await, Ok(String::new()));
+    assert_eq!(starts(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_asks_without_end_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let flood = "while :; do echo '{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}'; done";
+    let (mcp, _) = server(folder.path(), &[("CALL", flood)]);
+    // Shells are slow writers, so that the call may be over first.
+    let why = call(&mcp).await.unwrap_err();
+    assert!(why.contains("more than anybody asked for") || why.contains("no answer within"), "{why}");
+    until_closed(&mcp).await;
+}
+
+#[tokio::test]
+async fn a_list_without_end_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mcp, _) = server(folder.path(), &[("MORE", ",\"nextCursor\":\"again\"")]);
+    assert_eq!(mcp.discover("s").await, Err("its list of tools has no end".to_owned()));
+}
+
+#[tokio::test]
+async fn a_program_that_begins_slowly_is_found_by_the_next_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mcp, starts) = server(folder.path(), &[("SLOW", "1")]);
+    let first = tokio::time::timeout(Duration::from_millis(300), call(&mcp)).await;
+    assert!(first.is_err(), "it has not begun yet");
+    assert_eq!(call(&mcp).await, Ok(String::new()));
+    assert_eq!(starts(), 1);
 }
 
 #[tokio::test]

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// The most that is read of one answer, with everything that comes before it.
 pub(super) const MOST_BYTES: usize = 8 << 20;
+/// So many events may come for one request.
+const MOST_EVENTS: usize = 10_000;
 const SESSION: &str = "mcp-session-id";
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -51,7 +53,15 @@ impl StreamableHttpClient for Bounded {
         let (status, has_session) = (response.status(), session_id.is_some());
         let is_awaited = matches!(message, ClientJsonRpcMessage::Request(_));
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            if is_awaited {
+                return Err(Failed::UnexpectedServerResponse(format!("it answered {status}, and nothing else").into()));
+            }
             return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status.is_redirection() {
+            let place = text_of(&response, "location").unwrap_or_default();
+            let told = format!("it sends on to {}, which is not followed", shown(place.as_bytes()));
+            return Err(Failed::UnexpectedServerResponse(told.into()));
         }
         if status == StatusCode::NOT_FOUND && has_session {
             return Err(Failed::SessionExpired);
@@ -182,7 +192,7 @@ fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
         let is_over = std::mem::replace(failed, chunk.is_err());
         std::future::ready((!is_over).then_some(chunk))
     });
-    SseStream::from_bytes_stream(bytes).boxed()
+    SseStream::from_bytes_stream(bytes).take(MOST_EVENTS).boxed()
 }
 
 pub(super) fn too_much() -> String {

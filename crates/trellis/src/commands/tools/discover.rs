@@ -41,8 +41,10 @@ pub(super) async fn run(global: &Global, wanted: &Wanted<'_>, add: bool) -> Resu
         return Err(Failure::new(Exit::NotFound, format!("no server has a tool `{}`", clean(missing))));
     }
     found.retain(|tool| wanted.only.is_empty() || wanted.only.contains(&tool.name));
-    print(global, &found)?;
-    if add {
+    if failed.is_empty() || !found.is_empty() {
+        print(global, &found)?;
+    }
+    if add && !found.is_empty() {
         self::add(global, &found).await?;
     } else if !found.is_empty() {
         note("none of them is offered to a model yet: --add makes them tools");
@@ -85,10 +87,6 @@ fn print(global: &Global, found: &[Discovered]) -> Result<(), Failure> {
 
 /// Writes all of them at once, each under a name of its own.
 async fn add(global: &Global, found: &[Discovered]) -> Result<(), Failure> {
-    if found.is_empty() {
-        note("there is nothing to add");
-        return Ok(());
-    }
     let desk = Desk::work(global, "tools", Purpose::Write).await?;
     let mut taken: BTreeMap<String, Value> = BTreeMap::new();
     for item in desk.items().await?.1.into_iter().filter(|item| item.kind == super::KIND) {
@@ -97,6 +95,10 @@ async fn add(global: &Global, found: &[Discovered]) -> Result<(), Failure> {
     let mut items = Vec::new();
     for tool in found {
         let name = free_name(tool, &taken);
+        if items.iter().any(|item: &StoredItem| item.key == name) {
+            note(&format!("{} lists {} twice; the first of them is added", clean(&tool.server), clean(&tool.name)));
+            continue;
+        }
         let value = tool.item(&name);
         taken.insert(name.clone(), value.clone());
         let item = StoredItem { kind: super::KIND.to_owned(), key: name, value: value.to_string() };
@@ -117,10 +119,18 @@ fn free_name(tool: &Discovered, taken: &BTreeMap<String, Value>) -> String {
         return known.clone();
     }
     let is_free = |name: &String| taken.iter().all(|(key, item)| key != name && item["name"] != **name);
-    let with_server = format!("{}_{}", tool.server, tool.name);
+    let own = plain(&tool.name);
+    let with_server = format!("{}_{own}", plain(&tool.server));
     let numbered = (2..).map(|number| format!("{with_server}_{number}"));
-    let mut names = [tool.name.clone(), with_server.clone()].into_iter().chain(numbered);
+    let mut names = [own, with_server.clone()].into_iter().chain(numbered);
     names.find(is_free).unwrap_or(with_server)
+}
+
+/// A name that can be written down everywhere.
+fn plain(name: &str) -> String {
+    let is_plain = |c: &char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let name: String = name.chars().take(100).map(|c| if is_plain(&c) { c } else { '_' }).collect();
+    if name.is_empty() { "tool".to_owned() } else { name }
 }
 
 #[cfg(test)]
@@ -136,9 +146,13 @@ mod tests {
             arguments: Vec::new(),
         };
         let mut taken = BTreeMap::from([("search".to_owned(), json!({ "type": "http", "name": "search" }))]);
-        for (server, name, expected) in
-            [("a", "now", "now"), ("a", "search", "a_search"), ("b", "now", "b_now"), ("a", "now", "now")]
-        {
+        for (server, name, expected) in [
+            ("a", "now", "now"),
+            ("a", "search", "a_search"),
+            ("b", "now", "b_now"),
+            ("a", "now", "now"),
+            ("a", "../x y", ".._x_y"),
+        ] {
             let tool = tool(server, name);
             let free = free_name(&tool, &taken);
             assert_eq!(free, expected);

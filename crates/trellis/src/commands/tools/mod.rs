@@ -7,6 +7,7 @@ use crate::cli::{Global, Output, ToolsCommand};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
 use crate::limits;
+use crate::serving::Interrupt;
 use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line};
 use crate::tool_settings;
 use discover::Wanted;
@@ -21,6 +22,15 @@ use trellis_tools::Tools;
 const KIND: &str = "tool";
 
 pub(crate) async fn run(global: &Global, command: &ToolsCommand) -> Result<Exit, Failure> {
+    // Programs that were started are not in the terminal's group: they end when what is done here is let go.
+    let mut interrupt = Interrupt::new()?;
+    tokio::select! {
+        done = perform(global, command) => done,
+        () = interrupt.received() => Err(Failure::new(Exit::Interrupted, "interrupted")),
+    }
+}
+
+async fn perform(global: &Global, command: &ToolsCommand) -> Result<Exit, Failure> {
     match command {
         ToolsCommand::List => list(global).await,
         ToolsCommand::Test { name, arguments } => test(global, name, arguments).await,
