@@ -21,7 +21,9 @@ fn server(folder: &std::path::Path, set: &[(&str, &str)]) -> (Mcp, impl Fn() -> 
     let starts = folder.join("starts");
     let mut variables =
         serde_json::json!({ "STARTS": starts.to_str().unwrap(), "AFTER": ":", "CALL": ":", "SLOW": "0" });
-    set.iter().for_each(|(name, value)| variables[name] = Value::from(*value));
+    for (name, value) in set {
+        variables[name] = Value::from(*value);
+    }
     let program = serde_json::json!({ "command": "sh", "args": ["-c", SERVER], "env": variables, "timeout": 1000 });
     let file = serde_json::json!({ "mcpServers": { "s": program } }).to_string();
     let servers = read_servers(&file, &|_| None).unwrap();
