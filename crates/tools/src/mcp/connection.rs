@@ -3,7 +3,7 @@
 use super::discovered::Discovered;
 use super::program::Running;
 use super::servers::{Program, Way};
-use super::web::{Address, Bounded, MOST_BYTES};
+use super::web::{Address, Bounded, MOST_BYTES, Trouble};
 use crate::http::{Reach, cause, guarded_client};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientConfig, ClientRequest, Implementation, PaginatedRequestParams,
@@ -30,6 +30,7 @@ pub(super) struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
     /// Ends with the connection.
     program: Option<Running>,
+    trouble: Trouble,
 }
 
 impl Connection {
@@ -41,9 +42,16 @@ impl Connection {
     }
 
     async fn start(program: &Program, start_timeout: Duration) -> Result<Self, String> {
-        let (running, transport) = Running::start(program)?;
-        match begun(transport, start_timeout).await {
-            Ok(service) => Ok(Self { service, program: Some(running) }),
+        let (mut running, transport) = Running::start(program)?;
+        let mut service = begun(transport, start_timeout, Protocol::Newest).await;
+        if service.as_ref().is_err_and(NotBegun::is_late) {
+            drop(running);
+            let again = Running::start(program)?;
+            running = again.0;
+            service = begun(again.1, start_timeout, Protocol::Older).await;
+        }
+        match service {
+            Ok(service) => Ok(Self { service, program: Some(running), trouble: Trouble::default() }),
             Err(why) => Err(format!("`{}` was started, but {why}{}", program.command, running.last_words().await)),
         }
     }
@@ -53,9 +61,11 @@ impl Connection {
         let client = guarded_client(reach).map_err(|error| format!("no address can be called: {error}"))?;
         let config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
             .custom_headers(address.headers.iter().cloned().collect());
-        let transport = StreamableHttpClientTransport::with_client(Bounded(client), config);
-        let service = begun(transport, start_timeout).await;
-        Ok(Self { service: service.map_err(|why| format!("{}: {why}", place(address)))?, program: None })
+        let trouble = Trouble::default();
+        let transport = StreamableHttpClientTransport::with_client(Bounded::new(client, Arc::clone(&trouble)), config);
+        let service = begun(transport, start_timeout, Protocol::Newest).await;
+        let service = service.map_err(|why| format!("{}: {why}", place(address)))?;
+        Ok(Self { service, program: None, trouble })
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -115,7 +125,7 @@ impl Connection {
     async fn why(&self, error: ServiceError) -> String {
         let words = match &self.program {
             Some(program) if self.is_over() => program.last_words().await,
-            Some(_) | None => String::new(),
+            Some(_) | None => self.trouble.lock().take().map(|why| format!(" ({why})")).unwrap_or_default(),
         };
         let why = if let ServiceError::McpError(error) = error {
             error.message.into_owned()
@@ -137,25 +147,70 @@ fn place(address: &Address) -> String {
     url.to_string()
 }
 
+/// How a conversation is begun.
+#[derive(Debug, Clone, Copy)]
+enum Protocol {
+    /// As the newest servers want it; and as older ones do, if they do not know that.
+    Newest,
+    Older,
+}
+
+/// Why a conversation has not begun.
+enum NotBegun {
+    Error(Box<ClientInitializeError>),
+    TimedOut(Duration),
+}
+
+impl NotBegun {
+    /// The SDK waits ten seconds for an answer to how newer clients begin, and then begins as older ones do. A program that
+    /// is installed first needs longer, and its answer to the first is taken for one to the second.
+    fn is_late(&self) -> bool {
+        let is_other = |error: &ClientInitializeError| {
+            matches!(
+                error,
+                ClientInitializeError::UncorrelatedErrorResponse { .. }
+                    | ClientInitializeError::ConflictInitResponseId(..)
+            )
+        };
+        matches!(self, Self::Error(error) if is_other(error))
+    }
+}
+
+impl std::fmt::Display for NotBegun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Error(error) => f.write_str(&reason(error)),
+            Self::TimedOut(limit) => write!(f, "it did not answer within {} s", limit.as_secs_f32()),
+        }
+    }
+}
+
 async fn begun<T, E, A>(
     transport: T,
     start_timeout: Duration,
-) -> Result<RunningService<RoleClient, ClientConfig>, String>
+    protocol: Protocol,
+) -> Result<RunningService<RoleClient, ClientConfig>, NotBegun>
 where
     T: rmcp::transport::IntoTransport<RoleClient, E, A>,
     E: std::error::Error + Send + Sync + 'static,
 {
     let us = Implementation::new("trellis", env!("CARGO_PKG_VERSION"));
-    let client = ClientConfig::new(rmcp::model::ClientCapabilities::default(), us);
-    let lifecycle = ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::LATEST],
-        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+    let mut client = ClientConfig::new(rmcp::model::ClientCapabilities::default(), us);
+    let lifecycle = match protocol {
+        Protocol::Newest => ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::LATEST],
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
+        Protocol::Older => {
+            client.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+            ClientLifecycleMode::Initialize
+        }
     };
     let begun = tokio::time::timeout(start_timeout, serve_client_with_lifecycle(client, transport, lifecycle));
     match begun.await {
         Ok(Ok(service)) => Ok(service),
-        Ok(Err(error)) => Err(reason(&error)),
-        Err(_) => Err(format!("it did not answer within {} s", start_timeout.as_secs())),
+        Ok(Err(error)) => Err(NotBegun::Error(Box::new(error))),
+        Err(_) => Err(NotBegun::TimedOut(start_timeout)),
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use trellis_domain::Secret;
 
 /// How long a server may take to begin, if the file does not say.
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// Calls under way at one server, if the file does not say.
 const AT_ONCE: usize = 8;
 const MOST_AT_ONCE: usize = 1_000;

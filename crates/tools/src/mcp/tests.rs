@@ -4,7 +4,8 @@ use std::fs;
 /// Answers one list and ends, as a server that dies between two calls.
 const SERVER: &str = r#"
 echo x >> "$STARTS"
-sleep "$SLOW"
+[ "$ONCE" = yes ] && [ -e "$STARTS.slow" ] || sleep "$SLOW"
+touch "$STARTS.slow"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
@@ -103,6 +104,15 @@ async fn a_program_that_begins_slowly_is_found_by_the_next_call() {
     assert!(first.is_err(), "it has not begun yet");
     assert_eq!(call(&mcp).await, Ok(String::new()));
     assert_eq!(starts(), 1);
+}
+
+/// As one that is installed with its first start.
+#[tokio::test]
+async fn a_program_that_answers_after_ten_seconds_is_begun_with_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mcp, starts) = server(folder.path(), &[("SLOW", "11"), ("ONCE", "yes")]);
+    assert_eq!(mcp.discover("s").await.unwrap().len(), 1);
+    assert_eq!(starts(), 2);
 }
 
 #[tokio::test]

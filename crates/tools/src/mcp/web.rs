@@ -1,7 +1,10 @@
 //! Servers that are reached over HTTP. Every answer is bounded, and none is followed to another place.
 
+use crate::http::cause;
+use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
+use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
@@ -11,9 +14,13 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 use std::collections::HashMap;
 use std::sync::Arc;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The most that is read of one answer, with everything that comes before it.
 pub(super) const MOST_BYTES: usize = 8 << 20;
+/// Answers above this size are large, and only so many of them are read at a time.
+const LARGE_BYTES: usize = 64 << 10;
+static LARGE: Semaphore = Semaphore::const_new(32);
 /// So many events may come for one request.
 const MOST_EVENTS: usize = 10_000;
 const SESSION: &str = "mcp-session-id";
@@ -31,7 +38,19 @@ pub struct Address {
 
 /// A client that reads bounded answers. It does not listen to what a server says without being asked.
 #[derive(Debug, Clone)]
-pub(super) struct Bounded(pub(super) Client);
+pub(super) struct Bounded {
+    client: Client,
+    trouble: Trouble,
+}
+
+/// Why an answer broke off last.
+pub(super) type Trouble = Arc<Mutex<Option<String>>>;
+
+impl Bounded {
+    pub(super) fn new(client: Client, trouble: Trouble) -> Self {
+        Self { client, trouble }
+    }
+}
 
 type Failed = StreamableHttpError<reqwest::Error>;
 
@@ -46,7 +65,7 @@ impl StreamableHttpClient for Bounded {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failed> {
-        let mut request = self.0.post(&*uri).header(ACCEPT, [EVENTS, JSON].join(", ")).header(CONTENT_TYPE, JSON);
+        let mut request = self.client.post(&*uri).header(ACCEPT, [EVENTS, JSON].join(", ")).header(CONTENT_TYPE, JSON);
         request = request.headers(headers(session_id.as_deref(), auth_header, custom_headers)?);
         let body = serde_json::to_vec(&message)?;
         let response = request.body(body).send().await.map_err(Failed::Client)?;
@@ -73,7 +92,7 @@ impl StreamableHttpClient for Bounded {
             return refused(&message, has_session, status, &body, session);
         }
         if kind.starts_with(EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(events(response), session));
+            return Ok(StreamableHttpPostResponse::Sse(events(response, Arc::clone(&self.trouble)), session));
         }
         let body = read(response).await?;
         match serde_json::from_slice(&body) {
@@ -95,7 +114,7 @@ impl StreamableHttpClient for Bounded {
     ) -> Result<(), Failed> {
         let headers = headers(Some(&session_id), auth_header, custom_headers)?;
         // Whether it has let go of the session is its own business.
-        self.0.delete(&*uri).headers(headers).send().await.map(drop).map_err(Failed::Client)
+        self.client.delete(&*uri).headers(headers).send().await.map(drop).map_err(Failed::Client)
     }
 
     async fn get_stream(
@@ -165,32 +184,54 @@ fn refused(
     }
 }
 
-async fn read(mut response: Response) -> Result<Vec<u8>, Failed> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(Failed::Client)? {
-        if body.len() + chunk.len() > MOST_BYTES {
-            return Err(Failed::UnexpectedServerResponse(too_much().into()));
+/// An answer while it is read.
+struct Answer {
+    response: Response,
+    bytes: usize,
+    /// Its place among the large ones.
+    place: Option<SemaphorePermit<'static>>,
+}
+
+impl Answer {
+    fn of(response: Response) -> Self {
+        Self { response, bytes: 0, place: None }
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, String> {
+        let chunk = self.response.chunk().await.map_err(|error| cause(&error))?;
+        self.bytes += chunk.as_deref().map_or(0, <[u8]>::len);
+        if self.bytes > MOST_BYTES {
+            return Err(too_much());
         }
+        if self.bytes > LARGE_BYTES && self.place.is_none() {
+            self.place = LARGE.acquire().await.ok();
+        }
+        Ok(chunk)
+    }
+}
+
+async fn read(response: Response) -> Result<Vec<u8>, Failed> {
+    let (mut answer, mut body) = (Answer::of(response), Vec::new());
+    while let Some(chunk) = answer.next().await.map_err(|why| Failed::UnexpectedServerResponse(why.into()))? {
         body.extend_from_slice(&chunk);
     }
     Ok(body)
 }
 
-/// The events of one answer. A server that floods is cut off.
-fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
-    let bytes = stream::unfold((response, 0), |(mut response, before)| async move {
-        let chunk = match response.chunk().await {
-            Ok(chunk) => Ok(chunk?),
-            Err(error) => Err(std::io::Error::other(error.without_url())),
-        };
-        let read = before + chunk.as_deref().map_or(0, <[u8]>::len);
-        let chunk = if read > MOST_BYTES { Err(std::io::Error::other(too_much())) } else { chunk };
-        Some((chunk, (response, read)))
-    });
-    // Nothing is read behind an error.
-    let bytes = bytes.scan(false, |failed, chunk| {
-        let is_over = std::mem::replace(failed, chunk.is_err());
-        std::future::ready((!is_over).then_some(chunk))
+/// The events of one answer. Nothing is read behind an error, which is noted: whoever waits is only told of an end.
+fn events(response: Response, trouble: Trouble) -> BoxStream<'static, Result<Sse, SseError>> {
+    let bytes = stream::unfold(Some(Answer::of(response)), move |answer| {
+        let trouble = Arc::clone(&trouble);
+        async move {
+            let mut answer = answer?;
+            match answer.next().await {
+                Ok(chunk) => Some((Ok(chunk?), Some(answer))),
+                Err(why) => {
+                    *trouble.lock() = Some(why.clone());
+                    Some((Err(std::io::Error::other(why)), None))
+                }
+            }
+        }
     });
     SseStream::from_bytes_stream(bytes).take(MOST_EVENTS).boxed()
 }

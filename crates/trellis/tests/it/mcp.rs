@@ -67,13 +67,19 @@ fn said(request: &Value, token: &str) -> (&'static str, &'static str, String) {
                 json!({ "name": name, "description": format!("the {name}"), "inputSchema": schema })
             };
             let city = json!({ "city": { "type": "string" }, "days": { "type": "integer" } });
-            done(json!({ "tools": [tool("weather", city), tool("flood", json!({})), tool("lie", json!([3]))] }))
+            done(
+                json!({ "tools": [tool("weather", city), tool("flood", json!({})), tool("stream", json!({})), tool("lie", json!([3]))] }),
+            )
         }
         "tools/call" => match request["params"]["name"].as_str().unwrap_or_default() {
             "weather" if request["params"]["_meta"]["trellis/idempotency-key"].is_string() => {
                 done(text(format!("celsius 7, asked for {}", request["params"]["arguments"])))
             }
             "flood" => done(text("x".repeat(9 << 20))),
+            "stream" => {
+                let event = done(text("x".repeat(9 << 20))).2;
+                ("200 OK", "text/event-stream", format!("event: message\ndata: {event}\n\n"))
+            }
             _ => ("200 OK", "application/json", "{\"jsonrpc\": \"2.0\", \"id\":".to_owned()),
         },
         _ if request.get("id").is_none() => ("202 Accepted", "text/plain", String::new()),
@@ -119,7 +125,7 @@ fn what_a_server_has_is_found_added_and_called() {
     let found = tells(&data, &["tools", "discover"]);
     assert!(found.contains("weather") && found.contains("city, days") && found.contains("--add"), "{found}");
     let added = tells(&data, &["tools", "discover", "--add"]);
-    assert!(added.contains("added 3 tools"), "{added}");
+    assert!(added.contains("added 4 tools"), "{added}");
     let again = tells(&data, &["tools", "discover", "w", "--add", "--only", "weather"]);
     assert!(again.contains("added 1 tool") && again.trim_end().ends_with(": weather"), "{again}");
     let brought = tells(&data, &["tools", "test", "weather", "city=Oslo", "days=2"]);
@@ -128,6 +134,8 @@ fn what_a_server_has_is_found_added_and_called() {
     assert!(wrong.contains("`days` is to be a whole number"), "{wrong}");
     let flood = tells(&data, &["tools", "test", "flood"]);
     assert!(flood.contains("its answer is longer than 8 MB"), "{flood}");
+    let stream = tells(&data, &["tools", "test", "stream"]);
+    assert!(stream.contains("its answer is longer than 8 MB"), "{stream}");
     let lie = tells(&data, &["tools", "test", "lie"]);
     assert!(lie.contains("which is no message of this protocol"), "{lie}");
     // Without the operator's file it can be called by nobody.
