@@ -2,7 +2,7 @@
 
 use super::discovered::Discovered;
 use super::program::Running;
-use super::servers::{Program, Way};
+use super::servers::{Program, Transport};
 use super::web::{Address, Bounded, MOST_BYTES, Trouble};
 use crate::http::{Reach, cause, guarded_client};
 use rmcp::model::{
@@ -34,10 +34,14 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) async fn open(way: &Way, reach: &Arc<Reach>, start_timeout: Duration) -> Result<Self, String> {
-        match way {
-            Way::Program(program) => Self::start(program, start_timeout).await,
-            Way::Web(address) => Self::reach(address, reach, start_timeout).await,
+    pub(super) async fn open(
+        transport: &Transport,
+        reach: &Arc<Reach>,
+        start_timeout: Duration,
+    ) -> Result<Self, String> {
+        match transport {
+            Transport::Stdio(program) => Self::start(program, start_timeout).await,
+            Transport::Http(address) => Self::reach(address, reach, start_timeout).await,
         }
     }
 
@@ -94,6 +98,7 @@ impl Connection {
             let found = page.tools.iter().map(|tool| Discovered::of(server, tool));
             tools.extend(found.inspect(|tool| bytes += tool.item("").to_string().len()));
             let Some(next) = page.next_cursor.filter(|next| !next.is_empty()) else { return Ok(tools) };
+            bytes += next.len();
             if tools.len() > MOST_TOOLS || bytes > MOST_BYTES || cursors.len() > MOST_PAGES || cursors.contains(&next) {
                 return Err("its list of tools has no end".to_owned());
             }

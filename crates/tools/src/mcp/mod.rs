@@ -6,8 +6,8 @@
 mod connection;
 mod content;
 mod discovered;
-mod line;
 mod program;
+mod server_client;
 mod servers;
 mod web;
 
@@ -15,16 +15,15 @@ pub use discovered::Discovered;
 pub use servers::{Server, Servers, read_servers};
 
 use crate::http::Reach;
-use line::Line;
 use parking_lot::Mutex;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use rmcp::model::{CallToolRequestParams, JsonObject, RequestMetaObject};
 use serde_json::Value;
-use servers::Way;
+use server_client::ServerClient;
+use servers::{AT_ONCE, START_TIMEOUT, Transport};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 use trellis_domain::Workspace;
 use trellis_domain::config::{McpItem, Settings, ToolItem};
 use trellis_orchestrator::ports::{ToolCall, ToolError, ToolOutput};
@@ -34,16 +33,14 @@ use web::Address;
 const KEY: &str = "trellis/idempotency-key";
 /// Connections to addresses of workspaces that are kept.
 const MOST_KEPT: usize = 64;
-const START_TIMEOUT: Duration = Duration::from_secs(30);
-const AT_ONCE: usize = 8;
 
 /// Calls tools on MCP servers.
 #[derive(Debug, Default)]
 pub struct Mcp {
     /// The operator's, by name, or why one cannot be used.
-    servers: BTreeMap<String, Result<Arc<Line>, String>>,
+    servers: BTreeMap<String, Result<Arc<ServerClient>, String>>,
     /// Those of workspaces, the latest used last.
-    others: Mutex<Vec<(Place, Arc<Line>)>>,
+    others: Mutex<Vec<(Place, Arc<ServerClient>)>>,
     reach: Arc<Reach>,
 }
 
@@ -65,11 +62,11 @@ impl Mcp {
     /// `reach` is what addresses of workspaces are held against. The operator's own servers are reached anyway.
     pub fn new(servers: Servers, reach: Reach) -> Self {
         let line = |server: Server| {
-            let reach = match &server.way {
-                Way::Web(address) => Reach { hosts: vec![host_of(&address.url)], private: true },
-                Way::Program(_) => Reach::default(),
+            let reach = match &server.transport {
+                Transport::Http(address) => Reach { hosts: vec![host_of(&address.url)], private: true },
+                Transport::Stdio(_) => Reach::default(),
             };
-            Arc::new(Line::new(server, Arc::new(reach)))
+            Arc::new(ServerClient::new(server, Arc::new(reach)))
         };
         let servers = servers.into_iter().map(|(name, server)| (name, server.map(line))).collect();
         Self { servers, others: Mutex::default(), reach: Arc::new(reach) }
@@ -88,7 +85,7 @@ impl Mcp {
         }
     }
 
-    fn server(&self, name: &str) -> Result<&Arc<Line>, String> {
+    fn server(&self, name: &str) -> Result<&Arc<ServerClient>, String> {
         let unknown =
             || format!("there is no MCP server `{name}`; the operator names servers in the file of --mcp-config");
         let server = self.servers.get(name).ok_or_else(unknown)?;
@@ -110,7 +107,7 @@ impl Mcp {
     }
 
     pub(crate) async fn call(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
-        let (line, name) = self.line(call).map_err(ToolError::new)?;
+        let (client, name) = self.client(call).map_err(ToolError::new)?;
         let mut wanted = CallToolRequestParams::new(name.clone());
         // What a model leaves out because it may, it often writes as null.
         let given = call.arguments.iter().filter(|(name, value)| !value.is_null() || is_required(&call.tool, name));
@@ -119,14 +116,14 @@ impl Mcp {
         let mut meta = RequestMetaObject::default();
         meta.0.insert(KEY.to_owned(), call.idempotency_key.clone().into());
         wanted.meta = Some(meta);
-        let answer = line.call(wanted).await.and_then(content::told);
-        let answer = answer.map_err(|why| line.redacted(why)).map(|text| line.redacted(text));
+        let answer = client.call(wanted, call.timeout).await.and_then(content::told);
+        let answer = answer.map_err(|why| client.redacted(why)).map(|text| client.redacted(text));
         let text = answer.map_err(|why| ToolError::new(format!("`{name}`: {why}")))?;
         Ok(ToolOutput { text, ..ToolOutput::default() })
     }
 
     /// Where a call goes, and what the tool is called there.
-    fn line(&self, call: &ToolCall) -> Result<(Arc<Line>, String), String> {
+    fn client(&self, call: &ToolCall) -> Result<(Arc<ServerClient>, String), String> {
         let remote = call.tool.setting("mcp-tool").unwrap_or_default();
         if let Some(name) = call.tool.setting("server") {
             return Ok((Arc::clone(self.server(name)?), remote.to_owned()));
@@ -138,14 +135,14 @@ impl Mcp {
         Ok((self.kept(place, address), item.remote_name.clone()))
     }
 
-    fn kept(&self, place: Place, address: Address) -> Arc<Line> {
+    fn kept(&self, place: Place, address: Address) -> Arc<ServerClient> {
         let mut others = self.others.lock();
         let known = others.iter().position(|(known, _)| *known == place).map(|known| others.remove(known).1);
         let line = known.unwrap_or_else(|| {
             let (start_timeout, at_once) = (START_TIMEOUT, AT_ONCE);
             let secrets = place.token.as_deref().and_then(servers::secret).into_iter().collect();
-            let server = Server { way: Way::Web(address), start_timeout, timeout: None, at_once, secrets };
-            Arc::new(Line::new(server, Arc::clone(&self.reach)))
+            let server = Server { transport: Transport::Http(address), start_timeout, timeout: None, at_once, secrets };
+            Arc::new(ServerClient::new(server, Arc::clone(&self.reach)))
         });
         others.push((place, Arc::clone(&line)));
         let too_many = others.len().saturating_sub(MOST_KEPT);
@@ -155,8 +152,8 @@ impl Mcp {
 
     /// The tools that one of the operator's servers has.
     pub async fn discover(&self, server: &str) -> Result<Vec<Discovered>, String> {
-        let line = self.server(server)?;
-        line.tools(server).await.map_err(|why| line.redacted(why))
+        let client = self.server(server)?;
+        client.tools(server).await.map_err(|why| client.redacted(why))
     }
 }
 

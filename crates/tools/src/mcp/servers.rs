@@ -10,15 +10,15 @@ use std::time::Duration;
 use trellis_domain::Secret;
 
 /// How long a server may take to begin, if the file does not say.
-const START_TIMEOUT: Duration = Duration::from_mins(1);
+pub(super) const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// Calls under way at one server, if the file does not say.
-const AT_ONCE: usize = 8;
+pub(super) const AT_ONCE: usize = 8;
 const MOST_AT_ONCE: usize = 1_000;
 
 /// A server that the operator named.
 #[derive(Debug, Clone)]
 pub struct Server {
-    pub way: Way,
+    pub transport: Transport,
     pub start_timeout: Duration,
     /// How long a call may take; the limit of the run holds as well.
     pub timeout: Option<Duration>,
@@ -29,9 +29,9 @@ pub struct Server {
 
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Way {
-    Program(Program),
-    Web(Address),
+pub enum Transport {
+    Stdio(Program),
+    Http(Address),
 }
 
 /// A program that is started and spoken to over its input and output.
@@ -85,14 +85,14 @@ struct Members<'a> {
 
 impl Members<'_> {
     fn server(&self) -> Result<Server, String> {
-        let way = match (self.text("command")?, self.text("url")?) {
-            (Some(command), None) => Way::Program(self.program(command)?),
-            (None, Some(url)) => Way::Web(self.address(&url)?),
+        let transport = match (self.text("command")?, self.text("url")?) {
+            (Some(command), None) => Transport::Stdio(self.program(command)?),
+            (None, Some(url)) => Transport::Http(self.address(&url)?),
             (None, None) => return Err("write `command` or `url`".to_owned()),
             (Some(_), Some(_)) => return Err("write either `command` or `url`".to_owned()),
         };
         Ok(Server {
-            way,
+            transport,
             start_timeout: self.milliseconds("startupTimeout")?.unwrap_or(START_TIMEOUT),
             timeout: self.milliseconds("timeout")?,
             at_once: self.number("maxConcurrentCalls")?.map_or(AT_ONCE, |most| most.clamp(1, MOST_AT_ONCE)),
@@ -206,13 +206,13 @@ mod tests {
         let servers = read(&json!({ "files": program, "web": web, "off": off })).unwrap();
         let servers: BTreeMap<_, _> = servers.into_iter().map(|(name, server)| (name, server.unwrap())).collect();
         assert_eq!(servers.keys().collect::<Vec<_>>(), ["files", "web"]);
-        let Way::Program(files) = &servers["files"].way else { panic!("{servers:?}") };
+        let Transport::Stdio(files) = &servers["files"].transport else { panic!("{servers:?}") };
         assert_eq!(
             (files.command.as_str(), files.arguments.as_slice()),
             ("npx", ["-y", "files", "/tmp"].map(str::to_owned).as_slice())
         );
         assert_eq!(files.variables["TOKEN"], "ask-1b");
-        let Way::Web(address) = &servers["web"].way else { panic!("{servers:?}") };
+        let Transport::Http(address) = &servers["web"].transport else { panic!("{servers:?}") };
         assert_eq!(address.headers[0].1.to_str().unwrap(), "Bearer sk-1");
         assert!(!format!("{servers:?}").contains("Bearer sk-1"), "headers are nobody's business");
         assert_eq!((servers["web"].timeout, servers["web"].at_once), (Some(Duration::from_secs(5)), 2));

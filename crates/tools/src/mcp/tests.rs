@@ -1,5 +1,6 @@
 use super::*;
 use std::fs;
+use std::time::Duration;
 
 /// Answers one list and ends, as a server that dies between two calls.
 const SERVER: &str = r#"
@@ -53,9 +54,9 @@ async fn a_server_that_died_is_started_again() {
 }
 
 async fn until_closed(mcp: &Mcp) {
-    let line = Arc::clone(mcp.server("s").unwrap());
+    let client = Arc::clone(mcp.server("s").unwrap());
     let closed = async {
-        while line.open().is_some() {
+        while client.open().is_some() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
@@ -63,8 +64,8 @@ async fn until_closed(mcp: &Mcp) {
 }
 
 async fn call(mcp: &Mcp) -> Result<String, String> {
-    let line = mcp.server("s").unwrap();
-    line.call(CallToolRequestParams::new("one")).await.and_then(content::told)
+    let client = mcp.server("s").unwrap();
+    client.call(CallToolRequestParams::new("one"), Duration::from_secs(1)).await.and_then(content::told)
 }
 
 #[tokio::test]

@@ -103,3 +103,15 @@ pub(crate) fn fails(data: &Path, arguments: &[&str]) -> (i32, String) {
     let output = run(data, arguments);
     (output.status.code().unwrap_or(-1), stderr(&output))
 }
+
+/// Listens until the test ends, with a thread for each connection. Gives the address.
+pub(crate) fn listen(answer: fn(std::net::TcpStream) -> Option<()>) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || answer(stream));
+        }
+    });
+    address
+}

@@ -4,20 +4,13 @@ use crate::{fails, json, ok, stderr, stdout, trellis};
 use serde_json::{Value, json};
 use std::fs::write;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::Command;
 use tempfile::TempDir;
 
 /// A server as they were before the newest protocol, at `/mcp`, and a model everywhere else.
 fn serve() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || answer(stream));
-        }
-    });
-    address
+    crate::listen(answer)
 }
 
 fn answer(stream: TcpStream) -> Option<()> {

@@ -1,4 +1,4 @@
-//! A server of one kind or the other, and the connection to it once there is one.
+//! The client of one server: opens the connection when it is needed, and again after it has ended.
 
 use super::connection::Connection;
 use super::discovered::Discovered;
@@ -11,11 +11,12 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 const GONE: &str = "the server is not spoken to any more";
-/// A server that let a call wait in vain has so long to show that it is still there.
+/// A server that let a call wait in vain has as long again, and so much more, to show that it is still there: one that does
+/// one thing at a time may be busy with the call of somebody else.
 const SIGN_OF_LIFE: Duration = if cfg!(test) { Duration::from_millis(500) } else { Duration::from_secs(10) };
 
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ServerClient {
     server: Server,
     /// Where it may be reached.
     reach: Arc<Reach>,
@@ -25,7 +26,7 @@ pub(super) struct Line {
     calls: Semaphore,
 }
 
-impl Line {
+impl ServerClient {
     pub(super) fn new(server: Server, reach: Arc<Reach>) -> Self {
         let calls = Semaphore::new(server.at_once);
         Self { server, reach, connection: Mutex::default(), opening: Semaphore::new(1), calls }
@@ -36,11 +37,18 @@ impl Line {
         self.server.secrets.iter().fold(text, |text, secret| secret.redact(&text))
     }
 
-    pub(super) async fn call(self: &Arc<Self>, wanted: CallToolRequestParams) -> Result<CallToolResponse, String> {
+    /// `time` is what the caller gives it, and drops the call after.
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        wanted: CallToolRequestParams,
+        time: Duration,
+    ) -> Result<CallToolResponse, String> {
         let _turn = self.calls.acquire().await.map_err(|_| GONE)?;
         let connection = self.connected().await?;
-        let mut watch = Watch { line: Arc::clone(self), connection: Arc::clone(&connection), is_answered: false };
         let limit = self.server.timeout.unwrap_or(Duration::MAX);
+        let patience = time.min(limit) + SIGN_OF_LIFE;
+        let (client, watched) = (Arc::clone(self), Arc::clone(&connection));
+        let mut watch = Watch { client, connection: watched, patience, is_answered: false };
         let answer = tokio::time::timeout(limit, connection.call(wanted)).await;
         watch.is_answered = answer.is_ok();
         answer.map_err(|_| format!("no answer within {} s", limit.as_secs_f32()))?
@@ -60,8 +68,8 @@ impl Line {
             return Ok(open);
         }
         // In a task of its own: some programs take longer to begin than a call may last, and the next call finds them.
-        let line = Arc::clone(self);
-        tokio::spawn(async move { line.reopened().await }).await.map_err(|_| GONE)?
+        let client = Arc::clone(self);
+        tokio::spawn(async move { client.reopened().await }).await.map_err(|_| GONE)?
     }
 
     async fn reopened(&self) -> Result<Arc<Connection>, String> {
@@ -72,7 +80,7 @@ impl Line {
         // The one before ends first: two of the same program may stand in each other's way.
         let before = self.connection.lock().take();
         drop(before);
-        let opened = Arc::new(Connection::open(&self.server.way, &self.reach, self.server.start_timeout).await?);
+        let opened = Arc::new(Connection::open(&self.server.transport, &self.reach, self.server.start_timeout).await?);
         *self.connection.lock() = Some(Arc::clone(&opened));
         Ok(opened)
     }
@@ -84,8 +92,9 @@ impl Line {
 
 /// Sees to it that a server which does nothing any more is started again: calls are dropped when their time is over.
 struct Watch {
-    line: Arc<Line>,
+    client: Arc<ServerClient>,
     connection: Arc<Connection>,
+    patience: Duration,
     is_answered: bool,
 }
 
@@ -94,11 +103,11 @@ impl Drop for Watch {
         if self.is_answered || self.connection.is_over() {
             return;
         }
-        let (line, connection) = (Arc::clone(&self.line), Arc::clone(&self.connection));
+        let (client, connection, patience) = (Arc::clone(&self.client), Arc::clone(&self.connection), self.patience);
         let look = async move {
-            let is_alive = tokio::time::timeout(SIGN_OF_LIFE, connection.gives_a_sign()).await.unwrap_or(false);
+            let is_alive = tokio::time::timeout(patience, connection.gives_a_sign()).await.unwrap_or(false);
             if !is_alive {
-                line.connection.lock().take_if(|current| Arc::ptr_eq(current, &connection));
+                client.connection.lock().take_if(|current| Arc::ptr_eq(current, &connection));
                 connection.end();
             }
         };
