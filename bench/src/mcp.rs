@@ -76,6 +76,7 @@ async fn call(tools: &Tools, tool: &Arc<ToolItem>) -> Result<()> {
         tool: Arc::clone(tool),
         arguments: Map::from_iter([("city".to_owned(), json!("Oslo"))]),
         idempotency_key: "k".to_owned(),
+        step: None,
         timeout: Duration::from_secs(10),
         max_reply_bytes: 1 << 20,
         labels: None,

@@ -231,6 +231,7 @@ async fn fill(journal: &dyn Journal, records: usize) -> Result<()> {
         idempotency_key: None,
         usage: Usage::default(),
         calls: Vec::new(),
+        trace: Vec::new(),
     };
     for chunk in 0..records / IN_A_COMMIT {
         let session = SessionId::new(&format!("other-{chunk}"))?;

@@ -3,12 +3,14 @@
 use crate::decision::{Decision, Excluded};
 use crate::document::{Document, Payload};
 use crate::fan_out::{FannedOut, Joined, Parent};
+use crate::intent::Intended;
 use crate::limits::{Limits, PinnedLimits, SomeLimits};
 use crate::message::AgentStep;
 use crate::named::empty_is_none;
 use crate::park::{Parked, Settled};
 use crate::parts::{REVISION, Reply, ReplyPart, StopReason};
 use crate::prompt_use::{FailedAttempt, Incomplete, ModelCall, PromptUse};
+use crate::rdf::Quad;
 use crate::reading::{Citation, Reading, is_left_out};
 use crate::run::Termination;
 use crate::usage::Usage;
@@ -25,6 +27,7 @@ pub enum Body {
     Accepted(Box<Accepted>),
     Routed(Routed),
     Replied(Box<Replied>),
+    Intended(Intended),
     Observed(Observed),
     FannedOut(FannedOut),
     Joined(Joined),
@@ -67,6 +70,7 @@ as_kind!(
     as_accepted: Accepted,
     as_routed: Routed,
     as_replied: Replied,
+    as_intended: Intended,
     as_observed: Observed,
     as_fanned_out: FannedOut,
     as_joined: Joined,
@@ -113,7 +117,7 @@ impl Body {
             Self::FannedOut(fan_out) => decisions(&mut fan_out.decisions).collect(),
             Self::Joined(joined) => joined.members.iter_mut().filter_map(|member| text(&mut member.answer)).collect(),
             // There were none of these then.
-            Self::Parked(_) | Self::Settled(_) => Vec::new(),
+            Self::Intended(_) | Self::Parked(_) | Self::Settled(_) => Vec::new(),
             Self::Ended(ended) => text(&mut ended.answer).into_iter().collect(),
         }
     }
@@ -285,6 +289,17 @@ pub struct Observed {
     /// What it asked them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ModelCall>,
+    /// How it came to its result, as it tells itself, from the step to what was found. Kept as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<Explained>,
+}
+
+/// What a tool tells of one step of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explained {
+    /// IRI of the node that it is about.
+    pub id: String,
+    pub quads: Vec<Quad>,
 }
 
 /// The session ended.

@@ -102,6 +102,7 @@ words!(
         Replan,
         Round,
         Approval,
+        UncertainCall,
     }
 );
 

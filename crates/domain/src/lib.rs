@@ -17,6 +17,7 @@ pub mod gateway;
 pub mod hash;
 pub mod history;
 pub mod ids;
+mod intent;
 mod lenient;
 pub mod limits;
 pub mod marks;

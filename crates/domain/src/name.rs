@@ -33,6 +33,8 @@ pub enum Core {
     ParkDecision(u32),
     /// A turn: nobody has answered in time.
     ParkExpiry(u32),
+    /// A call that is about to be made. They count from 1 for each call.
+    Intent(u32),
     End,
 }
 
@@ -51,6 +53,7 @@ impl Core {
             | Self::Park(_)
             | Self::ParkDecision(_)
             | Self::ParkExpiry(_)
+            | Self::Intent(_)
             | Self::End => false,
         }
     }
@@ -120,6 +123,24 @@ impl Name {
         Self::new(format!("park/{n}/expiry"))
     }
 
+    /// That the call whose outcome is recorded under `about` is about to be made, for the `n`th time.
+    pub fn intent(about: &Self, n: u32) -> Self {
+        Self::new(format!("{about}/intent/{n}"))
+    }
+
+    /// The outcome that an intended call will have, and for the how manieth time it is made.
+    ///
+    /// ```
+    /// use trellis_domain::record::Name;
+    ///
+    /// let observation = Name::new("i3/observation");
+    /// assert_eq!(Name::intent(&observation, 2).as_intent(), Some((observation, 2)));
+    /// ```
+    pub fn as_intent(&self) -> Option<(Self, u32)> {
+        let (about, n) = self.0.rsplit_once("/intent/")?;
+        Some((Self::new(about), number(n)?))
+    }
+
     /// The one end of a session.
     pub fn end() -> Self {
         Self::new("end")
@@ -165,6 +186,7 @@ impl Name {
             ["park", n, "decision"] => number(n).map(Core::ParkDecision),
             ["park", n, "expiry"] => number(n).map(Core::ParkExpiry),
             ["end"] => Some(Core::End),
+            [_, .., "intent", n] => number(n).map(Core::Intent),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! A session that waits for an answer from outside.
 
 use crate::decision::Decision;
-use crate::document::Payload;
+use crate::document::{Document, Payload};
 use crate::name::Name;
 use crate::{Caller, Timestamp, ToolName};
 use serde::{Deserialize, Serialize};
@@ -43,13 +43,22 @@ pub struct Settled {
     /// What is to be used in the place of the arguments that were asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Map<String, Value>>,
+    /// What the call brought, as somebody knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Document>,
     /// Who answered; none if nobody did in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Caller>,
 }
 
-/// What can be answered to the question whether something may be done.
+/// What can be answered.
 pub mod answer {
+    /// To the question whether a call may be made.
     pub const APPROVE: &str = "approve";
     pub const DENY: &str = "deny";
+    /// To the question what is to be done about a call of which nobody knows whether it was made: make it again, go on
+    /// without it, or tell what it brought.
+    pub const RETRY: &str = "retry";
+    pub const CONTINUE: &str = "continue";
+    pub const RESULT: &str = "result";
 }

@@ -13,7 +13,9 @@ use std::borrow::Cow;
 /// not shown again and are a loop also by turns, and task type and pattern are asked for in one call where the workspace
 /// has a prompt for it. From 3 on, all material of a prompt together has a limit, and a prompt that was too long is asked
 /// again with less of it; and a router's reply that repeats a description means what it describes, whatever name follows.
-pub const REVISION: u32 = 3;
+/// From 4 on, it is recorded that an unsafe call is about to be made, and one of which nobody knows whether it was made is
+/// not made again without being asked for.
+pub const REVISION: u32 = 4;
 
 /// One part of a reply, as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,8 +10,9 @@ use crate::upgrade::{has_later_words, upgrade};
 use crate::{Flow, Hash, RunId, SessionId, Timestamp, Workspace};
 use serde::{Deserialize, Serialize};
 
-pub use crate::body::{Accepted, Body, Ended, Exchange, Observed, Replied, Routed};
+pub use crate::body::{Accepted, Body, Ended, Exchange, Explained, Observed, Replied, Routed};
 pub use crate::cause::Cause;
+pub use crate::intent::Intended;
 pub use crate::name::{Core, Name};
 pub use crate::parts::REVISION;
 pub use crate::prompt_use::{FailedAttempt, Incomplete, ModelCall, ProbeUse, PromptUse, ReplyFormat};

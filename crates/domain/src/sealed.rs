@@ -78,7 +78,7 @@ impl Shape {
 fn shape(within: &str, object: &Map<String, Value>, key: &str, value: &Value) -> Option<Shape> {
     let said = match key {
         "question" | "framing" | "state" | "raw" | "answer" | "text" | "error" | "reply" | "goal" | "context"
-        | "idempotency_key" | "history" | "earlier" | "arguments" | "mended" | "signals" | "left_out" => true,
+        | "idempotency_key" | "history" | "earlier" | "arguments" | "mended" | "signals" | "left_out" | "trace" => true,
         "signature" => within == "parts",
         "reason" => matches!(within, "reading" | "failures"),
         "chosen" | "options" => object.get("kind").is_some_and(|kind| kind == "goals"),

@@ -108,6 +108,7 @@ impl Outcome {
                 | Body::Observed(_)
                 | Body::FannedOut(_)
                 | Body::Joined(_)
+                | Body::Intended(_)
                 | Body::Parked(_)
                 | Body::Settled(_)
                 | Body::Ended(_) => {}
@@ -162,6 +163,7 @@ impl Outcome {
             | Body::Routed(_)
             | Body::FannedOut(_)
             | Body::Joined(_)
+            | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Ended(_) => 0,

@@ -93,6 +93,7 @@ fn a_run_is_summed_up_with_its_subagents() {
         state: None,
         idempotency_key: Some("k".into()),
         usage: Usage { in_token: Some(100), model_calls: 1, ..Usage::default() },
+        trace: Vec::new(),
         calls: vec![ModelCall { failures: vec![FailedAttempt::default()], ..ModelCall::default() }],
     };
     let search = json!({"query": "moss"}).as_object().cloned().unwrap();

@@ -4,7 +4,7 @@ use crate::provider::{LastSent, ModelReply, ModelRequest, Provider, ProviderErro
 use serde_json::{Map, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use trellis_domain::config::{ArgumentItem, PromptReply, ToolItem, ToolKind};
+use trellis_domain::config::{ArgumentItem, PromptReply, ToolItem};
 use trellis_domain::parts::ReplyPart;
 
 /// What stands where the id of a prompt stands otherwise.
@@ -149,16 +149,6 @@ fn request(user: &str, expected: PromptReply) -> ModelRequest {
 }
 
 fn weather() -> ToolItem {
-    let place = ArgumentItem { name: "place".to_owned(), kind: "string".to_owned(), description: "a town".to_owned() };
-    ToolItem {
-        kind: ToolKind::TextCompletion,
-        name: "weather".into(),
-        description: "Tells the weather of a place.".to_owned(),
-        arguments: vec![place],
-        groups: Vec::new(),
-        state: None,
-        applicable_states: None,
-        approval: None,
-        settings: Map::new(),
-    }
+    let place = ArgumentItem::new("place", "string", "a town");
+    ToolItem::function("weather", "Tells the weather of a place.", vec![place])
 }

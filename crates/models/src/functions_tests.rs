@@ -2,28 +2,14 @@ use super::*;
 use crate::dialect::OpenAi;
 use crate::remote::{Brought, Dialect, Framing, LONGEST_LINE, Messages, Said, Understood};
 use proptest::prelude::*;
-use serde_json::{Map, json};
+use serde_json::json;
 use std::sync::Arc;
-use trellis_domain::config::{ArgumentItem, ToolItem, ToolKind};
+use trellis_domain::config::{ArgumentItem, ToolItem};
 use trellis_domain::event_stream::LineReader;
 
 pub(crate) fn offered(name: &str, arguments: &[(&str, &str)]) -> Arc<ToolItem> {
-    let argument = |(name, kind): &(&str, &str)| ArgumentItem {
-        name: (*name).to_owned(),
-        kind: (*kind).to_owned(),
-        description: format!("the {name}"),
-    };
-    Arc::new(ToolItem {
-        kind: ToolKind::TextCompletion,
-        name: name.into(),
-        description: format!("does {name}"),
-        arguments: arguments.iter().map(argument).collect(),
-        groups: Vec::new(),
-        state: None,
-        applicable_states: None,
-        approval: None,
-        settings: Map::new(),
-    })
+    let argument = |(name, kind): &(&str, &str)| ArgumentItem::new(name, kind, &format!("the {name}"));
+    Arc::new(ToolItem::function(name, &format!("does {name}"), arguments.iter().map(argument).collect()))
 }
 
 fn search() -> Functions {

@@ -5,8 +5,9 @@ use crate::orchestrator::{Orchestrator, TurnError};
 use crate::park::decision;
 use crate::ports::{JournalError, NewTurn, Outcome, TurnKey};
 use serde_json::{Map, Value, json};
+use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
-use trellis_domain::park::{Parked, Settled};
+use trellis_domain::park::{Parked, Settled, answer as options};
 use trellis_domain::record::{Body, Name};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{Caller, RunId, Scope, SessionId, Workspace};
@@ -21,6 +22,8 @@ pub struct Answering {
     pub reason: Option<String>,
     /// What a call is to be made with instead.
     pub arguments: Option<Map<String, Value>>,
+    /// What a call has brought, as the answerer knows it.
+    pub result: Option<String>,
     pub by: Caller,
 }
 
@@ -50,7 +53,9 @@ pub enum DecideError {
     NotAllowed(Vec<String>),
     #[error("the question is not about a call, so there are no arguments to change")]
     NoArguments,
-    #[error("reason and arguments have {bytes} bytes; at most {limit} are allowed")]
+    #[error("`result` needs what the call has brought, and nothing else does")]
+    ResultMismatch,
+    #[error("reason, arguments and result have {bytes} bytes; at most {limit} are allowed")]
     TooLong { bytes: usize, limit: u64 },
     #[error(transparent)]
     Turn(#[from] TurnError),
@@ -103,7 +108,8 @@ impl Orchestrator {
     /// The answer is recorded and may be shown to a model: it is no longer than a question may be.
     fn check_size(&self, answer: &Answering) -> Result<(), DecideError> {
         let arguments = answer.arguments.as_ref().map_or(0, |arguments| json!(arguments).to_string().len());
-        let bytes = answer.reason.as_ref().map_or(0, String::len) + arguments;
+        let told = [&answer.reason, &answer.result].into_iter().flatten().map(String::len).sum::<usize>();
+        let bytes = told + arguments;
         let limit = self.options.limits.refined(&SomeLimits::default()).max_question_bytes;
         if bytes as u64 > limit { Err(DecideError::TooLong { bytes, limit }) } else { Ok(()) }
     }
@@ -151,6 +157,10 @@ fn settled(session: &Session, park: &Parked, answer: &Answering) -> Result<Settl
     if answer.arguments.is_some() && park.tool.is_none() {
         return Err(DecideError::NoArguments);
     }
+    if answer.result.is_some() != (answer.choice == options::RESULT) {
+        return Err(DecideError::ResultMismatch);
+    }
     let decision = decision(park, &answer.choice, answer.reason.as_deref());
-    Ok(Settled { number, decision, arguments: answer.arguments.clone(), by: Some(answer.by.clone()) })
+    let result = answer.result.as_deref().and_then(Document::stored);
+    Ok(Settled { number, decision, arguments: answer.arguments.clone(), result, by: Some(answer.by.clone()) })
 }

@@ -7,7 +7,8 @@ use trellis_domain::SessionId;
 use trellis_domain::fan_out::FannedOut;
 use trellis_domain::record::{Body, Cause, Core, Ended, Name, Routed};
 use trellis_domain::run::Termination;
-use trellis_patterns::{Ending, Order, Session, Turn, approval, fan_out, first_turn, pattern, router};
+use trellis_patterns::guard::{self, Asker};
+use trellis_patterns::{Ending, Order, Session, Turn, fan_out, first_turn, pattern, router};
 
 /// The next step of a turn, given how the nearest ended session above it ended, if one has.
 pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Next {
@@ -35,8 +36,12 @@ pub(crate) fn next(session: &Session, turn: &Turn, above: Option<&Ended>) -> Nex
     })
 }
 
-/// What is due in a turn; nothing in those of fan-ins and expiries.
+/// What is due in a turn for somebody who takes it up; nothing in those of fan-ins and expiries.
 pub(crate) fn orders(session: &Session, turn: &Turn) -> Vec<Order> {
+    orders_for(session, turn, Asker::NewHand)
+}
+
+pub(crate) fn orders_for(session: &Session, turn: &Turn, asker: Asker) -> Vec<Order> {
     match turn.name.core() {
         Some(Core::Route) => router::decide(session, turn),
         Some(_) => Vec::new(),
@@ -46,7 +51,7 @@ pub(crate) fn orders(session: &Session, turn: &Turn) -> Vec<Order> {
                 Some(Err(unknown)) => vec![Order::End(Ending::failed(Termination::Error, unknown.to_string()))],
                 None => vec![Order::End(Ending::failed(Termination::Error, "the session has no pattern"))],
             };
-            approval::guarded(session, turn, orders)
+            guard::guarded(session, turn, orders, asker)
         }
     }
 }

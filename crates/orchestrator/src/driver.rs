@@ -6,7 +6,7 @@ use crate::given_up::ID_TAKEN;
 use crate::handling::Handling;
 use crate::messages::messages_of;
 use crate::orchestrator::{Orchestrator, TurnError};
-use crate::perform::{outcome_of_report, remaining, within};
+use crate::perform::{idempotency_key, outcome_as_told, outcome_of_report, remaining, within};
 use crate::permits::{CallCapacity, Permit, Requester};
 use crate::ports::{
     BoxFuture, Commit, Committed, Journal, JournalError, KeptSession, NewRecord, OpenTurn, Outcome, SessionLog, TurnKey,
@@ -17,10 +17,10 @@ use futures_util::stream::FuturesUnordered;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::Settings;
-use trellis_domain::record::{Body, Ended, Name, Record};
+use trellis_domain::record::{Body, Ended, Intended, Name, Record};
 use trellis_domain::run::Termination;
-use trellis_domain::{Hash, RunId, Workspace};
-use trellis_patterns::{Effect, Ending, Session, Turn};
+use trellis_domain::{Hash, RunId, Timestamp, Workspace};
+use trellis_patterns::{Effect, Ending, Session, Turn, guard};
 
 /// So many conflicts without anything new in the session are no accident.
 const STUCK: u32 = 20;
@@ -186,6 +186,9 @@ impl Orchestrator {
         if !handling.lease.holds(self.ports.world.now()) {
             return Ok(Taken::Lost);
         }
+        if !self.intend(handling, &ready).await? {
+            return Ok(Taken::Open);
+        }
         match ready.pop() {
             Some(only) if ready.is_empty() => self.act_alone(handling, only).await,
             last => Box::pin(self.act_side_by_side(handling, ready.into_iter().chain(last).collect())).await,
@@ -209,6 +212,34 @@ impl Orchestrator {
             ready.push(Due { name, effect, permit });
         }
         if ready.is_empty() { full.map_or(Ok(ready), Err) } else { Ok(ready) }
+    }
+
+    /// Records that unsafe calls are about to be made: found without an outcome, they are not made again unasked. False if
+    /// the session is not what they were decided from any more.
+    async fn intend(&self, handling: &mut Handling, due: &[Due]) -> Result<bool, TurnError> {
+        let now = self.ports.world.now();
+        let intents: Vec<_> = due.iter().filter_map(|due| intent(handling, due, now)).collect();
+        if intents.is_empty() {
+            return Ok(true);
+        }
+        let commit = handling.commit(intents, Vec::new(), Vec::new());
+        match self.commit(commit).await? {
+            Some(Outcome::Committed(committed)) if committed.version == handling.session.seen() + 1 => {
+                self.adopt(handling, &committed).await;
+                Ok(true)
+            }
+            // Others have committed meanwhile, such as the other steps of a plan. The call is as due as before, unless
+            // the session has ended.
+            Some(Outcome::Committed(committed)) => {
+                self.after_commit(&handling.key.scope.workspace, &handling.key.run, &committed).await;
+                self.reload(handling).await?;
+                Ok(handling.session.ended().is_none())
+            }
+            Some(Outcome::Conflict) | None => {
+                self.reload(handling).await?;
+                Ok(false)
+            }
+        }
     }
 
     async fn act_alone(&self, handling: &mut Handling, due: Due) -> Result<Taken, TurnError> {
@@ -278,6 +309,10 @@ impl Orchestrator {
                 Box::pin(async move { (self.call_tool(handling, name, &tool, arguments, permit).await, begun) })
             }
             Effect::Report { error } => Box::pin(std::future::ready((outcome_of_report(&error), begun))),
+            Effect::Take { tool, result } => {
+                let state = handling.session.settings().tools.get(&tool).and_then(|item| item.state.clone());
+                Box::pin(std::future::ready((outcome_as_told(result, state), begun)))
+            }
         }
     }
 
@@ -440,4 +475,16 @@ impl Orchestrator {
             tracing::warn!(%error, "a wake-up could not be published; the turn is found by the next sweep");
         }
     }
+}
+
+/// The record that a call is about to be made, if it must not be made twice.
+fn intent(handling: &Handling, due: &Due, now: Timestamp) -> Option<NewRecord> {
+    let Effect::CallTool { tool, arguments } = &due.effect else { return None };
+    if !guard::is_recorded_before(&handling.session, tool) {
+        return None;
+    }
+    let name = Name::intent(&due.name, handling.session.intents(&due.name) + 1);
+    let idempotency_key = idempotency_key(&handling.key.session, &due.name, arguments);
+    let body = Body::Intended(Intended { tool: tool.clone(), idempotency_key });
+    Some(handling.outcome(name, body, handling.attempt, now))
 }

@@ -5,7 +5,7 @@ use crate::permits::Permit;
 use crate::ports::{Commit, Committed, KeptSession, NewRecord, NewTurn, TurnKey};
 use crate::step::Decided;
 use std::sync::Arc;
-use trellis_domain::record::{Body, Cause, FORMAT, Header, Name, Record};
+use trellis_domain::record::{Body, Cause, Core, FORMAT, Header, Name, Record};
 use trellis_domain::{Hash, Timestamp};
 use trellis_patterns::{Session, pattern};
 
@@ -51,9 +51,15 @@ impl Handling {
         Some(self.session.record(&Name::session())?.header.config)
     }
 
-    /// The record of an outcome.
+    /// The record of an outcome. That of a call that was about to be made follows from that.
     pub(crate) fn outcome(&self, name: Name, body: Body, attempt: u32, time: Timestamp) -> NewRecord {
-        NewRecord { attempt, ..self.decided(self.own(name, body), time) }
+        let begun = self.session.intents(&name);
+        let is_of_call = body.as_observed().is_some_and(|observed| observed.idempotency_key.is_some());
+        let mut outcome = self.own(name, body);
+        if begun > 0 && is_of_call {
+            outcome.causes = vec![Name::intent(&outcome.name, begun).into()];
+        }
+        NewRecord { attempt, ..self.decided(outcome, time) }
     }
 
     /// An outcome that is known but not committed yet.
@@ -111,18 +117,31 @@ impl Handling {
 
 /// What a record of a session follows from. What is not the pattern's own follows from everything.
 pub(crate) fn causes_of(session: &Session, name: &Name) -> Vec<Cause> {
-    let own = if name.core().is_some() { session.tips().to_vec() } else { own_causes(session, name) };
+    let is_own = matches!(name.core(), None | Some(Core::Intent(_)));
+    let own = if is_own { own_causes(session, name) } else { session.tips().to_vec() };
     own.into_iter().filter(|cause| cause != name).map(Cause::from).collect()
 }
 
-/// What the pattern says, and the answer of a person that it waited for.
+/// What the pattern says, the answer of a person that it waited for, and that it was about to be done before.
 fn own_causes(session: &Session, name: &Name) -> Vec<Name> {
+    let (outcome, begun) = name.as_intent().unwrap_or_else(|| (name.clone(), u32::MAX));
     let own = match session.routed().map(|routed| pattern(&routed.pattern)) {
-        Some(Ok(pattern)) => pattern.causes(session, name),
+        Some(Ok(pattern)) => pattern.causes(session, &outcome),
         Some(Err(_)) | None => session.tips().to_vec(),
     };
-    let answer = session.park_about(name).map(|park| Name::park_decision(park.number));
-    own.into_iter().chain(answer.filter(|answer| session.has(answer))).collect()
+    let answer = |about: &Name| {
+        let answer = session.park_about(about).map(|park| Name::park_decision(park.number));
+        answer.filter(|answer| session.has(answer))
+    };
+    let mut causes: Vec<_> = own.into_iter().chain(answer(&outcome)).collect();
+    for intent in (1..begun).map(|n| Name::intent(&outcome, n)).take_while(|intent| session.has(intent)) {
+        for cause in answer(&intent).into_iter().chain([intent]) {
+            if !causes.contains(&cause) {
+                causes.push(cause);
+            }
+        }
+    }
+    causes
 }
 
 /// A record as the session sees it before the committer has numbered it.

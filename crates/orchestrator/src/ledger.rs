@@ -275,6 +275,7 @@ fn update(summary: &mut RunSummary, record: &Record) {
         | Body::Routed(_)
         | Body::Replied(_)
         | Body::Observed(_)
+        | Body::Intended(_)
         | Body::FannedOut(_)
         | Body::Joined(_)
         | Body::Parked(_) => {}
@@ -293,6 +294,7 @@ fn update(summary: &mut RunSummary, record: &Record) {
         }
         Body::Accepted(_)
         | Body::Routed(_)
+        | Body::Intended(_)
         | Body::FannedOut(_)
         | Body::Joined(_)
         | Body::Parked(_)

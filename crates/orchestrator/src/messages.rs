@@ -16,6 +16,7 @@ pub(crate) fn messages_of(record: &Record) -> Vec<Arc<str>> {
         | Body::Observed(_)
         | Body::FannedOut(_)
         | Body::Joined(_)
+        | Body::Intended(_)
         | Body::Parked(_)
         | Body::Settled(_)
         | Body::Ended(_) => Vec::new(),

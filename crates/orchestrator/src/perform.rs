@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
+use trellis_domain::config::ToolEffect;
 use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
 use trellis_domain::parts::{CallPiece, Piece, Reply, ReplyPart};
@@ -23,7 +24,8 @@ use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, TaskTypeName, Timestamp, ToolName};
 use trellis_patterns::react::decoder::ReplyDecoder;
 use trellis_patterns::react::parser::{Channel, Fragment};
-use trellis_patterns::{Effect, PromptOrder, Reader, ReplyForm, Session, form, read_in};
+use trellis_patterns::{Effect, PromptOrder, Reader, ReplyForm, Session, form, pattern, read_in};
+use trellis_provenance::iri;
 
 impl Orchestrator {
     /// Where the call of an effect has to wait for its turn, if it may have to.
@@ -32,7 +34,7 @@ impl Orchestrator {
         match effect {
             Effect::AskModel(order) => self.ports.prompter.capacity(PromptNeed { settings, id: order.id, task_type }),
             Effect::CallTool { tool, .. } => self.ports.tools.capacity(settings.tools.get(tool)?, settings, task_type),
-            Effect::Report { .. } => None,
+            Effect::Report { .. } | Effect::Take { .. } => None,
         }
     }
 
@@ -92,6 +94,7 @@ impl Orchestrator {
             tool: Arc::clone(item),
             arguments,
             idempotency_key: key.clone(),
+            step: Some(node_of_call(&handling.session, &handling.key.session, name)),
             timeout,
             max_reply_bytes: limits.max_reply_bytes,
             labels: Some(labels(handling, name)),
@@ -100,18 +103,21 @@ impl Orchestrator {
         // As for any prompt, the prompter knows when it had to wait, and can tell of the attempts that it made.
         let timeout = if item.kind.asks_a_model() { remaining(handling, started, u64::MAX) } else { timeout };
         let result = within(world, timeout, self.ports.tools.call(call)).await;
-        let late = || Err(ToolError::new(format!("the tool `{tool}` did not answer within {}", seconds(timeout))));
+        let late = || {
+            let unknown = if item.effect == ToolEffect::Read { "" } else { "; whether it took effect is not known" };
+            Err(ToolError::new(format!("the tool `{tool}` did not answer within {}{unknown}", seconds(timeout))))
+        };
         let (result, ms) = (result.unwrap_or_else(late), world.now().ms_since(started));
-        let (text, error, calls, state) = match result {
-            Ok(output) => (output.text.trim().to_owned(), None, output.calls, item.state.clone()),
-            Err(ToolError { reason, calls }) => (format!("Error: {reason}"), Some(reason), calls, None),
+        let (text, error, calls, trace, state) = match result {
+            Ok(output) => (output.text.trim().to_owned(), None, output.calls, output.trace, item.state.clone()),
+            Err(ToolError { reason, calls }) => (format!("Error: {reason}"), Some(reason), calls, Vec::new(), None),
         };
         let mut usage = Usage::default();
         for call in &calls {
             usage.add(&call.usage());
         }
         let result = Document::stored(text);
-        Body::Observed(Observed { result, error, ms, state, idempotency_key: Some(key), usage, calls })
+        Body::Observed(Observed { result, error, ms, state, idempotency_key: Some(key), usage, calls, trace })
     }
 }
 
@@ -161,6 +167,12 @@ fn prepared(
     (id, reader, offered, Box::new(call))
 }
 
+/// Where a tool that tells of its own steps hangs them.
+fn node_of_call(session: &Session, id: &SessionId, name: &Name) -> String {
+    let own = session.routed().and_then(|routed| pattern(&routed.pattern).ok());
+    own.map_or_else(|| iri::named(id, name), |pattern| pattern.node_of_call(id, name))
+}
+
 /// Tells the model why no tool was called.
 pub(crate) fn outcome_of_report(error: &str) -> Body {
     Body::Observed(Observed {
@@ -171,6 +183,21 @@ pub(crate) fn outcome_of_report(error: &str) -> Body {
         idempotency_key: None,
         usage: Usage::default(),
         calls: Vec::new(),
+        trace: Vec::new(),
+    })
+}
+
+/// What somebody says that a call has brought.
+pub(crate) fn outcome_as_told(result: String, state: Option<String>) -> Body {
+    Body::Observed(Observed {
+        result: Document::stored(result),
+        error: None,
+        ms: 0,
+        state,
+        idempotency_key: None,
+        usage: Usage::default(),
+        calls: Vec::new(),
+        trace: Vec::new(),
     })
 }
 

@@ -102,7 +102,12 @@ fn decisions(body: &Body) -> &[Decision] {
         Body::Replied(replied) => &replied.decision,
         Body::FannedOut(fan_out) => &fan_out.decisions,
         Body::Settled(settled) => std::slice::from_ref(&settled.decision),
-        Body::Accepted(_) | Body::Observed(_) | Body::Joined(_) | Body::Parked(_) | Body::Ended(_) => &[],
+        Body::Accepted(_)
+        | Body::Intended(_)
+        | Body::Observed(_)
+        | Body::Joined(_)
+        | Body::Parked(_)
+        | Body::Ended(_) => &[],
     }
 }
 

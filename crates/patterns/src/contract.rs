@@ -1,6 +1,7 @@
 //! The contract between patterns and the shell: what a pattern may order.
 
 use crate::describe::{Describer, Notice};
+use crate::react;
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::synthesis::SynthesisName;
@@ -14,7 +15,7 @@ use trellis_domain::park::Parked;
 use trellis_domain::parts::{ChatTurn, Reply};
 use trellis_domain::record::{Ended, Name, Reading, Replied, Routed};
 use trellis_domain::run::Termination;
-use trellis_domain::{Caller, Timestamp, ToolName};
+use trellis_domain::{Caller, SessionId, Timestamp, ToolName};
 
 /// A pattern is a reconciler over folded records: the same records always give the same orders, and
 /// the order in which outcomes arrived cannot matter.
@@ -68,6 +69,11 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// The node that what a tool tells of its own steps hangs under. As a rule that is the iteration which calls it.
+    fn node_of_call(&self, session: &SessionId, outcome: &Name) -> String {
+        react::node_of_call(session, outcome)
+    }
+
     /// What a reply to one of its prompts means, if that is more than a call, a text or a failure.
     fn notice<'r>(&self, _name: &Name, _replied: &'r Replied) -> Option<Notice<'r>> {
         None
@@ -111,6 +117,11 @@ pub enum Effect {
     /// Tells the model why nothing was called. Needs nothing from the world.
     Report {
         error: String,
+    },
+    /// Takes what somebody says for the result of a call. Needs nothing from the world.
+    Take {
+        tool: ToolName,
+        result: String,
     },
 }
 

@@ -229,7 +229,16 @@ impl Fixture {
         let (idempotency_key, usage) = (Some("k".to_owned()), Usage::default());
         self.record(
             name,
-            Body::Observed(Observed { result, error, ms: 3, state, idempotency_key, usage, calls: Vec::new() }),
+            Body::Observed(Observed {
+                result,
+                error,
+                ms: 3,
+                state,
+                idempotency_key,
+                usage,
+                calls: Vec::new(),
+                trace: Vec::new(),
+            }),
         );
     }
 
@@ -249,6 +258,7 @@ impl Fixture {
             idempotency_key: None,
             usage,
             calls: Vec::new(),
+            trace: Vec::new(),
         });
         self.record(name.clone(), body);
     }

@@ -3,7 +3,6 @@
 //! A pattern looks at a session's records and says what is due. It performs nothing and knows no
 //! clock: time, ids and replies arrive as data. The shell that performs orders is in `orchestrator`.
 
-pub mod approval;
 mod budget;
 mod choice;
 pub mod contract;
@@ -14,6 +13,7 @@ mod echo;
 pub mod fan_out;
 #[cfg(test)]
 mod fixture;
+pub mod guard;
 mod history;
 mod known;
 pub mod plan;

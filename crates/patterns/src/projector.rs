@@ -117,7 +117,10 @@ impl Projector {
             return Vec::new();
         }
         let acts = session.acts(record);
-        acts.into_iter().map(|act| act.into_draft(&record.header, session.described.conversation())).collect()
+        let told = record.body.as_observed().map(|observed| observed.trace.as_slice()).unwrap_or_default();
+        let told = told.iter().map(|told| Draft::told(&record.header, told));
+        let own = acts.into_iter().map(|act| act.into_draft(&record.header, session.described.conversation()));
+        told.chain(own).collect()
     }
 }
 
@@ -152,7 +155,15 @@ impl Described {
                 }
                 None => own.describe(described, record),
             },
-            Body::Observed(_) | Body::FannedOut(_) | Body::Joined(_) => own.describe(described, record),
+            Body::Intended(intended) => {
+                described.intend(&header.name, intended);
+                Vec::new()
+            }
+            Body::Observed(_) => {
+                described.observe(&header.name);
+                own.describe(described, record)
+            }
+            Body::FannedOut(_) | Body::Joined(_) => own.describe(described, record),
             Body::Parked(parked) => vec![park::question(described, header, parked)],
             Body::Settled(settled) => vec![park::answer(described, header, settled)],
             Body::Ended(ended) => {

@@ -121,6 +121,7 @@ impl Session {
             | Body::Replied(_)
             | Body::FannedOut(_)
             | Body::Joined(_)
+            | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Ended(_) => {}
@@ -332,6 +333,12 @@ impl Session {
         self.records.get(&Name::park_decision(number))?.body.as_settled()
     }
 
+    /// How often the call whose outcome is recorded under this name was about to be made.
+    pub fn intents(&self, about: &Name) -> u32 {
+        let made = (1..).take_while(|n| self.has(&Name::intent(about, *n)));
+        u32::try_from(made.count()).unwrap_or(u32::MAX)
+    }
+
     /// The question that was asked about a record.
     pub fn park_about(&self, name: &Name) -> Option<&Parked> {
         self.parks().find(|park| park.about == *name)
@@ -455,6 +462,7 @@ pub fn add_cost(usage: &mut Usage, body: &Body) {
         | Body::Routed(_)
         | Body::FannedOut(_)
         | Body::Joined(_)
+        | Body::Intended(_)
         | Body::Parked(_)
         | Body::Settled(_)
         | Body::Ended(_) => {}

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
-use trellis_domain::config::{ArgumentItem, ToolItem, ToolKind};
+use trellis_domain::config::{ArgumentItem, ToolItem};
 use trellis_domain::parts::{Piece, REVISION};
 use trellis_domain::record::ReplyFormat;
 use trellis_domain::reply::ReactReply;
@@ -163,22 +163,8 @@ fn parameter_tags(call: &Call) -> Option<String> {
 }
 
 fn tool(name: &str, arguments: &[String]) -> Arc<ToolItem> {
-    let argument = |name: &String| ArgumentItem {
-        name: name.clone(),
-        kind: "string".to_owned(),
-        description: format!("the {name}"),
-    };
-    Arc::new(ToolItem {
-        kind: ToolKind::TextCompletion,
-        name: name.into(),
-        description: format!("does {name}"),
-        arguments: arguments.iter().map(argument).collect(),
-        groups: Vec::new(),
-        state: None,
-        applicable_states: None,
-        approval: None,
-        settings: Map::new(),
-    })
+    let argument = |name: &String| ArgumentItem::new(name, "string", &format!("the {name}"));
+    Arc::new(ToolItem::function(name, &format!("does {name}"), arguments.iter().map(argument).collect()))
 }
 
 /// The calls that a reply in these pieces makes; its words if it makes none.

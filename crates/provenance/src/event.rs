@@ -6,7 +6,7 @@ use crate::node::Node;
 use crate::vocabulary::{prov, rdf, tg, trellis};
 use std::collections::BTreeSet;
 use trellis_domain::rdf::Quad;
-use trellis_domain::record::Header;
+use trellis_domain::record::{Explained, Header};
 use trellis_domain::{ConversationId, SessionId};
 
 /// One provenance event: what a record adds to the graph.
@@ -43,6 +43,15 @@ pub struct Act {
 pub struct Draft {
     pub event: Event,
     pub documents: Vec<DocumentRef>,
+}
+
+impl Draft {
+    /// What a tool tells of a step of its own, unchanged.
+    pub fn told(header: &Header, told: &Explained) -> Self {
+        let Explained { id, quads } = told.clone();
+        let event = Event { seq: header.seq, session: header.session.clone(), explain_id: id, quads };
+        Self { event, documents: Vec::new() }
+    }
 }
 
 impl Act {

@@ -234,6 +234,7 @@ namespace! {
         SURPRISING = "surprising",
         TERMINATION_CRITERIA = "terminationCriteria",
         LEFT_OUT = "leftOut",
+        UNCERTAIN_CALL = "uncertainCall",
         TOOL = "tool",
         TOOL_CALLS = "toolCalls",
         TOOL_GROUP = "toolGroup",

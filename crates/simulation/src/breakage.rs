@@ -33,6 +33,8 @@ pub enum Breakage {
     StaleHead,
     /// Claims run out while their turns are handled.
     ClaimsNotRenewed,
+    /// That a call is about to be made is not recorded.
+    IntentsNotRecorded,
     /// Text from another process is placed behind what has arrived, not behind what was written.
     TextPlacedAsItArrives,
 }
@@ -67,6 +69,7 @@ pub(crate) async fn mistaken(
                 commit.open.retain(|turn| !matches!(turn.name.core(), Some(Core::Check { .. })));
             }
         }
+        Breakage::IntentsNotRecorded => commit.records.retain(|record| record.name.as_intent().is_none()),
         Breakage::DrawnIds => draw_ids(&mut commit, recorder),
         Breakage::SiblingsKeyedByGoal => commit.records.iter_mut().for_each(merge_members),
         Breakage::TwoKeysForTheEnd

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
+use trellis_domain::park::answer;
 use trellis_domain::{Caller, RequestId, RunId, Scope, Workspace};
 use trellis_orchestrator::accept::{AcceptError, Acceptance, UnknownNames};
 use trellis_orchestrator::orchestrator::TurnError;
@@ -99,6 +100,10 @@ pub(crate) async fn cancel(processes: &Processes, workspace: &Workspace, run: &R
     }
 }
 
+/// To questions whether something may be called, and to those about calls that may have been made.
+const ANSWERS: [&str; 7] =
+    [answer::APPROVE, answer::APPROVE, answer::DENY, answer::CONTINUE, answer::RETRY, answer::RESULT, ""];
+
 /// People who look now and then whether a run waits for them. They agree, disagree, or let it be.
 pub(crate) async fn answer_questions(
     processes: Arc<Processes>,
@@ -113,9 +118,11 @@ pub(crate) async fn answer_questions(
             let workspace = workspace(asked.workspace);
             let summary = processes.common.journal.run(&workspace, &run).await.ok().flatten();
             for question in summary.into_iter().flat_map(|summary| summary.parked) {
-                let choice = *processes.common.fault_source.chance().pick(&["approve", "approve", "deny", ""]);
+                let choice = *processes.common.fault_source.chance().pick(&ANSWERS);
+                let result = (choice == answer::RESULT).then(|| "what it brought, says a person".to_owned());
                 let (choice, by) = (choice.to_owned(), Caller::program());
-                let answer = Answering { question: Some(question), choice, reason: None, arguments: None, by };
+                let (reason, arguments) = (None, None);
+                let answer = Answering { question: Some(question), choice, reason, arguments, result, by };
                 if let Some(process) = processes.any() {
                     // Whatever becomes of it: somebody else may be faster, or the process may die.
                     let deciding = process.runs.decide(&workspace, &run, &answer);

@@ -109,9 +109,14 @@ impl Effects {
         Self { process, life, fault_source, recorder, prompter, tools }
     }
 
-    fn note(&self, scope: &Scope, labels: Option<&CallLabels>, text: String) {
+    fn note(&self, scope: &Scope, labels: Option<&CallLabels>, text: String, is_of_tool: bool) {
         if let Some(CallLabels { session, step, .. }) = labels {
-            self.recorder.called(self.process, (scope.workspace.clone(), session.clone(), step.clone()), text);
+            self.recorder.called(
+                self.process,
+                (scope.workspace.clone(), session.clone(), step.clone()),
+                text,
+                is_of_tool,
+            );
         }
     }
 
@@ -149,7 +154,7 @@ impl Prompter for Effects {
     ) -> BoxFuture<'a, Result<PromptReply, PromptError>> {
         Box::pin(async move {
             self.life.pass().await;
-            self.note(&call.scope, call.labels.as_ref(), Value::Object(call.variables.clone()).to_string());
+            self.note(&call.scope, call.labels.as_ref(), Value::Object(call.variables.clone()).to_string(), false);
             let reply = self.reply_in_time(call, sink).await;
             self.life.pass().await;
             reply
@@ -173,7 +178,7 @@ impl ToolRunner for Effects {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             self.life.pass().await;
-            self.note(&call.scope, call.labels.as_ref(), Value::Object(call.arguments.clone()).to_string());
+            self.note(&call.scope, call.labels.as_ref(), Value::Object(call.arguments.clone()).to_string(), true);
             tokio::time::sleep(self.fault_source.takes(|faults| faults.tool_takes_ms)).await;
             let output = self.tools.call(call).await;
             self.life.pass().await;

@@ -4,17 +4,19 @@
 use crate::breakage::Breakage;
 use crate::simulation::{FinishedRun, FinishedWorld};
 use std::time::Duration;
-use trellis_domain::Hash;
 use trellis_domain::fan_out::JoinCause;
+use trellis_domain::park::answer;
 use trellis_domain::record::{Name, Record};
+use trellis_domain::{Hash, Workspace};
 use trellis_orchestrator::promises::{self as of_a_run, RunEvidence};
 
 /// A promise by its name.
 pub type WorldPromise = (&'static str, fn(&FinishedWorld) -> Vec<String>);
 
-pub const PROMISES: [WorldPromise; 9] = [
+pub const PROMISES: [WorldPromise; 10] = [
     ("unrecorded means unperformed", unrecorded_means_unperformed),
     ("paid once", paid_once),
+    ("no unsafe call is made twice unasked", no_unsafe_call_is_made_twice_unasked),
     ("answered once", answered_once),
     ("followers are not misled", followers_are_not_misled),
     ("every run keeps its promises", every_run_keeps_its_promises),
@@ -45,8 +47,17 @@ pub fn unrecorded_means_unperformed(world: &FinishedWorld) -> Vec<String> {
     let mut wrong = Vec::new();
     for (run, record) in all_records(world) {
         let header = &record.header;
+        if record.body.as_observed().is_some_and(|observed| observed.idempotency_key.is_none()) {
+            // What was told in the place of a call.
+            continue;
+        }
         let place = (run.workspace.clone(), header.session.clone(), header.name.clone());
-        let Some(first) = world.seen.calls.iter().find(|call| call.place == place) else { continue };
+        // Of several, the one that this came of was the last before it, at the latest.
+        let recorded = world.seen.recorded.get(&place).map_or(u64::MAX, |recorded| recorded.order);
+        let mut before = world.seen.calls.iter().filter(|call| call.place == place && call.order < recorded);
+        let is_repeated =
+            world.seen.recorded.contains_key(&(place.0.clone(), place.1.clone(), Name::intent(&place.2, 2)));
+        let Some(first) = (if is_repeated { before.next_back() } else { before.next() }) else { continue };
         for cause in &header.causes {
             let session = cause.session_seen_from(&header.session).clone();
             let cause = (run.workspace.clone(), session, cause.name.clone());
@@ -72,6 +83,38 @@ pub fn paid_once(world: &FinishedWorld) -> Vec<String> {
     if world.scenario.interrupts_nobody() {
         let repeated = made.into_iter().filter(|(_, times)| *times > 1);
         wrong.extend(repeated.map(|((_, session, name), times)| format!("{session}/{name} was called {times} times")));
+    }
+    wrong
+}
+
+/// An unsafe call is made no more often than it is on record that it would be, and again only if somebody chose that.
+pub fn no_unsafe_call_is_made_twice_unasked(world: &FinishedWorld) -> Vec<String> {
+    let mut made = std::collections::BTreeMap::<_, usize>::new();
+    for call in world.seen.calls.iter().filter(|call| call.is_of_tool) {
+        *made.entry(&call.place).or_default() += 1;
+    }
+    let mut wrong = Vec::new();
+    for (run, record) in all_records(world) {
+        let Some((outcome, n)) = record.header.name.as_intent() else { continue };
+        let session = &record.header.session;
+        let of_session = || run.records.iter().filter(|record| record.header.session == *session);
+        let chosen = |number: u32| {
+            let settled = of_session().filter_map(|record| record.body.as_settled());
+            settled.filter(move |settled| settled.number == number).flat_map(|settled| &settled.decision.chosen)
+        };
+        let before = Name::intent(&outcome, n - 1);
+        let about = of_session().filter_map(|record| record.body.as_parked()).filter(|park| park.about == before);
+        if n > 1 && !about.flat_map(|park| chosen(park.number)).any(|chosen| chosen == answer::RETRY) {
+            wrong.push(format!("{session}/{outcome} was about to be called again, and nobody had chosen that"));
+        }
+    }
+    let unsafe_in = Workspace::default();
+    for (place, times) in made.into_iter().filter(|(place, _)| place.0 == unsafe_in) {
+        let intents = (1..).map(|n| (place.0.clone(), place.1.clone(), Name::intent(&place.2, n)));
+        let intended = intents.take_while(|intent| world.seen.recorded.contains_key(intent)).count();
+        if times > intended {
+            wrong.push(format!("{}/{} was called {times} times and intended {intended} times", place.1, place.2));
+        }
     }
     wrong
 }

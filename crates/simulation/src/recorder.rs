@@ -46,6 +46,7 @@ pub struct EffectCall {
     pub loaded: u64,
     /// Everything it was called with.
     pub text: String,
+    pub is_of_tool: bool,
 }
 
 impl Seen {
@@ -103,10 +104,10 @@ impl Recorder {
         seen.loaded.insert((process, workspace.clone(), session.clone()), (version, order));
     }
 
-    pub(crate) fn called(&self, process: usize, place: CallPlace, text: String) {
+    pub(crate) fn called(&self, process: usize, place: CallPlace, text: String, is_of_tool: bool) {
         let mut seen = self.seen();
         let (order, (loaded, _)) = (seen.next(), seen.loaded(process, &place.0, &place.1));
-        seen.calls.push(EffectCall { order, process, place, loaded, text });
+        seen.calls.push(EffectCall { order, process, place, loaded, text, is_of_tool });
     }
 
     pub(crate) fn count(&self, what: &'static str) {

@@ -107,10 +107,13 @@ async fn configure(config: &MemoryConfig, workspace: &Workspace, number: usize) 
     let mut value = json!({
         "type": "text-completion", "name": "search", "description": format!("finds facts, version {number}"),
     });
-    if *workspace != Workspace::default() {
-        // There, people are asked before anything is called.
+    value["approval-timeout-ms"] = json!(APPROVAL_TIMEOUT_MS);
+    if *workspace == Workspace::default() {
+        // There, nothing may be called twice without being asked for.
+        value["effect"] = json!("unsafe");
+    } else {
+        // Here, people are asked before anything is called.
         value["requires-approval"] = json!(true);
-        value["approval-timeout-ms"] = json!(APPROVAL_TIMEOUT_MS);
     }
     let item = StoredItem { kind: "tool".to_owned(), key: "search".to_owned(), value: value.to_string() };
     config.put(workspace, vec![item], Caller::program()).await.expect("a valid item");

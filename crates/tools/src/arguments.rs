@@ -1,5 +1,6 @@
 //! The arguments of a call, held against what its tool says of them.
 
+use jsonschema::Validator;
 use serde_json::{Map, Value};
 use trellis_domain::config::{ArgumentItem, ToolItem};
 
@@ -12,11 +13,23 @@ pub(crate) fn fitted(tool: &ToolItem, arguments: &Map<String, Value>) -> Result<
             problems.push(format!("there is no argument `{name}`"));
             continue;
         };
+        if value.is_null() && argument.required == Some(false) && !allows_null(argument) {
+            // Models that have to name everything say so that there is nothing.
+            continue;
+        }
         match fit(argument, value) {
-            Some(value) => drop(fitted.insert(name.clone(), value)),
+            Some(value) => {
+                problems.extend(against_schema(argument, &value));
+                fitted.insert(name.clone(), value);
+            }
             None => problems.push(format!("`{name}` is to be {}, and is {}", in_words(&argument.kind), short(value))),
         }
     }
+    let is_missing = |argument: &&ArgumentItem| {
+        argument.required == Some(true) && arguments.get(&argument.name).is_none_or(Value::is_null)
+    };
+    let missing = tool.arguments.iter().filter(is_missing).filter(|argument| !allows_null(argument));
+    problems.extend(missing.map(|argument| format!("`{}` is missing", argument.name)));
     if problems.is_empty() {
         return Ok(fitted);
     }
@@ -25,6 +38,42 @@ pub(crate) fn fitted(tool: &ToolItem, arguments: &Map<String, Value>) -> Result<
     let takes = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
     Err(format!("{}; `{}` takes {takes}", problems.join("; "), tool.name))
 }
+
+/// Schemas that say what they hold in other words than one type are judged by them alone.
+fn compiled(argument: &ArgumentItem) -> Option<Result<Validator, String>> {
+    let schema = argument.schema.as_ref()?;
+    // Patterns are a workspace's: they must not be able to take for ever.
+    let options = jsonschema::options().with_pattern_options(jsonschema::PatternOptions::regex());
+    Some(options.build(schema).map_err(|error| {
+        format!("the schema of the argument `{}` cannot be used: {}", argument.name, short_text(&error.to_string()))
+    }))
+}
+
+/// What is wrong with the schemas of a tool's arguments, if anything is.
+pub(crate) fn obstacle(tool: &ToolItem) -> Option<String> {
+    tool.arguments.iter().filter_map(compiled).find_map(Result::err)
+}
+
+fn allows_null(argument: &ArgumentItem) -> bool {
+    argument.schema.is_some() && against_schema(argument, &Value::Null).is_none()
+}
+
+/// What a value lacks, in words.
+fn against_schema(argument: &ArgumentItem, value: &Value) -> Option<String> {
+    let validator = match compiled(argument)? {
+        Ok(validator) => validator,
+        Err(problem) => return Some(problem),
+    };
+    let told = |error: jsonschema::ValidationError<'_>| {
+        let place = error.instance_path().to_string();
+        format!("{place} {}", short_text(&error.to_string())).trim().to_owned()
+    };
+    let errors: Vec<_> = validator.iter_errors(value).take(MOST_ERRORS).map(told).collect();
+    (!errors.is_empty()).then(|| format!("`{}`: {}", argument.name, errors.join(", ")))
+}
+
+/// So many faults of one argument are told at once.
+const MOST_ERRORS: usize = 3;
 
 /// The value, if it is what the argument wants or says the same in quotes.
 fn fit(argument: &ArgumentItem, value: &Value) -> Option<Value> {
@@ -64,8 +113,16 @@ fn in_words(kind: &str) -> &str {
 
 fn short(value: &Value) -> String {
     const SHOWN: usize = 80;
-    let text = value.to_string();
-    let end = text.floor_char_boundary(SHOWN);
+    cut(value.to_string(), SHOWN)
+}
+
+fn short_text(text: &str) -> String {
+    const SHOWN: usize = 300;
+    cut(text.to_owned(), SHOWN)
+}
+
+fn cut(text: String, shown: usize) -> String {
+    let end = text.floor_char_boundary(shown);
     if end < text.len() { format!("{}…", &text[..end]) } else { text }
 }
 

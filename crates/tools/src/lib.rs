@@ -79,9 +79,10 @@ impl ToolRunner for Tools {
             ToolKind::TextCompletion | ToolKind::Prompt => self.prompts.obstacle(tool),
             ToolKind::Http => {
                 let template = Template::read(&tool.settings).map_err(|(_, why)| why);
-                template.and_then(|template| self.outside.http.check(&template)).err()
+                let obstacle = template.and_then(|template| self.outside.http.check(&template)).err();
+                obstacle.or_else(|| arguments::obstacle(tool))
             }
-            ToolKind::McpTool => self.outside.mcp.obstacle(tool, settings),
+            ToolKind::McpTool => self.outside.mcp.obstacle(tool, settings).or_else(|| arguments::obstacle(tool)),
             kind @ (ToolKind::KnowledgeQuery
             | ToolKind::StructuredQuery
             | ToolKind::RowEmbeddingsQuery

@@ -132,7 +132,7 @@ fn output(reply: &PromptReply, cut: bool) -> Result<ToolOutput, ToolError> {
             return Err(ToolError { reason: format!("the reply is not what the prompt asks for: {reason}"), calls });
         }
     };
-    Ok(ToolOutput { text, calls })
+    Ok(ToolOutput { text, calls, ..ToolOutput::default() })
 }
 
 fn on_record(reply: &PromptReply) -> ModelCall {

@@ -307,6 +307,9 @@ pub(crate) enum RunCommand {
         /// What the call is to be made with instead, as a JSON object
         #[arg(long)]
         arguments: Option<String>,
+        /// With the choice `result`: what the call has brought
+        #[arg(long)]
+        result: Option<String>,
         /// Which question is meant, if several are open: `SESSION/park/1`
         #[arg(long)]
         question: Option<String>,

@@ -36,6 +36,47 @@ impl ToolKind {
     }
 }
 
+words!(
+    /// What a call changes, and so what may be done if nobody knows whether it was made.
+    ToolEffect {
+        /// Nothing.
+        Read,
+        /// Something, and the same however often it is made.
+        Idempotent,
+        /// Something, and more of it with every call: it is not repeated without being asked for.
+        Unsafe,
+    }
+);
+
+words!(
+    /// What is done about an unsafe call of which nobody knows whether it was made.
+    OnUncertain {
+        Ask,
+        Retry,
+        Continue,
+    }
+);
+
+impl ToolEffect {
+    /// What holds for tools that do not say it. Methods of HTTP mean what they mean everywhere; a server that says nothing
+    /// about its tool may do anything.
+    fn usual(kind: ToolKind, method: Option<&str>) -> Self {
+        match kind {
+            ToolKind::KnowledgeQuery
+            | ToolKind::TextCompletion
+            | ToolKind::Prompt
+            | ToolKind::StructuredQuery
+            | ToolKind::RowEmbeddingsQuery => Self::Read,
+            ToolKind::McpTool | ToolKind::ToolService => Self::Unsafe,
+            ToolKind::Http => match method.unwrap_or("GET").to_ascii_uppercase().as_str() {
+                "GET" | "HEAD" | "OPTIONS" => Self::Read,
+                "PUT" | "DELETE" => Self::Idempotent,
+                _ => Self::Unsafe,
+            },
+        }
+    }
+}
+
 /// A tool that the model may call by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolItem {
@@ -49,41 +90,58 @@ pub struct ToolItem {
     pub state: Option<String>,
     /// None means every state.
     pub applicable_states: Option<Vec<String>>,
+    /// What a call changes.
+    pub effect: ToolEffect,
+    pub on_uncertain: OnUncertain,
     /// Somebody has to agree before each call.
-    pub approval: Option<ApprovalItem>,
+    pub requires_approval: bool,
+    /// Who may be asked about it, and for how long they are waited for.
+    pub asking: AskingItem,
     /// The whole object, for the members that only this kind of tool has.
     pub settings: Map<String, Value>,
 }
 
-/// Who has to agree to a call, and how long they are waited for.
+/// Who is asked about a call, and how long they are waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApprovalItem {
+pub struct AskingItem {
     /// By name; none means everybody who may ask.
     pub approvers: Option<Vec<String>>,
     pub timeout_ms: u64,
 }
 
-impl ApprovalItem {
+impl AskingItem {
     /// An hour.
     const TIMEOUT_MS: u64 = 3_600_000;
     /// A week: a run that waits is an open run.
     const MOST_MS: u64 = 7 * 24 * 3_600_000;
 
-    fn read(members: &Members<'_>) -> Result<Option<Self>, Problem> {
+    fn read(members: &Members<'_>) -> Result<Self, Problem> {
         const TIMEOUT: &str = "approval-timeout-ms";
-        let wanted = members.map.get("requires-approval").and_then(Value::as_bool).unwrap_or(false);
-        if members.map.get("requires-approval").is_some_and(|value| !value.is_boolean()) {
-            let name = "requires-approval";
-            return Err(members.problem(name, format!("`{name}` is no truth value"), "write true or false".to_owned()));
-        }
         let approvers = members.texts(&["approvers"])?.filter(|names| !names.is_empty());
         let timeout_ms = members.number(TIMEOUT)?.unwrap_or(Self::TIMEOUT_MS);
         if timeout_ms > Self::MOST_MS {
             let what = format!("{timeout_ms} ms is longer than anybody is waited for");
             return Err(members.problem(TIMEOUT, what, format!("write at most {}, which is a week", Self::MOST_MS)));
         }
-        Ok(wanted.then_some(Self { approvers, timeout_ms }))
+        Ok(Self { approvers, timeout_ms })
     }
+}
+
+fn read_approval(members: &Members<'_>) -> Result<bool, Problem> {
+    const NAME: &str = "requires-approval";
+    match members.map.get(NAME) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(wanted)) => Ok(*wanted),
+        Some(_) => Err(members.problem(NAME, format!("`{NAME}` is no truth value"), "write true or false".to_owned())),
+    }
+}
+
+/// A member that is one of a few words.
+fn word<T: std::str::FromStr>(members: &Members<'_>, name: &str, words: &[&str]) -> Result<Option<T>, Problem> {
+    let Some(text) = members.text(&[name])? else { return Ok(None) };
+    let wrong =
+        |_| members.problem(name, format!("`{text}` is none of the words"), format!("use one of {}", words.join(", ")));
+    text.parse().map(Some).map_err(wrong)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,6 +150,22 @@ pub struct ArgumentItem {
     #[serde(rename = "type")]
     pub kind: String,
     pub description: String,
+    /// Whether a call has to have it. None: models are told that it does, and nobody checks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required: Option<bool>,
+    /// What a value has to be like, as a JSON schema; none if its type says it all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+}
+
+/// The longest schema of an argument, as JSON.
+const LONGEST_SCHEMA: usize = 16 * 1024;
+
+impl ArgumentItem {
+    pub fn new(name: &str, kind: &str, description: &str) -> Self {
+        let (name, kind, description) = (name.to_owned(), kind.to_owned(), description.to_owned());
+        Self { name, kind, description, required: None, schema: None }
+    }
 }
 
 impl ToolItem {
@@ -110,9 +184,31 @@ impl ToolItem {
             applicable_states: members
                 .texts(&["applicable-states", "available_in_states"])?
                 .filter(|states| !wildcard(states)),
-            approval: ApprovalItem::read(members)?,
+            effect: word(members, "effect", ToolEffect::WORDS)?
+                .unwrap_or_else(|| ToolEffect::usual(kind, members.map.get("method").and_then(Value::as_str))),
+            on_uncertain: word(members, "on-uncertain", OnUncertain::WORDS)?.unwrap_or(OnUncertain::Ask),
+            requires_approval: read_approval(members)?,
+            asking: AskingItem::read(members)?,
             settings: members.map.clone(),
         })
+    }
+
+    /// A tool that is nothing but a function in front of a model, to see what it makes of it.
+    pub fn function(name: &str, description: &str, arguments: Vec<ArgumentItem>) -> Self {
+        Self {
+            kind: ToolKind::TextCompletion,
+            name: name.into(),
+            description: description.to_owned(),
+            arguments,
+            groups: Vec::new(),
+            state: None,
+            applicable_states: None,
+            effect: ToolEffect::Read,
+            on_uncertain: OnUncertain::Ask,
+            requires_approval: false,
+            asking: AskingItem { approvers: None, timeout_ms: AskingItem::TIMEOUT_MS },
+            settings: Map::new(),
+        }
     }
 
     /// A text member that only this kind of tool has, such as `template`.
@@ -149,9 +245,7 @@ fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> 
 
 /// Some kinds have arguments of their own, the others take them from the item.
 fn read_arguments(members: &Members<'_>, kind: ToolKind) -> Result<Vec<ArgumentItem>, Problem> {
-    let fixed = |name: &str, description: &str| {
-        Ok(vec![ArgumentItem { name: name.into(), kind: "string".into(), description: description.into() }])
-    };
+    let fixed = |name: &str, description: &str| Ok(vec![ArgumentItem::new(name, "string", description)]);
     match kind {
         ToolKind::KnowledgeQuery | ToolKind::TextCompletion | ToolKind::StructuredQuery => {
             fixed("question", "The question to ask")
@@ -173,10 +267,26 @@ fn configured_arguments(members: &Members<'_>) -> Result<Vec<ArgumentItem>, Prob
     let read = |(index, argument): (usize, &Value)| {
         let text = |name: &str| argument.get(name).and_then(Value::as_str).map(str::to_owned);
         let name = text("name").filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| wrong(format!("entry {} has no name", index + 1)))?;
+        let required = match argument.get("required") {
+            None | Some(Value::Null) => None,
+            Some(Value::Bool(required)) => Some(*required),
+            Some(other) => {
+                return Err(wrong(format!("`required` of `{name}` is {}, not true or false", kind_of(other))));
+            }
+        };
+        let schema = argument.get("schema").filter(|schema| !schema.is_null());
+        if let Some(schema) = schema
+            && (!schema.is_object() || schema.to_string().len() > LONGEST_SCHEMA)
+        {
+            return Err(wrong(format!("`schema` of `{name}` is no object of at most {LONGEST_SCHEMA} bytes")));
+        }
         Ok(ArgumentItem {
-            name: name.ok_or_else(|| wrong(format!("entry {} has no name", index + 1)))?,
+            name,
             kind: text("type").unwrap_or_else(|| "string".to_owned()),
             description: text("description").unwrap_or_default(),
+            required,
+            schema: schema.cloned(),
         })
     };
     arguments.iter().enumerate().map(read).collect()

@@ -148,6 +148,7 @@ impl From<DecideError> for ApiError {
             DecideError::Several(_)
             | DecideError::NotAnOption { .. }
             | DecideError::NoArguments
+            | DecideError::ResultMismatch
             | DecideError::TooLong { .. } => Self::request(message),
             DecideError::Turn(error) => error.into(),
         }

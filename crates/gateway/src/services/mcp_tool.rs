@@ -43,6 +43,7 @@ pub(super) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Servi
         tool,
         arguments,
         idempotency_key: inside.world().fresh_id(),
+        step: None,
         timeout,
         max_reply_bytes: limits.max_reply_bytes,
         labels: None,

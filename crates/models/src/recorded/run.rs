@@ -77,6 +77,7 @@ impl RecordedRun {
                 | Body::Routed(_)
                 | Body::FannedOut(_)
                 | Body::Joined(_)
+                | Body::Intended(_)
                 | Body::Parked(_)
                 | Body::Settled(_)
                 | Body::Ended(_) => {}

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
-use trellis_domain::config::{ArgumentItem, PromptReply, ToolItem, ToolKind};
+use trellis_domain::config::{ArgumentItem, PromptReply, ToolItem};
 use trellis_domain::parts::ReplyPart;
 use trellis_domain::record::ProbeUse;
 use trellis_patterns::react::functions::Functions;
@@ -142,17 +142,6 @@ impl Probe {
 }
 
 fn tool() -> ToolItem {
-    let number =
-        ArgumentItem { name: "number".to_owned(), kind: "integer".to_owned(), description: "any number".to_owned() };
-    ToolItem {
-        kind: ToolKind::TextCompletion,
-        name: TOOL.into(),
-        description: "Takes a number.".to_owned(),
-        arguments: vec![number],
-        groups: Vec::new(),
-        state: None,
-        applicable_states: None,
-        approval: None,
-        settings: Map::new(),
-    }
+    let number = ArgumentItem::new("number", "integer", "any number");
+    ToolItem::function(TOOL, "Takes a number.", vec![number])
 }

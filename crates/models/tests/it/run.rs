@@ -152,6 +152,7 @@ fn choices(records: &[Arc<Record>]) -> Vec<(DecisionKind, String, Enforcement)> 
         | Body::Observed(_)
         | Body::FannedOut(_)
         | Body::Joined(_)
+        | Body::Intended(_)
         | Body::Parked(_)
         | Body::Settled(_)
         | Body::Ended(_) => &[],
@@ -303,6 +304,7 @@ fn story(records: &[Arc<Record>]) -> Vec<String> {
             | Body::Routed(_)
             | Body::FannedOut(_)
             | Body::Joined(_)
+            | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_) => String::new(),
         };

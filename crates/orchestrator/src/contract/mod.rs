@@ -94,6 +94,7 @@ pub(crate) fn observed(text: &str) -> Body {
         idempotency_key: Some("k".to_owned()),
         usage: Usage { in_token: Some(2), ..Usage::default() },
         calls: Vec::new(),
+        trace: Vec::new(),
     })
 }
 

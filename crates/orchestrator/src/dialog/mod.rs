@@ -126,7 +126,12 @@ impl Dialog {
                 let thought = message(&header.session, message_type::THOUGHT, &id, asked);
                 out.push(AgentResponse { end_of_message: true, ..thought });
             }
-            Body::Accepted(_) | Body::Routed(_) | Body::FannedOut(_) | Body::Settled(_) | Body::Ended(_) => {}
+            Body::Accepted(_)
+            | Body::Routed(_)
+            | Body::Intended(_)
+            | Body::FannedOut(_)
+            | Body::Settled(_)
+            | Body::Ended(_) => {}
         }
         out.extend(self.projector.apply(record).into_iter().map(explanation));
         if let (Body::Ended(ended), true) = (&record.body, header.session == self.run) {

@@ -111,6 +111,10 @@ pub struct DecisionMade {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<Object>)]
     pub arguments: Option<Map<String, Value>>,
+    /// What the call has brought, as the answerer says
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub result: Option<String>,
     /// Who answered: `name`, if it is known, and `surface`, the way in; left out if nobody did in time
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<Object>)]
@@ -123,6 +127,7 @@ impl DecisionMade {
         Self {
             park: Name::park(settled.number).as_str().to_owned(),
             arguments: settled.arguments.clone(),
+            result: settled.result.as_ref().map(|result| result.text().to_owned()),
             decided_by: settled.by.clone(),
             option_sets: vec![OptionSet::new(&settled.decision)],
         }

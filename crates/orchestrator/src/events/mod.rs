@@ -10,7 +10,7 @@ mod teams;
 
 pub use decisions::{DecisionMade, DecisionRequested, ExcludedOption, OptionSet};
 pub use ends::SessionEnded;
-pub use steps::{ObservationStep, ReplyStep, RoutingStep, StepCompleted};
+pub use steps::{CallIntended, ObservationStep, ReplyStep, RoutingStep, StepCompleted};
 pub use teams::{AgentStarted, FanOut, FanOutGoal, FanOutJoin, FanOutMember};
 
 use crate::hub::{Item, TextKind};
@@ -34,6 +34,8 @@ pub enum RunEvent {
     RunStarted(Durable<RunStarted>),
     #[serde(rename = "agent.started")]
     AgentStarted(Durable<AgentStarted>),
+    #[serde(rename = "call.intended")]
+    CallIntended(Durable<CallIntended>),
     #[serde(rename = "step.completed")]
     StepCompleted(Durable<StepCompleted>),
     #[serde(rename = "fanout.started")]
@@ -137,6 +139,7 @@ impl RunEvent {
             Body::Replied(replied) => {
                 Self::StepCompleted(Durable::new(record, StepCompleted::reply(&record.header, replied)))
             }
+            Body::Intended(intended) => Self::CallIntended(Durable::new(record, CallIntended::new(intended))),
             Body::Observed(observed) => Self::StepCompleted(Durable::new(record, StepCompleted::observation(observed))),
             Body::FannedOut(fan_out) => Self::FanOutStarted(Durable::new(record, FanOut::new(fan_out))),
             Body::Joined(joined) => Self::FanOutJoined(Durable::new(record, FanOutJoin::new(joined))),
@@ -164,6 +167,7 @@ impl RunEvent {
             Self::Chunk(_) => "chunk",
             Self::RunStarted(_) => "run.started",
             Self::AgentStarted(_) => "agent.started",
+            Self::CallIntended(_) => "call.intended",
             Self::StepCompleted(_) => "step.completed",
             Self::FanOutStarted(_) => "fanout.started",
             Self::FanOutJoined(_) => "fanout.joined",

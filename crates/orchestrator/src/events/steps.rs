@@ -5,10 +5,22 @@ use crate::messages::{answer_id, thought_id};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use trellis_domain::document::Document;
-use trellis_domain::record::{Header, Observed, Replied, ReplyFormat, Routed};
+use trellis_domain::record::{Header, Intended, Observed, Replied, ReplyFormat, Routed};
 use trellis_patterns::describe::{Notice, Spoken};
 use trellis_patterns::notice;
 use utoipa::ToSchema;
+
+/// A tool is about to be called that may change something, and is not called twice unasked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct CallIntended {
+    pub tool: String,
+}
+
+impl CallIntended {
+    pub(super) fn new(intended: &Intended) -> Self {
+        Self { tool: intended.tool.to_string() }
+    }
+}
 
 /// A step is done.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::{Settings, ToolItem};
-use trellis_domain::record::ModelCall;
+use trellis_domain::record::{Explained, ModelCall};
 use trellis_domain::{Collection, Scope, TaskTypeName};
 
 #[derive(Debug, Clone)]
@@ -18,6 +18,8 @@ pub struct ToolCall {
     pub arguments: Map<String, Value>,
     /// The same for every repetition of this call.
     pub idempotency_key: String,
+    /// IRI of the step that calls it: what the tool tells of its own steps hangs under this. None outside of any run.
+    pub step: Option<String>,
     /// How long the tool may take, without the time that it waits for its turn at a model. Other tools than those that
     /// ask a model are stopped then.
     pub timeout: Duration,
@@ -34,6 +36,8 @@ pub struct ToolOutput {
     pub text: String,
     /// What the tool asked models.
     pub calls: Vec<ModelCall>,
+    /// How it came to its result, step by step, if it tells.
+    pub trace: Vec<Explained>,
 }
 
 /// Why a tool brought nothing.

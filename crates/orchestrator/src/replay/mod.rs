@@ -88,6 +88,7 @@ impl Run {
             | Body::Observed(_)
             | Body::FannedOut(_)
             | Body::Joined(_)
+            | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Ended(_) => match self.sessions.get(&id) {
@@ -145,6 +146,7 @@ impl Run {
             Body::Accepted(_) => Vec::new(),
             Body::Routed(routed) => replayed.routed(header, routed),
             Body::Replied(replied) => replayed.replied(header, replied),
+            Body::Intended(intended) => replayed.intended(header, intended),
             Body::Observed(observed) => replayed.observed(header, observed),
             Body::FannedOut(fan_out) => replayed.fanned_out(header, fan_out, self.outage_ms),
             Body::Joined(joined) => self.joined(replayed, header, joined),
@@ -169,6 +171,13 @@ impl Run {
             Some(joined) => self.causes_of_join(replayed.session.fan_out(joined.round)?, joined),
             None => causes_of(&replayed.session, &header.name),
         };
+        let begun = record.body.as_observed().and_then(|observed| replayed.begun_call(&header.name, observed));
+        if begun.is_some() {
+            // It follows from the time when it was about to be made that it belongs to, of which there may be several.
+            let mut intents = (1..=replayed.session.intents(&header.name)).map(|n| Name::intent(&header.name, n));
+            expected =
+                intents.find(|it| header.causes == [Cause::from(it.clone())]).map(Cause::from).into_iter().collect();
+        }
         if record.body.as_ended().is_some() {
             let below = unjoined(&replayed.session).map(|(_, goal)| &goal.session);
             expected.extend(below.filter(|session| self.has_ended(session)).map(end_of));
@@ -283,7 +292,7 @@ fn misnamed(record: &Record) -> Option<String> {
         Body::Parked(parked) => Name::park(parked.number),
         Body::Settled(settled) => Name::park_decision(settled.number),
         Body::Ended(_) => Name::end(),
-        Body::Replied(_) | Body::Observed(_) => return None,
+        Body::Replied(_) | Body::Intended(_) | Body::Observed(_) => return None,
     };
     (record.header.name != name).then(|| format!("it should be called {name}"))
 }

@@ -1,17 +1,18 @@
 //! One session replayed: which turns are open, what each of them orders, and whether a record is what was ordered.
 
 use super::difference::differs;
-use crate::decide::orders;
+use crate::decide::{orders, orders_for};
 use crate::park::decision;
-use crate::perform::{held_while_decoding, idempotency_key, incomplete_reason, outcome_of_report};
+use crate::perform::{held_while_decoding, idempotency_key, incomplete_reason, outcome_as_told, outcome_of_report};
 use std::sync::Arc;
-use trellis_domain::Timestamp;
 use trellis_domain::decision::DecidedBy;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::FannedOut;
 use trellis_domain::park::{Parked, Settled};
-use trellis_domain::record::{Body, Header, Incomplete, Name, Observed, Reading, Record, Replied, Routed};
+use trellis_domain::record::{Body, Header, Incomplete, Intended, Name, Observed, Reading, Record, Replied, Routed};
 use trellis_domain::usage::Usage;
+use trellis_domain::{Timestamp, ToolName};
+use trellis_patterns::guard::{self, Asker};
 use trellis_patterns::router::{self, Wishes};
 use trellis_patterns::{Effect, Order, PromptOrder, Session, Turn, after_join, first_turn, read_in};
 
@@ -46,7 +47,7 @@ impl Replayed {
             Body::Joined(joined) => self.open.push(after_join(&self.session, joined.round)),
             Body::Parked(parked) => self.open.retain(|name| *name != parked.turn),
             Body::Settled(settled) => self.open.extend(self.session.park(settled.number).map(|park| park.turn.clone())),
-            Body::Accepted(_) | Body::Replied(_) | Body::Observed(_) | Body::Ended(_) => {}
+            Body::Accepted(_) | Body::Replied(_) | Body::Intended(_) | Body::Observed(_) | Body::Ended(_) => {}
         }
         self.settle(record.header.time);
     }
@@ -70,14 +71,30 @@ impl Replayed {
         }
     }
 
-    /// The effect that was ordered under a name, if it was.
-    fn ordered(&self, header: &Header) -> Option<Effect> {
+    /// The effect that was ordered under a name, if it was, with calls that were begun still in hand.
+    fn ordered(&self, header: &Header, outcome: &Name) -> Option<Effect> {
         let turn = |name: &Name| Turn { name: name.clone(), now: header.time };
-        let orders = self.open.iter().flat_map(|name| orders(&self.session, &turn(name)));
+        let orders = self.open.iter().flat_map(|name| orders_for(&self.session, &turn(name), Asker::SameHand));
         orders.into_iter().find_map(|order| {
             let Order::Perform(name, effect) = order else { return None };
-            (name == header.name).then_some(effect)
+            (name == *outcome).then_some(effect)
         })
+    }
+
+    /// A call was about to be made: it was ordered, it is one that this is recorded of, and it was not about to be made
+    /// already.
+    pub(super) fn intended(&self, header: &Header, intended: &Intended) -> Vec<String> {
+        let Some((outcome, n)) = header.name.as_intent() else { return vec!["it is not called an intent".to_owned()] };
+        let Some(Effect::CallTool { tool, arguments }) = self.ordered(header, &outcome) else {
+            return vec!["nothing ordered the call".to_owned()];
+        };
+        let mut faults = Vec::new();
+        if n != self.session.intents(&outcome) + 1 || !guard::is_recorded_before(&self.session, &tool) {
+            faults.push("it is not recorded of this call".to_owned());
+        }
+        let expected = Intended { idempotency_key: idempotency_key(&header.session, &outcome, &arguments), tool };
+        faults.extend(differs(&expected, intended));
+        faults
     }
 
     pub(super) fn routed(&self, header: &Header, routed: &Routed) -> Vec<String> {
@@ -98,9 +115,11 @@ impl Replayed {
     }
 
     pub(super) fn replied(&self, header: &Header, replied: &Replied) -> Vec<String> {
-        match self.ordered(header) {
+        match self.ordered(header, &header.name) {
             Some(Effect::AskModel(order)) => self.read_again(&order, replied),
-            Some(Effect::CallTool { .. } | Effect::Report { .. }) => vec!["no model was to be asked here".to_owned()],
+            Some(Effect::CallTool { .. } | Effect::Report { .. } | Effect::Take { .. }) => {
+                vec!["no model was to be asked here".to_owned()]
+            }
             None => vec!["nothing ordered it".to_owned()],
         }
     }
@@ -147,24 +166,46 @@ impl Replayed {
     }
 
     pub(super) fn observed(&self, header: &Header, observed: &Observed) -> Vec<String> {
-        match self.ordered(header) {
+        if let Some(tool) = self.begun_call(&header.name, observed) {
+            return self.called(tool, observed.idempotency_key.clone(), observed);
+        }
+        match self.ordered(header, &header.name) {
             Some(Effect::Report { error }) => as_reported(&error, observed),
-            Some(Effect::CallTool { tool, arguments }) => {
-                let Some(item) = self.session.settings().tools.get(&tool) else {
-                    return as_reported(&format!("there is no tool `{tool}`"), observed);
-                };
-                let key = Some(idempotency_key(&header.session, &header.name, &arguments));
-                let state = if observed.error.is_none() { item.state.clone() } else { None };
-                let mut usage = Usage::default();
-                observed.calls.iter().for_each(|call| usage.add(&call.usage()));
-                let told = observed.error.as_ref().map(|error| Document::stored(format!("Error: {error}")));
-                let result = told.unwrap_or_else(|| observed.result.clone());
-                let expected = Observed { idempotency_key: key, state, usage, result, ..observed.clone() };
+            Some(Effect::Take { tool, result }) => {
+                let state = self.session.settings().tools.get(&tool).and_then(|item| item.state.clone());
+                let Body::Observed(expected) = outcome_as_told(result, state) else { return Vec::new() };
                 differs(&expected, observed).into_iter().collect()
+            }
+            Some(Effect::CallTool { tool, arguments }) => {
+                let key = idempotency_key(&header.session, &header.name, &arguments);
+                self.called(&tool, Some(key), observed)
             }
             Some(Effect::AskModel(_)) => vec!["no tool was to be called here".to_owned()],
             None => vec!["nothing ordered it".to_owned()],
         }
+    }
+
+    /// The tool of a call that was about to be made, if this is what came of it: it may have come when somebody had
+    /// already been asked about it.
+    pub(super) fn begun_call(&self, outcome: &Name, observed: &Observed) -> Option<&ToolName> {
+        let key = observed.idempotency_key.as_ref()?;
+        let intents = (1..=self.session.intents(outcome)).map(|n| Name::intent(outcome, n));
+        let mut intended = intents.filter_map(|intent| self.session.record(&intent)?.body.as_intended());
+        intended.find(|intended| intended.idempotency_key == *key).map(|intended| &intended.tool)
+    }
+
+    /// What can have come of a call of this tool under this key.
+    fn called(&self, tool: &ToolName, key: Option<String>, observed: &Observed) -> Vec<String> {
+        let Some(item) = self.session.settings().tools.get(tool) else {
+            return as_reported(&format!("there is no tool `{tool}`"), observed);
+        };
+        let state = if observed.error.is_none() { item.state.clone() } else { None };
+        let mut usage = Usage::default();
+        observed.calls.iter().for_each(|call| usage.add(&call.usage()));
+        let told = observed.error.as_ref().map(|error| Document::stored(format!("Error: {error}")));
+        let result = told.unwrap_or_else(|| observed.result.clone());
+        let expected = Observed { idempotency_key: key, state, usage, result, ..observed.clone() };
+        differs(&expected, observed).into_iter().collect()
     }
 
     pub(super) fn fanned_out(&self, header: &Header, fan_out: &FannedOut, outage_ms: Option<u64>) -> Vec<String> {
@@ -216,7 +257,7 @@ impl Replayed {
             }
         } else {
             expected.decision.decided_by = DecidedBy::Rule;
-            (expected.decision.rationale, expected.arguments) = (None, None);
+            (expected.decision.rationale, expected.arguments, expected.result) = (None, None, None);
             if chosen != park.otherwise || header.time < park.expires {
                 faults.push("nobody answered, and it is not what was said for that case".to_owned());
             }

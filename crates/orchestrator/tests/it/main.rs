@@ -20,6 +20,7 @@ mod replayed;
 mod several_calls;
 mod tool_sets;
 mod trouble;
+mod uncertain;
 mod wrong_replies;
 
 use std::sync::Arc;

@@ -31,16 +31,16 @@ fn ada() -> Caller {
     Caller::new(Some("ada".to_owned()), Surface::CommandLine)
 }
 
-fn answering(choice: &str) -> Answering {
-    Answering { question: None, choice: choice.to_owned(), reason: None, arguments: None, by: ada() }
+pub(crate) fn answering(choice: &str) -> Answering {
+    Answering { question: None, choice: choice.to_owned(), reason: None, arguments: None, result: None, by: ada() }
 }
 
-async fn decide(bench: &Bench, run: &RunId, answer: &Answering) -> Result<SessionId, DecideError> {
+pub(crate) async fn decide(bench: &Bench, run: &RunId, answer: &Answering) -> Result<SessionId, DecideError> {
     let answered = bench.runs().decide(&Workspace::default(), run, answer).await?;
     Ok(answered.session)
 }
 
-async fn until_waiting(bench: &Bench, run: &RunId, questions: usize) {
+pub(crate) async fn until_waiting(bench: &Bench, run: &RunId, questions: usize) {
     for _ in 0..1_000 {
         let summary = bench.summary(run).await;
         if summary.state == RunState::Waiting && summary.parked.len() == questions {
@@ -51,7 +51,7 @@ async fn until_waiting(bench: &Bench, run: &RunId, questions: usize) {
     panic!("it never waited for {questions}: {:?}", bench.summary(run).await);
 }
 
-fn names(records: &[std::sync::Arc<Record>]) -> String {
+pub(crate) fn names(records: &[std::sync::Arc<Record>]) -> String {
     records.iter().map(|record| record.header.name.as_str()).collect::<Vec<_>>().join(" ")
 }
 

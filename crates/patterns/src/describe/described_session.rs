@@ -4,8 +4,8 @@ use super::asking::Asking;
 use std::collections::{BTreeMap, BTreeSet};
 use trellis_domain::document::Payload;
 use trellis_domain::fan_out::Parent;
-use trellis_domain::record::{Accepted, Body, Name, Record};
-use trellis_domain::{ConversationId, SessionId};
+use trellis_domain::record::{Accepted, Body, Intended, Name, Record};
+use trellis_domain::{ConversationId, SessionId, ToolName};
 use trellis_provenance::iri;
 
 /// One session, as far as its records were described, whatever its pattern is. Late records leave no trace here.
@@ -19,6 +19,8 @@ pub struct DescribedSession {
     models: BTreeSet<String>,
     /// Replies of the router that no node tells of yet.
     pub(crate) routing: BTreeMap<Routing, Asking>,
+    /// Calls of which nobody knows yet whether they were made, by the name of their outcome.
+    intended: BTreeMap<Name, ToolName>,
 }
 
 /// What a model is asked before a pattern is chosen.
@@ -51,7 +53,15 @@ struct Beginning {
 
 impl DescribedSession {
     pub(crate) fn new(id: SessionId) -> Self {
-        Self { id, newest: None, beginning: None, routed: false, models: BTreeSet::new(), routing: BTreeMap::new() }
+        Self {
+            id,
+            newest: None,
+            beginning: None,
+            routed: false,
+            models: BTreeSet::new(),
+            routing: BTreeMap::new(),
+            intended: BTreeMap::new(),
+        }
     }
 
     /// Whether the record is news. Repeated ones count once.
@@ -73,6 +83,20 @@ impl DescribedSession {
             conversation: accepted.conversation.clone(),
             parent: accepted.parent.clone(),
         });
+    }
+
+    pub(crate) fn intend(&mut self, name: &Name, intended: &Intended) {
+        let about = name.as_intent().map(|(about, _)| about);
+        self.intended.extend(about.map(|about| (about, intended.tool.clone())));
+    }
+
+    pub(crate) fn observe(&mut self, name: &Name) {
+        self.intended.remove(name);
+    }
+
+    /// The tools of calls that were about to be made and of which nothing is known.
+    pub(crate) fn uncertain(&self) -> impl Iterator<Item = &ToolName> {
+        self.intended.values()
     }
 
     pub(crate) fn conversation(&self) -> Option<&ConversationId> {
@@ -111,6 +135,7 @@ fn model(body: &Body) -> Option<&str> {
         | Body::Routed(_)
         | Body::FannedOut(_)
         | Body::Joined(_)
+        | Body::Intended(_)
         | Body::Parked(_)
         | Body::Settled(_) => None,
     }

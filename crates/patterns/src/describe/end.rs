@@ -88,6 +88,7 @@ fn main_node(session: &DescribedSession, header: &Header, ended: &Ended, rest: &
         .texts(trellis::TERMINATION_CRITERIA, criteria)
         .texts(trellis::OUTAGE_MS, Some(ended.outage_ms).filter(|ms| *ms > 0))
         .texts(trellis::LEFT_OUT, &ended.left_out)
+        .texts(trellis::UNCERTAIN_CALL, session.uncertain())
         .error(ended.error.as_deref())
         .marks(header.attempt, header.late)
 }

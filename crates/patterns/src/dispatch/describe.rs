@@ -35,7 +35,12 @@ impl Describer for DispatchActs {
                 vec![self.rounds.fan_out(session, header, fan_out, by)]
             }
             Body::Joined(joined) => self.rounds.findings(session, header, joined),
-            Body::Accepted(_) | Body::Routed(_) | Body::Parked(_) | Body::Settled(_) | Body::Ended(_) => Vec::new(),
+            Body::Accepted(_)
+            | Body::Routed(_)
+            | Body::Intended(_)
+            | Body::Parked(_)
+            | Body::Settled(_)
+            | Body::Ended(_) => Vec::new(),
         }
     }
 

@@ -24,11 +24,13 @@ use crate::session::Session;
 use crate::synthesis::{self, SynthesisName};
 use crate::text::cut;
 use serde::{Deserialize, Serialize};
+use trellis_domain::SessionId;
 use trellis_domain::decision::Decision;
 use trellis_domain::message::AgentStep;
 use trellis_domain::parts::Reply;
 use trellis_domain::record::{Name, Reading, Replied};
 use trellis_domain::run::Termination;
+use trellis_provenance::iri;
 
 pub use names::{PlanNames, PlanTurn};
 pub use state::{Missing, PlanState, StepState, StepStatus};
@@ -103,6 +105,10 @@ impl Pattern for Plan {
 
     fn notice<'r>(&self, name: &Name, replied: &'r Replied) -> Option<Notice<'r>> {
         describe::notice(name, replied)
+    }
+
+    fn node_of_call(&self, session: &SessionId, outcome: &Name) -> String {
+        names::step_of_result(outcome).map_or_else(|| iri::named(session, outcome), |i| iri::step(session, i))
     }
 
     fn describer(&self) -> Box<dyn Describer> {

@@ -48,6 +48,7 @@ impl<'s> PlanState<'s> {
                 | Body::Routed(_)
                 | Body::FannedOut(_)
                 | Body::Joined(_)
+                | Body::Intended(_)
                 | Body::Parked(_)
                 | Body::Settled(_)
                 | Body::Ended(_),

@@ -139,6 +139,7 @@ fn observed(text: String, error: Option<String>, state: Option<String>) -> Body 
         idempotency_key: None,
         usage: Usage::default(),
         calls: Vec::new(),
+        trace: Vec::new(),
     })
 }
 

@@ -8,9 +8,9 @@ use crate::describe::described_session::DescribedSession;
 use crate::describe::{Describer, Rest};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use trellis_domain::ToolName;
 use trellis_domain::decision::DecisionKind;
-use trellis_domain::record::{Body, Ended, Header, Observed, Reading, Record, Replied};
+use trellis_domain::record::{Body, Ended, Header, Name, Observed, Reading, Record, Replied};
+use trellis_domain::{SessionId, ToolName};
 use trellis_provenance::node::Node;
 use trellis_provenance::vocabulary::{PARSE_ERROR, prov, tg, trellis};
 use trellis_provenance::{Act, iri};
@@ -51,6 +51,7 @@ impl Describer for Iterations {
             | Body::Routed(_)
             | Body::FannedOut(_)
             | Body::Joined(_)
+            | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Ended(_) => Vec::new(),
@@ -133,12 +134,12 @@ impl Iterations {
     /// A tool's result. It must not be called a reflection, or the stock walk would stop here.
     fn observation(&mut self, session: &DescribedSession, header: &Header, n: u32, observed: &Observed) -> Act {
         let call = header.name.as_observation().unwrap_or(1);
-        let called = call_iri(&iri::iteration(&session.id, n), call);
+        let called = node_of_call(&session.id, &header.name);
         let id = format!("{called}/observation");
         let node = Node::new(&id)
             .types(&[prov::class::ENTITY, tg::class::OBSERVATION])
             .label("Observation")
-            .derived_from([called])
+            .derived_from([observed.trace.last().map_or(called, |told| told.id.clone())])
             .document(&id, "Agent Observation", observed.result.as_ref())
             .error(observed.error.as_deref())
             .marks(header.attempt, header.late);
@@ -151,6 +152,12 @@ impl Iterations {
         }
         Act { id, nodes: vec![with_tool_facts(node, observed).cost(&observed.usage)] }
     }
+}
+
+/// The node that the call behind an outcome is.
+pub(crate) fn node_of_call(session: &SessionId, outcome: &Name) -> String {
+    let n = outcome.iteration_of().unwrap_or(1);
+    call_iri(&iri::iteration(session, n), outcome.as_observation().unwrap_or(1))
 }
 
 /// The node of one of the calls of a reply, counted from 1. The first is the reply's own.

@@ -105,7 +105,11 @@ impl Function {
                 [thought("why what you know is enough"), answer].into_iter().collect()
             }
         };
-        let required: Vec<_> = members.keys().cloned().collect();
+        let may_be_left_out = |name: &String| match &self.does {
+            Does::Call(tool) => tool.arguments.iter().any(|it| it.name == *name && it.required == Some(false)),
+            Does::Answer => false,
+        };
+        let required: Vec<_> = members.keys().filter(|name| !may_be_left_out(name)).cloned().collect();
         json!({ "type": "object", "properties": members, "required": required, "additionalProperties": false })
     }
 }
@@ -114,9 +118,13 @@ fn said(description: &str) -> Value {
     json!({ "type": "string", "description": description })
 }
 
-/// An argument's type in words becomes a schema; a type that nobody knows allows everything.
+/// An argument's own schema, or its type in words as one; a type that nobody knows allows everything.
 pub(crate) fn argument_schema(argument: &ArgumentItem) -> Value {
     let ArgumentItem { kind, description, .. } = argument;
+    if let Some(Value::Object(schema)) = &argument.schema {
+        let described = std::iter::once(("description".to_owned(), json!(description)));
+        return Value::Object(schema.clone().into_iter().chain(described).collect());
+    }
     match kind.trim().to_lowercase().as_str() {
         "string" | "str" | "text" | "" => said(description),
         "integer" | "int" => json!({ "type": "integer", "description": description }),

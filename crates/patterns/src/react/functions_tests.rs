@@ -1,22 +1,15 @@
 use super::*;
-use trellis_domain::config::ToolKind;
 
 fn argument(name: &str, kind: &str) -> ArgumentItem {
-    ArgumentItem { name: name.to_owned(), kind: kind.to_owned(), description: format!("the {name}") }
+    ArgumentItem::new(name, kind, &format!("the {name}"))
 }
 
 pub(crate) fn tool(name: &str, arguments: &[(&str, &str)]) -> Arc<ToolItem> {
-    Arc::new(ToolItem {
-        kind: ToolKind::TextCompletion,
-        name: name.into(),
-        description: format!("does {name}"),
-        arguments: arguments.iter().map(|(name, kind)| argument(name, kind)).collect(),
-        groups: Vec::new(),
-        state: None,
-        applicable_states: None,
-        approval: None,
-        settings: Map::new(),
-    })
+    Arc::new(ToolItem::function(
+        name,
+        &format!("does {name}"),
+        arguments.iter().map(|(name, kind)| argument(name, kind)).collect(),
+    ))
 }
 
 pub(crate) fn search() -> Vec<Arc<ToolItem>> {

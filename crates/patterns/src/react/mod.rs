@@ -30,7 +30,7 @@ use trellis_domain::record::{Name, Reading};
 use trellis_domain::reply::ReactReply;
 
 pub(crate) use conversation::citable;
-pub(crate) use describe::{Iterations, as_json, with_action, with_tool_facts};
+pub(crate) use describe::{Iterations, as_json, node_of_call, with_action, with_tool_facts};
 pub(crate) use iterations::{Iteration, causes, decide, done};
 pub use iterations::{PARSE_ERROR, action_of};
 pub use names::IterationNames;

@@ -1,7 +1,8 @@
 //! The tools that a server says it has, as items of configuration.
 
-use rmcp::model::Tool;
+use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
+use trellis_domain::config::ToolEffect;
 
 /// A tool that a server has.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,6 +10,8 @@ pub struct Discovered {
     pub server: String,
     pub name: String,
     pub description: String,
+    /// What a call changes, by the server's own account.
+    pub effect: ToolEffect,
     /// What calls of it take, as the members of configuration items say it.
     pub arguments: Vec<Value>,
 }
@@ -16,6 +19,8 @@ pub struct Discovered {
 /// So much of a description is kept: a server that sends books does not fill every prompt with them.
 const LONGEST: usize = 2_000;
 const MOST_ARGUMENTS: usize = 100;
+/// As many bytes as the configuration takes.
+const LONGEST_SCHEMA: usize = 16 * 1024;
 
 impl Discovered {
     pub(super) fn of(server: &str, tool: &Tool) -> Self {
@@ -29,6 +34,7 @@ impl Discovered {
             server: server.to_owned(),
             name: tool.name.to_string(),
             description: short(described),
+            effect: effect(tool),
             arguments: arguments.collect(),
         }
     }
@@ -37,8 +43,20 @@ impl Discovered {
     pub fn item(&self, name: &str) -> Value {
         json!({
             "type": "mcp-tool", "name": name, "description": self.description, "server": self.server,
-            "mcp-tool": self.name, "arguments": self.arguments,
+            "mcp-tool": self.name, "effect": self.effect.as_str(), "arguments": self.arguments,
         })
+    }
+}
+
+/// What is not said is what the protocol takes for granted: that it may change something.
+fn effect(tool: &Tool) -> ToolEffect {
+    let says = |hint: fn(&ToolAnnotations) -> Option<bool>| tool.annotations.as_ref().and_then(hint) == Some(true);
+    if says(|hints| hints.read_only_hint) {
+        ToolEffect::Read
+    } else if says(|hints| hints.idempotent_hint) {
+        ToolEffect::Idempotent
+    } else {
+        ToolEffect::Unsafe
     }
 }
 
@@ -56,7 +74,23 @@ fn argument(name: &str, schema: &Value, is_required: bool) -> Value {
         });
     }
     words.retain(|words| !words.is_empty());
-    json!({ "name": name, "type": kind(schema), "description": words.join("; "), "required": is_required })
+    let mut argument =
+        json!({ "name": name, "type": kind(schema), "description": words.join("; "), "required": is_required });
+    if says_more_than_its_type(schema) {
+        argument["schema"] = schema.clone();
+    }
+    argument
+}
+
+/// Whether a schema holds values to anything besides one type, and can stand on its own.
+fn says_more_than_its_type(schema: &Value) -> bool {
+    let Some(members) = schema.as_object() else { return false };
+    let says = |name: &str| !["type", "description", "title", "default", "examples"].contains(&name);
+    let is_bare_list = members.get("type").is_some_and(Value::is_array);
+    let text = schema.to_string();
+    // What it refers to lies outside of it, and what is this long fills prompts.
+    let is_whole = !text.contains("\"$ref\"") && text.len() <= LONGEST_SCHEMA;
+    is_whole && (is_bare_list || members.keys().any(|name| says(name)))
 }
 
 /// The type of an argument in one word. Of several, the first that is something.

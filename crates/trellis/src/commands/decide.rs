@@ -17,6 +17,7 @@ pub(crate) struct TypedDecision<'a> {
     pub(crate) choice: &'a str,
     pub(crate) reason: Option<&'a str>,
     pub(crate) arguments: Option<&'a str>,
+    pub(crate) result: Option<&'a str>,
 }
 
 pub(crate) async fn run(
@@ -35,6 +36,7 @@ pub(crate) async fn run(
         choice: wish.choice.to_owned(),
         reason: wish.reason.map(str::to_owned),
         arguments: wish.arguments.map(read).transpose()?,
+        result: wish.result.map(str::to_owned),
         by: person::caller(),
     };
     desk.decide(&run, &answer).await?;

@@ -89,10 +89,10 @@ async fn one_run(global: &Global, command: &RunCommand) -> Result<Exit, Failure>
             run::answer(&Desk::look(global, "run answer")?, global, run, *strict).await
         }
         RunCommand::Export { run, format } => run::export(&Desk::look(global, "run export")?, run, *format).await,
-        RunCommand::Decide { run, choice, reason, arguments, question } => {
+        RunCommand::Decide { run, choice, reason, arguments, result, question } => {
             let desk = Desk::change(global, "run decide")?;
-            let wish =
-                decide::TypedDecision { run, choice, reason: reason.as_deref(), arguments: arguments.as_deref() };
+            let (reason, arguments, result) = (reason.as_deref(), arguments.as_deref(), result.as_deref());
+            let wish = decide::TypedDecision { run, choice, reason, arguments, result };
             decide::run(&desk, global, wish, question.as_deref()).await
         }
         RunCommand::Cancel { run } => run::cancel(&Desk::change(global, "run cancel")?, global, run).await,

@@ -60,6 +60,7 @@ impl App {
                 | DecideError::AlreadyDecided { .. }
                 | DecideError::NotAnOption { .. }
                 | DecideError::NoArguments
+                | DecideError::ResultMismatch
                 | DecideError::TooLong { .. }),
             ) => Err(Failure::usage(error.to_string())),
         }

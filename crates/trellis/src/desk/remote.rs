@@ -163,7 +163,7 @@ impl Server {
     pub(super) async fn decide(&self, run: &RunId, answer: &Answering) -> Result<(), Failure> {
         let (session, park) = answer.question.clone().map(|(session, number)| (session, Name::park(number))).unzip();
         let body = json!({
-            "choice": answer.choice, "reason": answer.reason, "arguments": answer.arguments,
+            "choice": answer.choice, "reason": answer.reason, "arguments": answer.arguments, "result": answer.result,
             "session_id": session, "park": park,
         });
         let request = self.request(Method::POST, &["runs", run.as_str(), "decide"], &[]).body(body.to_string());

@@ -29,6 +29,7 @@ mod served;
 mod stopped;
 mod templates;
 mod tools;
+mod uncertain;
 mod who;
 
 use serde_json::Value;

@@ -35,7 +35,7 @@ pub(crate) async fn decide(
 }
 
 fn answering(body: &Map<String, Value>, by: Caller) -> Result<Answering, ApiError> {
-    refuse_unknown(body, &["choice", "reason", "arguments", "session_id", "park"], "a decision")?;
+    refuse_unknown(body, &["choice", "reason", "arguments", "result", "session_id", "park"], "a decision")?;
     let members = Members::new(body);
     let text = |name: &str| members.text(name).map(|text| text.filter(|text| !text.is_empty()).map(str::to_owned));
     let arguments = match body.get("arguments") {
@@ -56,5 +56,5 @@ fn answering(body: &Map<String, Value>, by: Caller) -> Result<Answering, ApiErro
         }
     };
     let choice = text("choice")?.ok_or_else(|| ApiError::request("`choice` is missing; name one of the options"))?;
-    Ok(Answering { question, choice, reason: text("reason")?, arguments, by })
+    Ok(Answering { question, choice, reason: text("reason")?, arguments, result: text("result")?, by })
 }

@@ -144,6 +144,9 @@ pub(crate) struct Decision {
     /// What a call is to be made with instead
     #[schema(nullable = false, value_type = Option<Object>)]
     arguments: Option<Value>,
+    /// With the choice `result`: what the call has brought
+    #[schema(nullable = false)]
+    result: Option<String>,
     /// Together with `park`, which question is meant; not needed if only one is open
     #[schema(nullable = false)]
     session_id: Option<String>,

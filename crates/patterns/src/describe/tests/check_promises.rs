@@ -1,19 +1,20 @@
 //! Nothing in a graph can go missing or be changed unnoticed.
 
-use crate::projector::project;
 use crate::projector::tests::fixture::{
     asked_run, cancelled_by_somebody, cancelled_plan, cancelled_supervisor, check_with, parked_run, plan_run,
-    react_run, supervisor_run, texts,
+    react_run, supervisor_run, texts, uncertain_run,
 };
 use crate::projector::tests::random_run::{any_run, finished_run, has_ended};
+use crate::projector::{events, project};
+use crate::react::IterationNames;
 use expect_test::expect;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::collections::BTreeSet;
 use trellis_domain::rdf::{Quad, Term};
-use trellis_domain::record::Record;
-use trellis_provenance::Fault;
+use trellis_domain::record::{Body, Explained, Name, Record};
 use trellis_provenance::vocabulary::{ALL, prov, rdf, trellis};
+use trellis_provenance::{Fault, iri};
 
 fn places(quads: &[Quad], property: &str) -> Vec<usize> {
     quads.iter().enumerate().filter(|(_, quad)| quad.p.text() == property).map(|(at, _)| at).collect()
@@ -28,9 +29,10 @@ fn without_node(quads: &[Quad], node: &str) -> Vec<Quad> {
     quads.iter().filter(|quad| quad.s.text() != node).cloned().collect()
 }
 
-const RUNS: [fn() -> Vec<Record>; 8] = [
+const RUNS: [fn() -> Vec<Record>; 9] = [
     react_run,
     parked_run,
+    uncertain_run,
     asked_run,
     plan_run,
     cancelled_plan,
@@ -173,4 +175,28 @@ proptest! {
         let unfinished = faults.iter().any(|fault| matches!(fault, Fault::NoEnd { .. }));
         prop_assert!(unfinished);
     }
+}
+
+#[test]
+fn what_a_tool_tells_of_its_own_steps_stands_between_the_call_and_its_result() {
+    let step = |id: &str, from: &str| Explained {
+        id: id.to_owned(),
+        quads: vec![Quad { s: Term::iri(id), p: Term::iri(prov::WAS_DERIVED_FROM), o: Term::iri(from), g: None }],
+    };
+    let mut records = react_run();
+    let called = iri::iteration(&records[0].header.session, 1);
+    let observed = records.iter_mut().find(|record| record.header.name == Name::observation(1)).unwrap();
+    let Body::Observed(observed) = &mut observed.body else { panic!("it is a result") };
+    observed.trace = vec![step("urn:rag:question", &called), step("urn:rag:answer", "urn:rag:question")];
+    let told = events(&records);
+    let place = |id: &str| told.iter().position(|event| event.explain_id == id).unwrap();
+    let observation = format!("{called}/observation");
+    assert!(place("urn:rag:question") < place("urn:rag:answer") && place("urn:rag:answer") < place(&observation));
+    let parents: Vec<_> = told[place(&observation)]
+        .quads
+        .iter()
+        .filter(|quad| quad.s == Term::iri(&observation) && quad.p == Term::iri(prov::WAS_DERIVED_FROM))
+        .map(|quad| quad.o.clone())
+        .collect();
+    assert_eq!(parents, [Term::iri("urn:rag:answer")]);
 }

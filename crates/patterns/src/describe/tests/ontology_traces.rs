@@ -4,7 +4,7 @@ use crate::plan::PlanNames;
 use crate::projector::project;
 use crate::projector::tests::fixture::{
     Script, accepted, cancelled_plan, cancelled_supervisor, ending, parked_run, plan_run, priced, react_run,
-    step_answer, supervisor_run, unreadable,
+    step_answer, supervisor_run, uncertain_run, unreadable,
 };
 use crate::projector::tests::random_run::any_run;
 use expect_test::{Expect, expect};
@@ -50,8 +50,16 @@ fn rare_run() -> Vec<Record> {
 }
 
 fn runs() -> Vec<Vec<Record>> {
-    let ours =
-        [react_run(), parked_run(), plan_run(), cancelled_plan(), supervisor_run(), cancelled_supervisor(), rare_run()];
+    let ours = [
+        react_run(),
+        parked_run(),
+        uncertain_run(),
+        plan_run(),
+        cancelled_plan(),
+        supervisor_run(),
+        cancelled_supervisor(),
+        rare_run(),
+    ];
     ours.into_iter().chain(crate::registry::samples()).collect()
 }
 

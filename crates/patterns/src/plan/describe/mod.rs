@@ -38,6 +38,7 @@ impl Describer for PlanActs {
             | Body::Routed(_)
             | Body::FannedOut(_)
             | Body::Joined(_)
+            | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Ended(_) => None,

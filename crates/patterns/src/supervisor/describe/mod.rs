@@ -34,6 +34,7 @@ impl Describer for TeamActs {
             Body::Accepted(_)
             | Body::Routed(_)
             | Body::Observed(_)
+            | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Ended(_) => Vec::new(),

@@ -136,6 +136,7 @@ fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trellis_domain::config::ToolEffect;
 
     #[test]
     fn tools_keep_their_names_and_no_two_have_the_same() {
@@ -143,6 +144,7 @@ mod tests {
             server: server.to_owned(),
             name: name.to_owned(),
             description: String::new(),
+            effect: ToolEffect::Read,
             arguments: Vec::new(),
         };
         let mut taken = BTreeMap::from([("search".to_owned(), json!({ "type": "http", "name": "search" }))]);

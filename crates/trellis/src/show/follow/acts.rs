@@ -26,7 +26,8 @@ impl Follow {
                 | DecisionKind::SubagentGroup
                 | DecisionKind::Replan
                 | DecisionKind::Round
-                | DecisionKind::Approval => ("pattern", Name::route_pattern()),
+                | DecisionKind::Approval
+                | DecisionKind::UncertainCall => ("pattern", Name::route_pattern()),
             };
             let cost = self.cast.pay(session, &reply);
             let line = Line::new(self.screen.marks.choice, word).of(who.clone());

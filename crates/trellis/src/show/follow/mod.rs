@@ -124,6 +124,8 @@ impl Follow {
             Body::Observed(observed) => self.observed(record, observed),
             Body::FannedOut(fan_out) => self.fanned_out(session, fan_out),
             Body::Joined(joined) => self.joined(session, joined),
+            // What comes of it follows.
+            Body::Intended(_) => {}
             Body::Parked(parked) => self.parked(session, parked),
             Body::Settled(settled) => self.settled(session, settled),
             Body::Ended(ended) if *session == self.run => return self.end(ended),

@@ -196,6 +196,7 @@ impl Follow {
             | Body::Routed(_)
             | Body::FannedOut(_)
             | Body::Joined(_)
+            | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Ended(_) => return,

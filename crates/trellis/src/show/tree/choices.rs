@@ -67,7 +67,8 @@ fn kind_name(kind: DecisionKind) -> &'static str {
         | DecisionKind::Goals
         | DecisionKind::Replan
         | DecisionKind::Round
-        | DecisionKind::Approval => kind.as_str(),
+        | DecisionKind::Approval
+        | DecisionKind::UncertainCall => kind.as_str(),
     }
 }
 

@@ -1,0 +1,125 @@
+//! Calls that are not simply made: somebody has to agree, or nobody knows whether they were made already. Every pattern
+//! orders calls as it likes; here they are held back.
+
+mod approval;
+mod uncertain;
+
+use crate::contract::{Effect, Order, Turn};
+use crate::session::Session;
+use crate::text::cut;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use trellis_domain::config::ToolItem;
+use trellis_domain::decision::DecisionKind;
+use trellis_domain::park::{Parked, Settled};
+use trellis_domain::record::Name;
+use trellis_domain::{Timestamp, ToolName};
+
+/// How many bytes of the arguments a question shows.
+const SHOWN: usize = 2_000;
+
+/// A call that a pattern has ordered.
+struct Call {
+    /// What its outcome is recorded under.
+    name: Name,
+    item: Arc<ToolItem>,
+    tool: ToolName,
+    arguments: Map<String, Value>,
+}
+
+/// Who asks for orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    /// Somebody who takes a turn up: whoever began calls before is gone.
+    NewHand,
+    /// Whoever has begun calls and waits for what comes of them: nothing is uncertain about these.
+    SameHand,
+}
+
+/// The orders of a turn, with a question in the place of the first call that needs an answer.
+pub fn guarded(session: &Session, turn: &Turn, orders: Vec<Order>, asker: Asker) -> Vec<Order> {
+    let mut guarded = Vec::with_capacity(orders.len());
+    for order in orders {
+        match order {
+            Order::Perform(name, Effect::CallTool { tool, arguments }) if !session.has(&name) => {
+                let effect = match session.settings().tools.get(&tool).cloned() {
+                    Some(item) => {
+                        let call = Call { name: name.clone(), item, tool, arguments };
+                        approval::agreed(session, turn, call).and_then(|agreed| match agreed {
+                            Ok(call) => uncertain::settled(session, turn, call, asker),
+                            Err(effect) => Ok(effect),
+                        })
+                    }
+                    None => Ok(Effect::CallTool { tool, arguments }),
+                };
+                match effect {
+                    Ok(effect) => guarded.push(Order::Perform(name, effect)),
+                    // It is not this turn that goes on.
+                    Err(instead) => return vec![instead],
+                }
+            }
+            Order::Perform(..)
+            | Order::Open(_)
+            | Order::Close
+            | Order::Become(_)
+            | Order::FanOut(_)
+            | Order::Park(_)
+            | Order::End(_) => guarded.push(order),
+        }
+    }
+    guarded
+}
+
+/// Whether that a call is about to be made is recorded before it is. Runs that began by older rules do not.
+pub fn is_recorded_before(session: &Session, tool: &ToolName) -> bool {
+    session.settings().tools.get(tool).is_some_and(|item| uncertain::matters(session, item))
+}
+
+impl Call {
+    fn into_effect(self) -> Effect {
+        Effect::CallTool { tool: self.tool, arguments: self.arguments }
+    }
+
+    /// What it would be called with, as people are shown it. The whole is on record beside it.
+    fn told(&self) -> String {
+        cut(&Value::Object(self.arguments.clone()).to_string(), SHOWN)
+    }
+}
+
+/// What is asked about a call.
+struct Question {
+    about: Name,
+    text: String,
+    kind: DecisionKind,
+    options: Vec<String>,
+    /// A subagent does not wait longer than it is waited for.
+    expires: Timestamp,
+    otherwise: &'static str,
+}
+
+impl Question {
+    fn into_order(self, session: &Session, turn: &Turn, call: Call) -> Order {
+        let expires = session.waited_for_until(turn.now).map_or(self.expires, |deadline| deadline.min(self.expires));
+        Order::Park(Box::new(Parked {
+            number: u32::try_from(session.parks().count()).unwrap_or(u32::MAX).saturating_add(1),
+            question: self.text.as_str().into(),
+            offered: session.offered(self.kind, self.options, session.config_source("tool")),
+            about: self.about,
+            turn: turn.name.clone(),
+            tool: Some(call.tool),
+            arguments: call.arguments,
+            who: call.item.asking.approvers.clone(),
+            expires,
+            otherwise: self.otherwise.to_owned(),
+        }))
+    }
+}
+
+/// The reason that was given, as the end of a sentence.
+fn because(settled: &Settled) -> String {
+    settled.decision.rationale.as_ref().map(|why| format!(": {}", why.text())).unwrap_or_default()
+}
+
+fn is_chosen(settled: &Settled, answer: &str) -> bool {
+    settled.decision.chosen.iter().any(|chosen| chosen == answer)
+}

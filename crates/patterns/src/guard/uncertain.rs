@@ -1,0 +1,81 @@
+//! Calls of which nobody knows whether they were made: that they would be is on record, and what came of it is not. They
+//! are not made again before somebody, or the tool's own setting, has said what is to be done.
+
+use super::{Asker, Call, Question, because, is_chosen};
+use crate::contract::{Effect, Order, Turn};
+use crate::session::Session;
+use trellis_domain::config::{OnUncertain, ToolEffect, ToolItem};
+use trellis_domain::decision::DecisionKind;
+use trellis_domain::park::{Settled, answer};
+use trellis_domain::record::Name;
+
+/// Since these rules it is recorded that an unsafe call is about to be made.
+const INTENTS: u32 = 4;
+
+pub(super) fn matters(session: &Session, item: &ToolItem) -> bool {
+    item.effect == ToolEffect::Unsafe && session.revision() >= INTENTS
+}
+
+/// The call, if it was never begun or is to be made again, or what is done in its place; otherwise what is done in the
+/// place of everything else.
+pub(super) fn settled(session: &Session, turn: &Turn, call: Call, asker: Asker) -> Result<Effect, Order> {
+    if !matters(session, &call.item) {
+        return Ok(call.into_effect());
+    }
+    let intent = |n: u32| Name::intent(&call.name, n);
+    let mut begun = session.intents(&call.name);
+    if asker == Asker::SameHand && session.park_about(&intent(begun)).is_none() {
+        begun = begun.saturating_sub(1);
+    }
+    if begun == 0 {
+        return Ok(call.into_effect());
+    }
+    let intent = intent(begun);
+    let Some(park) = session.park_about(&intent) else { return Err(question(session, turn, intent, call)) };
+    let Some(settled) = session.settled(park.number) else { return Err(Order::Close) };
+    Ok(decided(settled, call))
+}
+
+fn decided(settled: &Settled, call: Call) -> Effect {
+    let Call { tool, arguments, .. } = call;
+    if is_chosen(settled, answer::RETRY) {
+        return Effect::CallTool { tool, arguments: settled.arguments.clone().unwrap_or(arguments) };
+    }
+    if is_chosen(settled, answer::RESULT) {
+        let result = settled.result.as_ref().map(|result| result.text().to_owned()).unwrap_or_default();
+        return Effect::Take { tool, result };
+    }
+    let who = settled.by.as_ref().map_or_else(|| "nobody could tell".to_owned(), |by| format!("{by} chose to go on"));
+    Effect::Report {
+        error: format!(
+            "the tool `{tool}` was about to be called when the process ended, and whether it was is not known. It was \
+             not called again; {who}{}",
+            because(settled)
+        ),
+    }
+}
+
+fn question(session: &Session, turn: &Turn, intent: Name, call: Call) -> Order {
+    let asked = turn.now.plus_ms(call.item.asking.timeout_ms);
+    // What the tool's own setting says is decided at once, and on record like any other answer.
+    let (expires, otherwise) = match call.item.on_uncertain {
+        OnUncertain::Ask => (asked, answer::CONTINUE),
+        OnUncertain::Continue => (turn.now, answer::CONTINUE),
+        OnUncertain::Retry => (turn.now, answer::RETRY),
+    };
+    let text = format!(
+        "`{}` was about to be called with {} when the process ended, and what came of it is not recorded. `continue` goes \
+         on without it, `retry` calls it, perhaps for a second time, `result` tells what it brought.",
+        call.tool,
+        call.told()
+    );
+    let question = Question {
+        about: intent,
+        text,
+        kind: DecisionKind::UncertainCall,
+        options: [answer::CONTINUE, answer::RETRY, answer::RESULT].map(str::to_owned).to_vec(),
+        expires,
+        otherwise,
+    };
+    question.into_order(session, turn, call)
+}
