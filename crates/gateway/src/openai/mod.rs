@@ -43,6 +43,7 @@ pub(crate) const ROOT: &str = "/v1";
         models::list, models::one, chat::create, responses::create, responses::stored::one, responses::stored::delete,
         responses::stored::cancel,
     ),
+    components(schemas(OpenAiError)),
 )]
 pub(crate) struct Document;
 

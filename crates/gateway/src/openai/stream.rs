@@ -82,8 +82,8 @@ impl<S: Script> Telling<S> {
             while let Some(line) = self.lines.pop_front() {
                 let Some((name, data)) = self.script.write(line, self.ended.as_ref()) else { continue };
                 self.held = Some(self.gateway.capacity().unread.take(data.len()).await);
-                let event = Event::default().data(data);
-                return Some(if let Some(name) = name { event.event(name) } else { event });
+                let event = name.map_or_else(Event::default, |name| Event::default().event(name));
+                return Some(event.data(data));
             }
             if self.over {
                 return None;
