@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use trellis_domain::RunId;
 use trellis_domain::record::{Accepted, Record};
-use trellis_domain::run::{RunState, RunSummary};
+use trellis_domain::run::{RunState, RunSummary, Termination};
 use trellis_domain::usage::Usage;
 use trellis_orchestrator::summary::{OpenQuestion, WholeRun};
 use utoipa::ToSchema;
@@ -72,7 +72,7 @@ impl EndedRun {
             run_id: self.run().as_str().to_owned(),
             state: whole.state.as_str(),
             partial: matches!(whole.state, RunState::AnsweredPartial | RunState::Limit),
-            reason: whole.reason.map(|reason| reason.as_str()),
+            reason: whole.reason.map(Termination::as_str),
             pattern: whole.pattern.clone(),
             task_type: whole.task_type.clone(),
             model: whole.model.clone(),

@@ -41,13 +41,11 @@ pub(super) fn read(list: &[Value], parameter: &str) -> Result<Talk, OpenAiError>
             Role::User | Role::Assistant => said.push(message),
         }
     }
-    match said.pop() {
-        Some(Message { role: Role::User, text }) => talk.question = text,
-        Some(_) | None => {
-            let message = format!("the last message of `{parameter}` must be the user's: it is the question");
-            return Err(OpenAiError::parameter(parameter, message));
-        }
-    }
+    let Some(Message { role: Role::User, text }) = said.pop() else {
+        let message = format!("the last message of `{parameter}` must be the user's: it is the question");
+        return Err(OpenAiError::parameter(parameter, message));
+    };
+    talk.question = text;
     (talk.earlier, talk.left_out) = newest(exchanges(said), parameter)?;
     Ok(talk)
 }

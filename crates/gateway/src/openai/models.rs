@@ -46,8 +46,8 @@ pub(super) async fn list(Inward(inside, _): Inward) -> Result<Json<ModelList>, O
 
 /// Look at one model
 #[utoipa::path(
-    get, path = "/v1/models/{id}", tag = "openai", operation_id = "getModel",
-    params(("id" = String, Path, description = "Such as `trellis/auto`"), Place),
+    get, path = "/v1/models/trellis/{name}", tag = "openai", operation_id = "getModel",
+    params(("name" = String, Path, description = "The id of a model without `trellis/`, such as `auto`"), Place),
     responses((status = 200, description = "The model", body = Model), Usual),
 )]
 pub(super) async fn one(Inward(inside, _): Inward, Path(id): Path<String>) -> Result<Json<Model>, OpenAiError> {

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 #[expect(dead_code, reason = "only the schema is used")]
 pub(crate) struct ChatRequest {
     /// `trellis/auto`, or `trellis/` and a pattern
+    #[schema(example = "trellis/auto")]
     model: String,
     #[schema(min_items = 1)]
     messages: Vec<ChatMessage>,

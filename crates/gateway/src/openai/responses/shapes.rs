@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 #[expect(dead_code, reason = "only the schema is used")]
 pub(crate) struct ResponseRequest {
     /// `trellis/auto`, or `trellis/` and a pattern
+    #[schema(example = "trellis/auto")]
     model: String,
     /// The question, or a list of messages whose last is the question
     #[schema(value_type = Value)]

@@ -13,6 +13,7 @@ async fn every_pattern_that_can_be_named_is_a_model() {
     let ids: Vec<_> = models["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
     assert_eq!(ids[0], "trellis/auto");
     assert!(ids.contains(&"trellis/react") && ids.contains(&"trellis/supervisor"), "{ids:?}");
+    assert_eq!(api.get("/v1/models/trellis/auto").await.json()["id"], "trellis/auto");
     for id in ids {
         // Some clients write the slash as it is.
         for path in [id.to_owned(), id.replace('/', "%2F")] {
@@ -20,7 +21,7 @@ async fn every_pattern_that_can_be_named_is_a_model() {
             assert_eq!((status, &model["id"]), (200, &json!(id)));
         }
     }
-    let missing = api.get("/v1/models/gpt-4o").await;
+    let missing = api.get("/v1/models/trellis/gpt-4o").await;
     assert_eq!((missing.status, &missing.json()["error"]["code"]), (404, &json!("model_not_found")));
 }
 
