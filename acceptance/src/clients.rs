@@ -58,6 +58,21 @@ impl Clients {
         Self { programs: folder.join("bin"), room }
     }
 
+    /// Runs a program of Node's to its end, with the packages that `cargo xtask test` installs.
+    pub(crate) async fn node(&self, arguments: &[&str]) -> Output {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/node");
+        let read = |path: PathBuf| std::fs::read_to_string(path).ok();
+        let lists = Path::new(env!("CARGO_MANIFEST_DIR")).join("node/package-lock.json");
+        assert!(
+            folder.join("made").exists() && read(folder.join("package-lock.json")) == read(lists),
+            "the packages of Node are not installed in target/node, or are others than acceptance/node names: run `cargo \
+             xtask test`"
+        );
+        let packages = folder.join("node_modules");
+        let environment = packages.to_str().expect("the project lies in a folder with a plain name");
+        run(&packages.join("node/bin/node"), "node", arguments, &[("NODE_PATH", environment)], self.room.path()).await
+    }
+
     /// Where an installed program lies.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.programs.join(name)

@@ -82,17 +82,29 @@ impl Stage {
 
     /// Runs one of the Python programs of this crate; its argument is the address of the server.
     pub async fn python(&self, script: &str) -> Output {
-        python(&self.clients, script, self.url()).await
+        python(&self.clients, script, &[self.url()]).await
+    }
+
+    /// The same for somebody with a token, which is the second argument.
+    pub async fn python_as(&self, token: &str, script: &str) -> Output {
+        python(&self.clients, script, &[self.url(), token]).await
+    }
+
+    /// Runs one of the Node programs of this crate; its argument is the address of the server.
+    pub async fn node(&self, script: &str) -> Output {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("node").join(script);
+        let path = path.to_str().expect("the project lies in a folder with a plain name");
+        self.clients.node(&[path, self.url()]).await
     }
 }
 
 /// Runs one of the Python programs of this crate against any address.
 pub async fn run_python(script: &str, address: &str) -> Output {
-    python(&Clients::installed(), script, address).await
+    python(&Clients::installed(), script, &[address]).await
 }
 
-async fn python(clients: &Clients, script: &str, address: &str) -> Output {
+async fn python(clients: &Clients, script: &str, arguments: &[&str]) -> Output {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("python").join(script);
     let path = path.to_str().expect("the project lies in a folder with a plain name");
-    clients.run("python", &[path, address], &[]).await
+    clients.run("python", &[&[path], arguments].concat(), &[]).await
 }

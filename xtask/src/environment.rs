@@ -1,4 +1,4 @@
-//! Private Python environments, made from the project's own lists.
+//! Private environments of Python and Node, made from the project's own lists.
 
 use crate::{root, run};
 use anyhow::{Context, Result, bail};
@@ -36,6 +36,30 @@ pub(crate) fn install(name: &str, list: &str) -> Result<PathBuf> {
     pip(&["check"]).with_context(|| format!("{list} lacks something that one of its packages needs"))?;
     fs::write(&made_from, wanted).with_context(|| format!("cannot write {}", made_from.display()))?;
     Ok(python)
+}
+
+/// Makes `target/node` from the lists in `acceptance/node`, unless it is there and was made from the same lists. It has a
+/// Node of its own, so that any Node is enough to install it.
+pub(crate) fn install_node() -> Result<()> {
+    const LISTS: [&str; 2] = ["package.json", "package-lock.json"];
+    let (from, folder) = (root()?.join("acceptance/node"), root()?.join("target/node"));
+    let same = |list: &str| Some(fs::read(from.join(list)).ok()? == fs::read(folder.join(list)).ok()?);
+    // Taken away first: an environment that was left half made has no mark.
+    let made = folder.join("made");
+    if made.exists() && LISTS.iter().all(|list| same(list) == Some(true)) {
+        return Ok(());
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    if made.exists() {
+        fs::remove_file(&made).with_context(|| format!("cannot remove {}", made.display()))?;
+    }
+    for list in LISTS {
+        fs::copy(from.join(list), folder.join(list)).with_context(|| format!("cannot copy {list}"))?;
+    }
+    let prefix = folder.display().to_string();
+    run("npm", &["ci", "--prefix", &prefix, "--no-audit", "--no-fund", "--loglevel", "error"])
+        .context("npm cannot install its packages: is it there, with Node 18 or newer, and is there a network?")?;
+    fs::write(&made, "").with_context(|| format!("cannot write {}", made.display()))
 }
 
 /// That `python3` is new enough.

@@ -56,6 +56,7 @@ fn test() -> Result<()> {
 /// The program as it is used, asked by clients that nobody here wrote.
 fn acceptance() -> Result<()> {
     environment::install("clients", "acceptance/requirements.txt")?;
+    environment::install_node()?;
     evaluate::fetch("smollm2")?;
     // As for the other tests, which need the program too: any other way would build everything once more.
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;

@@ -14,6 +14,7 @@ mod library;
 mod log;
 mod mcp;
 mod model;
+mod openai;
 mod prompts;
 mod real;
 mod sdk;

@@ -191,7 +191,9 @@ fn is_first(revision: &u32) -> bool {
 /// An earlier question of a conversation and its answer, each cut to what is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
-    pub run: RunId,
+    /// None if the caller told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     pub question: String,
     pub answer: String,
 }

@@ -19,6 +19,8 @@ words!(
     Surface {
         /// Our own paths over HTTP.
         Api,
+        /// The paths of OpenAI's packages.
+        Openai,
         /// A WebSocket, as stock clients of TrustGraph open it.
         TrustgraphSocket,
         /// The same services over HTTP.

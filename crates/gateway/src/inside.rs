@@ -16,8 +16,8 @@ use trellis_orchestrator::ports::{
     Asking, Config, ConfigError, Graph, JournalError, Library, Log, Prompter, ToolRunner, World,
 };
 use trellis_orchestrator::{
-    AcceptError, Acceptance, Answered, Answering, Cancelling, DecideError, Item, Question, RunService, RunSubscription,
-    TurnError,
+    AcceptError, Acceptance, Answered, Answering, Cancelling, DecideError, Earlier, Item, Question, RunService,
+    RunSubscription, TurnError,
 };
 
 /// A server's connections to everything behind it.
@@ -119,8 +119,17 @@ impl Inside {
 
     /// Accepts a question.
     pub(crate) async fn accept(&self, question: Question) -> Uninterrupted<Acceptance, AcceptError> {
+        self.accept_after(question, Earlier::OfConversation).await
+    }
+
+    /// Accepts a question that has something else before it than its conversation.
+    pub(crate) async fn accept_after(
+        &self,
+        question: Question,
+        earlier: Earlier,
+    ) -> Uninterrupted<Acceptance, AcceptError> {
         let runs = self.runs().clone();
-        tokio::spawn(async move { runs.accept(question).await }).await
+        tokio::spawn(async move { runs.accept_after(question, &earlier).await }).await
     }
 
     /// Ends a run for the caller.

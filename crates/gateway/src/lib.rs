@@ -1,8 +1,8 @@
 //! The gateway: HTTP, WebSocket and server-sent events in front of the loop.
 //!
-//! Two surfaces share one set of services. The stock TrustGraph clients speak to `/api/v1/socket` and
-//! `/api/v1/…` in their own dialect; programs of our users speak to `/api/v1/runs`. The gateway owns how things
-//! are said. It decides nothing and stores nothing: the loop and the ports behind it do. A client that goes
+//! Three surfaces share one set of services. The stock TrustGraph clients speak to `/api/v1/socket` and
+//! `/api/v1/…` in their own dialect, programs that are made for OpenAI to `/v1`; programs of our users speak to
+//! `/api/v1/runs`. The gateway owns how things are said. It decides nothing and stores nothing: the loop and the ports behind it do. A client that goes
 //! away stops nothing but its own stream.
 
 mod access;
@@ -23,6 +23,7 @@ mod json;
 mod knocks;
 mod line;
 mod members;
+mod openai;
 mod outbox;
 mod peer;
 mod request_memory;

@@ -11,6 +11,7 @@ use crate::health;
 use crate::inside::Gateway;
 use crate::knocks::Knock;
 use crate::line::Line;
+use crate::openai;
 use crate::peer::Connection;
 use crate::request_memory::BodyPlace;
 use crate::rest;
@@ -50,6 +51,7 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         .route("/ontology", get(docs::ontology))
         // Until there is a page, whoever comes by browser is shown what there is.
         .route("/", get(async || Redirect::temporary("/api/docs")))
+        .merge(openai::routes())
         .merge(docs::routes())
         .fallback(async |uri: Uri| error_at(uri.path(), ServiceError::new(Code::NotFound, NOTHING_HERE)))
         .method_not_allowed_fallback(async |method: Method, uri: Uri| {

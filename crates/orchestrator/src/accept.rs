@@ -10,7 +10,7 @@ use trellis_domain::ids::InvalidId;
 use trellis_domain::limits::PinnedLimits;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::record::{Accepted, Body, Cause, Exchange, Name, REVISION};
+use trellis_domain::record::{Accepted, Body, Cause, Exchange, Name, REVISION, Record};
 use trellis_domain::request::{TooLarge, check_sizes, earlier_fingerprint, fingerprint};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{
@@ -30,6 +30,44 @@ pub struct Question {
     pub names: UnknownNames,
     /// Who asks. Not part of what tells a repetition from another request.
     pub by: Option<Caller>,
+}
+
+/// What was said before a question.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Earlier {
+    /// The newest exchanges of the conversation that the request names, if it names one.
+    #[default]
+    OfConversation,
+    /// This run and what was said before it: a conversation may go on from any of its questions.
+    UpTo(RunId),
+    /// As the caller tells it, oldest first.
+    Told(Vec<Exchange>),
+}
+
+/// Most bytes of what a caller tells of earlier.
+pub const TOLD_BYTES: usize = 256 << 10;
+/// So many earlier exchanges are shown.
+const EXCHANGES: usize = 10;
+
+impl Earlier {
+    /// Whether a question that was accepted came after the same. A conversation goes on while a request is repeated.
+    fn fits(&self, accepted: &[Exchange]) -> bool {
+        match self {
+            Self::OfConversation => true,
+            Self::UpTo(run) => accepted.last().is_some_and(|last| last.run.as_ref() == Some(run)),
+            Self::Told(exchanges) => exchanges == accepted,
+        }
+    }
+
+    fn check_size(&self) -> Result<(), TooLarge> {
+        let Self::Told(exchanges) = self else { return Ok(()) };
+        let size = exchanges.iter().map(|exchange| exchange.question.len() + exchange.answer.len()).sum::<usize>();
+        if size <= TOLD_BYTES {
+            return Ok(());
+        }
+        let field = "what was said before";
+        Err(TooLarge { field, size: size as u64, unit: "bytes", limit: TOLD_BYTES as u64 })
+    }
 }
 
 /// What to do with a pattern, task type or group that nothing defines.
@@ -65,6 +103,8 @@ pub enum AcceptError {
         "this request id belongs to another request, which is answered by run {run}; give this one an id of its own"
     )]
     OtherRequest { run: RunId },
+    #[error("there is no run {0} that has ended, so nothing can go on from it")]
+    NothingEarlier(RunId),
     #[error("{} open, which is the limit; wait until some have ended", counted(open, "run"))]
     TooManyRuns { open: usize },
     #[error(transparent)]
@@ -78,15 +118,16 @@ const SHOWN_OF_OBSTACLE: usize = 300;
 
 impl Orchestrator {
     /// See [`RunService::accept`](crate::RunService::accept).
-    pub(crate) async fn accept(&self, question: Question) -> Result<Acceptance, AcceptError> {
+    pub(crate) async fn accept(&self, question: Question, earlier: &Earlier) -> Result<Acceptance, AcceptError> {
         let mut accepted = self.read_request(&question)?;
+        earlier.check_size()?;
         let given = (!question.request.session_id.is_empty()).then(|| SessionId::new(&question.request.session_id));
         let (mut session, chosen) = match given {
             Some(given) => (given?, true),
             None => (SessionId::for_request(&question.scope, &question.request_id), false),
         };
         loop {
-            match self.find(&question, &session, &accepted).await? {
+            match self.find(&question, &session, &accepted, earlier).await? {
                 ExistingSession::Same { limits } if limits || chosen => {
                     return Ok(Acceptance { run: session, attached: true });
                 }
@@ -96,12 +137,12 @@ impl Orchestrator {
                 ExistingSession::Same { .. } | ExistingSession::Other => {
                     // Where an earlier version would have put the same request.
                     let before = session.beside(earlier_fingerprint(&question.request));
-                    let found = self.find(&question, &before, &accepted).await?;
+                    let found = self.find(&question, &before, &accepted, earlier).await?;
                     let was_there = matches!(found, ExistingSession::Same { .. });
                     session = if was_there { before } else { session.beside(accepted.request) };
                 }
                 ExistingSession::Nothing => {
-                    accepted.earlier = self.earlier(&question.scope, accepted.conversation.as_ref()).await?;
+                    accepted.earlier = self.earlier(&question.scope, &accepted, earlier).await?;
                     if let Some(begun) = self.begin(&question, &session, &accepted).await? {
                         return Ok(begun);
                     }
@@ -196,31 +237,63 @@ impl Orchestrator {
         question: &Question,
         session: &SessionId,
         wanted: &Accepted,
+        earlier: &Earlier,
     ) -> Result<ExistingSession, JournalError> {
         let scope = &question.scope;
         let Some(log) = self.ports.journal.load(&scope.workspace, session).await? else {
             return Ok(ExistingSession::Nothing);
         };
         let mut known = log.records.iter().filter_map(|record| record.body.as_accepted());
-        let earlier = || earlier_fingerprint(&question.request);
-        let same = known.find(|accepted| accepted.request == wanted.request || accepted.request == earlier());
+        let before = || earlier_fingerprint(&question.request);
+        let same = known.find(|accepted| {
+            (accepted.request == wanted.request || accepted.request == before()) && earlier.fits(&accepted.earlier)
+        });
         Ok(same.map_or(ExistingSession::Other, |accepted| ExistingSession::Same {
             limits: accepted.limits == wanted.limits,
         }))
     }
 
-    /// What was asked and answered before in a conversation, oldest first and bounded: a conversation may go on for
-    /// ever, and a prompt may not.
-    async fn earlier(&self, scope: &Scope, of: Option<&ConversationId>) -> Result<Vec<Exchange>, JournalError> {
-        const EXCHANGES: usize = 10;
-        let Some(conversation) = of else { return Ok(Vec::new()) };
+    /// What was asked and answered before, oldest first and bounded: a conversation may go on for ever, and a prompt may
+    /// not.
+    async fn earlier(
+        &self,
+        scope: &Scope,
+        accepted: &Accepted,
+        earlier: &Earlier,
+    ) -> Result<Vec<Exchange>, AcceptError> {
+        match (earlier, &accepted.conversation) {
+            (Earlier::Told(exchanges), _) => Ok(exchanges.clone()),
+            (Earlier::UpTo(run), _) => self.up_to(scope, run).await,
+            (Earlier::OfConversation, Some(conversation)) => Ok(self.of_conversation(scope, conversation).await?),
+            (Earlier::OfConversation, None) => Ok(Vec::new()),
+        }
+    }
+
+    /// A run that has ended, and what was said before it.
+    async fn up_to(&self, scope: &Scope, run: &RunId) -> Result<Vec<Exchange>, AcceptError> {
+        let (workspace, journal) = (&scope.workspace, &self.ports.journal);
+        let nothing = || AcceptError::NothingEarlier(run.clone());
+        let summary = journal.run(workspace, run).await?.ok_or_else(nothing)?;
+        let end = journal.end(workspace, run).await?.ok_or_else(nothing)?;
+        let first = journal.events(workspace, run, 0, 1).await?;
+        let accepted = first.first().and_then(|record| record.body.as_accepted());
+        let mut exchanges = accepted.map(|accepted| accepted.earlier.clone()).unwrap_or_default();
+        exchanges.push(exchange(summary, answer_of(&end)));
+        exchanges.drain(..exchanges.len().saturating_sub(EXCHANGES));
+        Ok(exchanges)
+    }
+
+    async fn of_conversation(
+        &self,
+        scope: &Scope,
+        conversation: &ConversationId,
+    ) -> Result<Vec<Exchange>, JournalError> {
         let filter = RunFilter { conversation: Some(conversation.clone()), ..RunFilter::default() };
         let newest = self.ports.journal.runs(&scope.workspace, &filter, None, EXCHANGES).await?.runs;
         let mut exchanges = Vec::new();
         for run in newest.into_iter().rev() {
             if let Some(end) = self.ports.journal.end(&scope.workspace, &run.run).await? {
-                let answer = end.body.as_ended().and_then(|ended| ended.answer.as_ref()).map_or("", Document::text);
-                exchanges.push(exchange(run, answer));
+                exchanges.push(exchange(run, answer_of(&end)));
             }
         }
         Ok(exchanges)
@@ -266,9 +339,13 @@ impl Orchestrator {
     }
 }
 
+fn answer_of(end: &Record) -> &str {
+    end.body.as_ended().and_then(|ended| ended.answer.as_ref()).map_or("", Document::text)
+}
+
 fn exchange(run: RunSummary, answer: &str) -> Exchange {
     const CHARS: usize = 2_000;
-    Exchange { run: run.run, question: run.question, answer: answer.chars().take(CHARS).collect() }
+    Exchange { run: Some(run.run), question: run.question, answer: answer.chars().take(CHARS).collect() }
 }
 
 enum ExistingSession {

@@ -106,7 +106,7 @@ mod unread;
 mod worker;
 pub mod workers;
 
-pub use accept::{AcceptError, Acceptance, Question};
+pub use accept::{AcceptError, Acceptance, Earlier, Question};
 pub use answer::{Answered, Answering, DecideError};
 pub use cancel::Cancelling;
 pub use hub::{Hub, Item};

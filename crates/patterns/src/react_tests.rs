@@ -271,7 +271,7 @@ fn the_prompt_tells_when_to_stop_in_the_words_of_the_task_type() {
 #[test]
 fn the_prompt_tells_what_was_said_earlier_in_the_conversation() {
     let exchange = |run: &str, question: &str, answer: &str| Exchange {
-        run: SessionId::new(run).unwrap(),
+        run: Some(SessionId::new(run).unwrap()),
         question: question.into(),
         answer: answer.into(),
     };

@@ -85,7 +85,7 @@ fn makers(routed: &Routed) -> [DecidedBy; 2] {
 #[test]
 fn the_first_question_shows_all_task_types_and_when_to_use_them() {
     let run = trellis_domain::SessionId::new("a").unwrap();
-    let earlier = vec![Exchange { run, question: "Who?".into(), answer: "Ada.".into() }];
+    let earlier = vec![Exchange { run: Some(run), question: "Who?".into(), answer: "Ada.".into() }];
     let fixture = seeded(Accepted { earlier, ..question("why?") });
     let orders = due(&fixture);
     let (name, prompt) = asked(&orders);

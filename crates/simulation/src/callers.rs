@@ -64,6 +64,7 @@ fn is_passing(error: &AcceptError) -> bool {
         | AcceptError::InvalidId(_)
         | AcceptError::Refused(_)
         | AcceptError::OtherRequest { .. }
+        | AcceptError::NothingEarlier(_)
         | AcceptError::TooManyRuns { .. } => return false,
     };
     disposition == Disposition::Retry

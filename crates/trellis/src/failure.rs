@@ -134,6 +134,7 @@ impl From<AcceptError> for Failure {
             | AcceptError::TooLarge(_)
             | AcceptError::InvalidId(_)
             | AcceptError::OtherRequest { .. }
+            | AcceptError::NothingEarlier(_)
             | AcceptError::Refused(_) => Self::usage(error.to_string()),
             AcceptError::TooManyRuns { .. } => Self::new(Exit::Limit, error.to_string()),
             AcceptError::Config(error) => error.into(),

@@ -100,6 +100,11 @@ impl ApiError {
         Self::new(StatusCode::NOT_ACCEPTABLE, "not-acceptable", message)
     }
 
+    /// Status, word, message, and seconds after which it may be different: for surfaces that word errors in their own way.
+    pub(crate) fn into_parts(self) -> (StatusCode, &'static str, String, Option<u64>) {
+        (self.status, self.error.kind, self.error.message, self.retry_after)
+    }
+
     fn not_the_callers() -> Self {
         let message = "this token does not reach that workspace; name one of its own, or none";
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
@@ -275,7 +280,10 @@ impl From<AcceptError> for ApiError {
     fn from(error: AcceptError) -> Self {
         let message = error.to_string();
         match error {
-            AcceptError::EmptyQuestion | AcceptError::InvalidId(_) | AcceptError::Refused(_) => Self::request(message),
+            AcceptError::EmptyQuestion
+            | AcceptError::InvalidId(_)
+            | AcceptError::Refused(_)
+            | AcceptError::NothingEarlier(_) => Self::request(message),
             AcceptError::QuestionTooLong { .. } | AcceptError::TooLarge(_) => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
             }

@@ -5,6 +5,7 @@ mod page;
 use crate::api;
 use crate::error::ErrorBody;
 use crate::inside::Gateway;
+use crate::openai;
 use axum::Router;
 use axum::http::header;
 use axum::response::{Html, IntoResponse};
@@ -52,7 +53,9 @@ impl Modify for Bearer {
 }
 
 fn own_paths() -> OpenApiRouter<Arc<Gateway>> {
-    let document = OpenApiRouter::with_openapi(Document::openapi());
+    let mut document = Document::openapi();
+    document.merge(openai::Document::openapi());
+    let document = OpenApiRouter::with_openapi(document);
     document.merge(api::router())
 }
 

@@ -10,7 +10,7 @@ mod view;
 pub use pages::{PageError, RecordPage};
 pub use subscription::RunSubscription;
 
-use crate::accept::{AcceptError, Acceptance, Question};
+use crate::accept::{AcceptError, Acceptance, Earlier, Question};
 use crate::answer::{Answered, Answering, DecideError};
 use crate::cancel::Cancelling;
 use crate::hub::Hub;
@@ -53,7 +53,12 @@ impl RunService {
     /// A session id that the caller chose may serve for several questions: each gets a session beside it. A request
     /// id names one request only.
     pub async fn accept(&self, question: Question) -> Result<Acceptance, AcceptError> {
-        self.executor.accept(question).await
+        self.accept_after(question, &Earlier::OfConversation).await
+    }
+
+    /// The same for a question that has something else before it than its conversation.
+    pub async fn accept_after(&self, question: Question, earlier: &Earlier) -> Result<Acceptance, AcceptError> {
+        self.executor.accept(question, earlier).await
     }
 
     /// Ends a run that has not ended, for somebody whom the record names. The end is durable when this returns.

@@ -6,6 +6,7 @@ mod callers;
 mod cancel;
 mod crowded;
 mod dialog;
+mod earlier;
 mod events;
 mod fan_in;
 mod library;

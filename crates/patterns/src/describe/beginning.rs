@@ -21,6 +21,7 @@ pub(crate) fn question(session: &DescribedSession, header: &Header, accepted: &A
     let (parent, caller) = (accepted.parent.as_ref(), accepted.by.as_ref());
     let asker = caller.and_then(|caller| person(iri::asker(&session.id), caller));
     let brought = brought(session, accepted);
+    let earlier = accepted.earlier.iter().filter_map(|earlier| earlier.run.as_ref()).map(iri::session);
     let question = Node::new(&root)
         .types(&[prov::class::ENTITY, tg::class::QUESTION, tg::class::AGENT_QUESTION])
         .label("Agent Question")
@@ -31,7 +32,7 @@ pub(crate) fn question(session: &DescribedSession, header: &Header, accepted: &A
         .links(tg::PARENT_SESSION_ID, parent.map(|parent| iri::session(&parent.session)))
         .texts(trellis::SIBLING_INDEX, parent.map(|parent| parent.index))
         .texts(trellis::TOOL_GROUP, accepted.group.iter().flatten())
-        .links(trellis::EARLIER_QUESTION, accepted.earlier.iter().map(|earlier| iri::session(&earlier.run)))
+        .links(trellis::EARLIER_QUESTION, earlier)
         .links_to(trellis::BROUGHT_HISTORY, brought.as_slice())
         .link(trellis::RUN, iri::run(&session.id))
         .links(prov::WAS_ATTRIBUTED_TO, asker.as_ref().map(Node::iri))

@@ -13,6 +13,7 @@ pub(crate) mod together;
 
 pub use check::{Refusal, check};
 pub use limits::limits_for;
+pub use options::callable;
 pub use prompt::ROUTE;
 pub use trellis_domain::limits::OperatorLimits;
 

@@ -39,7 +39,7 @@ pub(super) fn callers_patterns(settings: &Settings, workspace: &Workspace) -> De
 
 /// The patterns that a caller may name: those that are defined and implemented. A workspace that says nothing about
 /// patterns leaves the caller all of them, as the original does.
-pub(super) fn callable(settings: &Settings) -> Vec<PatternName> {
+pub fn callable(settings: &Settings) -> Vec<PatternName> {
     if settings.patterns.is_empty() {
         return implemented().map(Into::into).collect();
     }

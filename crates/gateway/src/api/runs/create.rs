@@ -105,7 +105,7 @@ pub(crate) async fn create(
     Ok((status, [(header::LOCATION, location)], Json(begun)).into_response())
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<RequestId>, ApiError> {
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<RequestId>, ApiError> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let key = key.to_str().map_err(|_| ApiError::request("the Idempotency-Key has characters that are no ASCII"))?;
     // The header's own standard writes it as a quoted text.

@@ -2,7 +2,7 @@
 //! API's document tells.
 
 mod cancel;
-mod create;
+pub(crate) mod create;
 mod decide;
 mod events;
 mod evidence;
@@ -10,7 +10,7 @@ mod export;
 mod list;
 mod records;
 mod shapes;
-mod wait;
+pub(crate) mod wait;
 
 use super::{ApiError, Entered, FoundRun, JsonObject, Place, Placed, Usual};
 use crate::inside::Gateway;

@@ -27,7 +27,7 @@ pub(super) fn wanted(text: Option<&str>) -> Result<Option<Duration>, ApiError> {
 }
 
 /// The run, if it ends in this time or comes to a question that somebody has to answer.
-pub(super) async fn outcome(
+pub(crate) async fn outcome(
     gateway: &Gateway,
     inside: &Inside,
     run: &RunId,

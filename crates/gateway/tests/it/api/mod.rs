@@ -6,6 +6,7 @@ mod deciding;
 mod document;
 mod following;
 mod looking;
+mod openai;
 mod server;
 
 use serde_json::{Value, json};

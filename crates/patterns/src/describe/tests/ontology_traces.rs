@@ -26,7 +26,7 @@ static OURS: LazyLock<Ontology> = LazyLock::new(|| Ontology::parse(ONTOLOGY).unw
 /// of, sums of tokens, a time in which nobody served it.
 fn rare_run() -> Vec<Record> {
     let run = SessionId::new("before").unwrap();
-    let earlier = vec![Exchange { run, question: "Who?".to_owned(), answer: "X.".to_owned() }];
+    let earlier = vec![Exchange { run: Some(run), question: "Who?".to_owned(), answer: "X.".to_owned() }];
     let by = Some(Caller::new(Some("alice".to_owned()), Surface::Api));
     let configured = Some(Configured { version: 7, time: Timestamp::default(), by: Caller::program() });
     let tokens = Usage { in_token: Some(7), out_token: Some(3), model_calls: 1, ..Usage::default() };
