@@ -43,6 +43,7 @@ fn any_pattern(quads: Vec<Quad>) -> impl Strategy<Value = QuadPattern> {
         p: p.map(|quad| quad.p),
         o: o.map(|quad| quad.o),
         g,
+        collection: None,
     })
 }
 
