@@ -74,7 +74,7 @@ enum Kind {
 )]
 pub(crate) async fn upgrade(
     State(gateway): State<Arc<Gateway>>,
-    Path((_, kind)): Path<(String, String)>,
+    Path((_flow, kind)): Path<(String, String)>,
     knocking: Result<Query<Knocking>, QueryRejection>,
     client: Option<Extension<Client>>,
     headers: HeaderMap,

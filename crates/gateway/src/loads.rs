@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn one_workspace_leaves_room_for_others() {
         let loads = Loads::default();
-        let workspace = |n: usize| Workspace::new(format!("w{n}")).expect("a valid name");
+        let workspace = |n: usize| Workspace::new(&format!("w{n}")).expect("a valid name");
         let mine: Vec<_> = (0..OF_ONE_WORKSPACE).map(|_| loads.begin(&workspace(0)).expect("there is room")).collect();
         assert!(loads.begin(&workspace(0)).is_none());
         let others: Vec<_> = (1..).map_while(|n| loads.begin(&workspace(n))).collect();

@@ -1,6 +1,6 @@
 //! A body as something that can be read where reading blocks, as it comes.
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, BodyDataStream, Bytes};
 use futures_util::StreamExt;
 use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
@@ -26,6 +26,9 @@ pub(crate) struct UploadReader {
     over: bool,
 }
 
+/// Nobody wants the rest.
+struct Unread;
+
 /// The end that receives.
 pub(crate) struct Receiving(mpsc::Sender<Piece>);
 
@@ -35,9 +38,18 @@ pub(crate) fn channel() -> (Receiving, UploadReader) {
 }
 
 impl Receiving {
-    /// Receives a body to its end, or until nobody reads it any more.
+    /// Receives a body to its end. If nobody reads it any more, because something in it is wrong, the rest is received for a
+    /// while all the same: whoever is still sending would not hear why.
     pub(crate) async fn receive(self, body: Body) {
         let mut body = body.into_data_stream();
+        if self.pass_on(&mut body).await.is_err() {
+            let rest = async { while let Some(Ok(_)) = body.next().await {} };
+            // Who goes on for so long does not listen.
+            drop(timeout(STALLED, rest).await);
+        }
+    }
+
+    async fn pass_on(&self, body: &mut BodyDataStream) -> Result<(), Unread> {
         loop {
             let piece = match timeout(STALLED, body.next()).await {
                 Ok(Some(Ok(bytes))) => Piece::Bytes(bytes),
@@ -51,8 +63,9 @@ impl Receiving {
                 }
             };
             let is_last = !matches!(piece, Piece::Bytes(_));
-            if self.0.send(piece).await.is_err() || is_last {
-                return;
+            self.0.send(piece).await.map_err(|_| Unread)?;
+            if is_last {
+                return Ok(());
             }
         }
     }

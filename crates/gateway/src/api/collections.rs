@@ -5,6 +5,7 @@ use crate::inside::Gateway;
 use crate::upload;
 use axum::Json;
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
@@ -117,12 +118,12 @@ pub(crate) struct LoadedFile {
 )]
 async fn load_knowledge(
     State(gateway): State<Arc<Gateway>>,
-    Path(collection): Path<String>,
+    collection: CollectionName,
     Entered { inside, parameters }: Entered<Reading>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<LoadedFile>, ApiError> {
-    let place = KnowledgePlace { workspace: inside.workspace().clone(), collection: named(&collection)? };
+    let place = KnowledgePlace { workspace: inside.workspace().clone(), collection: named(collection)? };
     let format = format(&parameters, &headers)?;
     let name = parameters.source.unwrap_or_else(|| "an upload".to_owned());
     let scope = parameters.scope.unwrap_or_else(|| name.clone());
@@ -130,15 +131,14 @@ async fn load_knowledge(
     let permit = gateway.capacity().loads.begin(inside.workspace()).ok_or_else(ApiError::too_many_loads)?;
     let (receiving, reader) = upload::channel();
     let statements = Statements::new(reader, format, origin, check).map_err(unreadable)?;
-    let loading = load(inside.shared_knowledge(), place, name, statements, |_| {});
-    let receive = async {
-        receiving.receive(body).await;
-        std::future::pending::<()>().await;
-    };
+    // Beside this, so that the answer can go out while the rest of a wrong file still comes in.
+    let receiving = tokio::spawn(receiving.receive(body));
     let loaded = tokio::select! {
-        loaded = loading => loaded,
-        () = receive => return Err(ApiError::internal("a body that was received goes on")),
-        () = gateway.closed() => return Err(ApiError::stopping()),
+        loaded = load(inside.shared_knowledge(), place, name, statements, |_| {}) => loaded,
+        () = gateway.closed() => {
+            receiving.abort();
+            return Err(ApiError::stopping());
+        }
     };
     drop(permit);
     match loaded {
@@ -175,15 +175,19 @@ pub(crate) struct RemovedKnowledge {
     responses((status = 200, description = "It is gone", body = RemovedKnowledge), Usual),
 )]
 async fn remove_knowledge(
-    Path(collection): Path<String>,
+    collection: CollectionName,
     Entered { inside, .. }: Entered,
 ) -> Result<Json<RemovedKnowledge>, ApiError> {
-    let place = KnowledgePlace { workspace: inside.workspace().clone(), collection: named(&collection)? };
+    let place = KnowledgePlace { workspace: inside.workspace().clone(), collection: named(collection)? };
     let removed = inside.knowledge().remove(&place).await?;
     let quads = removed.ok_or_else(|| ApiError::no_knowledge(&place.collection))?;
     Ok(Json(RemovedKnowledge { quads }))
 }
 
-fn named(collection: &str) -> Result<Collection, ApiError> {
-    Collection::new(collection).map_err(|error| ApiError::request(error.to_string()))
+/// The name in the path, if it can be read.
+type CollectionName = Result<Path<String>, PathRejection>;
+
+fn named(collection: CollectionName) -> Result<Collection, ApiError> {
+    let Path(collection) = collection.map_err(|error| ApiError::request(error.body_text()))?;
+    Collection::new(&collection).map_err(|error| ApiError::request(error.to_string()))
 }

@@ -135,13 +135,17 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+fn copy_into(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let (path, target) = entry.map(|entry| (entry.path(), to.join(entry.file_name()))).unwrap();
+        if path.is_dir() { copy_into(&path, &target) } else { drop(std::fs::copy(path, target).unwrap()) }
+    }
+}
+
 fn copy(from: &Path) -> TempDir {
     let copy = TempDir::new().unwrap();
-    for file in files_below(from) {
-        let to = copy.path().join(file.strip_prefix(from).unwrap());
-        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
-        std::fs::copy(file, to).unwrap();
-    }
+    copy_into(from, copy.path());
     copy
 }
 

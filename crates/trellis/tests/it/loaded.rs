@@ -180,6 +180,9 @@ fn a_server_takes_files_of_any_size_and_tells_what_is_wrong() {
     let refused = run(data.path(), &["load", cut.to_str().unwrap(), "--collection", "texts"]);
     assert_eq!(refused.status.code(), Some(2), "a line is cut in the middle");
     assert!(stderr(&refused).contains(&format!("{}:", cut.display())), "{}", stderr(&refused));
+    let early = write(files.path(), "early.nt", &format!("nonsense\n{texts}"));
+    let refused = run(data.path(), &["load", early.to_str().unwrap(), "--collection", "other"]);
+    assert!(stderr(&refused).contains(&format!("{}:1:1:", early.display())), "{}", stderr(&refused));
     let people = write(files.path(), "people.ttl", PEOPLE);
     let told = ok(data.path(), &["load", people.to_str().unwrap()]);
     assert!(told.contains("5 triples read, 5 new"), "{told}");
