@@ -142,11 +142,8 @@ struct Importing {
 impl Importing {
     async fn serve(&mut self, mut socket: WebSocket) {
         loop {
-            let message = match timeout(SILENT, socket.recv()).await {
-                Ok(Some(Ok(message))) => message,
-                // What came is kept; the source stays unfinished.
-                Ok(Some(Err(_)) | None) | Err(_) => return,
-            };
+            // What came is kept; the source stays unfinished.
+            let Ok(Some(Ok(message))) = timeout(SILENT, socket.recv()).await else { return };
             let taken = match message {
                 Message::Text(text) => self.take(text.as_bytes()).await,
                 Message::Binary(bytes) => self.take(&bytes).await,

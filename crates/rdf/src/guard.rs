@@ -2,6 +2,7 @@
 
 use crate::Format;
 use crate::nesting::{DEEPEST, Nesting};
+use memchr::{memchr, memchr_iter};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -109,12 +110,12 @@ impl<R: Read> Read for Guard<R> {
         }
         let left = &self.buffer[self.at..];
         // The parser of XML does not know lines: it gets one at a time, so that it is known which it has.
-        let line = if self.format == Format::RdfXml { left.iter().position(|byte| *byte == b'\n') } else { None };
+        let line = if self.format == Format::RdfXml { memchr(b'\n', left) } else { None };
         let size = line.map_or(left.len(), |end| end + 1).min(out.len());
         let piece = &left[..size];
         out[..size].copy_from_slice(piece);
         self.at += size;
-        let lines = out[..size].iter().filter(|byte| **byte == b'\n').count() as u64;
+        let lines = memchr_iter(b'\n', &out[..size]).count() as u64;
         self.check(&out[..size])?;
         self.place.lines.fetch_add(lines, Ordering::Relaxed);
         Ok(size)

@@ -59,7 +59,7 @@ impl Nesting {
     pub(crate) fn goes_too_deep(&mut self, bytes: &[u8]) -> bool {
         match self.format {
             // A line has no levels.
-            Format::NTriples | Format::NQuads => return false,
+            Format::NTriples | Format::NQuads => false,
             Format::Turtle | Format::TriG => bytes.iter().any(|byte| self.turtle(*byte)),
             Format::JsonLd => bytes.iter().any(|byte| self.json(*byte)),
             Format::RdfXml => bytes.iter().any(|byte| self.xml(*byte)),

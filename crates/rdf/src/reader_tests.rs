@@ -1,9 +1,8 @@
 use super::*;
 use std::collections::BTreeSet;
 
-fn free(_: &Quad) -> Result<(), String> {
-    Ok(())
-}
+/// Everything is allowed.
+const FREE: Rule = |_| Ok(());
 
 fn origin(scope: &str, base: Option<&str>) -> Origin {
     Origin { name: "a file".to_owned(), scope: scope.to_owned(), base: base.map(str::to_owned) }
@@ -24,9 +23,9 @@ impl Read for Drops<'_> {
 fn read(format: Format, text: impl AsRef<[u8]>) -> Result<BTreeSet<Quad>, ReadError> {
     let text = text.as_ref();
     let whole: Result<BTreeSet<_>, _> =
-        Statements::new(text, format, origin("s", Some("http://base/")), free)?.collect();
+        Statements::new(text, format, origin("s", Some("http://base/")), FREE)?.collect();
     let drops: Result<BTreeSet<_>, _> =
-        Statements::new(Drops(text), format, origin("s", Some("http://base/")), free)?.collect();
+        Statements::new(Drops(text), format, origin("s", Some("http://base/")), FREE)?.collect();
     assert_eq!(whole.as_ref().ok(), drops.as_ref().ok(), "however it arrives");
     whole
 }
@@ -75,7 +74,7 @@ fn graphs_and_triples_within_triples_are_kept() {
 fn blank_nodes_belong_to_their_file() {
     let text = "_:a <urn:p> [ <urn:q> _:a ] , ( 1 2 ) .";
     let names = |scope: &str| -> Vec<Quad> {
-        let statements = Statements::new(text.as_bytes(), Format::Turtle, origin(scope, None), free);
+        let statements = Statements::new(text.as_bytes(), Format::Turtle, origin(scope, None), FREE);
         statements.expect("no base").map(|quad| quad.expect("it is right")).collect()
     };
     assert_eq!(names("one"), names("one"), "the same file means the same nodes");
@@ -122,7 +121,7 @@ fn what_cannot_be_text_is_refused() {
 
 #[test]
 fn relative_names_need_a_base() {
-    let relative = |base| Statements::new(&b"<a> <urn:p> <b> ."[..], Format::Turtle, origin("s", base), free);
+    let relative = |base| Statements::new(&b"<a> <urn:p> <b> ."[..], Format::Turtle, origin("s", base), FREE);
     let error = relative(None).expect("no base").next().expect("a statement").expect_err("what is it relative to?");
     assert!(error.to_string().contains("--base"), "{error}");
     let error = relative(Some("nowhere")).expect_err("not absolute");
@@ -155,10 +154,10 @@ fn files_that_grow_in_memory_are_refused() {
     assert!(read(Format::RdfXml, "<a>".repeat(100_000)).expect_err("deep").message.contains("nested"));
     let text = format!("<urn:s> <urn:p> \"\"\"{}\"\"\" .", "x".repeat(20 << 20));
     let endless: Vec<_> =
-        Statements::new(text.as_bytes(), Format::Turtle, origin("s", None), free).expect("ok").collect();
+        Statements::new(text.as_bytes(), Format::Turtle, origin("s", None), FREE).expect("ok").collect();
     assert!(matches!(endless.as_slice(), [Err(_)]), "a term of 20 MiB");
     let comments = "# nothing\n".repeat(2 << 20);
     let silent: Vec<_> =
-        Statements::new(comments.as_bytes(), Format::NTriples, origin("s", None), free).expect("ok").collect();
+        Statements::new(comments.as_bytes(), Format::NTriples, origin("s", None), FREE).expect("ok").collect();
     assert!(matches!(silent.as_slice(), [Err(error)] if error.message.contains("without a statement")), "{silent:?}");
 }

@@ -1,7 +1,7 @@
 //! Loaded knowledge of a folder, opened when somebody needs it.
 
 use crate::tables::{OpenRefused, catching_panics};
-use crate::view::{Asserted, Bounds, Cancellation, LoadedReaders, QueryError};
+use crate::view::{Asserted, Bounds, Cancellation, LoadedReaders, QueryError, ViewError};
 use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl EmbeddedKnowledge {
         cancellation: &Cancellation,
     ) -> Result<LoadedReaders, JournalError> {
         match self.existing()? {
-            Some(asserted) => asserted.readers(workspace, collection, cancellation).map_err(|error| error.of_loaded()),
+            Some(asserted) => asserted.readers(workspace, collection, cancellation).map_err(ViewError::of_loaded),
             None => Ok(LoadedReaders::default()),
         }
     }
@@ -142,7 +142,7 @@ impl Knowledge for EmbeddedKnowledge {
     ) -> BoxFuture<'a, Result<Vec<LoadedCollection>, KnowledgeError>> {
         let workspace = workspace.clone();
         Box::pin(self.work(&READERS, move |knowledge| match knowledge.existing()? {
-            Some(asserted) => Ok(asserted.collections(&workspace).map_err(|error| error.of_loaded())?),
+            Some(asserted) => Ok(asserted.collections(&workspace).map_err(ViewError::of_loaded)?),
             None => Ok(Vec::new()),
         }))
     }

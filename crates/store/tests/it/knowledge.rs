@@ -6,14 +6,14 @@ use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use trellis_domain::Collection;
 use trellis_domain::rdf::{Quad, Term};
+use trellis_domain::{Collection, Workspace};
 use trellis_orchestrator::contract::graph::patterns;
 use trellis_orchestrator::ports::{Graph, Knowledge, KnowledgeError, KnowledgePlace, QuadPattern};
 use trellis_store::Store;
 
 fn place(collection: &str) -> KnowledgePlace {
-    KnowledgePlace { workspace: Default::default(), collection: Collection::new(collection).unwrap() }
+    KnowledgePlace { workspace: Workspace::default(), collection: Collection::new(collection).unwrap() }
 }
 
 fn quad(s: usize, p: usize, o: &str, g: Option<usize>) -> Quad {
@@ -55,7 +55,7 @@ fn however_it_is_loaded_it_answers_like_a_set() {
                 let before = set.len();
                 set.extend(quads.iter().cloned());
                 let added = store.knowledge.add(&place(name), "source", quads).await.unwrap();
-                prop_assert_eq!(added.new as usize, set.len() - before);
+                prop_assert_eq!(added.new, (set.len() - before) as u64);
                 if closes & (1 << n) > 0 {
                     store.knowledge.finish(&place(name), "source").await.unwrap();
                     drop(store);
@@ -70,7 +70,7 @@ fn however_it_is_loaded_it_answers_like_a_set() {
                         let pattern = QuadPattern { collection, ..pattern.clone() };
                         let expected: BTreeSet<_> = set.iter().filter(|quad| pattern.matches(quad)).cloned().collect();
                         let found =
-                            store.graph.matching(&Default::default(), &pattern, usize::MAX).await.unwrap().found;
+                            store.graph.matching(&Workspace::default(), &pattern, usize::MAX).await.unwrap().found;
                         prop_assert_eq!(found.len(), expected.len());
                         prop_assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
                     }
@@ -78,7 +78,7 @@ fn however_it_is_loaded_it_answers_like_a_set() {
             }
             let checked = store.check_knowledge();
             prop_assert_eq!(checked.faults, Vec::<String>::new());
-            prop_assert_eq!(checked.quads as usize, one.len() + two.len());
+            prop_assert_eq!(checked.quads, (one.len() + two.len()) as u64);
             Ok(())
         })
     });
@@ -139,7 +139,11 @@ fn copy_into(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let (path, target) = entry.map(|entry| (entry.path(), to.join(entry.file_name()))).unwrap();
-        if path.is_dir() { copy_into(&path, &target) } else { drop(std::fs::copy(path, target).unwrap()) }
+        if path.is_dir() {
+            copy_into(&path, &target);
+        } else {
+            std::fs::copy(path, target).unwrap();
+        }
     }
 }
 
@@ -194,7 +198,7 @@ async fn what_another_version_left_is_refused() {
         matches!(&refused, Err(KnowledgeError::Store(error)) if error.to_string().contains("cannot be opened")),
         "{refused:?}"
     );
-    let asked = store.graph.matching(&Default::default(), &QuadPattern::default(), 1).await;
+    let asked = store.graph.matching(&Workspace::default(), &QuadPattern::default(), 1).await;
     assert!(asked.is_err(), "nobody says that there is nothing");
     assert!(folder.path().join("knowledge/2").exists());
 }

@@ -139,7 +139,7 @@ pub(super) fn entry(
 /// All collections of a workspace, by name.
 pub(super) fn entries(snapshot: &Snapshot, workspace: WorkspaceId) -> Result<Vec<(Collection, Entry)>, ViewError> {
     let rows = rows_from(snapshot, &key(workspace, COLLECTION, b""))?;
-    let read = |(key, value): (Vec<u8>, Vec<u8>)| match (row_of(&key), Entry::read(&value)) {
+    let read = |(key, value): KeyAndValue| match (row_of(&key), Entry::read(&value)) {
         (Some(Row::Collection(_, collection)), Some(entry)) => Ok((collection, entry)),
         _ => Err(damaged(&key)),
     };
@@ -160,14 +160,16 @@ pub(super) fn sources(snapshot: &Snapshot, place: WorkspaceId) -> Result<Vec<Sou
 /// Places that are given up, with the rows that say so.
 pub(super) fn all_removed(snapshot: &Snapshot) -> Result<Vec<(Vec<u8>, WorkspaceId)>, ViewError> {
     let rows = rows_from(snapshot, &key(WorkspaceId([0; WORKSPACE_ID_BYTES]), REMOVED, b""))?;
-    let place = |(key, _): (Vec<u8>, Vec<u8>)| {
+    let place = |(key, _): KeyAndValue| {
         let place = key[START..].try_into().map_err(|_| damaged(&key))?;
         Ok((key, WorkspaceId(place)))
     };
     rows.into_iter().map(place).collect()
 }
 
-fn rows_from(snapshot: &Snapshot, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, ViewError> {
+type KeyAndValue = (Vec<u8>, Vec<u8>);
+
+fn rows_from(snapshot: &Snapshot, prefix: &[u8]) -> Result<Vec<KeyAndValue>, ViewError> {
     let mut rows = Vec::new();
     for row in snapshot.quads_from(prefix) {
         let (key, value) = row.into_inner()?;
