@@ -135,7 +135,9 @@ impl Server {
                 let message = refusal.message.replacen(&source, &name, 1);
                 Failure::usage(message)
             }
-            trouble => self.failure(trouble),
+            trouble @ (ServerTrouble::Lost(_) | ServerTrouble::Refused(_) | ServerTrouble::Foreign(_)) => {
+                self.failure(trouble)
+            }
         })
     }
 }
