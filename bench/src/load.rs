@@ -43,7 +43,7 @@ pub(crate) async fn run() -> Result<()> {
     let begun = Instant::now();
     let new = load_file(&store, &file).await?;
     let ours = begun.elapsed();
-    ensure!(new as usize == count, "{new} triples are new, not {count}");
+    ensure!(new == count as u64, "{new} triples are new, not {count}");
     let (_, peak) = machine::memory();
     let begun = Instant::now();
     ensure!(load_file(&store, &file).await? == 0, "the same file changes nothing");
@@ -58,7 +58,7 @@ pub(crate) async fn run() -> Result<()> {
         again.as_secs_f64(),
     );
     let (looks, queries) = (looks(&store, count / EACH).await?, queries(&store, count / EACH).await?);
-    println!("              an entity and what points at it: {} by pattern, {} by SPARQL (target 20)", looks, queries);
+    println!("              an entity and what points at it: {looks} by pattern, {queries} by SPARQL (target 20)");
     Ok(())
 }
 
