@@ -138,6 +138,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
         limits: engine.orchestrator.options.limits.clone(),
         library: Arc::clone(&engine.store.library) as _,
         graph: Arc::clone(&engine.store.graph) as _,
+        knowledge: Arc::clone(&engine.store.knowledge) as _,
         log: Arc::clone(&engine.store.log) as _,
         access: Access::Open,
         founder: Arc::new(Nobody),

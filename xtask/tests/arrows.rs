@@ -23,6 +23,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         "trellis-tools",
         "trellis-gateway",
         "trellis-evaluation",
+        "trellis-rdf",
     ];
     BTreeMap::from([
         ("trellis-domain", BTreeSet::new()),
@@ -32,7 +33,8 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("trellis-store", BTreeSet::from(adapter)),
         ("trellis-models", BTreeSet::from(adapter)),
         ("trellis-tools", BTreeSet::from(adapter)),
-        ("trellis-gateway", BTreeSet::from(adapter)),
+        ("trellis-rdf", BTreeSet::from(domain)),
+        ("trellis-gateway", adapter.into_iter().chain(["trellis-rdf"]).collect()),
         ("trellis-evaluation", BTreeSet::from(adapter)),
         ("trellis", BTreeSet::from(all)),
         ("bench", BTreeSet::from(all)),

@@ -10,6 +10,7 @@ mod description;
 mod explain;
 mod flows;
 mod graph;
+mod knowledge;
 mod library;
 mod log;
 mod mcp;

@@ -3,6 +3,7 @@
 use crate::bounds;
 use crate::guests::Guests;
 use crate::knocks::Knocks;
+use crate::loads::Loads;
 use crate::request_memory::RequestMemory;
 use crate::unread::Unread;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ pub(crate) struct Capacity {
     pub(crate) unread: Unread,
     pub(crate) guests: Guests,
     pub(crate) knocks: Knocks,
+    pub(crate) loads: Loads,
     making: Semaphore,
     outstanding: Arc<Semaphore>,
 }
@@ -25,6 +27,7 @@ impl Capacity {
             unread: Unread::new(),
             guests: Guests::default(),
             knocks: Knocks::default(),
+            loads: Loads::default(),
             making: Semaphore::new(bounds::MADE_AT_ONCE),
             outstanding: Arc::new(Semaphore::new(bounds::OUTSTANDING_IN_ALL)),
         }

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::task::JoinError;
-use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LibraryError};
+use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, KnowledgeError, LibraryError};
 use utoipa::ToSchema;
 
 /// What is wrong, for programs. A service's error is sent with the word, for which the stock client has exceptions; a
@@ -187,6 +187,16 @@ impl From<GraphError> for ServiceError {
             | GraphError::Index(_)
             | GraphError::NoSparql
             | GraphError::Store(_) => Self::gateway(message),
+        }
+    }
+}
+
+impl From<KnowledgeError> for ServiceError {
+    fn from(error: KnowledgeError) -> Self {
+        match error {
+            KnowledgeError::Refused(message) => Self::request(message),
+            KnowledgeError::Busy(message) => Self::gateway(message),
+            KnowledgeError::Store(error) => Self::gateway(error.to_string()),
         }
     }
 }

@@ -13,7 +13,7 @@ use tokio::task::JoinError;
 use trellis_domain::limits::Limits;
 use trellis_domain::{Caller, RunId, Surface, Workspace};
 use trellis_orchestrator::ports::{
-    Asking, Config, ConfigError, Graph, JournalError, Library, Log, Prompter, ToolRunner, World,
+    Asking, Config, ConfigError, Graph, JournalError, Knowledge, Library, Log, Prompter, ToolRunner, World,
 };
 use trellis_orchestrator::{
     AcceptError, Acceptance, Answered, Answering, Cancelling, DecideError, Earlier, Item, Question, RunService,
@@ -44,6 +44,7 @@ struct Behind {
     limits: Limits,
     library: Arc<dyn Library>,
     graph: Arc<dyn Graph>,
+    knowledge: Arc<dyn Knowledge>,
     log: Arc<dyn Log>,
 }
 
@@ -112,6 +113,15 @@ impl Inside {
         &*self.behind.graph
     }
 
+    pub(crate) fn knowledge(&self) -> &dyn Knowledge {
+        &*self.behind.knowledge
+    }
+
+    /// The same for a load, which has a thread of its own.
+    pub(crate) fn shared_knowledge(&self) -> Arc<dyn Knowledge> {
+        Arc::clone(&self.behind.knowledge)
+    }
+
     /// What proves the records of the workspace.
     pub(crate) fn log(&self) -> &dyn Log {
         &*self.behind.log
@@ -156,6 +166,7 @@ impl Gateway {
             limits: wiring.limits.usual,
             library: wiring.library,
             graph: wiring.graph,
+            knowledge: wiring.knowledge,
             log: wiring.log,
         };
         Self {

@@ -1,5 +1,6 @@
 //! The listening socket, the routes and who may use them.
 
+use crate::api::collections::takes_uploads;
 use crate::api::error_at;
 use crate::bearer;
 use crate::bounds;
@@ -8,6 +9,7 @@ use crate::documents;
 use crate::error::{Code, ServiceError};
 use crate::guests::Client;
 use crate::health;
+use crate::import;
 use crate::inside::Gateway;
 use crate::knocks::Knock;
 use crate::line::Line;
@@ -44,6 +46,7 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/v1/document-stream", get(documents::stream))
         .route("/api/v1/{kind}", post(rest::workspace_service))
         .route("/api/v1/flow/{flow}/service/{kind}", post(rest::flow_service))
+        .route("/api/v1/flow/{flow}/import/{kind}", get(import::upgrade))
         .route("/api/v1/auth/{what}", post(rest::auth))
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
@@ -78,9 +81,10 @@ async fn same_site(State(gateway): State<Arc<Gateway>>, request: Request, next: 
 
 const NOTHING_HERE: &str = "there is nothing at this address; /api/docs says what there is";
 
-/// Bodies are received here, so that all of them together take no more than there is room for.
+/// Bodies are received here, so that all of them together take no more than there is room for. Files that are loaded are
+/// read as they come instead.
 async fn whole_bodies(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Response {
-    if request.body().is_end_stream() {
+    if request.body().is_end_stream() || takes_uploads(request.uri().path()) {
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
 use trellis_orchestrator::RunService;
-use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Library, Log, Prompter, ToolRunner, World};
+use trellis_orchestrator::ports::{
+    BoxFuture, Config, ConfigError, Graph, Knowledge, Library, Log, Prompter, ToolRunner, World,
+};
 use trellis_patterns::router::OperatorLimits;
 
 /// Gives a new workspace what it starts with.
@@ -28,6 +30,7 @@ pub struct Wiring {
     pub limits: OperatorLimits,
     pub library: Arc<dyn Library>,
     pub graph: Arc<dyn Graph>,
+    pub knowledge: Arc<dyn Knowledge>,
     pub log: Arc<dyn Log>,
     pub access: Access,
     pub founder: Arc<dyn Founder>,

@@ -82,6 +82,7 @@ mod given_up;
 mod handling;
 mod hear;
 pub mod hub;
+pub mod knowledge;
 pub mod ledger;
 pub mod library;
 pub mod memory;

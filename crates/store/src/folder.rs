@@ -147,6 +147,10 @@ impl Folder {
         self.path.join("view")
     }
 
+    pub(crate) fn knowledge(&self) -> PathBuf {
+        self.path.join("knowledge")
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

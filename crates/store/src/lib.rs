@@ -1,7 +1,8 @@
 //! The embedded engine: journal, configuration, library and graph in one folder, owned by one process.
 //!
 //! The journal keeps the commit contract on fjall; see [`committer`](self) for how commits are grouped.
-//! The graph is a view in a database of its own: deletable and rebuildable at any time.
+//! The graph is a view in a database of its own: deletable and rebuildable at any time. Loaded knowledge is in a third
+//! one, which nothing else can bring back.
 
 mod cache;
 mod check;
@@ -19,6 +20,7 @@ mod head;
 mod journal;
 mod key;
 mod keys;
+mod knowledge;
 mod library;
 mod listing;
 mod log;
@@ -45,6 +47,7 @@ pub use folder::{FORMAT, Holder, OpenError};
 pub use graph::{CheckedView, EmbeddedGraph};
 pub use journal::EmbeddedJournal;
 pub use key::{VerifyError, verify_signature};
+pub use knowledge::{CheckedKnowledge, EmbeddedKnowledge};
 pub use library::EmbeddedLibrary;
 pub use queries::{Program, QuerySettings};
 pub use recovery::AsideTurn;

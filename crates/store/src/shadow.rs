@@ -18,7 +18,7 @@ const NAME: &str = "trellis-reading-";
 
 /// What is copied. Everything else in a folder is nobody's, or was being written and is made anew.
 const FILES: [&str; 5] = ["format", "lock", head::FILE, key::FILE, upgrade::MARK_FILE];
-const FOLDERS: [&str; 3] = ["journal", "view", "log-as-found"];
+const FOLDERS: [&str; 4] = ["journal", "view", "knowledge", "log-as-found"];
 /// What the engine writes once.
 const WRITTEN_ONCE: [&str; 2] = ["tables", "blobs"];
 const KEPT: &str = "damaged-log-";

@@ -13,6 +13,7 @@ use crate::head::{self, Head, HeadFile};
 use crate::journal::EmbeddedJournal;
 use crate::key::Key;
 use crate::keys::{self, prefix};
+use crate::knowledge::{CheckedKnowledge, EmbeddedKnowledge};
 use crate::library::EmbeddedLibrary;
 use crate::log;
 use crate::recovery::{self, AsideTurn};
@@ -40,6 +41,7 @@ pub struct Store {
     pub config: Arc<EmbeddedConfig>,
     pub library: Arc<EmbeddedLibrary>,
     pub graph: Arc<EmbeddedGraph>,
+    pub knowledge: Arc<EmbeddedKnowledge>,
     pub log: Arc<EmbeddedLog>,
     committer: Option<JoinHandle<()>>,
     /// Dropped late: until then the folder is ours.
@@ -62,16 +64,21 @@ impl Store {
 
     fn open_in(mut folder: Folder, shadow: Option<Shadow>, world: Arc<dyn World>) -> Result<Self, OpenError> {
         match Opened::of(&mut folder, shadow.as_ref(), &world) {
-            Ok(Opened { journal, key, committer }) => Ok(Self {
-                log: Arc::new(EmbeddedLog::new(journal.clone(), key)),
-                config: Arc::new(EmbeddedConfig::new(journal.clone(), Arc::clone(&world))),
-                library: Arc::new(EmbeddedLibrary::new(journal.clone(), world)),
-                graph: Arc::new(EmbeddedGraph::new(folder.view(), journal.clone())),
-                journal: Arc::new(journal),
-                committer: Some(committer),
-                folder,
-                shadow,
-            }),
+            Ok(Opened { journal, key, committer }) => {
+                let unwritable = shadow.as_ref().map(|shadow| unwritable(shadow.original(), &shadow.reason));
+                let knowledge = EmbeddedKnowledge::new(folder.knowledge(), unwritable);
+                Ok(Self {
+                    log: Arc::new(EmbeddedLog::new(journal.clone(), key)),
+                    config: Arc::new(EmbeddedConfig::new(journal.clone(), Arc::clone(&world))),
+                    library: Arc::new(EmbeddedLibrary::new(journal.clone(), world)),
+                    graph: Arc::new(EmbeddedGraph::new(folder.view(), journal.clone(), knowledge.clone())),
+                    knowledge: Arc::new(knowledge),
+                    journal: Arc::new(journal),
+                    committer: Some(committer),
+                    folder,
+                    shadow,
+                })
+            }
             Err(error) => {
                 let error = naming_files(&folder, error);
                 folder.give_back(&error);
@@ -93,6 +100,12 @@ impl Store {
     pub fn check_view(&self) -> CheckedView {
         let checked = self.graph.check();
         CheckedView { faults: checked.faults.into_iter().map(|fault| self.named(fault)).collect(), ..checked }
+    }
+
+    /// Reads all loaded knowledge and holds it against what was noted of it.
+    pub fn check_knowledge(&self) -> CheckedKnowledge {
+        let checked = self.knowledge.check();
+        CheckedKnowledge { faults: checked.faults.into_iter().map(|fault| self.named(fault)).collect(), ..checked }
     }
 
     /// A text with the names of the folder that is meant.

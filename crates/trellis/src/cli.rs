@@ -101,7 +101,12 @@ pub(crate) enum Command {
     Log(LogCommand),
     /// Erase what was said in a run; that it was erased stays on record
     Erase(Erase),
-    /// Ask the provenance graph of all runs
+    /// Load files into a collection of knowledge
+    Load(Load),
+    /// What is loaded
+    #[command(subcommand)]
+    Knowledge(KnowledgeCommand),
+    /// Ask the graph of all runs and of what is loaded
     Sparql {
         /// SPARQL 1.1 query, or - for standard input
         query: String,
@@ -131,6 +136,36 @@ pub(crate) enum Command {
         /// Ask each configured model a few small questions instead, and tell what it can do
         #[arg(long)]
         models: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    /// Files, folders or addresses
+    #[arg(required = true, value_name = "FILE|DIR|URL")]
+    pub(crate) sources: Vec<String>,
+    /// Collection of knowledge
+    #[arg(long, default_value = "default", value_name = "NAME")]
+    pub(crate) collection: String,
+    /// What the files are, such as turtle or n-quads; else the ends of their names say it
+    #[arg(long)]
+    pub(crate) format: Option<String>,
+    /// What relative IRIs are relative to; else the file itself
+    #[arg(long, value_name = "IRI")]
+    pub(crate) base: Option<String>,
+    /// Go on with the next file after one that is wrong; fails with 11 in the end
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KnowledgeCommand {
+    /// Collections and how much they have
+    List,
+    /// Remove all knowledge of a collection
+    Remove {
+        /// Name of the collection
+        collection: String,
     },
 }
 

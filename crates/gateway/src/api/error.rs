@@ -9,9 +9,10 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tokio::task::JoinError;
+use trellis_domain::Collection;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::orchestrator::TurnError;
-use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LogError};
+use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, KnowledgeError, LogError};
 use trellis_orchestrator::service::PageError;
 use trellis_orchestrator::{AcceptError, DecideError};
 use utoipa::openapi::RefOr;
@@ -88,6 +89,26 @@ impl ApiError {
 
     pub(crate) fn no_item(kind: &str, key: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "no-item", format!("there is no configuration item {kind}/{key}"))
+    }
+
+    pub(crate) fn no_knowledge(collection: &Collection) -> Self {
+        let message =
+            format!("the collection `{collection}` has no knowledge; GET /api/v1/collections lists those that do");
+        Self::new(StatusCode::NOT_FOUND, "not-found", message)
+    }
+
+    /// A file that says something wrong, or of which not everything came.
+    pub(crate) fn wrong_file(message: String, interrupted: bool) -> Self {
+        if interrupted {
+            return Self::new(StatusCode::REQUEST_TIMEOUT, "interrupted", message);
+        }
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "wrong-file", message)
+    }
+
+    pub(crate) fn too_many_loads() -> Self {
+        let message = "as many files are being loaded as may be at once; load this one when another is done";
+        let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-loads", message);
+        Self { retry_after: Some(SOME_END), ..error }
     }
 
     /// There is more than fits into one reply.
@@ -249,6 +270,16 @@ impl From<ConfigError> for ApiError {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-configuration", error.to_string())
             }
             error @ ConfigError::NoSnapshot(_) => Self::internal(error),
+        }
+    }
+}
+
+impl From<KnowledgeError> for ApiError {
+    fn from(error: KnowledgeError) -> Self {
+        match error {
+            KnowledgeError::Refused(message) => Self::request(message),
+            KnowledgeError::Busy(message) => Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-loads", message),
+            KnowledgeError::Store(error) => error.into(),
         }
     }
 }

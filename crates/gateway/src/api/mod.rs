@@ -3,6 +3,7 @@
 //! The paths here do not decide and do not store: they hand in questions, follow what the loop records and write it
 //! down in the shape that was asked for. Errors are written as an [`ApiError`].
 
+pub(crate) mod collections;
 pub(crate) mod configuration;
 mod error;
 mod extract;
@@ -21,7 +22,8 @@ use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
-    runs::router().merge(configuration::router()).merge(sparql::router()).merge(log::router())
+    let runs = runs::router().merge(configuration::router()).merge(sparql::router());
+    runs.merge(log::router()).merge(collections::router())
 }
 
 /// An error in the shape that the path has.
@@ -30,6 +32,6 @@ pub(crate) fn error_at(path: &str, error: ServiceError) -> Response {
     if below(&openai::ROOT) {
         return OpenAiError::from(error).into_response();
     }
-    let ours = [runs::ROOT, configuration::ROOT, sparql::ROOT, log::ROOT];
+    let ours = [runs::ROOT, configuration::ROOT, sparql::ROOT, log::ROOT, collections::ROOT];
     if ours.iter().any(below) { ApiError::from(error).into_response() } else { error.into_response() }
 }

@@ -29,13 +29,14 @@ use utoipa_axum::router::OpenApiRouter;
     tags(
         (name = "runs", description = "Questions, what they cause and what is known about it."),
         (name = "log", description = "What proves that no record was changed."),
+        (name = "knowledge", description = "What was loaded, by collection."),
         (name = "configuration", description = "Patterns, task types, tools and prompts, with their versions."),
         (name = "compatible", description = "What stock TrustGraph clients use. They work unchanged."),
         (name = "health", description = "For whoever keeps the server running."),
     ),
     paths(
         crate::rest::workspace_service, crate::rest::flow_service, crate::socket::upgrade, crate::documents::stream,
-        crate::rest::auth, crate::health::live, crate::health::ready, crate::health::metrics, ontology,
+        crate::import::upgrade, crate::rest::auth, crate::health::live, crate::health::ready, crate::health::metrics, ontology,
     ),
     components(schemas(api::ApiError, RunEvent)),
     security((), ("bearer" = [])),

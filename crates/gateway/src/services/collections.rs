@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use trellis_domain::Collection;
 use trellis_domain::config::StoredItem;
+use trellis_orchestrator::ports::KnowledgePlace;
 
 const KIND: &str = "collection";
 
@@ -82,20 +83,26 @@ async fn delete(call: &Call) -> Result<Value, ServiceError> {
     if collection == Collection::default() {
         return Err(ServiceError::request("the collection `default` is always there and cannot be deleted"));
     }
-    match call.inside.config().delete(call.workspace(), KIND, collection.as_str(), call.caller()).await? {
-        Some(_) => Ok(reply(&[])),
-        None => Err(ServiceError::request(format!("Collection not found: {collection}"))),
+    let deleted = call.inside.config().delete(call.workspace(), KIND, collection.as_str(), call.caller()).await?;
+    // Its knowledge goes with it. What is loaded may belong to a collection that nobody described.
+    let place = KnowledgePlace { workspace: call.workspace().clone(), collection: collection.clone() };
+    match (deleted, call.inside.knowledge().remove(&place).await?) {
+        (None, None) => Err(ServiceError::request(format!("Collection not found: {collection}"))),
+        (Some(_), _) | (_, Some(_)) => Ok(reply(&[])),
     }
 }
 
-/// All collections by name; `default` is among them.
+/// All collections by name: those that are described, those that have knowledge, and `default`.
 async fn all(inside: &Inside) -> Result<Vec<Described>, ServiceError> {
     let (_, items) = inside.config().all(inside.workspace()).await?;
     let stored = items.iter().filter(|item| item.kind == KIND);
     let mut collections: Vec<_> = stored.filter_map(Described::read).collect();
-    let usual = Described::new(&Collection::default());
-    if collections.iter().all(|found| found.collection != usual.collection) {
-        collections.push(usual);
+    let loaded = inside.knowledge().collections(inside.workspace()).await?;
+    let undescribed = loaded.into_iter().map(|loaded| loaded.collection).chain([Collection::default()]);
+    for collection in undescribed {
+        if collections.iter().all(|found| found.collection != collection.as_str()) {
+            collections.push(Described::new(&collection));
+        }
     }
     collections.sort_by(|a, b| a.collection.cmp(&b.collection));
     Ok(collections)

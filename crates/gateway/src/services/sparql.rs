@@ -36,7 +36,7 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
     }
 }
 
-/// Provenance is visible under every collection, so that which one is named does not matter.
+/// A query sees all collections of the workspace, so that which one is named does not matter.
 async fn ask(gateway: &Gateway, call: &Call, limit: usize) -> Result<Found<Answer>, ServiceError> {
     let members = call.members();
     members.text("collection")?;

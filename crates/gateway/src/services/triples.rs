@@ -11,6 +11,7 @@ use crate::members::Members;
 use crate::outbox::Outbox;
 use serde::Serialize;
 use serde_json::json;
+use trellis_domain::Collection;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_orchestrator::ports::{Found, QuadPattern};
 use trellis_provenance::iri;
@@ -69,14 +70,16 @@ fn walks_a_trace(pattern: &QuadPattern, limit: usize) -> bool {
     }
 }
 
-/// Provenance is visible under every collection, so that which one is named does not matter.
+/// What runs say is visible under every collection; what was loaded, under its own.
 fn pattern(members: Members<'_>) -> Result<QuadPattern, ServiceError> {
-    members.text("collection")?;
+    let collection = members.text("collection")?.filter(|name| !name.is_empty());
+    let collection = collection.map(Collection::new).transpose();
+    let collection = collection.map_err(|error| ServiceError::request(error.to_string()))?;
     let term = |name| members.value(name).map(|value| terms::read(name, value)).transpose();
     // The original means the default graph if none is named, where our provenance is not: its own label look-ups,
     // which name none, would find nothing.
     let g = members.text("g")?.filter(|graph| *graph != "*").map(str::to_owned);
-    Ok(QuadPattern { s: term("s")?, p: term("p")?, o: term("o")?, g })
+    Ok(QuadPattern { s: term("s")?, p: term("p")?, o: term("o")?, g, collection })
 }
 
 #[cfg(test)]
@@ -101,7 +104,8 @@ mod tests {
     #[test]
     fn a_place_that_is_left_out_matches_anything() {
         let found = read(&json!({"s": null, "p": {"t": "i", "i": "urn:p"}, "collection": "default"})).unwrap();
-        assert_eq!(found, QuadPattern { p: Some(Term::iri("urn:p")), ..QuadPattern::default() });
+        let collection = Some(Collection::default());
+        assert_eq!(found, QuadPattern { p: Some(Term::iri("urn:p")), collection, ..QuadPattern::default() });
     }
 
     #[test]

@@ -15,7 +15,9 @@ use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring, ro
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, StorePorts};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::memory::{EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryLibrary};
+use trellis_orchestrator::memory::{
+    EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryKnowledge, MemoryLibrary,
+};
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Prompter, RealWorld};
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
@@ -76,6 +78,7 @@ impl House {
         let ports = Ports { prompter: setup.model, ..bench.orchestrator.ports.clone() };
         let bench = Bench { orchestrator: Arc::new(Orchestrator::new(ports, setup.options)), ..bench };
         let (close, phase) = watch::channel(Phase::Serving);
+        let knowledge = Arc::new(MemoryKnowledge::default());
         let ports = bench.orchestrator.ports.clone();
         let gateway = Arc::new(Gateway::new(Wiring {
             runs: bench.runs(),
@@ -84,7 +87,10 @@ impl House {
             tools: ports.tools,
             world: ports.world,
             limits: bench.orchestrator.options.limits.clone(),
-            graph: setup.graph.unwrap_or_else(|| Arc::new(MemoryGraph::new(Arc::clone(&journal)))),
+            graph: setup
+                .graph
+                .unwrap_or_else(|| Arc::new(MemoryGraph::with_knowledge(Arc::clone(&journal), Arc::clone(&knowledge)))),
+            knowledge: Arc::clone(&knowledge) as _,
             log: Arc::new(EmptyLog),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),
             access: setup.access,

@@ -10,6 +10,7 @@ mod doors;
 mod floods;
 mod graph;
 mod house;
+mod knowledge;
 mod models;
 mod services;
 mod workspaces;

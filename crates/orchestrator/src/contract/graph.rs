@@ -119,6 +119,7 @@ pub fn patterns(quad: &Quad, graph: Option<&str>) -> impl Iterator<Item = QuadPa
         p: part(bits & 2 > 0, &quad.p),
         o: part(bits & 4 > 0, &quad.o),
         g: graph.map(str::to_owned),
+        collection: None,
     })
 }
 

@@ -7,6 +7,7 @@ pub mod disorder;
 mod dying;
 pub mod graph;
 pub mod journal;
+pub mod knowledge;
 pub mod layer;
 pub mod library;
 pub mod play;

@@ -1,8 +1,10 @@
 //! The graph without an index: every question projects what it needs.
 
+use super::MemoryKnowledge;
 use crate::ports::{
     Answer, Asking, BoxFuture, Found, Graph, GraphError, Journal, JournalError, QuadPattern, QueryLimits, RunFilter,
 };
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::{RunId, Workspace};
@@ -13,18 +15,24 @@ use trellis_provenance::{iri, vocabulary};
 #[derive(Debug, Clone)]
 pub struct MemoryGraph {
     journal: Arc<dyn Journal>,
+    knowledge: Arc<MemoryKnowledge>,
 }
 
 impl MemoryGraph {
     pub fn new(journal: Arc<dyn Journal>) -> Self {
-        Self { journal }
+        Self::with_knowledge(journal, Arc::default())
+    }
+
+    /// The graph of this journal, and of what is loaded there.
+    pub fn with_knowledge(journal: Arc<dyn Journal>, knowledge: Arc<MemoryKnowledge>) -> Self {
+        Self { journal, knowledge }
     }
 
     async fn project(&self, workspace: &Workspace, run: &RunId) -> Result<Vec<Quad>, JournalError> {
         Ok(project(&self.journal.events(workspace, run, 0, usize::MAX).await?))
     }
 
-    /// Newest run first, and sorted within a run.
+    /// Newest run first, and sorted within a run; then what was loaded.
     async fn find(&self, workspace: &Workspace, pattern: &QuadPattern, limit: usize) -> Result<Vec<Quad>, GraphError> {
         let (mut roots, mut others) = (Vec::new(), Vec::new());
         let all = self.journal.runs(workspace, &RunFilter::default(), None, usize::MAX).await?;
@@ -38,6 +46,9 @@ impl MemoryGraph {
             }
         }
         roots.append(&mut others);
+        let loaded = self.knowledge.of(workspace, pattern.collection.as_ref());
+        let known: BTreeSet<_> = roots.iter().cloned().collect();
+        roots.extend(loaded.into_iter().filter(|quad| pattern.matches(quad) && !known.contains(quad)));
         roots.truncate(limit);
         Ok(roots)
     }

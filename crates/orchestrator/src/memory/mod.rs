@@ -3,6 +3,7 @@
 mod config;
 mod graph;
 mod journal;
+mod knowledge;
 mod library;
 mod log;
 pub mod scripted;
@@ -12,6 +13,7 @@ mod world;
 pub use config::{MemoryConfig, check_items};
 pub use graph::MemoryGraph;
 pub use journal::MemoryJournal;
+pub use knowledge::MemoryKnowledge;
 pub use library::MemoryLibrary;
 pub use log::EmptyLog;
 pub use stream::MemoryStream;

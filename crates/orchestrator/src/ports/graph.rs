@@ -1,9 +1,9 @@
-//! The graph of a workspace: what its runs say, as quads.
+//! The graph of a workspace: what its runs say and what was loaded, as quads.
 
 use super::{BoxFuture, JournalError};
 use std::time::Duration;
 use trellis_domain::rdf::{Quad, Term, Triple};
-use trellis_domain::{RunId, Workspace};
+use trellis_domain::{Collection, RunId, Workspace};
 
 /// Which quads to find; `None` matches anything. The graph `""` is the default graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct QuadPattern {
     pub p: Option<Term>,
     pub o: Option<Term>,
     pub g: Option<String>,
+    /// Which loaded knowledge is looked at: that of one collection, or all of it. What runs say is in no collection.
+    pub collection: Option<Collection>,
 }
 
 impl QuadPattern {
@@ -124,8 +126,8 @@ pub enum GraphError {
     Store(#[from] JournalError),
 }
 
-/// Quads that follow from the records of a workspace's runs: never edited, and current unless an answer says that runs
-/// are missing.
+/// Quads that follow from the records of a workspace's runs, never edited and current unless an answer says that runs
+/// are missing, and beside them what was loaded ([`super::Knowledge`]).
 ///
 /// Answers are stable. Unless something is committed in between, the same request gives the same quads in the same
 /// order, and a larger limit only adds to the end.
@@ -137,8 +139,8 @@ pub trait Graph: Send + Sync + std::fmt::Debug {
     ///
     /// A pattern that names a node of a run in its subject, or in the object of a property that stays within a run,
     /// has its quads sorted. All questions (`? tg:query ?`) come newest run first, those of callers before those of
-    /// subagents, so that a limit leaves out what is oldest. Other patterns have whatever order the adapter's index
-    /// gives them.
+    /// subagents, so that a limit leaves out what is oldest. What was loaded comes behind both. Other patterns have
+    /// whatever order the adapter's index gives them.
     fn matching<'a>(
         &'a self,
         workspace: &'a Workspace,

@@ -3,6 +3,7 @@
 mod config;
 mod graph;
 mod journal;
+mod knowledge;
 mod library;
 mod log;
 mod prompter;
@@ -19,6 +20,7 @@ pub use journal::{
     NewTurn, OpenTurn, Outcome, RunFilter, RunPage, Service, SessionLog, SetAside, TurnKey, UnreadableRun,
     all_due_turns,
 };
+pub use knowledge::{Added, Knowledge, KnowledgeError, KnowledgePlace, LoadedCollection};
 pub use library::{
     DocumentMetadata, Library, LibraryError, LibraryFuture, Listing, MetadataChanges, Processing, StoredDocument,
     Upload,

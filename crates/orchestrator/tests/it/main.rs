@@ -25,9 +25,9 @@ mod uncertain;
 mod wrong_replies;
 
 use std::sync::Arc;
-use trellis_orchestrator::contract::{config, graph, journal, prompter, queue, runs, teams};
+use trellis_orchestrator::contract::{config, graph, journal, knowledge, prompter, queue, runs, teams};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::memory::{MemoryConfig, MemoryGraph, MemoryJournal, VirtualWorld};
+use trellis_orchestrator::memory::{MemoryConfig, MemoryGraph, MemoryJournal, MemoryKnowledge, VirtualWorld};
 use trellis_orchestrator::ports::{Config, Journal, RealWorld, World};
 use trellis_orchestrator::queue::FairQueue;
 
@@ -58,6 +58,16 @@ async fn the_graph_in_memory_keeps_its_contract() {
         let store = memory();
         let graph = Arc::new(MemoryGraph::new(Arc::clone(&store.0)));
         (store, graph as _)
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn knowledge_in_memory_keeps_its_contract() {
+    knowledge::suite(async || {
+        let (store, loaded) = (memory(), Arc::new(MemoryKnowledge::default()));
+        let graph = Arc::new(MemoryGraph::with_knowledge(Arc::clone(&store.0), Arc::clone(&loaded)));
+        ((store, graph as _), loaded as _)
     })
     .await;
 }

@@ -3,7 +3,7 @@
 //! What is asked about one run is projected from its records on the fly. What may concern any run is read from the
 //! view, which holds finished runs up to a cursor; what is newer or still open is laid over it. Either way an answer
 //! has everything that was committed before it was asked for, unless more is newer than can be laid over the view: then
-//! the answer is the view's, and says how many runs it lacks.
+//! the answer is the view's, and says how many runs it lacks. What was loaded is read beside both.
 
 mod absorbing;
 mod checking;
@@ -17,11 +17,13 @@ mod timeout;
 pub use checking::CheckedView;
 
 use crate::journal::EmbeddedJournal;
+use crate::knowledge::EmbeddedKnowledge;
 use crate::queries::{Asker, Attended, Program, Queries, QuerySettings};
 use crate::view::{Bounds, Cancellation, Job, NoOverlay, Overlay, QueryError, Unanswered, View, ViewError};
 use lazy::LazyView;
 use parking_lot::Mutex;
 use projections::Projections;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -43,6 +45,7 @@ const LAID_OVER: usize = 150_000;
 pub struct EmbeddedGraph {
     view: Arc<LazyView>,
     journal: EmbeddedJournal,
+    knowledge: EmbeddedKnowledge,
     projections: Arc<Projections>,
     /// One absorber at a time.
     absorbing: Arc<Mutex<()>>,
@@ -52,10 +55,10 @@ pub struct EmbeddedGraph {
 
 impl EmbeddedGraph {
     /// The graph of this journal, with its view at that place. Nothing is opened yet.
-    pub(crate) fn new(view: PathBuf, journal: EmbeddedJournal) -> Self {
+    pub(crate) fn new(view: PathBuf, journal: EmbeddedJournal, knowledge: EmbeddedKnowledge) -> Self {
         let view = Arc::new(LazyView::new(view));
         let (projections, absorbing, queries) = (Arc::default(), Arc::default(), Arc::default());
-        Self { view, journal, projections, absorbing, queries }
+        Self { view, journal, knowledge, projections, absorbing, queries }
     }
 
     fn view(&self) -> Result<Arc<View>, GraphError> {
@@ -85,7 +88,30 @@ impl EmbeddedGraph {
         pattern: &QuadPattern,
         bounds: &Bounds,
     ) -> Result<Found<Vec<Quad>>, GraphError> {
-        self.read(workspace, |view, overlay| view.matching(workspace.as_str(), pattern, overlay, bounds))
+        self.read(workspace, |view, overlay| {
+            let loaded = self.knowledge.readers(workspace, pattern.collection.as_ref(), &bounds.cancellation)?;
+            view.matching_with(workspace.as_str(), pattern, overlay, loaded, bounds)
+        })
+    }
+
+    /// What runs say, and behind it what was loaded: as much of it as there is room for.
+    fn with_loaded(
+        &self,
+        workspace: &Workspace,
+        pattern: &QuadPattern,
+        mut found: Vec<Quad>,
+        bounds: &Bounds,
+    ) -> Result<Vec<Quad>, GraphError> {
+        if found.len() >= bounds.max_rows {
+            return Ok(found);
+        }
+        let loaded = self.knowledge.readers(workspace, pattern.collection.as_ref(), &bounds.cancellation)?;
+        // Nothing of it is about a node of a run, so that hardly anything is found twice.
+        let known: BTreeSet<Quad> = found.iter().cloned().collect();
+        let more = loaded.matching(pattern, bounds)?;
+        found.extend(more.into_iter().filter(|quad| !known.contains(quad)));
+        found.truncate(bounds.max_rows);
+        Ok(found)
     }
 
     /// Reads the view with what is newer, or without if that is too much.
@@ -225,7 +251,8 @@ impl EmbeddedGraph {
             let overlay: &dyn Overlay = if with_newer { &newer } else { &NoOverlay };
             let (pipes, cancellation) = (&mut attended.pipes, &attended.cancellation);
             let ends = (&mut pipes.from, &mut pipes.to);
-            let found = view.attend(workspace.as_str(), &job, overlay, cancellation, ends)?;
+            let loaded = graph.knowledge.readers(&workspace, None, cancellation)?;
+            let found = view.attend(workspace.as_str(), &job, (overlay, loaded), cancellation, ends)?;
             Ok(Found { found, missing_runs: if with_newer { 0 } else { newer.count() } })
         };
         queries.with_worker(asker, time, attend).await
@@ -242,17 +269,20 @@ impl EmbeddedGraph {
         let (graph, place, wanted) = (self.clone(), workspace.clone(), pattern.clone());
         let near = match Reach::of(pattern) {
             Reach::Node(node) => {
-                within_timeout(&LOOKS, LOOKING, move |_| {
+                within_timeout(&LOOKS, LOOKING, move |cancellation| {
                     let Some(run) = graph.run_of(&place, &node)? else { return Ok(None) };
                     let quads = graph.project(&place, &run)?;
-                    Ok(Some(quads.iter().filter(|quad| wanted.matches(quad)).take(limit).cloned().collect()))
+                    let found = quads.iter().filter(|quad| wanted.matches(quad)).take(limit).cloned().collect();
+                    graph.with_loaded(&place, &wanted, found, &bounds(limit, cancellation)).map(Some)
                 })
                 .await?
             }
             Reach::Questions => {
                 within_timeout(&LOOKS, LOOKING, move |cancellation| {
                     let reader = graph.journal.tables.read();
-                    questions::all(&reader, &place, &wanted, &bounds(limit, cancellation)).map(Some)
+                    let bounds = bounds(limit, cancellation);
+                    let found = questions::all(&reader, &place, &wanted, &bounds)?;
+                    graph.with_loaded(&place, &wanted, found, &bounds).map(Some)
                 })
                 .await?
             }

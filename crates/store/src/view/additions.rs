@@ -1,4 +1,4 @@
-//! What a batch of runs writes into the trees.
+//! What a batch of quads writes into the trees: those of runs, or those that were loaded.
 //!
 //! Statements about the nodes of a session are made by its own run only. So the dictionary also knows which nodes each
 //! session has, and a run that is projected anew replaces what it said before: after late records, or when something
@@ -11,12 +11,12 @@ use super::overlay::AGENT_PREFIX;
 use super::reader::{TermKey, ViewReader, term_key};
 use super::recent_terms::RecentTerms;
 use super::term_id::{TERM_ID_BYTES, TermId, WorkspaceId, canonical_bytes, canonical_iri, read_term};
-use super::trees::Writing;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use super::trees::{Snapshot, Writing};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use trellis_domain::rdf::{Quad, Term};
 use trellis_provenance::iri;
 
-/// What the runs of one workspace add and take away.
+/// What is added to one place, and what the runs of a workspace take away.
 pub(super) struct Additions<'r> {
     workspace: WorkspaceId,
     quads: Vec<EncodedQuad>,
@@ -35,8 +35,16 @@ impl<'r> Additions<'r> {
         runs: impl Iterator<Item = &'r RunQuads>,
         recent_terms: &mut RecentTerms<TermKey>,
     ) -> Self {
+        Self::to(WorkspaceId::of(workspace), runs.flat_map(|run| &run.quads), recent_terms)
+    }
+
+    pub(super) fn to(
+        workspace: WorkspaceId,
+        quads: impl Iterator<Item = &'r Quad>,
+        recent_terms: &mut RecentTerms<TermKey>,
+    ) -> Self {
         let mut additions = Self {
-            workspace: WorkspaceId::of(workspace),
+            workspace,
             quads: Vec::new(),
             terms: Vec::new(),
             sessions: BTreeMap::new(),
@@ -44,7 +52,7 @@ impl<'r> Additions<'r> {
             stale: BTreeSet::new(),
             stale_terms: Vec::new(),
         };
-        for quad in runs.flat_map(|run| &run.quads) {
+        for quad in quads {
             additions.add(quad, recent_terms);
         }
         additions.quads.sort_unstable();
@@ -112,6 +120,22 @@ impl<'r> Additions<'r> {
 
     pub(super) fn workspace(&self) -> WorkspaceId {
         self.workspace
+    }
+
+    /// Leaves out what is there already, with its terms.
+    pub(super) fn keep_new(&mut self, snapshot: &Snapshot) -> Result<(), ViewError> {
+        let mut new = Vec::with_capacity(self.quads.len());
+        for quad in &self.quads {
+            if !snapshot.has_quad(&quad_key(self.workspace, Order::Spog, quad))? {
+                new.push(*quad);
+            }
+        }
+        if new.len() < self.quads.len() {
+            let used: HashSet<TermId> = new.iter().flat_map(|quad| [quad.s, quad.p, quad.o, quad.g]).collect();
+            self.terms.retain(|(_, canonical)| used.contains(&TermId::of(canonical)));
+            self.quads = new;
+        }
+        Ok(())
     }
 
     /// All quads, each once.

@@ -2,7 +2,8 @@
 
 use super::overlay::Overlay;
 use super::query::{Cancellation, QueryError};
-use super::reader::{Scan, ViewReader};
+use super::source::{QuadSource, Source};
+use super::sources::{LoadedReaders, Sources};
 use super::term_id::{canonical_bytes, read_term};
 use super::wire::{Message, Pack, ask, await_greeting, tell};
 use super::{Job, View, ViewError};
@@ -40,14 +41,14 @@ impl View {
         &self,
         workspace: &str,
         job: &Job,
-        overlay: &dyn Overlay,
+        (overlay, loaded): (&dyn Overlay, LoadedReaders),
         cancellation: &Cancellation,
         (from, to): (&mut impl Read, &mut impl Write),
     ) -> Result<Answer, Unanswered> {
         await_greeting(from).map_err(Unanswered::Lost)?;
         job.pack(&overlay.runs()).send(to).map_err(Unanswered::Lost)?;
-        let reader = self.reader(workspace, cancellation.clone());
-        let mut attendant = Attendant { reader, overlay, scans: HashMap::new(), answer: None };
+        let sources = Sources::new(Some(self.reader(workspace, cancellation.clone())), loaded);
+        let mut attendant = Attendant { sources, overlay, scans: HashMap::new(), answer: None };
         loop {
             let mut asked = Message::receive(from).map_err(Unanswered::Lost)?.ok_or_else(ended)?;
             match asked.byte().ok_or_else(nonsense)? {
@@ -82,10 +83,10 @@ fn refusal(said: &mut Message) -> Option<GraphError> {
 }
 
 struct Attendant<'o> {
-    reader: ViewReader,
+    sources: Sources,
     overlay: &'o dyn Overlay,
     /// With the size of their next block.
-    scans: HashMap<u64, (Scan, usize)>,
+    scans: HashMap<u64, (QuadSource, usize)>,
     /// As much of it as has come.
     answer: Option<Answer>,
 }
@@ -99,7 +100,7 @@ impl Attendant<'_> {
                 if self.scans.len() >= MOST_SCANS {
                     return Err(QueryError::TooComplex { what: "patterns at work", max: MOST_SCANS }.into());
                 }
-                self.block(number, self.reader.quads(pattern), FIRST_BLOCK, &mut reply)?;
+                self.block(number, self.sources.scan(pattern)?, FIRST_BLOCK, &mut reply)?;
             }
             ask::MORE => {
                 let number = asked.number().ok_or_else(nonsense)?;
@@ -114,13 +115,13 @@ impl Attendant<'_> {
                 // The first one always, others as long as there is room.
                 while !asked.is_over() && reply.len() < FULL {
                     let id = asked.id().ok_or_else(nonsense)?;
-                    let canonical = self.reader.canonical(id)?;
+                    let canonical = self.sources.canonical(id)?;
                     read_term(&canonical).ok_or(ViewError::TermDamaged { id })?;
                     reply.bytes(&canonical);
                 }
             }
             ask::GRAPHS => {
-                for graph in self.reader.graphs()? {
+                for graph in self.sources.named_graphs()? {
                     reply.id(graph);
                 }
             }
@@ -146,7 +147,7 @@ impl Attendant<'_> {
         Ok(Some(reply))
     }
 
-    fn block(&mut self, number: u64, mut scan: Scan, size: usize, reply: &mut Pack) -> Result<(), Unanswered> {
+    fn block(&mut self, number: u64, mut scan: QuadSource, size: usize, reply: &mut Pack) -> Result<(), Unanswered> {
         let quads = scan.by_ref().take(size).collect::<Result<Vec<_>, _>>()?;
         let more = quads.len() == size;
         reply.byte(u8::from(more));

@@ -22,13 +22,13 @@ const ORDERS: usize = Order::ALL.len();
 
 /// Many rows in whatever order they come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Sum {
-    rows: u64,
-    hash: u128,
+pub(super) struct Sum {
+    pub(super) rows: u64,
+    pub(super) hash: u128,
 }
 
 impl Sum {
-    fn add(&mut self, row: &[u8]) {
+    pub(super) fn add(&mut self, row: &[u8]) {
         self.rows += 1;
         self.hash = self.hash.wrapping_add(xxh3_128(row));
     }

@@ -1,6 +1,7 @@
 //! Queries on the tables themselves, without a process around them.
 
 use super::query::{Bounds, QueryError};
+use super::sources::{LoadedReaders, Sources};
 use super::{Overlay, View, evaluate};
 use trellis_orchestrator::ports::Answer;
 
@@ -16,7 +17,8 @@ impl View {
         std::thread::scope(|scope| {
             let work = || {
                 let reader = self.reader(workspace, bounds.cancellation.clone());
-                evaluate::answer(sparql, &reader, overlay, bounds)
+                let sources = Sources::new(Some(reader), LoadedReaders::default());
+                evaluate::answer(sparql, &sources, overlay, bounds)
             };
             let builder = std::thread::Builder::new().stack_size(evaluate::stack_of(sparql));
             builder.spawn_scoped(scope, work).unwrap().join().unwrap()

@@ -1,9 +1,10 @@
-//! Quads by pattern, from the view and the overlay.
+//! Quads by pattern, from the view, the overlay and what was loaded.
 
 use super::order::{EncodedQuad, Graphs, IdPattern};
-use super::overlay::Overlay;
+use super::overlay::{NoOverlay, Overlay};
 use super::session::{DefaultGraph, Interrupted, Session};
 use super::size::Size;
+use super::sources::{LoadedReaders, Sources};
 use super::term_id::{TermId, canonical_bytes, read_term};
 use super::{Bounds, QueryError, View};
 use trellis_domain::rdf::{Quad, Term};
@@ -19,23 +20,51 @@ impl View {
         overlay: &dyn Overlay,
         bounds: &Bounds,
     ) -> Result<Vec<Quad>, QueryError> {
-        let cancellation = bounds.cancellation.clone();
-        let reader = self.reader(workspace, cancellation.clone());
-        let session = Session::new(&reader, DefaultGraph::Union, overlay, bounds.max_overlay_quads, cancellation);
-        let found = session.quads(encode(pattern, &session)).and_then(|quads| {
-            let (mut found, mut size) = (Vec::new(), Size::default());
-            for quad in quads.take(bounds.max_rows) {
-                let quad = decode(quad?, &session)?;
-                if !size.admits([&quad.s, &quad.p, &quad.o], bounds.max_bytes) {
-                    return Err(session.fail(QueryError::AnswerTooLarge { max: bounds.max_bytes }));
-                }
-                found.push(quad);
-            }
-            Ok(found)
-        });
-        // Whatever interrupts a session is its failure.
-        session.take_failure().map_or_else(|| Ok(found.unwrap_or_default()), Err)
+        self.matching_with(workspace, pattern, overlay, LoadedReaders::default(), bounds)
     }
+
+    /// The same, with what was loaded.
+    pub(crate) fn matching_with(
+        &self,
+        workspace: &str,
+        pattern: &QuadPattern,
+        overlay: &dyn Overlay,
+        loaded: LoadedReaders,
+        bounds: &Bounds,
+    ) -> Result<Vec<Quad>, QueryError> {
+        let reader = self.reader(workspace, bounds.cancellation.clone());
+        find(&Sources::new(Some(reader), loaded), pattern, overlay, bounds)
+    }
+}
+
+impl LoadedReaders {
+    /// The first quads that match of what was loaded, each once.
+    pub(crate) fn matching(self, pattern: &QuadPattern, bounds: &Bounds) -> Result<Vec<Quad>, QueryError> {
+        find(&Sources::new(None, self), pattern, &NoOverlay, bounds)
+    }
+}
+
+fn find(
+    sources: &Sources,
+    pattern: &QuadPattern,
+    overlay: &dyn Overlay,
+    bounds: &Bounds,
+) -> Result<Vec<Quad>, QueryError> {
+    let cancellation = bounds.cancellation.clone();
+    let session = Session::new(sources, DefaultGraph::Union, overlay, bounds.max_overlay_quads, cancellation);
+    let found = session.quads(encode(pattern, &session)).and_then(|quads| {
+        let (mut found, mut size) = (Vec::new(), Size::default());
+        for quad in quads.take(bounds.max_rows) {
+            let quad = decode(quad?, &session)?;
+            if !size.admits([&quad.s, &quad.p, &quad.o], bounds.max_bytes) {
+                return Err(session.fail(QueryError::AnswerTooLarge { max: bounds.max_bytes }));
+            }
+            found.push(quad);
+        }
+        Ok(found)
+    });
+    // Whatever interrupts a session is its failure.
+    session.take_failure().map_or_else(|| Ok(found.unwrap_or_default()), Err)
 }
 
 fn encode(pattern: &QuadPattern, session: &Session<'_>) -> IdPattern {

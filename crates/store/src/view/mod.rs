@@ -10,6 +10,7 @@
 
 mod additions;
 pub mod answer;
+mod asserted;
 mod attendant;
 mod compare;
 mod convert;
@@ -27,6 +28,7 @@ mod remote;
 mod session;
 mod size;
 mod source;
+mod sources;
 mod survey;
 mod term_id;
 mod trees;
@@ -56,9 +58,11 @@ pub use query::{Bounds, Cancellation, QueryError};
 pub use term_id::TermId;
 pub use worker::work;
 
+pub(crate) use asserted::Asserted;
 pub(crate) use attendant::Unanswered;
 pub(crate) use compare::Comparison;
 pub(crate) use size::Size;
+pub(crate) use sources::LoadedReaders;
 pub(crate) use worker::Job;
 
 use crate::engine_fault::EngineFault;
@@ -73,6 +77,7 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use term_id::WorkspaceId;
 use trees::Trees;
 use trellis_domain::rdf::Quad;
+use trellis_orchestrator::ports::JournalError;
 
 const RECENT_TERMS: usize = 8_192;
 
@@ -105,6 +110,13 @@ impl ViewError {
         let Self::Files(error) = self else { return true };
         // A file that is shorter than it was, or gone.
         matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::NotFound | ErrorKind::InvalidData)
+    }
+}
+
+impl ViewError {
+    /// The same, where it concerns loaded knowledge.
+    pub(crate) fn of_loaded(self) -> JournalError {
+        sources::loaded_failed(self)
     }
 }
 
@@ -233,7 +245,7 @@ impl View {
 
     fn reader(&self, workspace: &str, cancellation: Cancellation) -> ViewReader {
         let visited = Arc::clone(&self.visited);
-        ViewReader::new(self.trees().snapshot(), WorkspaceId::of(workspace), cancellation, visited)
+        ViewReader::new(Arc::new(self.trees().snapshot()), WorkspaceId::of(workspace), cancellation, visited)
     }
 
     fn trees(&self) -> Arc<Trees> {

@@ -1,34 +1,29 @@
-//! Reads one workspace as it was at one moment.
+//! Reads one workspace, or one collection of it, as it was at one moment.
 
 use super::ViewError;
 use super::order::{EncodedQuad, Graphs, IdPattern, MAIN_GRAPH, Order, key_prefix, read_quad_key};
-use super::query::{Cancellation, QueryError};
-use super::source::{QuadSource, Source};
-use super::term_id::{TERM_ID_BYTES, TermId, WORKSPACE_ID_BYTES, WorkspaceId, read_term};
+use super::query::Cancellation;
+use super::term_id::{TERM_ID_BYTES, TermId, WORKSPACE_ID_BYTES, WorkspaceId};
 use super::trees::{Keys, Snapshot};
 use lsm_tree::{Guard, UserValue};
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use trellis_domain::rdf::Term;
 
 pub(super) struct ViewReader {
-    snapshot: Snapshot,
+    snapshot: Arc<Snapshot>,
     workspace: WorkspaceId,
     cancellation: Cancellation,
     visited: Arc<AtomicU64>,
-    read_terms: RefCell<TermCache>,
 }
 
 impl ViewReader {
     pub(super) fn new(
-        snapshot: Snapshot,
+        snapshot: Arc<Snapshot>,
         workspace: WorkspaceId,
         cancellation: Cancellation,
         visited: Arc<AtomicU64>,
     ) -> Self {
-        Self { snapshot, workspace, cancellation, visited, read_terms: RefCell::default() }
+        Self { snapshot, workspace, cancellation, visited }
     }
 
     /// The quads that match, sorted by the order of the pattern's access path.
@@ -50,6 +45,11 @@ impl ViewReader {
     pub(super) fn canonical(&self, id: TermId) -> Result<UserValue, ViewError> {
         let key = term_key(self.workspace, id);
         self.snapshot.term(&key)?.ok_or(ViewError::TermMissing { id })
+    }
+
+    /// The same, if there is such a term here.
+    pub(super) fn known(&self, id: TermId) -> Result<Option<UserValue>, ViewError> {
+        self.snapshot.term(&term_key(self.workspace, id))
     }
 
     /// What the dictionary has under a key that is no term's.
@@ -88,21 +88,6 @@ impl ViewReader {
         let key = guard.key()?;
         let in_index = key.starts_with(&key_prefix(self.workspace, Order::Gpos, &[]));
         Ok(in_index.then(|| read_quad_key(Order::Gpos, &key)).flatten().map(|quad| quad.g))
-    }
-}
-
-impl Source for ViewReader {
-    fn scan(&self, pattern: IdPattern) -> Result<QuadSource, QueryError> {
-        Ok(Box::new(self.quads(pattern).map(|quad| Ok(quad?))))
-    }
-
-    fn term(&self, id: TermId) -> Result<Term, QueryError> {
-        let read = || read_term(&self.canonical(id)?).ok_or(ViewError::TermDamaged { id });
-        Ok(self.read_terms.borrow_mut().get_or_read(id, read)?)
-    }
-
-    fn named_graphs(&self) -> Result<Vec<TermId>, QueryError> {
-        Ok(self.graphs()?)
     }
 }
 
@@ -149,29 +134,5 @@ impl Iterator for Scan {
             }
         }
         None
-    }
-}
-
-/// Terms read from the dictionary, at most [`CACHED_TERMS`] of them.
-#[derive(Default)]
-pub(super) struct TermCache(HashMap<TermId, Term>);
-
-const CACHED_TERMS: usize = 16_384;
-
-impl TermCache {
-    pub(super) fn get_or_read(
-        &mut self,
-        id: TermId,
-        read: impl FnOnce() -> Result<Term, ViewError>,
-    ) -> Result<Term, ViewError> {
-        if let Some(term) = self.0.get(&id) {
-            return Ok(term.clone());
-        }
-        let term = read()?;
-        if self.0.len() >= CACHED_TERMS {
-            self.0.clear();
-        }
-        self.0.insert(id, term.clone());
-        Ok(term)
     }
 }

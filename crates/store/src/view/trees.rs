@@ -1,13 +1,14 @@
-//! The two trees of the view and how they are tuned: the quads in all index orders with the cursor, written and read
-//! in key order, and the dictionary, read by key.
+//! The two trees of a graph and how they are tuned: the quads in all index orders with what is known of all of them,
+//! written and read in key order, and the dictionary, read by key.
 //!
-//! The view is derived, so it keeps no log: what is absorbed lives in memory until there is enough of it for a table, or
-//! until the view is closed. Opening it replays nothing. After a crash it is some runs behind, and its cursor, which
-//! lies with the quads, says so. The dictionary is always written first, so that no quad on disk lacks a term.
+//! There is no log: what is written lives in memory until there is enough of it for a table, or until somebody wants it
+//! on disk. Opening replays nothing. After a crash the last batches are missing, whole ones, and what lies with the
+//! quads says so: the cursor of the view, the unfinished sources of knowledge. The dictionary is always written first,
+//! so that no quad on disk lacks a term.
 //!
 //! Tables are merged on a thread of their own, so that following the journal does not wait for it.
 //!
-//! Clearing starts a new generation in a folder of its own. Queries that are under way hold the old one and finish on
+//! Clearing the view starts a new generation in a folder of its own. Queries that are under way hold the old one and finish on
 //! it; it goes with the last of them, and after a crash with the next open.
 
 use super::ViewError;
@@ -27,6 +28,8 @@ use std::thread::JoinHandle;
 
 /// Part of the folder's name. A new number makes an old view empty, so that it is built anew.
 const FORMAT: u32 = 2;
+/// The name of the folder that loaded knowledge is in. It is never removed; another number needs an upgrade.
+const ASSERTED: &str = "1";
 
 const MB: u64 = 1024 * 1024;
 const CACHE_BYTES: u64 = 16 * MB;
@@ -45,8 +48,19 @@ const QUADS_BLOCK_BYTES: u32 = 8 * 1024;
 /// So many tables may wait to be merged before whoever writes them waits, too: each is looked into by every read.
 const UNMERGED: usize = 8;
 
+/// Where trees are made.
+const NEW: &str = "new";
 /// The folders of the trees of a generation.
 const TREES: [&str; 2] = ["quads", "terms"];
+
+/// What the trees hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holding {
+    /// What can be derived again, from one place: whatever is looked for is there.
+    Derived,
+    /// What was loaded. Quads and terms are looked for to see whether they are new, or which collection has them.
+    Asserted,
+}
 
 fn name(projection: u32, generation: u64) -> String {
     format!("{FORMAT}-{projection}-{generation}")
@@ -71,24 +85,36 @@ pub(super) fn damages(view: &Path, projection: u32) -> std::io::Result<Option<Ve
     };
     let newest = entries.iter().filter(|(generation, _)| generation.is_some()).max();
     let Some((_, folder)) = newest else { return Ok(None) };
+    tree_damages(folder).map(Some)
+}
+
+/// The same for loaded knowledge.
+pub(super) fn asserted_damages(knowledge: &Path) -> std::io::Result<Option<Vec<String>>> {
+    let folder = knowledge.join(ASSERTED);
+    if folder.exists() { tree_damages(&folder).map(Some) } else { Ok(None) }
+}
+
+fn tree_damages(folder: &Path) -> std::io::Result<Vec<String>> {
     let damages = TREES.map(|tree| tree_files::damages(&folder.join(tree)));
-    damages.into_iter().collect::<Result<Vec<_>, _>>().map(|damages| Some(damages.concat()))
+    damages.into_iter().collect::<Result<Vec<_>, _>>().map(|damages| damages.concat())
 }
 
 fn open_trees(
     folder: &Path,
     numbers: &SequenceNumberCounter,
     visible: &SequenceNumberCounter,
+    holding: Holding,
 ) -> Result<[AnyTree; 2], ViewError> {
     let cache = Arc::new(Cache::with_capacity_bytes(CACHE_BYTES));
     let [quads, terms] = TREES
         .map(|tree| Config::new(folder.join(tree), numbers.clone(), visible.clone()).use_cache(Arc::clone(&cache)));
-    Ok([quads_config(quads).open()?, terms_config(terms).open()?])
+    Ok([quads_config(quads, holding).open()?, terms_config(terms, holding).open()?])
 }
 
-/// One generation of the view.
+/// One generation of the view, or all loaded knowledge.
 pub(super) struct Trees {
     folder: PathBuf,
+    holding: Holding,
     generation: u64,
     both: Arc<Both>,
     /// The number of the next batch.
@@ -168,29 +194,46 @@ impl Trees {
     }
 
     fn open_generation(view: &Path, projection: u32, generation: u64) -> Result<Self, ViewError> {
-        let folder = view.join(name(projection, generation));
+        Self::open_in(view, &name(projection, generation), generation, Holding::Derived)
+    }
+
+    /// Opens loaded knowledge. What is there and cannot be read stays as it is.
+    pub(super) fn open_asserted(knowledge: &Path) -> Result<Self, ViewError> {
+        std::fs::create_dir_all(knowledge)?;
+        for entry in std::fs::read_dir(knowledge)? {
+            let name = entry?.file_name();
+            if name != ASSERTED && name != NEW {
+                let known = format!("{} is nothing that this version knows", knowledge.join(name).display());
+                return Err(ViewError::Damaged(known));
+            }
+        }
+        Self::open_in(knowledge, ASSERTED, 1, Holding::Asserted)
+    }
+
+    fn open_in(parent: &Path, name: &str, generation: u64, holding: Holding) -> Result<Self, ViewError> {
+        let folder = parent.join(name);
         if !folder.exists() {
             // Made beside its place and moved there whole: a tree that is missing has been lost.
-            let scratch = view.join("new");
+            let scratch = parent.join(NEW);
             if scratch.exists() {
                 std::fs::remove_dir_all(&scratch)?;
             }
-            open_trees(&scratch, &SequenceNumberCounter::default(), &SequenceNumberCounter::default())?;
+            open_trees(&scratch, &SequenceNumberCounter::default(), &SequenceNumberCounter::default(), holding)?;
             std::fs::rename(&scratch, &folder)?;
-            sync_folder(view)?;
+            sync_folder(parent)?;
         }
         for tree in TREES {
             tree_files::openable(&folder.join(tree))?;
         }
         let (numbers, visible) = (SequenceNumberCounter::default(), SequenceNumberCounter::default());
-        let [quads, terms] = open_trees(&folder, &numbers, &visible)?;
+        let [quads, terms] = open_trees(&folder, &numbers, &visible, holding)?;
         let next = [&quads, &terms].map(|tree| tree.get_highest_seqno().map_or(0, |number| number + 1));
         let next = next[0].max(next[1]);
         numbers.fetch_max(next);
         visible.fetch_max(next);
         let both = Arc::new(Both { quads, terms, visible, users: Mutex::default() });
         let (merging, replaced) = (Mutex::default(), AtomicBool::new(false));
-        Ok(Self { folder, generation, both, numbers, merging, replaced })
+        Ok(Self { folder, holding, generation, both, numbers, merging, replaced })
     }
 
     /// Everything as of now, for as long as it is held.
@@ -200,6 +243,11 @@ impl Trees {
         *users.readers.entry(at).or_default() += 1;
         drop(users);
         Snapshot { trees: Arc::clone(self), at }
+    }
+
+    /// A number that no batch has had yet, and the next one has.
+    pub(super) fn next_number(&self) -> SeqNo {
+        self.numbers.get()
     }
 
     /// Begins a batch: readers see all of it once it is shown, or nothing.
@@ -223,6 +271,20 @@ impl Trees {
     pub(super) fn flush(&self) -> Result<(), ViewError> {
         for tree in [&self.both.terms, &self.both.quads] {
             tree.flush_active_memtable(self.both.unread())?;
+        }
+        Ok(())
+    }
+
+    /// Everything is on disk afterwards, and merged as time permits.
+    pub(super) fn persist(&self) -> Result<(), ViewError> {
+        self.flush().and_then(|()| self.merge())
+    }
+
+    /// Drops all tables that have nothing but keys which begin so. What is left of those keys is elsewhere.
+    pub(super) fn drop_tables(&self, start: &[u8], end: &[u8]) -> Result<(), ViewError> {
+        self.settle()?;
+        for tree in [&self.both.quads, &self.both.terms] {
+            tree.drop_range(start..end)?;
         }
         Ok(())
     }
@@ -275,7 +337,14 @@ impl Drop for Trees {
             settled.and_then(|()| self.flush())
         };
         if let Err(error) = closed {
-            tracing::warn!(%error, "the graph view was not closed well; it catches up when it is opened again");
+            match self.holding {
+                Holding::Derived => {
+                    tracing::warn!(%error, "the graph view was not closed well; it catches up when it is opened again");
+                }
+                Holding::Asserted => {
+                    tracing::error!(%error, "knowledge was not closed well; a load that was not finished has to be repeated");
+                }
+            }
         }
     }
 }
@@ -337,6 +406,10 @@ impl Snapshot {
         Ok(self.trees.both.quads.contains_key(key, self.at)?)
     }
 
+    pub(super) fn terms_from(&self, start: &[u8]) -> Keys {
+        self.trees.both.terms.range(start.., self.at, None)
+    }
+
     pub(super) fn quads_value(&self, key: &[u8]) -> Result<Option<lsm_tree::UserValue>, ViewError> {
         Ok(self.trees.both.quads.get(key, self.at)?)
     }
@@ -368,16 +441,18 @@ fn common_config(config: Config) -> Config {
         .filter_block_partitioning_policy(PartitioningPolicy::all(true))
 }
 
-fn quads_config(config: Config) -> Config {
-    common_config(config)
-        .data_block_size_policy(BlockSizePolicy::all(QUADS_BLOCK_BYTES))
+fn quads_config(config: Config, holding: Holding) -> Config {
+    let config = common_config(config).data_block_size_policy(BlockSizePolicy::all(QUADS_BLOCK_BYTES));
+    match holding {
         // Scans cannot use filters.
-        .filter_policy(FilterPolicy::disabled())
+        Holding::Derived => config.filter_policy(FilterPolicy::disabled()),
+        Holding::Asserted => config,
+    }
 }
 
-fn terms_config(config: Config) -> Config {
-    // An id comes from a quad, so its term is there.
-    common_config(config).expect_point_read_hits(true)
+fn terms_config(config: Config, holding: Holding) -> Config {
+    // An id comes from a quad, so its term is there, if there is only one place to look.
+    common_config(config).expect_point_read_hits(holding == Holding::Derived)
 }
 
 #[cfg(test)]

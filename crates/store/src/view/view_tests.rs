@@ -1,6 +1,6 @@
 use super::fixtures::{quad, session_iri, trace};
 use super::order::{Graphs, IdPattern};
-use super::source::Source as _;
+use super::term_id::read_term;
 use super::term_id_tests::any_term;
 use super::{Bounds, Cancellation, Cursor, NoOverlay, RunQuads, View};
 use proptest::prelude::*;
@@ -43,6 +43,7 @@ fn any_pattern(quads: Vec<Quad>) -> impl Strategy<Value = QuadPattern> {
         p: p.map(|quad| quad.p),
         o: o.map(|quad| quad.o),
         g,
+        collection: None,
     })
 }
 
@@ -133,7 +134,7 @@ fn a_reader_finishes_on_what_it_began_with() {
     view.clear().unwrap();
     let rest: Vec<_> = reading.collect::<Result<_, _>>().unwrap();
     assert_eq!(rest.len() + 1, trace(1).len());
-    let subject = reader.term(first.s).unwrap();
+    let subject = read_term(&reader.canonical(first.s).unwrap()).unwrap();
     assert!(trace(1).iter().any(|quad| quad.s == subject), "its terms are readable as well");
 }
 
@@ -281,7 +282,7 @@ fn a_reader_sees_its_moment_whatever_is_written_meanwhile() {
     let read = || {
         let everything = IdPattern { s: None, p: None, o: None, g: Graphs::All };
         let quads: Vec<_> = reader.quads(everything).collect::<Result<_, _>>().unwrap();
-        (quads.len(), reader.term(quads[0].s).unwrap())
+        (quads.len(), read_term(&reader.canonical(quads[0].s).unwrap()).unwrap())
     };
     let before = read();
     for round in 0..6 {

@@ -4,6 +4,7 @@
 mod crashes;
 mod damage;
 mod graph;
+mod knowledge;
 mod library;
 mod proof;
 mod service;
@@ -14,8 +15,10 @@ mod view_damage;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
-use trellis_orchestrator::contract::{cancels, config, graph as graph_contract, journal, runs, teams, trouble};
-use trellis_orchestrator::ports::{Config, Graph, Journal, RealWorld};
+use trellis_orchestrator::contract::{
+    cancels, config, graph as graph_contract, journal, knowledge as knowledge_contract, runs, teams, trouble,
+};
+use trellis_orchestrator::ports::{Config, Graph, Journal, Knowledge, RealWorld};
 use trellis_store::{Holder, OpenError, Program, QuerySettings, Store};
 
 pub(crate) fn holder() -> Holder {
@@ -58,11 +61,16 @@ impl Stores {
     }
 
     fn with_graph(&self) -> graph_contract::GraphStore {
+        self.with_knowledge().0
+    }
+
+    fn with_knowledge(&self) -> knowledge_contract::KnowledgeStore {
         let folder = TempDir::new().unwrap();
         let store = open(folder.path()).unwrap();
-        let place = (ports(&store), Arc::clone(&store.graph) as Arc<dyn Graph>);
+        let graph = (ports(&store), Arc::clone(&store.graph) as Arc<dyn Graph>);
+        let knowledge = Arc::clone(&store.knowledge) as Arc<dyn Knowledge>;
         self.0.lock().unwrap().push((folder, store));
-        place
+        (graph, knowledge)
     }
 }
 
@@ -88,6 +96,18 @@ async fn the_embedded_graph_keeps_its_contract() {
 async fn the_embedded_graph_answers_sparql() {
     let stores = Stores::default();
     graph_contract::sparql_suite(async || stores.with_graph()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn embedded_knowledge_keeps_its_contract() {
+    let stores = Stores::default();
+    knowledge_contract::suite(async || stores.with_knowledge()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn embedded_knowledge_answers_sparql() {
+    let stores = Stores::default();
+    knowledge_contract::sparql_suite(async || stores.with_knowledge()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

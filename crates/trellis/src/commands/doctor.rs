@@ -14,7 +14,7 @@ use trellis_domain::config::Settings;
 use trellis_domain::counted;
 use trellis_models::{Choice, ModelSettings, Models, Rehearsal, choose};
 use trellis_orchestrator::ports::{Config, Journal, ToolRunner};
-use trellis_store::{AsideTurn, Checked, CheckedView, Store};
+use trellis_store::{AsideTurn, Checked, CheckedKnowledge, CheckedView, Store};
 use trellis_tools::Tools;
 
 /// One thing that was looked at.
@@ -100,6 +100,16 @@ fn graph_line(view: &CheckedView) -> String {
     format!("{told}\nqueries over several runs may be answered wrongly; `trellis graph rebuild` derives the graph anew")
 }
 
+/// What is loaded, or what is wrong with it and what to do.
+fn knowledge_line(knowledge: &CheckedKnowledge) -> String {
+    if knowledge.faults.is_empty() {
+        let (quads, collections) = (counted(knowledge.quads, "quad"), counted(knowledge.collections, "collection"));
+        return format!("{quads} in {collections}");
+    }
+    let told = knowledge.faults.join("\n");
+    format!("{told}\nrestore the folder from a copy, or remove the collection and load it again")
+}
+
 /// Which tools no model is offered here, and why. That is no fault: it may be what the operator wants.
 fn tools_line(app: &App, global: &Global, settings: &Settings) -> Result<String, String> {
     let outside = tool_settings::outside(global).map_err(|failure| failure.message)?;
@@ -139,6 +149,7 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
     let problems: Vec<_> = super::config::problems(&settings, &items).iter().map(ToString::to_string).collect();
     let checked = app.store.check();
     let view = app.store.check_view();
+    let knowledge = app.store.check_knowledge();
     let kept = app.store.kept_logs();
     let limits = limits::of_operator(global, &[]);
     let models = app::models(global).and_then(|_| app::chosen_models(global));
@@ -179,6 +190,7 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
             says: if open == 0 { "none".to_owned() } else { format!("{open}; `trellis resume` finishes them") },
         },
         HealthCheck { what: "graph", good: view.faults.is_empty(), says: graph_line(&view) },
+        HealthCheck { what: "knowledge", good: knowledge.faults.is_empty(), says: knowledge_line(&knowledge) },
         HealthCheck {
             what: "model",
             good: models.is_ok(),

@@ -8,6 +8,8 @@ mod enforcement;
 mod erase;
 mod eval;
 mod examine;
+mod knowledge;
+mod load;
 mod log;
 mod resume;
 mod run;
@@ -49,6 +51,8 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
         }
         Command::Log(command) => log::run(&Desk::look(global, "log")?, global, command).await,
         Command::Erase(erase) => erase::run(global, erase).await,
+        Command::Load(load) => load::run(global, load).await,
+        Command::Knowledge(command) => knowledge::run(global, command).await,
         Command::Sparql { query, limit, timeout, query_limit } => {
             let query = if query == "-" { read_input("the query")? } else { query.clone() };
             let settings = query_settings::of_operator(global, query_limit)?;

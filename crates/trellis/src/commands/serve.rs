@@ -51,6 +51,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
         limits: orchestrator.options.limits.clone(),
         library: Arc::clone(&app.store.library) as _,
         graph: Arc::clone(&app.store.graph) as _,
+        knowledge: Arc::clone(&app.store.knowledge) as _,
         log: Arc::clone(&app.store.log) as _,
         access,
         founder: Arc::new(Seeds(Arc::clone(&app.store.config) as _)),

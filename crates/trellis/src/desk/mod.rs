@@ -2,12 +2,14 @@
 //! answers.
 
 mod graph;
+mod knowledge;
 mod local;
 mod remote;
 mod server;
 mod sse;
 mod stream;
 
+pub(crate) use knowledge::RdfFile;
 pub(crate) use server::{Origin, Server};
 pub(crate) use stream::Stream;
 

@@ -6,6 +6,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 use trellis_domain::Workspace;
@@ -156,6 +157,29 @@ impl Server {
         serde_json::from_slice(&bytes).map_err(|error| {
             ServerTrouble::Foreign(format!("its reply to {path} cannot be read: {error}; is it a Trellis server?"))
         })
+    }
+
+    /// The same for a request with a large body: it may take as long as something of it is sent.
+    pub(super) async fn json_while<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+        sent: &AtomicU64,
+        silent: Duration,
+    ) -> Result<T, ServerTrouble> {
+        let stalled = async {
+            let mut before = None;
+            loop {
+                let now = sent.load(Ordering::Relaxed);
+                if before.replace(now) == Some(now) {
+                    return;
+                }
+                tokio::time::sleep(silent).await;
+            }
+        };
+        tokio::select! {
+            reply = self.json_within(request, Duration::from_hours(24 * 365)) => reply,
+            () = stalled => Err(ServerTrouble::Lost(format!("it took nothing for {} s", silent.as_secs()))),
+        }
     }
 
     /// The same, with trouble told to a person.

@@ -12,6 +12,7 @@ mod evaluated;
 mod everyday;
 mod killed;
 mod limits;
+mod loaded;
 mod long;
 mod mcp;
 mod models;
