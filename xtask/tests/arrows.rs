@@ -23,6 +23,8 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         "trellis-tools",
         "trellis-gateway",
         "trellis-evaluation",
+        "trellis-readers",
+        "trellis-search",
     ];
     BTreeMap::from([
         ("trellis-domain", BTreeSet::new()),
@@ -34,6 +36,8 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("trellis-tools", BTreeSet::from(adapter)),
         ("trellis-gateway", BTreeSet::from(adapter)),
         ("trellis-evaluation", BTreeSet::from(adapter)),
+        ("trellis-readers", BTreeSet::from(adapter)),
+        ("trellis-search", BTreeSet::from(adapter)),
         ("trellis", BTreeSet::from(all)),
         ("bench", BTreeSet::from(all)),
         ("torture", BTreeSet::from(["trellis-domain", "trellis-orchestrator", "trellis-store"])),

@@ -6,6 +6,7 @@ mod journal;
 mod library;
 mod log;
 pub mod scripted;
+mod search;
 mod stream;
 mod world;
 
@@ -14,5 +15,6 @@ pub use graph::MemoryGraph;
 pub use journal::MemoryJournal;
 pub use library::MemoryLibrary;
 pub use log::EmptyLog;
+pub use search::MemorySearch;
 pub use stream::MemoryStream;
 pub use world::VirtualWorld;
