@@ -1,10 +1,11 @@
 //! Figures, not tests: what a session costs, how many wait in how little memory, how soon `ask` speaks, what plans and
-//! teams gain and cost, what the gateway adds.
+//! teams gain and cost, what the gateway adds, how soon passages are found.
 //!
 //! `cargo xtask bench` runs all; each measurement is a process of its own, so that none sees another's memory.
 #![allow(clippy::print_stdout, clippy::cast_precision_loss, reason = "figures for people")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 
+mod documents;
 mod gateway;
 mod machine;
 mod mcp;
@@ -21,7 +22,7 @@ use std::process::Command;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const ALL: [&str; 12] = [
+const ALL: [&str; 13] = [
     "engine",
     "sessions",
     "waiting",
@@ -34,6 +35,7 @@ const ALL: [&str; 12] = [
     "streams",
     "idle",
     "mcp",
+    "documents",
 ];
 
 fn main() -> Result<()> {
@@ -59,6 +61,7 @@ fn main() -> Result<()> {
         Some("streams") => setup::runtime()?.block_on(gateway::streams()),
         Some("idle") => setup::runtime()?.block_on(gateway::idle()),
         Some("mcp") => setup::runtime()?.block_on(mcp::run()),
+        Some("documents") => setup::runtime()?.block_on(documents::run()),
         Some("client") => setup::runtime()?.block_on(gateway::be_client(std::env::args().skip(2).collect())),
         Some(other) => bail!("there is no measurement `{other}`; choose from {}", ALL.join(", ")),
     }

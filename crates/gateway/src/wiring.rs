@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
 use trellis_orchestrator::RunService;
+use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Library, Log, Prompter, ToolRunner, World};
 use trellis_patterns::router::OperatorLimits;
 
@@ -27,6 +28,8 @@ pub struct Wiring {
     /// The operator's, for what belongs to no run.
     pub limits: OperatorLimits,
     pub library: Arc<dyn Library>,
+    /// Documents that are searched; none if nothing is searched here.
+    pub documents: Option<Loader>,
     pub graph: Arc<dyn Graph>,
     pub log: Arc<dyn Log>,
     pub access: Access,

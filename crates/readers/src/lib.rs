@@ -93,6 +93,7 @@ fn page(content: &[u8]) -> Result<ReadDocument, ReadError> {
     let html::Page { title, text } = html::read(decoded.text());
     at_most("the text", text.len(), LARGEST_TEXT)?;
     let passages = passages(&text, Syntax::Markdown)?;
+    let title = title.or_else(|| sections::first_heading(&text));
     Ok(ReadDocument { title, extracted: Some(text), passages })
 }
 

@@ -83,7 +83,12 @@ async fn delete(call: &Call) -> Result<Value, ServiceError> {
         return Err(ServiceError::request("the collection `default` is always there and cannot be deleted"));
     }
     match call.inside.config().delete(call.workspace(), KIND, collection.as_str(), call.caller()).await? {
-        Some(_) => Ok(reply(&[])),
+        Some(_) => {
+            if let Some(documents) = call.inside.documents() {
+                documents.search().remove_collection(call.workspace(), &collection).await?;
+            }
+            Ok(reply(&[]))
+        }
         None => Err(ServiceError::request(format!("Collection not found: {collection}"))),
     }
 }

@@ -87,6 +87,7 @@ impl House {
             graph: setup.graph.unwrap_or_else(|| Arc::new(MemoryGraph::new(Arc::clone(&journal)))),
             log: Arc::new(EmptyLog),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),
+            documents: None,
             access: setup.access,
             founder: Arc::new(Bare(config)),
             loopback_only: true,
