@@ -121,7 +121,7 @@ async fn the_better_passage_comes_first(search: &dyn Search) {
 async fn equals_come_by_document_and_number(search: &dyn Search) {
     for id in ["b", "c", "a"] {
         let mut same = document(id, &["equal words", "equal words"]);
-        same.info.title = "Title".to_owned();
+        "Title".clone_into(&mut same.info.title);
         same.passages.iter_mut().for_each(|passage| passage.place.headings.clear());
         put(search, vec![same]).await;
     }
