@@ -82,9 +82,9 @@ async fn found(loader: &Loader, question: &str) -> (Vec<String>, Option<String>)
 #[tokio::test]
 async fn a_loaded_document_is_found_and_its_source_can_be_opened() {
     let loader = loader(None);
-    let loaded = load(&loader, file("a.txt", "one fish\ntwo birds")).await;
-    assert_eq!((loaded.outcome, loaded.passages, loaded.title.as_str()), (Outcome::Added, 2, "a.txt"));
-    assert_eq!(content(&loader, &loaded.text).await, "one fish\ntwo birds");
+    let document = load(&loader, file("a.txt", "one fish\ntwo birds")).await;
+    assert_eq!((document.outcome, document.passages, document.title.as_str()), (Outcome::Added, 2, "a.txt"));
+    assert_eq!(content(&loader, &document.text).await, "one fish\ntwo birds");
     let (passages, words_only) = found(&loader, "bird").await;
     assert_eq!(passages, ["two birds"]);
     assert_eq!(words_only.as_deref(), Some("no embedding model is configured"));
@@ -109,9 +109,9 @@ async fn loading_again_changes_nothing_and_a_changed_document_is_replaced() {
 #[tokio::test]
 async fn the_text_of_a_converted_document_is_kept_beside_it() {
     let loader = loader(None);
-    let loaded = load(&loader, file("a.html", "<some text")).await;
-    assert_eq!(content(&loader, &loaded.text).await, "some text");
-    let text = loader.library.find(&Workspace::default(), &loaded.text).await.unwrap().unwrap();
+    let document = load(&loader, file("a.html", "<some text")).await;
+    assert_eq!(content(&loader, &document.text).await, "some text");
+    let text = loader.library.find(&Workspace::default(), &document.text).await.unwrap().unwrap();
     let source = text.metadata.parent.unwrap();
     assert_eq!(content(&loader, &source).await, "<some text");
     let all = loader.library.list(&Workspace::default(), &Listing::All).await.unwrap();
