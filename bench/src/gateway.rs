@@ -137,6 +137,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
         world: ports.world,
         limits: engine.orchestrator.options.limits.clone(),
         library: Arc::clone(&engine.store.library) as _,
+        documents: None,
         graph: Arc::clone(&engine.store.graph) as _,
         knowledge: Arc::clone(&engine.store.knowledge) as _,
         log: Arc::clone(&engine.store.log) as _,

@@ -1,10 +1,11 @@
 //! Figures, not tests: what a session costs, how many wait in how little memory, how soon `ask` speaks, what plans and
-//! teams gain and cost, what the gateway adds, what loading knowledge costs.
+//! teams gain and cost, what the gateway adds, what loading knowledge costs, how soon passages are found.
 //!
 //! `cargo xtask bench` runs all; each measurement is a process of its own, so that none sees another's memory.
 #![allow(clippy::print_stdout, clippy::cast_precision_loss, reason = "figures for people")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 
+mod documents;
 mod gateway;
 mod load;
 mod machine;
@@ -22,7 +23,7 @@ use std::process::Command;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const ALL: [&str; 13] = [
+const ALL: [&str; 14] = [
     "engine",
     "sessions",
     "waiting",
@@ -36,6 +37,7 @@ const ALL: [&str; 13] = [
     "idle",
     "mcp",
     "load",
+    "documents",
 ];
 
 fn main() -> Result<()> {
@@ -63,6 +65,7 @@ fn main() -> Result<()> {
         Some("load") => setup::runtime()?.block_on(load::run()),
         Some(load::QUERY_WORKER) => Ok(trellis_store::view::work()?),
         Some("mcp") => setup::runtime()?.block_on(mcp::run()),
+        Some("documents") => setup::runtime()?.block_on(documents::run()),
         Some("client") => setup::runtime()?.block_on(gateway::be_client(std::env::args().skip(2).collect())),
         Some(other) => bail!("there is no measurement `{other}`; choose from {}", ALL.join(", ")),
     }

@@ -24,6 +24,8 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         "trellis-gateway",
         "trellis-evaluation",
         "trellis-rdf",
+        "trellis-readers",
+        "trellis-search",
     ];
     BTreeMap::from([
         ("trellis-domain", BTreeSet::new()),
@@ -36,6 +38,8 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("trellis-rdf", BTreeSet::from(domain)),
         ("trellis-gateway", adapter.into_iter().chain(["trellis-rdf"]).collect()),
         ("trellis-evaluation", BTreeSet::from(adapter)),
+        ("trellis-readers", BTreeSet::from(adapter)),
+        ("trellis-search", BTreeSet::from(adapter)),
         ("trellis", BTreeSet::from(all)),
         ("bench", BTreeSet::from(all)),
         ("torture", BTreeSet::from(["trellis-domain", "trellis-orchestrator", "trellis-store"])),

@@ -7,6 +7,7 @@ mod bodies;
 mod collections;
 mod config;
 mod description;
+mod documents;
 mod explain;
 mod flows;
 mod graph;

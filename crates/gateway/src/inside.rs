@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinError;
 use trellis_domain::limits::Limits;
 use trellis_domain::{Caller, RunId, Surface, Workspace};
+use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::ports::{
     Asking, Config, ConfigError, Graph, JournalError, Knowledge, Library, Log, Prompter, ToolRunner, World,
 };
@@ -43,6 +44,7 @@ struct Behind {
     world: Arc<dyn World>,
     limits: Limits,
     library: Arc<dyn Library>,
+    documents: Option<Loader>,
     graph: Arc<dyn Graph>,
     knowledge: Arc<dyn Knowledge>,
     log: Arc<dyn Log>,
@@ -109,6 +111,11 @@ impl Inside {
         &*self.behind.library
     }
 
+    /// Documents that are searched, if any are.
+    pub(crate) fn documents(&self) -> Option<&Loader> {
+        self.behind.documents.as_ref()
+    }
+
     pub(crate) fn graph(&self) -> &dyn Graph {
         &*self.behind.graph
     }
@@ -165,6 +172,7 @@ impl Gateway {
             world: wiring.world,
             limits: wiring.limits.usual,
             library: wiring.library,
+            documents: wiring.documents,
             graph: wiring.graph,
             knowledge: wiring.knowledge,
             log: wiring.log,

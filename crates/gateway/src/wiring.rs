@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
 use trellis_orchestrator::RunService;
+use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::ports::{
     BoxFuture, Config, ConfigError, Graph, Knowledge, Library, Log, Prompter, ToolRunner, World,
 };
@@ -29,6 +30,8 @@ pub struct Wiring {
     /// The operator's, for what belongs to no run.
     pub limits: OperatorLimits,
     pub library: Arc<dyn Library>,
+    /// Documents that are searched; none if nothing is searched here.
+    pub documents: Option<Loader>,
     pub graph: Arc<dyn Graph>,
     pub knowledge: Arc<dyn Knowledge>,
     pub log: Arc<dyn Log>,

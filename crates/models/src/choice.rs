@@ -2,6 +2,7 @@
 
 use crate::cloud::{CloudAccess, CloudError};
 use crate::dialect::{DialectKind, Quirks, path_of};
+use crate::embedding::{EmbeddingDialect, RemoteEmbedder, no_vectors};
 use crate::provider::Provider;
 use crate::remote::{Access, CallSettings, Connection, Endpoint, EndpointConfig, EndpointError, Pace, address};
 use crate::services::{self, Service};
@@ -66,6 +67,10 @@ pub enum ChoiceError {
     NotANumber { variable: &'static str, value: String },
     #[error("{provider} is not set up here; the operator can write [providers.{provider}] into the settings file")]
     NotSetUp { provider: String },
+    #[error(
+        "{provider} speaks {dialect}, which has no vectors; choose one that speaks openai or ollama for embeddings"
+    )]
+    NoVectors { provider: String, dialect: &'static str },
     #[error("{provider} cannot be reached: {error}")]
     Cloud { provider: String, error: CloudError },
     #[error(transparent)]
@@ -368,16 +373,35 @@ impl RemoteChoice {
         settings: CallSettings,
         world: Arc<dyn World>,
     ) -> Result<Arc<dyn Provider>, ChoiceError> {
-        let unusable = |error| ChoiceError::Cloud { provider: self.provider.clone(), error };
-        let access = match self.cloud.clone() {
-            Some(cloud) => cloud.open(Arc::clone(&world)).map_err(unusable)?,
-            None => self.access(),
-        };
+        let access = self.open(&world)?;
         let Self { provider: name, model, dialect, base, path, headers, body, quirks, max_tokens, .. } = self;
         let config = EndpointConfig { name, base, path, access, headers, body };
         let endpoint = Endpoint::new(config, settings, world)?;
         let Room { capacity, pace } = room;
         Ok(dialect.connect(Connection { endpoint, model, capacity, pace }, quirks, max_tokens))
+    }
+
+    /// The same for a model that makes vectors.
+    pub(crate) fn embedder(
+        self,
+        room: Room,
+        settings: CallSettings,
+        world: Arc<dyn World>,
+    ) -> Result<RemoteEmbedder, ChoiceError> {
+        let kind = EmbeddingDialect::of(self.dialect).ok_or_else(|| no_vectors(&self.provider, self.dialect))?;
+        let access = self.open(&world)?;
+        let Self { provider: name, model, base, path, headers, body, .. } = self;
+        let config = EndpointConfig { name, base, path: kind.path(&path), access, headers, body };
+        let endpoint = Endpoint::new(config, settings, Arc::clone(&world))?;
+        Ok(RemoteEmbedder::new(endpoint, kind, model, room, world))
+    }
+
+    fn open(&self, world: &Arc<dyn World>) -> Result<Access, ChoiceError> {
+        let unusable = |error| ChoiceError::Cloud { provider: self.provider.clone(), error };
+        match self.cloud.clone() {
+            Some(cloud) => cloud.open(Arc::clone(world)).map_err(unusable),
+            None => Ok(self.access()),
+        }
     }
 
     /// What opens the door there.

@@ -8,7 +8,7 @@ use crate::settings::ModelSettings;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trellis_orchestrator::ports::World;
+use trellis_orchestrator::ports::{Embedder, World};
 
 type Environment = dyn Fn(&str) -> Option<String> + Send + Sync;
 
@@ -86,17 +86,30 @@ impl Connections {
                 Ok(Arc::new(delay.map_or_else(Rehearsal::default, Rehearsal::new)))
             }
             Choice::Remote(choice) => {
-                let settings = self.settings.of(&choice.name());
-                let provider = choice.provider().to_owned();
-                let own = self.settings.providers.get(&provider).cloned().unwrap_or_default();
-                let new = || Room {
-                    capacity: capacity(own.concurrency.unwrap_or(self.settings.usual.concurrency)),
-                    pace: Arc::new(Pace::new(own.rate_limit)),
-                };
-                let room = self.kept.lock().rooms.entry(provider).or_insert_with(new).clone();
+                let (room, settings) = (self.room(choice.provider()), self.settings.of(&choice.name()));
                 choice.connect_sharing(room, settings, Arc::clone(&self.world))
             }
         }
+    }
+
+    /// The model of that name, for vectors. Nothing is sent to it yet.
+    pub fn embedder(&self, name: &str) -> Result<Arc<dyn Embedder>, ChoiceError> {
+        let chosen = choose(&[name.to_owned()], &self.settings, &*self.environment)?;
+        let Some(Choice::Remote(choice)) = chosen.into_iter().next() else {
+            return Err(ChoiceError::NoVectors { provider: name.to_owned(), dialect: "a script" });
+        };
+        let (room, settings) = (self.room(choice.provider()), self.settings.of(&choice.name()));
+        Ok(Arc::new(choice.embedder(room, settings, Arc::clone(&self.world))?))
+    }
+
+    /// What the models of a provider share.
+    fn room(&self, provider: &str) -> Room {
+        let own = self.settings.providers.get(provider).cloned().unwrap_or_default();
+        let new = || Room {
+            capacity: capacity(own.concurrency.unwrap_or(self.settings.usual.concurrency)),
+            pace: Arc::new(Pace::new(own.rate_limit)),
+        };
+        self.kept.lock().rooms.entry(provider.to_owned()).or_insert_with(new).clone()
     }
 }
 

@@ -10,6 +10,7 @@ mod connections;
 mod conversation;
 mod credentials;
 mod dialect;
+mod embedding;
 mod examination;
 mod functions;
 mod models;

@@ -284,7 +284,12 @@ impl TemplatePrompter {
 
 /// None if asking again makes no sense. A provider may ask for a longer pause than the usual one, not for a shorter.
 /// Those who were refused at the same time do not come back at the same time: `chance` is between 0 and 1.
-fn pause_before_retry(error: &ProviderError, failed: usize, is_followed: bool, chance: f64) -> Option<Duration> {
+pub(crate) fn pause_before_retry(
+    error: &ProviderError,
+    failed: usize,
+    is_followed: bool,
+    chance: f64,
+) -> Option<Duration> {
     let (retry_after, first, longest, attempts) = match error {
         ProviderError::Busy { retry_after, .. } if !is_followed => {
             (retry_after, FIRST_BUSY_PAUSE, LONGEST_BUSY_PAUSE, BUSY_ATTEMPTS)
@@ -302,7 +307,7 @@ fn pause_before_retry(error: &ProviderError, failed: usize, is_followed: bool, c
 }
 
 /// A number from 0 to 1 that follows from an id which nobody else has.
-fn chance(id: &str) -> f64 {
+pub(crate) fn chance(id: &str) -> f64 {
     let bytes = id.bytes().fold(0_u32, |all, byte| all.wrapping_mul(31).wrapping_add(u32::from(byte)));
     f64::from(bytes) / f64::from(u32::MAX)
 }

@@ -15,6 +15,8 @@ pub struct ModelSettings {
     pub models: BTreeMap<String, ModelOptions>,
     /// By name.
     pub providers: BTreeMap<String, ProviderSettings>,
+    /// The model that makes vectors of documents and questions; none means that only words are searched.
+    pub embedding_model: Option<String>,
     /// The pause between two pieces of a rehearsed reply.
     pub rehearsal_delay: Option<Duration>,
 }

@@ -74,6 +74,7 @@ mod claims;
 pub mod contract;
 mod decide;
 pub mod dialog;
+pub mod documents;
 mod driver;
 pub mod events;
 pub mod evidence;

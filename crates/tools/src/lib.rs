@@ -3,24 +3,28 @@
 //! Owns what a call of each kind does. Does not choose tools and does not record anything: the loop does.
 
 mod arguments;
+mod documents;
 pub mod http;
 pub mod mcp;
 mod prompt;
 
+use documents::Documents;
 use http::{Http, Template};
 use mcp::Mcp;
 use prompt::Prompts;
 use std::sync::Arc;
 use trellis_domain::TaskTypeName;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
+use trellis_orchestrator::documents::Retriever;
 use trellis_orchestrator::permits::CallCapacity;
-use trellis_orchestrator::ports::{BoxFuture, Prompter, ToolCall, ToolError, ToolOutput, ToolRunner};
+use trellis_orchestrator::ports::{BoxFuture, Embedder, Prompter, Search, ToolCall, ToolError, ToolOutput, ToolRunner};
 
 /// All kinds of tools, each in its own module.
 #[derive(Debug)]
 pub struct Tools {
     prompts: Prompts,
     outside: Outside,
+    documents: Documents,
 }
 
 /// What calls go through that reach somebody else.
@@ -28,18 +32,27 @@ pub struct Tools {
 pub struct Outside {
     pub http: Http,
     pub mcp: Mcp,
+    /// Makes vectors of questions.
+    pub embedder: Option<Arc<dyn Embedder>>,
 }
 
 impl Tools {
     /// Those that need nothing but a model.
     pub fn new(prompter: Arc<dyn Prompter>) -> Self {
-        Self { prompts: Prompts::new(prompter), outside: Outside::default() }
+        Self { prompts: Prompts::new(prompter), outside: Outside::default(), documents: Documents::default() }
     }
 
     /// And those that reach somebody else.
     #[must_use]
     pub fn with(self, outside: Outside) -> Self {
         Self { outside, ..self }
+    }
+
+    /// And those that search documents, with what reaches somebody else.
+    #[must_use]
+    pub fn with_documents(self, search: Arc<dyn Search>) -> Self {
+        let embedder = self.outside.embedder.clone();
+        Self { documents: Documents::new(Retriever { search, embedder }), ..self }
     }
 
     async fn perform(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {
@@ -57,6 +70,7 @@ impl Tools {
                     self.outside.mcp.call(&call).await
                 }
             }
+            ToolKind::DocumentRag => self.documents.call(&call).await,
             kind @ (ToolKind::KnowledgeQuery
             | ToolKind::StructuredQuery
             | ToolKind::RowEmbeddingsQuery
@@ -83,6 +97,7 @@ impl ToolRunner for Tools {
                 obstacle.or_else(|| arguments::obstacle(tool))
             }
             ToolKind::McpTool => self.outside.mcp.obstacle(tool, settings).or_else(|| arguments::obstacle(tool)),
+            ToolKind::DocumentRag => self.documents.obstacle(),
             kind @ (ToolKind::KnowledgeQuery
             | ToolKind::StructuredQuery
             | ToolKind::RowEmbeddingsQuery

@@ -9,22 +9,28 @@ use std::sync::Arc;
 use trellis_domain::{Scope, Workspace};
 use trellis_models::{Choice, Connections, Models, Rehearsal, TemplatePrompter, choose};
 use trellis_orchestrator::RunService;
+use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
-use trellis_orchestrator::ports::{Config, Prompter, RealWorld, ToolRunner, World};
+use trellis_orchestrator::ports::{Config, Embedder, Prompter, RealWorld, Search, ToolRunner, World};
 use trellis_orchestrator::queue::FairQueue;
 use trellis_patterns::router::OperatorLimits;
+use trellis_readers::Readers;
+use trellis_search::EmbeddedSearch;
 use trellis_store::{Holder, OpenError, Program, QuerySettings, Store};
 use trellis_tools::{Outside, Tools};
 
 /// What this program is told when it is to evaluate one query for another process of itself. Not a command: nobody
 /// types it, and it has to start at once.
 pub(crate) const QUERY_WORKER: &str = "query-worker";
+/// The same to read one PDF.
+pub(crate) const PDF_WORKER: &str = "pdf-worker";
 
 /// An open data folder.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) store: Store,
+    pub(crate) search: Arc<dyn Search>,
     pub(crate) scope: Scope,
     pub(crate) world: Arc<dyn World>,
 }
@@ -98,7 +104,8 @@ impl App {
             | OpenError::NoRoom { .. }
             | OpenError::Damaged { .. } => Closed::Failed(error.into()),
         })?;
-        Ok(Self { store, scope: Scope { workspace, ..Scope::default() }, world })
+        let search = Arc::new(EmbeddedSearch::new(&store.path().join("search")));
+        Ok(Self { store, search, scope: Scope { workspace, ..Scope::default() }, world })
     }
 
     /// Opens a folder that is there already: looking at something does not make it.
@@ -118,16 +125,21 @@ impl App {
 
     /// Lets SPARQL be evaluated, in processes of this same program.
     pub(crate) fn evaluate_queries(&self, settings: QuerySettings) {
-        // The program that runs, also if another one has taken its name since.
-        let itself = PathBuf::from("/proc/self/exe");
-        let path = if itself.exists() { Ok(itself) } else { std::env::current_exe() };
-        match path {
+        match this_program() {
             Ok(path) => {
                 let program = Program { path, arguments: vec![QUERY_WORKER.into()], variables: Vec::new() };
                 self.store.graph.evaluate_with(program, settings);
             }
             Err(error) => tracing::error!(%error, "this program cannot be found, so that there is no SPARQL"),
         }
+    }
+
+    /// Loads documents, and finds them with the same model.
+    pub(crate) fn loader(&self, embedder: Option<Arc<dyn Embedder>>) -> Result<Loader, Failure> {
+        let path = this_program().map_err(Failure::unexpected)?;
+        let pdf = trellis_readers::Program { path, arguments: vec![PDF_WORKER.into()], variables: Vec::new() };
+        let (library, search) = (Arc::clone(&self.store.library) as _, Arc::clone(&self.search));
+        Ok(Loader::new(library, search, Arc::new(Readers::new(pdf)), embedder, Arc::clone(&self.world)))
     }
 
     /// The configuration for whoever may change it.
@@ -157,7 +169,9 @@ impl App {
             journal: Arc::clone(&self.store.journal) as _,
             queue: Arc::new(FairQueue::new(Arc::clone(&self.world))),
             config: self.config(),
-            tools: with(Arc::new(Tools::new(Arc::clone(&prompter)).with(outside))),
+            tools: with(Arc::new(
+                Tools::new(Arc::clone(&prompter)).with(outside).with_documents(Arc::clone(&self.search)),
+            )),
             prompter,
             hub: Arc::new(Hub::default()),
             world: Arc::clone(&self.world),
@@ -170,6 +184,12 @@ impl App {
         let nobody = Models::new(Arc::new(Rehearsal::default()));
         RunService::new(&self.orchestrator(OperatorLimits::default(), nobody, Outside::default()))
     }
+}
+
+/// The program that runs, also if another one has taken its name since.
+fn this_program() -> std::io::Result<PathBuf> {
+    let itself = PathBuf::from("/proc/self/exe");
+    if itself.exists() { Ok(itself) } else { std::env::current_exe() }
 }
 
 /// The workspace that was named, if one was.
@@ -208,6 +228,15 @@ pub(crate) fn chosen_models(global: &Global) -> Result<Vec<Choice>, Failure> {
 /// Whether the operator named models, so that those of a workspace do not count.
 pub(crate) fn names_models(global: &Global) -> bool {
     !named_models(global).is_empty()
+}
+
+/// The model that makes vectors, if one is set. Nothing is sent to it yet.
+pub(crate) fn embedder(global: &Global) -> Result<Option<Arc<dyn Embedder>>, Failure> {
+    let settings = model_settings::of_operator(global)?;
+    let Some(name) = settings.embedding_model.clone() else { return Ok(None) };
+    let connections = Connections::new(settings, |name| std::env::var(name).ok(), Arc::new(RealWorld));
+    let wrong = |error| Failure::usage(format!("the embedding model {name}: {error}"));
+    connections.embedder(&name).map(Some).map_err(wrong)
 }
 
 /// Makes the chosen models ready, and finds those that configuration names. Nothing is sent to them yet.

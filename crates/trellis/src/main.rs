@@ -36,6 +36,9 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == app::QUERY_WORKER) {
         return trellis_store::view::work().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
+    if std::env::args_os().nth(1).is_some_and(|word| word == app::PDF_WORKER) {
+        return trellis_readers::pdf::work().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     let cli = cli::Cli::parse();
     show::decide_colour(cli.global.color);
     show::decide_marks(cli.global.ascii);

@@ -11,6 +11,8 @@ use trellis_models::ModelSettings;
 const PREFIX: &str = "TRELLIS_MODELS_";
 /// The name of one that is asked for more often than the others.
 const KEEP_REQUESTS: &str = "TRELLIS_KEEP_REQUESTS";
+/// Named like `TRELLIS_MODEL`.
+const EMBEDDING_MODEL: &str = "TRELLIS_EMBEDDING_MODEL";
 const REHEARSAL_DELAY: &str = "TRELLIS_REHEARSAL_DELAY_MS";
 
 /// The operator's settings, from everywhere.
@@ -32,6 +34,10 @@ fn with_environment(
         if variable == REHEARSAL_DELAY {
             let ms = value.parse().map_err(|_| format!("{variable} is {value:?}; write milliseconds, such as 8"))?;
             settings.rehearsal_delay = Some(Duration::from_millis(ms));
+            continue;
+        }
+        if variable == EMBEDDING_MODEL {
+            settings.embedding_model = Some(value.trim().to_owned());
             continue;
         }
         let name = match variable.strip_prefix(PREFIX) {

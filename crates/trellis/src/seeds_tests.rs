@@ -110,7 +110,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (8, "ec3f2a7463ad8897235e2dcb0b14680c73a45873bac8625f096f7c29dcbc7e0f")
+        (9, "13dc1c9d198c03b27173e71e35674863f9f280ea2b5dc21198e49b6e8ebaafe4")
     );
 }
 

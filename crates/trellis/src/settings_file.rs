@@ -94,6 +94,10 @@ fn source(limits: &DeTable<'_>, at: &impl Fn(usize) -> String) -> Result<LimitSo
 fn of_models(models: &DeTable<'_>, settings: &mut ModelSettings, at: &impl Fn(usize) -> String) -> Result<(), String> {
     for (name, value) in models {
         let name = Named::new(name, at);
+        if let ("embedding-model", DeValue::String(model)) = (name.text, value.get_ref()) {
+            settings.embedding_model = Some(model.to_string());
+            continue;
+        }
         let DeValue::Table(of_one) = value.get_ref() else {
             let set = model_setting::set(settings, name.text, &written(value));
             set.map_err(|problem| format!("{}, models.{}: {problem}", name.place, name.text))?;

@@ -1,5 +1,6 @@
 //! What tools may reach, and the keys that they may send: environment over settings file. Workspaces cannot change it.
 
+use crate::app;
 use crate::cli::Global;
 use crate::failure::Failure;
 use crate::named::tool_setting::{SecretSetting, ToolSettings};
@@ -28,7 +29,7 @@ pub(crate) fn outside(global: &Global) -> Result<Outside, Failure> {
         secrets.insert(name, ToolSecret { value: read(&setting), hosts: setting.hosts });
     }
     let mcp = Mcp::new(servers(global)?, settings.reach.clone());
-    Ok(Outside { http: Http::new(settings.reach, secrets), mcp })
+    Ok(Outside { http: Http::new(settings.reach, secrets), mcp, embedder: app::embedder(global)? })
 }
 
 /// The MCP servers of all files that are named.

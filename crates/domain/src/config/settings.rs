@@ -113,7 +113,8 @@ impl Settings {
                 | super::ToolKind::StructuredQuery
                 | super::ToolKind::RowEmbeddingsQuery
                 | super::ToolKind::ToolService
-                | super::ToolKind::Http => continue,
+                | super::ToolKind::Http
+                | super::ToolKind::DocumentRag => continue,
             };
             if !self.prompts.contains_key(template) {
                 let what = format!("there is no prompt `{template}`");

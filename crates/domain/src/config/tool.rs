@@ -18,6 +18,7 @@ words!(
         RowEmbeddingsQuery,
         ToolService,
         Http,
+        DocumentRag,
     }
 );
 
@@ -31,7 +32,8 @@ impl ToolKind {
             | Self::StructuredQuery
             | Self::RowEmbeddingsQuery
             | Self::ToolService
-            | Self::Http => false,
+            | Self::Http
+            | Self::DocumentRag => false,
         }
     }
 }
@@ -63,6 +65,7 @@ impl ToolEffect {
     fn usual(kind: ToolKind, method: Option<&str>) -> Self {
         match kind {
             ToolKind::KnowledgeQuery
+            | ToolKind::DocumentRag
             | ToolKind::TextCompletion
             | ToolKind::Prompt
             | ToolKind::StructuredQuery
@@ -235,6 +238,10 @@ fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> 
         }
         ToolKind::Prompt => need("template", "name a prompt, stored as `prompt` item `template.<id>`"),
         ToolKind::ToolService => need("service", "name the key of a `tool-service` item"),
+        ToolKind::DocumentRag => {
+            members.number("limit")?;
+            members.text(&["collection"]).map(|_| ())
+        }
         ToolKind::Http => need("url", "write an address such as https://api.example.com/cities/{city}"),
         ToolKind::RowEmbeddingsQuery => {
             members.number("limit")?;
@@ -251,6 +258,7 @@ fn read_arguments(members: &Members<'_>, kind: ToolKind) -> Result<Vec<ArgumentI
             fixed("question", "The question to ask")
         }
         ToolKind::RowEmbeddingsQuery => fixed("query", "The text to search for"),
+        ToolKind::DocumentRag => fixed("question", "What to look for in the documents"),
         ToolKind::McpTool | ToolKind::Prompt | ToolKind::ToolService | ToolKind::Http => configured_arguments(members),
     }
 }

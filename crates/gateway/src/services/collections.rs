@@ -84,7 +84,10 @@ async fn delete(call: &Call) -> Result<Value, ServiceError> {
         return Err(ServiceError::request("the collection `default` is always there and cannot be deleted"));
     }
     let deleted = call.inside.config().delete(call.workspace(), KIND, collection.as_str(), call.caller()).await?;
-    // Its knowledge goes with it. What is loaded may belong to a collection that nobody described.
+    // Its knowledge and its documents go with it. What is loaded may belong to a collection that nobody described.
+    if let Some(documents) = call.inside.documents() {
+        documents.search().remove_collection(call.workspace(), &collection).await?;
+    }
     let place = KnowledgePlace { workspace: call.workspace().clone(), collection: collection.clone() };
     match (deleted, call.inside.knowledge().remove(&place).await?) {
         (None, None) => Err(ServiceError::request(format!("Collection not found: {collection}"))),

@@ -7,6 +7,7 @@ mod agent;
 mod batches;
 mod collections;
 mod config;
+mod documents;
 mod flow;
 pub(crate) mod held;
 mod iam;
@@ -22,6 +23,7 @@ use crate::error::{ServiceError, StreamError};
 use crate::inside::Gateway;
 use crate::outbox::Outbox;
 use axum::response::Response;
+use documents::Loading;
 use held::{Written, written};
 use model::Asked;
 use std::sync::Arc;
@@ -35,6 +37,8 @@ pub(crate) enum Service {
     Iam,
     Model(Asked),
     McpTool,
+    Embeddings,
+    Load(Loading),
     Librarian,
     Collections,
     Triples,
@@ -46,8 +50,6 @@ pub(crate) enum Service {
 /// Names of flow services that clients may ask for and that this server does not have.
 const MISSING_IN_FLOWS: &[&str] = &[
     "graph-rag",
-    "document-rag",
-    "embeddings",
     "graph-embeddings",
     "document-embeddings",
     "rows",
@@ -60,8 +62,6 @@ const MISSING_IN_FLOWS: &[&str] = &[
     "cloze",
     "decision-scoring",
     "field-extraction",
-    "text-load",
-    "document-load",
 ];
 const MISSING_IN_WORKSPACES: &[&str] = &["knowledge"];
 
@@ -72,6 +72,10 @@ impl Service {
             "agent" => Some(Self::Agent),
             "prompt" => Some(Self::Model(Asked::Prompt)),
             "text-completion" => Some(Self::Model(Asked::Completion)),
+            "document-rag" => Some(Self::Model(Asked::Documents)),
+            "embeddings" => Some(Self::Embeddings),
+            "text-load" => Some(Self::Load(Loading::Text)),
+            "document-load" => Some(Self::Load(Loading::Document)),
             "mcp-tool" => Some(Self::McpTool),
             "triples" => Some(Self::Triples),
             "sparql" => Some(Self::Sparql),
@@ -103,6 +107,8 @@ impl Service {
             Self::Iam => iam::answer(gateway, call).await,
             Self::Model(asked) => asked.answer(gateway, call).await,
             Self::McpTool => mcp_tool::answer(gateway, call).await,
+            Self::Embeddings => documents::embed(gateway, call).await,
+            Self::Load(loading) => loading.answer(gateway, call).await,
             Self::Triples => return triples::answer(gateway, call).await,
             Self::Sparql => return sparql::answer(gateway, call).await,
             Self::Missing(name) => {
@@ -122,6 +128,8 @@ impl Service {
             | Self::Iam
             | Self::Model(_)
             | Self::McpTool
+            | Self::Embeddings
+            | Self::Load(_)
             | Self::Collections
             | Self::Triples
             | Self::Sparql
@@ -142,7 +150,9 @@ impl Service {
             }
             Self::Sparql => sparql::stream(gateway, call, outbox).await,
             // Others on the socket do not wait for it.
-            Self::McpTool => Ok(outbox.last(&self.answer(gateway, call).await?).await?),
+            Self::McpTool | Self::Embeddings | Self::Load(_) => {
+                Ok(outbox.last(&self.answer(gateway, call).await?).await?)
+            }
             Self::Collections | Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
                 let _floor = outbox.floor().await;
                 Ok(outbox.last(&self.answer(gateway, call).await?).await?)

@@ -1,7 +1,9 @@
-//! Models without an agent around them: `prompt` renders a template, `text-completion` takes a text as it stands.
+//! Models without an agent around them: `prompt` renders a template, `text-completion` takes a text as it stands,
+//! `document-rag` shows the model what documents say about a question.
 //!
 //! Nothing of this belongs to a run, so nothing is recorded; a caller that goes away ends its call.
 
+use super::documents;
 use crate::bounds;
 use crate::call::Call;
 use crate::calls::InFlight;
@@ -19,17 +21,25 @@ use trellis_orchestrator::ports::{
     Completion, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink,
 };
 
-/// Which of the two services is asked; they differ in what they take and in how they name what they give.
+/// Which of the services is asked; they differ in what they take and in how they name what they give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     Prompt,
     Completion,
+    Documents,
 }
 
 /// What the model is sent.
 enum Order {
     Prompt(PromptCall),
     Completion(Completion),
+}
+
+/// The same, and what an answer to it rests on.
+struct Reading {
+    order: Order,
+    /// Documents, if any were looked at.
+    sources: Option<Value>,
 }
 
 impl Order {
@@ -48,10 +58,12 @@ impl Asked {
             return Ok(models(&call));
         }
         let _in_flight = begin(gateway)?;
-        let order = self.read(&call).await?;
+        let Reading { order, sources } = self.read(&call).await?;
         let inside = &call.inside;
         let reply = within_limit(inside, order, &mut Live::new(inside)).await?;
-        self.whole(&reply)
+        let mut whole = self.whole(&reply)?;
+        put_sources(&mut whole, sources);
+        Ok(whole)
     }
 
     /// The reply while it is written, if that is wished.
@@ -60,7 +72,7 @@ impl Asked {
             return Ok(outbox.last(&self.answer(gateway, call).await?).await?);
         }
         let _in_flight = begin(gateway)?;
-        let order = self.read(&call).await?;
+        let Reading { order, sources } = self.read(&call).await?;
         let live = Live::new(&call.inside);
         let (text, mut sink) = (live.clone(), live);
         let mut reply = pin!(within_limit(&call.inside, order, &mut sink));
@@ -75,21 +87,29 @@ impl Asked {
         check(&reply)?;
         let mut last = self.piece("", true);
         put_usage(&mut last, &reply);
+        put_sources(&mut last, sources);
         Ok(outbox.last(&last).await?)
     }
 
     fn asks_for_models(self, call: &Call) -> Result<bool, ServiceError> {
         match (self, call.members().text("operation")?.unwrap_or_default()) {
-            (Self::Prompt, _) | (Self::Completion, "" | "completion") => Ok(false),
+            (Self::Prompt | Self::Documents, _) | (Self::Completion, "" | "completion") => Ok(false),
             (Self::Completion, "list-models") => Ok(true),
             (Self::Completion, _) => Err(ServiceError::unknown_operation()),
         }
     }
 
-    async fn read(self, call: &Call) -> Result<Order, ServiceError> {
+    async fn read(self, call: &Call) -> Result<Reading, ServiceError> {
         let (members, scope) = (call.members(), call.scope());
         let settings = call.inside.config().pin(call.workspace()).await?;
-        Ok(match self {
+        let mut sources = None;
+        let order = match self {
+            Self::Documents => {
+                let (variables, found) = documents::variables(call).await?;
+                sources = Some(found);
+                let id = documents::PROMPT.to_owned();
+                Order::Prompt(PromptCall { scope, settings, id, variables, ..PromptCall::default() })
+            }
             Self::Prompt => {
                 let id = members.required("id")?.to_owned();
                 let variables = variables(call)?;
@@ -102,7 +122,8 @@ impl Asked {
                 let prompt = members.required("prompt")?.to_owned();
                 Order::Completion(Completion { scope, settings, system, prompt, schema, json })
             }
-        })
+        };
+        Ok(Reading { order, sources })
     }
 
     /// Sends what was written since the last time.
@@ -121,6 +142,9 @@ impl Asked {
         match self {
             Self::Prompt => json!({"text": text, "response": text, "end_of_stream": last}),
             Self::Completion => json!({"response": text, "end_of_stream": last}),
+            Self::Documents => {
+                json!({"message_type": "chunk", "response": text, "end_of_stream": last, "end_of_session": last})
+            }
         }
     }
 
@@ -129,9 +153,8 @@ impl Asked {
         let mut whole = match (self, &reply.content) {
             (Self::Prompt, ReplyContent::Object(object)) => object_reply(object.to_string()),
             (Self::Prompt, ReplyContent::List(list)) => object_reply(json!(list).to_string()),
-            (Self::Completion, _) | (Self::Prompt, ReplyContent::Text | ReplyContent::Wrong { .. }) => {
-                self.piece(&reply.raw, true)
-            }
+            (Self::Completion | Self::Documents, _)
+            | (Self::Prompt, ReplyContent::Text | ReplyContent::Wrong { .. }) => self.piece(&reply.raw, true),
         };
         put_usage(&mut whole, reply);
         Ok(whole)
@@ -160,6 +183,13 @@ fn put_usage(reply: &mut Value, from: &PromptReply) {
         [("in_token", json!(from.in_token)), ("out_token", json!(from.out_token)), ("model", json!(from.model))];
     for (name, value) in counts.into_iter().filter(|(_, value)| !value.is_null()) {
         reply[name] = value;
+    }
+}
+
+/// What the reply rests on.
+fn put_sources(reply: &mut Value, sources: Option<Value>) {
+    if let Some(sources) = sources {
+        reply["sources"] = sources;
     }
 }
 

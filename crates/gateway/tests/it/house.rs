@@ -93,6 +93,7 @@ impl House {
             knowledge: Arc::clone(&knowledge) as _,
             log: Arc::new(EmptyLog),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),
+            documents: None,
             access: setup.access,
             founder: Arc::new(Bare(config)),
             loopback_only: true,

@@ -219,6 +219,33 @@ impl Endpoint {
         Ok(Answer::new(self, response, begun.as_deref()))
     }
 
+    /// Sends a request and reads its whole answer, which is JSON.
+    pub(crate) async fn answer(&self, body: String, longest: usize) -> Result<Value, ProviderError> {
+        let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        let asked = async {
+            if let Some(credentials) = &self.credentials {
+                let unsigned = Unsigned { url: &self.url, headers: &headers, body: body.as_bytes() };
+                let signed = credentials.authorize(unsigned).await?;
+                headers.extend(signed);
+            }
+            let send = self.client.post(self.url.clone()).headers(headers).body(body).send();
+            let mut response = send.await.map_err(|error| self.lost(error))?;
+            if !response.status().is_success() {
+                return Err(self.refused(response).await.error);
+            }
+            let mut answer = Vec::new();
+            while let Some(bytes) = response.chunk().await.map_err(|error| self.lost(error))? {
+                answer.extend_from_slice(&bytes);
+                if answer.len() > longest {
+                    return Err(self.permanent("sent an answer that does not end"));
+                }
+            }
+            serde_json::from_slice(&answer).map_err(|_| self.not_a_reply("something that is no JSON"))
+        };
+        let time_limit = self.settings.first_token_timeout;
+        timeout(time_limit, asked).await.unwrap_or_else(|_| Err(self.silent(time_limit)))
+    }
+
     /// What the provider says about a model, if it can.
     pub(super) async fn describe(&self, path: &str, question: &Value) -> Option<Value> {
         let (url, _) = address(&self.base, path).ok()?;

@@ -14,6 +14,7 @@ pub mod play;
 pub mod prompter;
 pub mod queue;
 pub mod runs;
+pub mod search;
 pub mod stream;
 pub mod teams;
 pub mod trouble;

@@ -7,6 +7,7 @@ mod knowledge;
 mod library;
 mod log;
 pub mod scripted;
+mod search;
 mod stream;
 mod world;
 
@@ -16,5 +17,6 @@ pub use journal::MemoryJournal;
 pub use knowledge::MemoryKnowledge;
 pub use library::MemoryLibrary;
 pub use log::EmptyLog;
+pub use search::MemorySearch;
 pub use stream::MemoryStream;
 pub use world::VirtualWorld;

@@ -1,6 +1,8 @@
 //! What the loop needs from the world. Chosen at run time, so futures are boxed.
 
 mod config;
+mod document_reader;
+mod embedder;
 mod graph;
 mod journal;
 mod knowledge;
@@ -8,12 +10,15 @@ mod library;
 mod log;
 mod prompter;
 mod queue;
+mod search;
 mod signal;
 mod stream;
 mod tool_runner;
 mod world;
 
 pub use config::{Config, ConfigError, HistoryEntry};
+pub use document_reader::{DocumentReader, ReadDocument, ReadError};
+pub use embedder::{EmbedError, Embedder, TextRole};
 pub use graph::{Answer, Asking, Found, Graph, GraphError, QuadPattern, QueryLimits};
 pub use journal::{
     Claim, ClaimId, Claiming, Commit, Committed, Cut, Disposition, Journal, JournalError, KeptSession, NewRecord,
@@ -30,6 +35,10 @@ pub use prompter::{
     CallLabels, Completion, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink,
 };
 pub use queue::{Delivery, Queue, QueueError, Receipt, Role};
+pub use search::{
+    DocumentInfo, FoundPassage, FoundPassages, IndexedDocument, Passage, PassageVectors, Place, Search, SearchDocument,
+    SearchError, SearchFuture, SearchQuery,
+};
 pub use signal::{Signal, SignalListener};
 pub use stream::{Heard, Stream, StreamListener, StreamMessage, StreamNotice, TextChunk, TextKind};
 pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};

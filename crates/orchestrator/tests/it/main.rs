@@ -18,6 +18,7 @@ mod precedence;
 mod processes;
 mod promises;
 mod replayed;
+mod search;
 mod several_calls;
 mod tool_sets;
 mod trouble;

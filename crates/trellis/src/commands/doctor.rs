@@ -115,6 +115,7 @@ fn tools_line(app: &App, global: &Global, settings: &Settings) -> Result<String,
     let outside = tool_settings::outside(global).map_err(|failure| failure.message)?;
     let nobody = || Models::new(Arc::new(Rehearsal::default()));
     let tools = Tools::new(app.prompter(app::models(global).unwrap_or_else(|_| nobody()))).with(outside);
+    let tools = tools.with_documents(Arc::clone(&app.search));
     let not_here = settings.tools.values().filter_map(|tool| {
         let why = tools.obstacle(tool, settings)?;
         Some(format!("{} is not offered: {why}", tool.name))

@@ -39,7 +39,9 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let url = server.url();
     let app = App::open_to_serve(global, url.clone()).await?;
     app.evaluate_queries(QuerySettings { spares: SPARES.min(queries.at_once), ..queries });
-    let orchestrator = app.orchestrator(operator, models, tool_settings::outside(global)?);
+    let outside = tool_settings::outside(global)?;
+    let documents = app.loader(outside.embedder.clone())?;
+    let orchestrator = app.orchestrator(operator, models, outside);
     let runs = RunService::new(&orchestrator);
     let (stop, phase) = watch::channel(Phase::Serving);
     let gateway = Arc::new(Gateway::new(Wiring {
@@ -50,6 +52,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
         world: Arc::clone(&app.world),
         limits: orchestrator.options.limits.clone(),
         library: Arc::clone(&app.store.library) as _,
+        documents: Some(documents),
         graph: Arc::clone(&app.store.graph) as _,
         knowledge: Arc::clone(&app.store.knowledge) as _,
         log: Arc::clone(&app.store.log) as _,

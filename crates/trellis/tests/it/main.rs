@@ -7,6 +7,7 @@ mod cancelled;
 mod configuration;
 mod conversation;
 mod crashes;
+mod documents;
 mod erased;
 mod evaluated;
 mod everyday;
