@@ -18,7 +18,7 @@ async fn server(answers: Vec<(u16, Value)>) -> (String, Arc<Mutex<Vec<(String, V
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut request = Vec::new();
             let (head, body) = loop {
-                let mut buffer = [0; 65536];
+                let mut buffer = vec![0; 65_536];
                 let read = stream.read(&mut buffer).await.unwrap();
                 request.extend_from_slice(&buffer[..read]);
                 let text = String::from_utf8_lossy(&request).into_owned();

@@ -1,6 +1,7 @@
 //! Where commands do their work: on the data folder, or at a server that has one. The same questions, the same
 //! answers.
 
+mod documents;
 mod graph;
 mod knowledge;
 mod local;
@@ -9,6 +10,7 @@ mod server;
 mod sse;
 mod stream;
 
+pub(crate) use documents::{DocumentFile, LoadedDocument};
 pub(crate) use knowledge::RdfFile;
 pub(crate) use server::{Origin, Server};
 pub(crate) use stream::Stream;

@@ -109,6 +109,11 @@ impl Server {
         }
     }
 
+    /// The workspace that was named, for requests that name it in their body.
+    pub(super) fn named_workspace(&self) -> Option<&Workspace> {
+        self.workspace.as_ref()
+    }
+
     /// A request to a path below the API's root, in the workspace that was named.
     pub(super) fn request(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
         let mut url = self.base.clone();

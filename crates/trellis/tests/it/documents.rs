@@ -46,7 +46,7 @@ fn model(request: &Value) -> String {
     let said = request["messages"].to_string();
     let text = if said.contains("passages of documents") && said.contains("within a week") {
         "Within a week [1]."
-    } else if said.contains("Cite") {
+    } else if said.contains("name the passage") {
         "Thought: I know it.\nFinal Answer: Within a week [1]."
     } else {
         "Thought: I look.\nAction: handbook\nArgs: {\"question\": \"When are refunds paid?\"}"
@@ -139,4 +139,37 @@ fn with_an_embedding_model_meaning_counts() {
     let output = test.output().unwrap();
     let shown = crate::stdout(&output);
     assert!(shown.contains("(p1) b.txt") && !shown.contains("Only words"), "{shown} {}", crate::stderr(&output));
+}
+
+#[test]
+fn files_are_loaded_into_the_folder_and_through_a_server_and_found() {
+    let data = TempDir::new().unwrap();
+    let files = TempDir::new().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(files.path().join(name), text).unwrap();
+    write("refunds.md", "# Refunds\n\nCustomers are paid back within a week.\n");
+    write("facts.ttl", "<urn:a> <urn:b> <urn:c> .\n");
+    write("photo.jpg", "not a text");
+    let folder = files.path().to_str().unwrap();
+    let told = ok(data.path(), &["load", folder, "--collection", "books"]);
+    assert!(told.starts_with("loaded 2 files into books: 1 triple read, 1 new, 1 passage,"), "{told}");
+    let again = crate::json(data.path(), &["load", folder, "--collection", "books"]);
+    assert_eq!((&again["new"], &again["passages"]), (&json!(0), &json!(1)), "{again}");
+    assert_eq!(again["files"][1]["unchanged"], json!(true), "{again}");
+    let tool = r#"{"type": "document-rag", "name": "books", "description": "Books", "collection": "books"}"#;
+    ok(data.path(), &["tools", "add", "books", tool]);
+    let found = ok(data.path(), &["tools", "test", "books", "question=How soon are customers paid back?"]);
+    assert!(found.contains("(p1) Refunds (lines 1–3 of urn:trellis:document:"), "{found}");
+
+    write("opening.txt", "The shop opens at seven on Sundays.\n");
+    let server = Served::start(data.path());
+    let opening = files.path().join("opening.txt");
+    let told = ok(data.path(), &["load", opening.to_str().unwrap(), "--collection", "books"]);
+    assert!(told.starts_with("loaded 1 file into books: 1 passage,"), "{told}");
+    write("broken.pdf", "%PDF-1.7 nothing");
+    let broken = files.path().join("broken.pdf");
+    let (code, why) = crate::fails(data.path(), &["load", broken.to_str().unwrap(), "--collection", "books"]);
+    assert!(code == 2 && why.contains("broken.pdf") && why.contains("PDF cannot be read"), "{code} {why}");
+    server.kill();
+    let found = ok(data.path(), &["tools", "test", "books", "question=When does the shop open on Sundays?"]);
+    assert!(found.contains("opens at seven"), "{found}");
 }

@@ -109,7 +109,7 @@ async fn fetch(address: &str, format: Option<Material>, base: Option<&str>) -> R
     let sent = timeout(SILENT, client.get(url.clone()).send()).await.map_err(silent)?;
     let mut response = sent.and_then(reqwest::Response::error_for_status).map_err(|error| failed(&error))?;
     let said = response.headers().get(reqwest::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let by_type = || said.and_then(trellis_rdf::Format::named).map(Material::Rdf);
+    let by_type = || said.and_then(Material::of_type);
     let not_understood = || {
         let list = Material::list();
         Failure::usage(format!(

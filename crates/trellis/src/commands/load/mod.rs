@@ -1,11 +1,12 @@
 //! Loads files, folders and addresses into a collection. What a file is made into depends on what it is: one module per
 //! kind of material.
 
+mod document;
 mod found;
 mod progress;
 mod rdf;
 
-use crate::app::Purpose;
+use crate::app::{Purpose, embedder};
 use crate::cli::{Global, Load, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
@@ -15,38 +16,85 @@ use progress::Progress;
 use serde::Serialize;
 use tokio::time::Instant;
 use trellis_domain::{Collection, counted};
+use trellis_orchestrator::documents::kind_of_name;
 use trellis_orchestrator::knowledge::Loaded;
 
 /// What a file is, and so what is made of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Material {
     Rdf(trellis_rdf::Format),
+    /// With its MIME type.
+    Document(&'static str),
 }
 
 impl Material {
     /// Everything that is understood, as a message lists it.
     fn list() -> String {
-        format!("RDF as {}", trellis_rdf::Format::list())
+        format!("RDF as {}; documents as text, markdown, html, pdf", trellis_rdf::Format::list())
     }
 
     /// By the name of a format.
     fn named(format: &str) -> Result<Self, Failure> {
         let unknown = || Failure::usage(format!("the format `{format}` is not known; understood are {}", Self::list()));
-        trellis_rdf::Format::named(format).map(Self::Rdf).ok_or_else(unknown)
+        let document = || match format {
+            "text" => Some("text/plain"),
+            "markdown" => Some("text/markdown"),
+            "html" => Some("text/html"),
+            "pdf" => Some("application/pdf"),
+            _ => None,
+        };
+        let rdf = trellis_rdf::Format::named(format).map(Self::Rdf);
+        rdf.or_else(|| document().map(Self::Document)).ok_or_else(unknown)
+    }
+
+    /// By the type that a server gives with a file.
+    fn of_type(said: &str) -> Option<Self> {
+        let kind = said.split(';').next().unwrap_or_default().trim();
+        let documents = ["text/plain", "text/markdown", "text/html", "application/pdf"];
+        let document = documents.into_iter().find(|known| kind.eq_ignore_ascii_case(known)).map(Self::Document);
+        trellis_rdf::Format::named(said).map(Self::Rdf).or(document)
     }
 
     /// By the end of a file's name.
     fn of_file(path: &std::path::Path) -> Option<Self> {
-        trellis_rdf::Format::of_file(path).map(Self::Rdf)
+        let document = || kind_of_name(path.file_name()?.to_str()?);
+        trellis_rdf::Format::of_file(path).map(Self::Rdf).or_else(|| document().map(Self::Document))
     }
 }
 
 /// What came of one file.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
+enum Came {
+    Knowledge(Loaded),
+    Document { passages: u64, unchanged: bool },
+}
+
+impl Came {
+    fn triples(self) -> Loaded {
+        if let Self::Knowledge(loaded) = self { loaded } else { Loaded::default() }
+    }
+
+    fn passages(self) -> Option<u64> {
+        if let Self::Document { passages, .. } = self { Some(passages) } else { None }
+    }
+
+    fn in_words(self) -> String {
+        match self {
+            Self::Knowledge(loaded) => format!("{} read, {} new", counted(loaded.read, "triple"), loaded.new),
+            Self::Document { passages, unchanged: true } => {
+                format!("{}, as they were", counted(passages, "passage"))
+            }
+            Self::Document { passages, unchanged: false } => counted(passages, "passage"),
+        }
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct LoadedSource {
     source: String,
     #[serde(flatten)]
-    loaded: Loaded,
+    came: Option<Came>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -57,6 +105,8 @@ struct Totals {
     collection: Collection,
     read: u64,
     new: u64,
+    documents: usize,
+    passages: u64,
     seconds: f64,
     files: Vec<LoadedSource>,
 }
@@ -70,28 +120,35 @@ pub(crate) async fn run(global: &Global, load: &Load) -> Result<Exit, Failure> {
     let progress = Progress::begin(&files);
     let (mut done, mut first_failure) = (Vec::new(), None);
     for file in files {
-        let came = one(&desk, &collection, &file, &progress).await;
-        let (loaded, error) = match came {
-            Ok(loaded) => (loaded, None),
+        let (came, error) = match one(&desk, &collection, &file, &progress, global).await {
+            Ok(came) => (Some(came), None),
             Err(failure) => {
                 let message = failure.message.clone();
                 first_failure.get_or_insert(failure);
-                (Loaded::default(), Some(message))
+                (None, Some(message))
             }
         };
         // The last word on an error that ends the command is the command's.
         if error.is_none() || load.keep_going {
-            progress.done(&file, &loaded, error.as_deref());
+            progress.done(&file, came.map(Came::in_words), error.as_deref());
         }
-        done.push(LoadedSource { source: file.name.clone(), loaded, error });
+        done.push(LoadedSource { source: file.name.clone(), came, error });
         if first_failure.is_some() && !load.keep_going {
             break;
         }
     }
     progress.end();
-    let sum = |part: fn(&Loaded) -> u64| done.iter().map(|file| part(&file.loaded)).sum();
-    let seconds = begun.elapsed().as_secs_f64();
-    let totals = Totals { collection, read: sum(|l| l.read), new: sum(|l| l.new), seconds, files: done };
+    let came = || done.iter().filter_map(|file| file.came);
+    let sum = |part: fn(Loaded) -> u64| came().map(|came| part(came.triples())).sum();
+    let totals = Totals {
+        collection,
+        read: sum(|loaded| loaded.read),
+        new: sum(|loaded| loaded.new),
+        documents: came().filter_map(Came::passages).count(),
+        passages: came().filter_map(Came::passages).sum(),
+        seconds: begun.elapsed().as_secs_f64(),
+        files: done,
+    };
     match first_failure {
         Some(failure) if !load.keep_going => Err(failure),
         failure => {
@@ -101,9 +158,20 @@ pub(crate) async fn run(global: &Global, load: &Load) -> Result<Exit, Failure> {
     }
 }
 
-async fn one(desk: &Desk, collection: &Collection, file: &FoundFile, progress: &Progress) -> Result<Loaded, Failure> {
+async fn one(
+    desk: &Desk,
+    collection: &Collection,
+    file: &FoundFile,
+    progress: &Progress,
+    global: &Global,
+) -> Result<Came, Failure> {
     match file.material {
-        Material::Rdf(format) => rdf::load(desk, collection, file, format, progress).await,
+        Material::Rdf(format) => rdf::load(desk, collection, file, format, progress).await.map(Came::Knowledge),
+        Material::Document(kind) => {
+            let loaded = document::load(desk, collection, file, kind, embedder(global)?).await?;
+            progress.read(file.bytes);
+            Ok(Came::Document { passages: loaded.passages, unchanged: loaded.unchanged })
+        }
     }
 }
 
@@ -115,7 +183,10 @@ fn tell(global: &Global, totals: &Totals) -> Result<(), Failure> {
     let failed = totals.files.iter().filter(|file| file.error.is_some()).count();
     let (files, triples) = (counted(totals.files.len() - failed, "file"), counted(totals.read, "triple"));
     let (new, seconds, collection) = (totals.new, totals.seconds, &totals.collection);
-    print_line(&format!("loaded {files} into {collection}: {triples} read, {new} new, {seconds:.1} s"))?;
+    let knowledge = (totals.documents + failed < totals.files.len()).then(|| format!("{triples} read, {new} new"));
+    let documents = (totals.documents > 0).then(|| counted(totals.passages, "passage"));
+    let what: Vec<_> = knowledge.into_iter().chain(documents).collect();
+    print_line(&format!("loaded {files} into {collection}: {}, {seconds:.1} s", what.join(", ")))?;
     if failed > 0 {
         note(&format!("{} could not be loaded whole", counted(failed, "file")));
     }

@@ -33,10 +33,15 @@ impl Progress {
         self.bar.set_message(format!("{} {}", clean(name), counted(loaded.read, "triple")));
     }
 
-    pub(super) fn done(&self, file: &FoundFile, loaded: &Loaded, error: Option<&str>) {
+    /// A file that was read in one go.
+    pub(super) fn read(&self, bytes: u64) {
+        self.bar.inc(bytes);
+    }
+
+    pub(super) fn done(&self, file: &FoundFile, came: Option<String>, error: Option<&str>) {
         let name = clean(&file.name);
         let line = match error {
-            None => format!("{name}: {} read, {} new", counted(loaded.read, "triple"), loaded.new),
+            None => format!("{name}: {}", came.unwrap_or_default()),
             Some(error) => format!("{name}: not loaded whole: {}", clean(error)),
         };
         self.bar.suspend(|| note(&line));
