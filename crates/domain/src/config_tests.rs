@@ -1,4 +1,5 @@
 use super::*;
+use serde_json::json;
 
 fn item(kind: &str, key: &str, value: &str) -> StoredItem {
     StoredItem { kind: kind.into(), key: key.into(), value: value.into() }
@@ -156,4 +157,26 @@ fn no_secret_is_left_in_a_redacted_snapshot_and_all_else_is_as_before() {
     assert_eq!((read.version, read.patterns, read.tool_services), (3, settings.patterns, settings.tool_services));
     let (_, plain) = Settings::take(3, [item("mcp", r#"{"url": "https://a.example"}"#)]);
     assert_eq!(without_secrets(&String::from_utf8(plain).unwrap()), None);
+}
+
+#[test]
+fn what_a_call_changes_follows_from_the_kind_unless_it_is_said() {
+    let effect = |item: serde_json::Value| match validate("tool", "x", &item.to_string()) {
+        Ok(ConfigItem::Tool(tool)) => tool.effect.as_str(),
+        other => panic!("{other:?}"),
+    };
+    let http = |rest: serde_json::Value| {
+        let mut item = json!({ "type": "http", "url": "https://a.example/" });
+        item.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        effect(item)
+    };
+    assert_eq!(http(json!({})), "read");
+    assert_eq!(http(json!({ "body": { "what": "{what}" } })), "unsafe", "what has a body is a POST");
+    assert_eq!(http(json!({ "method": "put", "body": {} })), "idempotent");
+    assert_eq!(http(json!({ "method": "PATCH" })), "unsafe");
+    assert_eq!(http(json!({ "method": "POST", "effect": "read" })), "read");
+    assert_eq!(effect(json!({ "type": "mcp-tool", "mcp-tool": "x" })), "unsafe");
+    assert_eq!(effect(json!({ "type": "text-completion" })), "read");
+    let wrong = validate("tool", "x", r#"{"type": "text-completion", "effect": "harmless"}"#).unwrap_err();
+    assert!(format!("{wrong:?}").contains("use one of read, idempotent, unsafe"), "{wrong:?}");
 }

@@ -62,7 +62,10 @@ words!(
 impl ToolEffect {
     /// What holds for tools that do not say it. Methods of HTTP mean what they mean everywhere; a server that says nothing
     /// about its tool may do anything.
-    fn usual(kind: ToolKind, method: Option<&str>) -> Self {
+    fn usual(kind: ToolKind, settings: &Map<String, Value>) -> Self {
+        let method = settings.get("method").and_then(Value::as_str);
+        let has_body = settings.get("body").is_some_and(|body| !body.is_null());
+        let method = method.unwrap_or(if has_body { "POST" } else { "GET" });
         match kind {
             ToolKind::KnowledgeQuery
             | ToolKind::DocumentRag
@@ -71,7 +74,7 @@ impl ToolEffect {
             | ToolKind::StructuredQuery
             | ToolKind::RowEmbeddingsQuery => Self::Read,
             ToolKind::McpTool | ToolKind::ToolService => Self::Unsafe,
-            ToolKind::Http => match method.unwrap_or("GET").to_ascii_uppercase().as_str() {
+            ToolKind::Http => match method.to_ascii_uppercase().as_str() {
                 "GET" | "HEAD" | "OPTIONS" => Self::Read,
                 "PUT" | "DELETE" => Self::Idempotent,
                 _ => Self::Unsafe,
@@ -187,8 +190,7 @@ impl ToolItem {
             applicable_states: members
                 .texts(&["applicable-states", "available_in_states"])?
                 .filter(|states| !wildcard(states)),
-            effect: word(members, "effect", ToolEffect::WORDS)?
-                .unwrap_or_else(|| ToolEffect::usual(kind, members.map.get("method").and_then(Value::as_str))),
+            effect: word(members, "effect", ToolEffect::WORDS)?.unwrap_or_else(|| ToolEffect::usual(kind, members.map)),
             on_uncertain: word(members, "on-uncertain", OnUncertain::WORDS)?.unwrap_or(OnUncertain::Ask),
             requires_approval: read_approval(members)?,
             asking: AskingItem::read(members)?,

@@ -61,7 +61,7 @@ async fn load(
     collection: &Collection,
     document: NewDocument,
 ) -> Result<LoadedDocument, Failure> {
-    let loaded = loader.load(workspace, collection, document).await.map_err(|error| {
+    let done = loader.load(workspace, collection, document).await.map_err(|error| {
         let exit = match &error {
             LoadError::Read(_) => Exit::Usage,
             LoadError::Embed(_) => Exit::Unreachable,
@@ -69,7 +69,20 @@ async fn load(
         };
         Failure::new(exit, error.to_string())
     })?;
-    Ok(LoadedDocument { passages: loaded.passages, unchanged: loaded.outcome == Outcome::Unchanged })
+    Ok(LoadedDocument { passages: done.passages, unchanged: done.outcome == Outcome::Unchanged })
+}
+
+/// Services say in their replies what is wrong.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Reply {
+    Loaded(LoadedDocument),
+    Refused { error: Refusal },
+}
+
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    message: String,
 }
 
 impl Server {
@@ -81,6 +94,10 @@ impl Server {
         }
         let path = ["flow", "default", "service", "document-load"];
         let request = self.request(Method::POST, &path, &[]).body(body.to_string());
-        self.json_within(request, LOADING).await.map_err(|trouble| self.failure(trouble))
+        let reply: Reply = self.json_within(request, LOADING).await.map_err(|trouble| self.failure(trouble))?;
+        match reply {
+            Reply::Loaded(loaded) => Ok(loaded),
+            Reply::Refused { error } => Err(Failure::usage(error.message)),
+        }
     }
 }

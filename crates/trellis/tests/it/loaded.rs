@@ -72,7 +72,7 @@ fn a_folder_is_loaded_with_all_that_is_understood_and_workspaces_are_apart() {
         "<rdf:RDF {rdf} xmlns:u='urn:'><rdf:Description rdf:about='urn:e'><u:p>1</u:p></rdf:Description></rdf:RDF>"
     );
     write(files.path(), "e.rdf", &xml);
-    write(files.path(), "README.md", "not understood");
+    write(files.path(), "photo.jpg", "not understood");
     let folder = files.path().to_str().unwrap();
     let told = ok(data.path(), &["load", folder, "--collection", "all"]);
     assert!(told.starts_with("loaded 5 files into all: 5 triples read, 5 new"), "{told}");
@@ -81,7 +81,7 @@ fn a_folder_is_loaded_with_all_that_is_understood_and_workspaces_are_apart() {
     let elsewhere = run(data.path(), &["sparql", everything, "--workspace", "other", "--output", "json"]);
     let elsewhere = stdout(&elsewhere);
     assert!(!elsewhere.contains("urn:a"), "{elsewhere}");
-    let refused = run(data.path(), &["load", files.path().join("README.md").to_str().unwrap()]);
+    let refused = run(data.path(), &["load", files.path().join("photo.jpg").to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(stderr(&refused).contains("Understood: RDF as turtle (.ttl)"), "{}", stderr(&refused));
 }
