@@ -96,7 +96,7 @@ fn mistakes_are_told_with_their_place() {
         (Format::NQuads, "<urn:s> <urn:p> \"a .\n", Some(1)),
         (Format::JsonLd, "{\n\"@id\": \"urn:s\",\n \"urn:p\": }", Some(3)),
         (Format::JsonLd, "{\"@id\": \"urn:s\"", Some(1)),
-        (Format::RdfXml, "<a>\n<b>\n</a>", Some(3)),
+        (Format::RdfXml, "<a>\n<b>\n</a>", Some(2)),
         (Format::RdfXml, "just text", Some(1)),
         (Format::Turtle, "<urn:s> <urn:p> \"\"\"never closed\n\n", None),
     ];

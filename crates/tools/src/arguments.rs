@@ -157,4 +157,31 @@ mod tests {
         assert_eq!(problem, words);
         assert!(fit(json!({ "days": "x".repeat(9_000) })).unwrap_err().len() < 400);
     }
+
+    #[test]
+    fn schemas_are_kept_to_and_what_is_missing_is_named() {
+        let wanted = json!([
+            { "name": "unit", "type": "string", "required": true, "schema": { "enum": ["c", "f"] } },
+            { "name": "days", "type": "integer", "required": false, "schema": { "type": "integer", "maximum": 7 } },
+            { "name": "tags", "type": "array", "schema": { "type": "array", "items": { "type": "string" } } },
+        ]);
+        let item = json!({ "type": "http", "name": "weather", "url": "https://a.example/", "arguments": wanted });
+        let Ok(ConfigItem::Tool(tool)) = validate("tool", "weather", &item.to_string()) else { panic!("{item}") };
+        let fit = |arguments: Value| fitted(&tool, arguments.as_object().unwrap()).map(Value::Object);
+        assert_eq!(fit(json!({ "unit": "c", "days": "3" })), Ok(json!({ "unit": "c", "days": 3 })));
+        assert_eq!(fit(json!({ "unit": "c", "days": null })), Ok(json!({ "unit": "c" })), "no value is none");
+        let problem = fit(json!({ "unit": "k", "days": 9, "tags": ["a", 3] })).unwrap_err();
+        for words in
+            ["`unit`: \"k\" is not one of", "`days`: 9 is greater than the maximum of 7", "`tags`: /1 3 is not of type"]
+        {
+            assert!(problem.contains(words), "{words}: {problem}");
+        }
+        assert!(fit(json!({})).unwrap_err().starts_with("`unit` is missing"));
+        assert_eq!(obstacle(&tool), None);
+        let broken = json!({ "type": "http", "name": "x", "url": "https://a.example/", "arguments": [
+            { "name": "a", "schema": { "type": "nothing" } },
+        ] });
+        let Ok(ConfigItem::Tool(tool)) = validate("tool", "x", &broken.to_string()) else { panic!("{broken}") };
+        assert!(obstacle(&tool).unwrap().starts_with("the schema of the argument `a` cannot be used"));
+    }
 }

@@ -140,8 +140,8 @@ mod tests {
             shown,
             [
                 r#"{"name":"city","type":"string","description":"","required":true}"#,
-                r#"{"name":"unit","type":"string","description":"the unit; one of \"c\", \"f\"; may be null","required":false}"#,
-                r#"{"name":"days","type":"integer","description":"may be null, which means 3","required":false}"#,
+                r#"{"name":"unit","type":"string","description":"the unit; one of \"c\", \"f\"; may be null","required":false,"schema":{"type":"string","enum":["c","f"],"description":"the unit"}}"#,
+                r#"{"name":"days","type":"integer","description":"may be null, which means 3","required":false,"schema":{"anyOf":[{"type":"null"},{"type":"integer"}],"default":3}}"#,
                 r#"{"name":"where","type":"any","description":"","required":true}"#,
             ]
         );
