@@ -16,6 +16,9 @@ const LONGEST_MARKUP: usize = 1 << 20;
 /// Entities of XML are short names for the beginnings of IRIs. One that is made of others grows without end.
 const MOST_ENTITIES: usize = 256;
 const LONGEST_ENTITY: usize = 512;
+/// Attributes between two statements: the parser of XML compares all attributes of a tag with one another, and keeps the
+/// namespaces that they declare.
+const MOST_ATTRIBUTES: u64 = 2_000;
 const ENTITY: &[u8] = b"<!ENTITY";
 const BUFFER: usize = 64 << 10;
 
@@ -25,6 +28,8 @@ pub(crate) struct Place {
     lines: AtomicU64,
     /// Bytes since the last statement.
     silent: AtomicU64,
+    /// Attributes of XML since then.
+    attributes: AtomicU64,
 }
 
 impl Place {
@@ -36,6 +41,7 @@ impl Place {
     /// A statement came out.
     pub(crate) fn heard(&self) {
         self.silent.store(0, Ordering::Relaxed);
+        self.attributes.store(0, Ordering::Relaxed);
     }
 }
 
@@ -95,7 +101,14 @@ impl<R: Read> Guard<R> {
         if self.nesting.goes_too_deep(piece) {
             return Err(refused(format!("it is nested more than {DEEPEST} levels deep")));
         }
-        if self.format == Format::RdfXml { self.markup.check(piece) } else { Ok(()) }
+        if self.format != Format::RdfXml {
+            return Ok(());
+        }
+        let new = self.markup.attributes(piece);
+        if self.place.attributes.fetch_add(new, Ordering::Relaxed) + new > MOST_ATTRIBUTES {
+            return Err(refused(format!("more than {MOST_ATTRIBUTES} attributes without a statement")));
+        }
+        self.markup.check(piece)
     }
 }
 
@@ -132,9 +145,26 @@ struct Markup {
     /// Bytes of the entity that is being declared.
     entity: Option<usize>,
     entities: usize,
+    /// A `=` was seen, and since then nothing but blanks.
+    assigns: bool,
 }
 
 impl Markup {
+    /// How many values of attributes begin here, wherever they stand: what is within quotes or comments is counted, too,
+    /// because whoever wants to be misunderstood can make tags look like either.
+    fn attributes(&mut self, piece: &[u8]) -> u64 {
+        let mut count = 0;
+        for byte in piece {
+            match byte {
+                b'=' => self.assigns = true,
+                b'"' | b'\'' => count += u64::from(std::mem::take(&mut self.assigns)),
+                b' ' | b'\t' | b'\r' | b'\n' => {}
+                _ => self.assigns = false,
+            }
+        }
+        count
+    }
+
     fn check(&mut self, piece: &[u8]) -> io::Result<()> {
         for byte in piece {
             self.length = if matches!(byte, b'<' | b'>') { 0 } else { self.length + 1 };

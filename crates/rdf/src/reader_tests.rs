@@ -161,3 +161,17 @@ fn files_that_grow_in_memory_are_refused() {
         Statements::new(comments.as_bytes(), Format::NTriples, origin("s", None), FREE).expect("ok").collect();
     assert!(matches!(silent.as_slice(), [Err(error)] if error.message.contains("without a statement")), "{silent:?}");
 }
+
+#[test]
+fn a_tag_with_attributes_without_end_is_not_given_to_the_parser() {
+    let space = "xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:u='urn:'";
+    let tag = |count: usize, value: &str| {
+        let attributes: Vec<_> = (0..count).map(|n| format!("u:a{n} = {value}")).collect();
+        format!("<rdf:RDF {space}><rdf:Description rdf:about='urn:e' {}/></rdf:RDF>", attributes.join(" "))
+    };
+    assert_eq!(read(Format::RdfXml, &tag(1_000, "'1'")).unwrap().len(), 1_000);
+    for value in ["'1'", "'>'", "\"'\""] {
+        let error = read(Format::RdfXml, &tag(200_000, value)).unwrap_err().to_string();
+        assert!(error.contains("more than 2000 attributes without a statement"), "{error}");
+    }
+}
