@@ -1,7 +1,7 @@
 //! The listening socket, the routes and who may use them.
 
+use crate::api;
 use crate::api::collections::takes_uploads;
-use crate::api::error_at;
 use crate::bearer;
 use crate::bounds;
 use crate::docs;
@@ -13,7 +13,7 @@ use crate::import;
 use crate::inside::Gateway;
 use crate::knocks::Knock;
 use crate::line::Line;
-use crate::openai;
+use crate::openai::{self, OpenAiError};
 use crate::peer::Connection;
 use crate::request_memory::BodyPlace;
 use crate::rest;
@@ -23,7 +23,7 @@ use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Method, Uri, header};
 use axum::middleware::{self, Next};
-use axum::response::{Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
@@ -271,4 +271,10 @@ async fn ready(accepted: std::io::Result<(TcpStream, SocketAddr)>) -> Option<(Tc
         tracing::debug!(%error, "a connection gathers what it sends");
     }
     Some((stream, address))
+}
+
+/// An error in the shape that the path has.
+fn error_at(path: &str, error: ServiceError) -> Response {
+    let is_openai = path.strip_prefix(openai::ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if is_openai { OpenAiError::from(error).into_response() } else { api::error_at(path, error) }
 }

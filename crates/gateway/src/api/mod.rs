@@ -16,7 +16,6 @@ pub(crate) use extract::{Entered, FoundRun, JsonObject, OperatorLog, Parameters,
 
 use crate::error::ServiceError;
 use crate::inside::Gateway;
-use crate::openai::{self, OpenAiError};
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
@@ -26,12 +25,9 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
     runs.merge(log::router()).merge(collections::router())
 }
 
-/// An error in the shape that the path has.
+/// An error in the shape that the path has, if it is ours or TrustGraph's.
 pub(crate) fn error_at(path: &str, error: ServiceError) -> Response {
     let below = |root: &&str| path.strip_prefix(*root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if below(&openai::ROOT) {
-        return OpenAiError::from(error).into_response();
-    }
     let ours = [runs::ROOT, configuration::ROOT, sparql::ROOT, log::ROOT, collections::ROOT];
     if ours.iter().any(below) { ApiError::from(error).into_response() } else { error.into_response() }
 }
