@@ -2,9 +2,10 @@
 
 use crate::cloud::{CloudAccess, CloudError};
 use crate::dialect::{DialectKind, Quirks, path_of};
-use crate::embedding::{EmbeddingDialect, RemoteEmbedder, no_vectors};
+use crate::embedding::{EmbeddingDialect, RemoteEmbedder};
 use crate::provider::Provider;
-use crate::remote::{Access, CallSettings, Connection, Endpoint, EndpointConfig, EndpointError, Pace, address};
+use crate::remote::{Access, CallSettings, Connection, Endpoint, EndpointConfig, EndpointError, address};
+use crate::room::Room;
 use crate::services::{self, Service};
 use crate::settings::{KeyPlace, ModelSettings, ProviderSettings};
 use serde_json::{Map, Value};
@@ -310,11 +311,9 @@ fn ollama_address(host: &str) -> String {
     format!("{scheme}://{name}{port}{path}")
 }
 
-/// What the models of a provider share.
-#[derive(Debug, Clone)]
-pub(crate) struct Room {
-    pub(crate) capacity: Arc<CallCapacity>,
-    pub(crate) pace: Arc<Pace>,
+/// A provider whose dialect has no vectors.
+fn no_vectors(provider: &str, kind: DialectKind) -> ChoiceError {
+    ChoiceError::NoVectors { provider: provider.to_owned(), dialect: kind.name() }
 }
 
 /// Room for as many calls as may be made at a time.

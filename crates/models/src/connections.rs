@@ -1,9 +1,10 @@
 //! Models that are connected by name, when they are needed, and kept.
 
-use crate::choice::{Choice, ChoiceError, Room, capacity, choose};
+use crate::choice::{Choice, ChoiceError, capacity, choose};
 use crate::provider::Provider;
 use crate::rehearsal::Rehearsal;
 use crate::remote::Pace;
+use crate::room::Room;
 use crate::settings::ModelSettings;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! Models that make vectors of texts, behind the addresses of model providers: OpenAI's interface and Ollama's.
 
-use crate::choice::{ChoiceError, Room};
 use crate::dialect::DialectKind;
-use crate::prompter::{chance, pause_before_retry};
 use crate::provider::ProviderError;
 use crate::remote::{Endpoint, tokens_in};
+use crate::retries::{chance, pause_before_retry};
+use crate::room::Room;
 use serde_json::{Value, json};
 use std::ops::Range;
 use std::sync::Arc;
@@ -196,11 +196,6 @@ fn prefix(model: &str, role: TextRole) -> &'static str {
         TextRole::Passage if model.contains("e5-") => "passage: ",
         TextRole::Question | TextRole::Passage => "",
     }
-}
-
-/// A provider whose dialect has no vectors.
-pub(crate) fn no_vectors(provider: &str, kind: DialectKind) -> ChoiceError {
-    ChoiceError::NoVectors { provider: provider.to_owned(), dialect: kind.name() }
 }
 
 #[cfg(test)]

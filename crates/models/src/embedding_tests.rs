@@ -1,4 +1,5 @@
 use super::*;
+use crate::ChoiceError;
 use crate::{Connections, ModelSettings, ProviderSettings};
 use parking_lot::Mutex;
 use std::time::Duration;

@@ -21,6 +21,8 @@ mod recorded;
 mod rehearsal;
 mod remote;
 mod reply;
+mod retries;
+mod room;
 mod said;
 mod services;
 mod settings;
