@@ -1,7 +1,6 @@
 //! The contract between patterns and the shell: what a pattern may order.
 
 use crate::describe::{Describer, Notice};
-use crate::react;
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::synthesis::SynthesisName;
@@ -16,6 +15,7 @@ use trellis_domain::parts::{ChatTurn, Reply};
 use trellis_domain::record::{Ended, Name, Reading, Replied, Routed};
 use trellis_domain::run::Termination;
 use trellis_domain::{Caller, SessionId, Timestamp, ToolName};
+use trellis_provenance::iri;
 
 /// A pattern is a reconciler over folded records: the same records always give the same orders, and
 /// the order in which outcomes arrived cannot matter.
@@ -69,9 +69,9 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// The node that what a tool tells of its own steps hangs under. As a rule that is the iteration which calls it.
+    /// The node that what a tool tells of its own steps hangs under.
     fn node_of_call(&self, session: &SessionId, outcome: &Name) -> String {
-        react::node_of_call(session, outcome)
+        iri::named(session, outcome)
     }
 
     /// What a reply to one of its prompts means, if that is more than a call, a text or a failure.

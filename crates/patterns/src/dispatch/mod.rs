@@ -75,6 +75,10 @@ impl Pattern for Dispatch {
         describe::notice(replied)
     }
 
+    fn node_of_call(&self, session: &trellis_domain::SessionId, outcome: &Name) -> String {
+        react::node_of_call(session, outcome)
+    }
+
     fn describer(&self) -> Box<dyn Describer> {
         Box::<describe::DispatchActs>::default()
     }

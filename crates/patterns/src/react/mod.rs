@@ -77,6 +77,10 @@ impl Pattern for React {
         read(reader, reply, offered)
     }
 
+    fn node_of_call(&self, session: &trellis_domain::SessionId, outcome: &Name) -> String {
+        node_of_call(session, outcome)
+    }
+
     fn describer(&self) -> Box<dyn Describer> {
         Box::<Iterations>::default()
     }

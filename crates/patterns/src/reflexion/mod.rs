@@ -68,6 +68,10 @@ impl Pattern for Reflexion {
         describe::notice(name, replied)
     }
 
+    fn node_of_call(&self, session: &trellis_domain::SessionId, outcome: &Name) -> String {
+        react::node_of_call(session, outcome)
+    }
+
     fn describer(&self) -> Box<dyn Describer> {
         Box::<describe::ReflexionActs>::default()
     }
