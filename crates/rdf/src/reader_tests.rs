@@ -169,9 +169,9 @@ fn a_tag_with_attributes_without_end_is_not_given_to_the_parser() {
         let attributes: Vec<_> = (0..count).map(|n| format!("u:a{n} = {value}")).collect();
         format!("<rdf:RDF {space}><rdf:Description rdf:about='urn:e' {}/></rdf:RDF>", attributes.join(" "))
     };
-    assert_eq!(read(Format::RdfXml, &tag(1_000, "'1'")).unwrap().len(), 1_000);
+    assert_eq!(read(Format::RdfXml, tag(1_000, "'1'")).unwrap().len(), 1_000);
     for value in ["'1'", "'>'", "\"'\""] {
-        let error = read(Format::RdfXml, &tag(200_000, value)).unwrap_err().to_string();
+        let error = read(Format::RdfXml, tag(200_000, value)).unwrap_err().to_string();
         assert!(error.contains("more than 2000 attributes without a statement"), "{error}");
     }
 }
