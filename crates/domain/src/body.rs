@@ -265,9 +265,15 @@ impl Replied {
         Reply { parts, format: self.prompt.format, revision: REVISION }
     }
 
+    /// Whether nobody was asked, because the budget was used up.
+    pub fn was_declined(&self) -> bool {
+        self.incomplete == Some(Incomplete::Budget)
+    }
+
     /// The notes on what a limit cut off.
     pub fn left_out(&self) -> impl Iterator<Item = &str> {
-        self.repairs.iter().map(String::as_str).filter(|note| is_left_out(note))
+        let declined = self.reading.problem().filter(|_| self.was_declined());
+        self.repairs.iter().map(String::as_str).filter(|note| is_left_out(note)).chain(declined)
     }
 }
 

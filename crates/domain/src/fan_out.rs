@@ -1,5 +1,6 @@
 //! Fan-out and fan-in: what ties a supervisor to its subagents.
 
+use crate::budget::Budget;
 use crate::decision::{Decision, words};
 use crate::document::Document;
 use crate::run::Termination;
@@ -17,6 +18,9 @@ pub struct FannedOut {
     /// At this time the fan-in goes on with what is there.
     pub deadline: Timestamp,
     pub goals: Vec<Goal>,
+    /// What each of them may spend. What it does not spend is there again after the join.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Budget>,
     /// The goals, and each goal's pattern and group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,

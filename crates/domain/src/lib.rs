@@ -5,6 +5,7 @@
 
 mod body;
 pub mod broker;
+pub mod budget;
 mod caller;
 mod cause;
 pub mod config;

@@ -1,5 +1,6 @@
 //! Limits: every one ends in a recorded answer or a clear end, never in silence.
 
+use crate::budget::Budget;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, LazyLock};
 
@@ -90,6 +91,15 @@ fn is_usual_conversation(bytes: &u64) -> bool {
     *bytes == CONVERSATION_BYTES
 }
 
+const MODEL_CALLS: u32 = 200;
+const TOKENS: u64 = 2_000_000;
+const COST_MICROS: u64 = 10_000_000;
+const AGENTS: u32 = 64;
+
+fn is_usual<T: Copy + Into<u64>, const N: u64>(value: &T) -> bool {
+    (*value).into() == N
+}
+
 limits! {
     /// Iterations of a ReAct session.
     max_iterations: u32 = 10, at most 100;
@@ -117,6 +127,43 @@ limits! {
     /// say nothing of it, and neither do those of runs that leave it as it is.
     #[serde(skip_serializing_if = "is_usual_conversation")]
     conversation_bytes: u64 = CONVERSATION_BYTES, at most 4 << 20;
+    /// Calls of models in the run, also those that tools make. This and the three below are the run's budgets: subagents
+    /// get their share of them.
+    #[serde(skip_serializing_if = "is_usual::<_, { MODEL_CALLS as u64 }>")]
+    max_model_calls: u32 = MODEL_CALLS, at most 2_000;
+    /// Tokens that models read and write, as far as their providers tell.
+    #[serde(skip_serializing_if = "is_usual::<_, TOKENS>")]
+    max_tokens: u64 = TOKENS, at most 50_000_000;
+    /// What calls of models cost by the operator's prices, in millionths of their currency.
+    #[serde(skip_serializing_if = "is_usual::<_, COST_MICROS>")]
+    max_cost_micros: u64 = COST_MICROS, at most 1_000_000_000;
+    /// Sessions of the run, the first one among them.
+    #[serde(skip_serializing_if = "is_usual::<_, { AGENTS as u64 }>")]
+    max_agents: u32 = AGENTS, at most 1_000;
+}
+
+impl Limits {
+    /// The budgets among them.
+    pub fn budget(&self) -> Budget {
+        Budget {
+            model_calls: self.max_model_calls,
+            tokens: self.max_tokens,
+            cost_micros: self.max_cost_micros,
+            agents: self.max_agents,
+        }
+    }
+
+    /// The same with no more than this to spend.
+    #[must_use]
+    pub fn within(self, budget: &Budget) -> Self {
+        Self {
+            max_model_calls: self.max_model_calls.min(budget.model_calls),
+            max_tokens: self.max_tokens.min(budget.tokens),
+            max_cost_micros: self.max_cost_micros.min(budget.cost_micros),
+            max_agents: self.max_agents.min(budget.agents),
+            ..self
+        }
+    }
 }
 
 /// The operator's limits: what holds unless refined, and what may never be exceeded.
@@ -152,8 +199,9 @@ pub enum PinnedLimits {
 
 /// Counts up whenever a default or a built-in maximum changes. The tables before stay known, so that runs under them can
 /// be replayed. The second added `conversation-bytes`, which runs under the first do not ask for. The third gives a model
-/// half an hour instead of two minutes: slow ones write for long, and silence has limits of its own.
-const TABLE: u16 = 3;
+/// half an hour instead of two minutes: slow ones write for long, and silence has limits of its own. The fourth has
+/// budgets, which runs under those before do not ask for.
+const TABLE: u16 = 4;
 
 static USUAL: LazyLock<OperatorLimits> = LazyLock::new(OperatorLimits::default);
 static UP_TO_TABLE_2: LazyLock<OperatorLimits> = LazyLock::new(|| OperatorLimits {
@@ -168,7 +216,7 @@ impl PinnedLimits {
     ///
     /// let usual = Arc::new(OperatorLimits::default());
     /// assert_eq!(PinnedLimits::of(&usual).limits(), &*usual);
-    /// assert_eq!(serde_json::to_string(&PinnedLimits::of(&usual)).unwrap(), r#"{"table":3}"#);
+    /// assert_eq!(serde_json::to_string(&PinnedLimits::of(&usual)).unwrap(), r#"{"table":4}"#);
     /// ```
     pub fn of(limits: &Arc<OperatorLimits>) -> Self {
         if **limits == *USUAL { Self::Usual { table: TABLE } } else { Self::Set(Arc::clone(limits)) }
@@ -191,10 +239,10 @@ mod tests {
     #[test]
     fn the_limits_of_the_present_table_are_known() {
         let written = serde_json::to_string(&*USUAL).unwrap();
-        let known = "7bd9b783639454d0a3249506a1c3f5b1498040e9be585119f6e0cf51088f7466";
-        assert_eq!((TABLE, crate::Hash::of(written).to_string().as_str()), (3, known));
+        let known = "43043e86100f8a05979c2c058988e2cf2c43729ef91712fc278c79a6c65ba11a";
+        assert_eq!((TABLE, crate::Hash::of(written).to_string().as_str()), (4, known));
         let older = serde_json::to_string(PinnedLimits::Usual { table: 2 }.limits()).unwrap();
-        let known = "2baa191e089717fa3eae210f7a0899575c049287dd287c10524e2a0df6b2dba9";
+        let known = "f974e9d1adc51e31fbb45e19e69e0237b457285dc2deb9446b871df3daa74145";
         assert_eq!(crate::Hash::of(older).to_string(), known, "runs under older tables can be replayed");
     }
 

@@ -90,6 +90,8 @@ words!(
         Repeats,
         /// There is none: the model found the prompt too long.
         Context,
+        /// There is none: the budget was used up, and nobody was asked.
+        Budget,
     }
 );
 

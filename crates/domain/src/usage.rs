@@ -1,5 +1,6 @@
 //! What model and tool calls cost.
 
+use crate::budget::Budget;
 use serde::{Deserialize, Serialize};
 
 /// Sums over calls. Token counts stay absent until a provider reports some: missing is not zero.
@@ -31,6 +32,14 @@ pub struct Usage {
     pub tool_calls: u32,
     #[serde(default, skip_serializing_if = "TokenDetails::is_nothing")]
     pub details: TokenDetails,
+    /// Sessions below; not counted before there were budgets.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub agents: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Tokens that are counted or paid apart from the others, and what all of them cost. They are parts of the counts of
@@ -80,6 +89,16 @@ impl Usage {
         *self == Self::default()
     }
 
+    /// What it takes of a budget.
+    pub fn spent(&self) -> Budget {
+        Budget {
+            model_calls: self.model_calls,
+            tokens: self.in_token.unwrap_or(0).saturating_add(self.out_token.unwrap_or(0)),
+            cost_micros: self.details.cost_micros.unwrap_or(0),
+            agents: self.agents,
+        }
+    }
+
     pub fn add(&mut self, other: &Self) {
         self.in_token = sum(self.in_token, other.in_token);
         self.out_token = sum(self.out_token, other.out_token);
@@ -91,5 +110,6 @@ impl Usage {
         self.model_calls += other.model_calls;
         self.tool_calls += other.tool_calls;
         self.details.add(&other.details);
+        self.agents = self.agents.saturating_add(other.agents);
     }
 }

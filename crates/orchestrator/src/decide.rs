@@ -43,7 +43,7 @@ pub(crate) fn orders(session: &Session, turn: &Turn) -> Vec<Order> {
 
 pub(crate) fn orders_for(session: &Session, turn: &Turn, asker: Asker) -> Vec<Order> {
     match turn.name.core() {
-        Some(Core::Route) => router::decide(session, turn),
+        Some(Core::Route) => guard::guarded(session, turn, router::decide(session, turn), asker),
         Some(_) => Vec::new(),
         None => {
             let orders = match session.routed().map(|routed| pattern(&routed.pattern)) {

@@ -6,7 +6,7 @@ use crate::given_up::ID_TAKEN;
 use crate::handling::Handling;
 use crate::messages::messages_of;
 use crate::orchestrator::{Orchestrator, TurnError};
-use crate::perform::{idempotency_key, outcome_as_told, outcome_of_report, remaining, within};
+use crate::perform::{idempotency_key, outcome_as_told, outcome_of_decline, outcome_of_report, remaining, within};
 use crate::permits::{CallCapacity, Permit, Requester};
 use crate::ports::{
     BoxFuture, Commit, Committed, Journal, JournalError, KeptSession, NewRecord, OpenTurn, Outcome, SessionLog, TurnKey,
@@ -189,6 +189,10 @@ impl Orchestrator {
         if !self.intend(handling, &ready).await? {
             return Ok(Taken::Open);
         }
+        // Recording took its time, too, and whoever has the turn by now asks about what was not begun yet.
+        if !handling.lease.holds(self.ports.world.now()) {
+            return Ok(Taken::Lost);
+        }
         match ready.pop() {
             Some(only) if ready.is_empty() => self.act_alone(handling, only).await,
             last => Box::pin(self.act_side_by_side(handling, ready.into_iter().chain(last).collect())).await,
@@ -228,12 +232,11 @@ impl Orchestrator {
                 self.adopt(handling, &committed).await;
                 Ok(true)
             }
-            // Others have committed meanwhile, such as the other steps of a plan. The call is as due as before, unless
-            // the session has ended.
+            // Others have committed meanwhile, such as the other steps of a plan.
             Some(Outcome::Committed(committed)) => {
                 self.after_commit(&handling.key.scope.workspace, &handling.key.run, &committed).await;
                 self.reload(handling).await?;
-                Ok(handling.session.ended().is_none())
+                Ok(due.iter().all(|due| is_still_due(&handling.session, &due.name)))
             }
             Some(Outcome::Conflict) | None => {
                 self.reload(handling).await?;
@@ -307,6 +310,10 @@ impl Orchestrator {
             Effect::AskModel(order) => Box::pin(self.ask_model(handling, name, order, permit)),
             Effect::CallTool { tool, arguments } => {
                 Box::pin(async move { (self.call_tool(handling, name, &tool, arguments, permit).await, begun) })
+            }
+            Effect::Decline { prompt, offered, reason } => {
+                let declined = outcome_of_decline(&handling.session, prompt, offered, reason);
+                Box::pin(std::future::ready((Body::from(declined), begun)))
             }
             Effect::Report { error } => Box::pin(std::future::ready((outcome_of_report(&error), begun))),
             Effect::Take { tool, result } => {
@@ -475,6 +482,13 @@ impl Orchestrator {
             tracing::warn!(%error, "a wake-up could not be published; the turn is found by the next sweep");
         }
     }
+}
+
+/// Whether a call that is about to be made is as due as before, whatever else was recorded: nothing has come of it yet,
+/// nobody has been asked about it, and there is still a session to make it for.
+fn is_still_due(session: &Session, name: &Name) -> bool {
+    let last = Name::intent(name, session.intents(name));
+    !session.has(name) && session.park_about(&last).is_none() && session.ended().is_none()
 }
 
 /// The record that a call is about to be made, if it must not be made twice.

@@ -148,7 +148,7 @@ impl Orchestrator {
             closing.records.extend(wound_up.records);
             closing.seen_of_others.extend(wound_up.seen);
             closing.close.extend([Name::deadline(fan_out.round), Name::check(fan_out.round, goal.index)]);
-            below.add(wound_up.end.total());
+            handling.session.add_subagent(&mut below, wound_up.end.total());
             ends.extend(wound_up.recorded);
         }
         let now = self.ports.world.now();
@@ -192,7 +192,7 @@ impl Orchestrator {
                 let wound_up = self.wind_up(handling, &goal.session, ending).await?;
                 records.extend(wound_up.records);
                 seen.extend(wound_up.seen);
-                below.add(wound_up.end.total());
+                folded.add_subagent(&mut below, wound_up.end.total());
                 causes.extend(wound_up.recorded);
             }
             let end = ended(&folded, ending.clone(), &below, self.ports.world.now());

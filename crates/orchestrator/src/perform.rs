@@ -34,7 +34,7 @@ impl Orchestrator {
         match effect {
             Effect::AskModel(order) => self.ports.prompter.capacity(PromptNeed { settings, id: order.id, task_type }),
             Effect::CallTool { tool, .. } => self.ports.tools.capacity(settings.tools.get(tool)?, settings, task_type),
-            Effect::Report { .. } | Effect::Take { .. } => None,
+            Effect::Report { .. } | Effect::Take { .. } | Effect::Decline { .. } => None,
         }
     }
 
@@ -133,6 +133,7 @@ pub(crate) fn incomplete_reason(incomplete: Incomplete, limit: u64) -> String {
         Incomplete::Bytes => format!("the reply was longer than {limit} bytes; be brief"),
         Incomplete::Tokens => "the reply was cut off at the model's limit of tokens; be brief".to_owned(),
         Incomplete::Context => "the prompt was too long for the model".to_owned(),
+        Incomplete::Budget => "the budget is used up".to_owned(),
         Incomplete::Repeats => "the reply did nothing but repeat itself and was stopped; write it anew".to_owned(),
     }
 }
@@ -240,6 +241,36 @@ fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f32())
 }
 
+/// Nobody was asked, but what could have been chosen is known.
+pub(crate) fn outcome_of_decline(session: &Session, id: &str, offered: Vec<Decision>, reason: String) -> Replied {
+    let template = session.settings().prompts.get(id).map(|prompt| prompt.hash);
+    let prompt = PromptUse { id: id.to_owned(), template, ..PromptUse::default() };
+    let reading = Reading::Failed { reason };
+    Replied { incomplete: Some(Incomplete::Budget), ..unanswered(prompt, reading, offered) }
+}
+
+/// What is recorded in the place of a reply.
+fn unanswered(prompt: PromptUse, reading: Reading, offered: Vec<Decision>) -> Replied {
+    Replied {
+        prompt,
+        raw: "".into(),
+        parts: Vec::new(),
+        stop: None,
+        thought: None,
+        reading,
+        decision: offered,
+        model: None,
+        in_token: None,
+        out_token: None,
+        ms: 0,
+        citations: Vec::new(),
+        failures: Vec::new(),
+        incomplete: None,
+        enforced: false,
+        repairs: Vec::new(),
+    }
+}
+
 /// Nobody chose, but what could have been chosen is known.
 fn failed_call(
     name: &Name,
@@ -261,24 +292,7 @@ fn failed_call(
     if let Some(incomplete) = incomplete {
         reading = Reading::Unusable { reason: incomplete_reason(incomplete, 0) };
     }
-    Body::from(Replied {
-        prompt,
-        raw: "".into(),
-        parts: Vec::new(),
-        stop: None,
-        thought: None,
-        reading,
-        decision: offered,
-        model: None,
-        in_token: None,
-        out_token: None,
-        ms,
-        citations: Vec::new(),
-        failures,
-        incomplete,
-        enforced: false,
-        repairs: Vec::new(),
-    })
+    Body::from(Replied { ms, failures, incomplete, ..unanswered(prompt, reading, offered) })
 }
 
 /// The provider could not write outside the sets. A choice that lies outside all the same proves it wrong.

@@ -118,6 +118,13 @@ pub enum Effect {
     Report {
         error: String,
     },
+    /// Records that no model was asked, because the budget is used up. Needs nothing from the world.
+    Decline {
+        prompt: &'static str,
+        /// What could have been chosen.
+        offered: Vec<Decision>,
+        reason: String,
+    },
     /// Takes what somebody says for the result of a call. Needs nothing from the world.
     Take {
         tool: ToolName,
@@ -154,6 +161,11 @@ pub struct Ending {
 impl Ending {
     pub fn answered(reason: Termination, answer: impl Into<String>) -> Self {
         Self { reason, answer: answer.into(), error: None, missing: Vec::new(), by: None }
+    }
+
+    /// The end of a session that cannot go on without a reply that it did not get.
+    pub fn without_reply(replied: &Replied, error: impl Into<String>) -> Self {
+        Self::failed(if replied.was_declined() { Termination::Limit } else { Termination::Error }, error)
     }
 
     pub fn failed(reason: Termination, error: impl Into<String>) -> Self {

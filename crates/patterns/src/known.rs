@@ -9,26 +9,33 @@ pub(crate) struct Known {
     pub(crate) name: &'static str,
     /// How many subagents it needs at once; without so many it is nothing.
     pub(crate) subagents: u32,
+    /// Whether its answer is written by a prompt of its own, after everything else.
+    pub(crate) writes_answers: bool,
     pub(crate) prompts: &'static [&'static str],
 }
 
 const fn alone(name: &'static str, prompts: &'static [&'static str]) -> Known {
-    Known { name, subagents: 0, prompts }
+    Known { name, subagents: 0, writes_answers: false, prompts }
 }
 
 const fn with_subagents(name: &'static str, subagents: u32, prompts: &'static [&'static str]) -> Known {
-    Known { name, subagents, prompts }
+    Known { name, subagents, writes_answers: true, prompts }
 }
 
 /// The pattern that everything falls back to.
 pub(crate) const REACT: &str = "react";
 
+const DISPATCH: &str = "dispatch";
+
 pub(crate) const KNOWN: &[Known] = &[
     alone(REACT, &["agent-react"]),
-    alone("plan-then-execute", &["plan-create", "plan-step-execute", "plan-revise", "plan-synthesise"]),
+    Known {
+        writes_answers: true,
+        ..alone("plan-then-execute", &["plan-create", "plan-step-execute", "plan-revise", "plan-synthesise"])
+    },
     with_subagents("supervisor", 1, &["supervisor-decompose", "supervisor-review", "supervisor-synthesise"]),
     alone("reflexion", &["reflexion-act", "reflexion-critique"]),
-    alone("dispatch", &["dispatch-choose"]),
+    alone(DISPATCH, &["dispatch-choose"]),
     with_subagents("debate", 2, &["debate-stances", "debate-moderate", "debate-judge"]),
 ];
 
@@ -46,8 +53,22 @@ pub fn is_implemented(name: &PatternName) -> bool {
     known(name).is_some()
 }
 
+/// Whether it has subagents, or may have one.
+pub(crate) fn may_have_subagents(name: &str) -> bool {
+    name == DISPATCH || needs_subagents(name)
+}
+
+pub(crate) fn writes_answers(name: &str) -> bool {
+    known(name).is_some_and(|pattern| pattern.writes_answers)
+}
+
+/// How many subagents it needs at once.
+pub(crate) fn subagents_of(name: &str) -> u32 {
+    known(name).map_or(0, |pattern| pattern.subagents)
+}
+
 pub(crate) fn needs_subagents(name: &str) -> bool {
-    known(name).is_some_and(|pattern| pattern.subagents > 0)
+    subagents_of(name) > 0
 }
 
 /// Why a pattern cannot run under this configuration with so many subagents at once, if it cannot. Where there are no

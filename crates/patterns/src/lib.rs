@@ -3,7 +3,6 @@
 //! A pattern looks at a session's records and says what is due. It performs nothing and knows no
 //! clock: time, ids and replies arrive as data. The shell that performs orders is in `orchestrator`.
 
-mod budget;
 mod choice;
 pub mod contract;
 pub mod debate;
@@ -22,8 +21,10 @@ pub mod react;
 pub mod reader;
 pub mod reflexion;
 mod registry;
+mod room;
 pub mod router;
 pub mod session;
+pub mod spending;
 pub mod supervisor;
 mod synthesis;
 mod text;

@@ -11,6 +11,10 @@ fn item(kind: &str, key: &str, value: &str) -> StoredItem {
 fn what_is_known_of_a_pattern_is_what_it_is() {
     let patterns: Vec<_> = PATTERNS.iter().map(|pattern| (pattern.name(), pattern.prompts())).collect();
     assert_eq!(KNOWN.iter().map(|known| (known.name, known.prompts)).collect::<Vec<_>>(), patterns);
+    for (pattern, known) in PATTERNS.iter().zip(KNOWN) {
+        let writes = pattern.prompts().iter().any(|prompt| pattern.form(prompt) == ReplyForm::Answer);
+        assert_eq!(known.writes_answers, writes, "{}", known.name);
+    }
 }
 
 #[test]

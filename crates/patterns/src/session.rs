@@ -1,11 +1,12 @@
 //! A session as its records tell it.
 
-use crate::budget::{self, Room};
+use crate::room::{self, Room};
 use foldhash::fast::FixedState;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use trellis_domain::budget::Budget;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::fan_out::{FannedOut, Joined};
@@ -253,11 +254,12 @@ impl Session {
         self.records.get(&Name::pattern_decision())?.body.as_routed()
     }
 
-    /// The limits in force. Before routing these are the operator's and the request's own.
+    /// The limits in force. Before routing these are the operator's, the workspace's and the request's own.
     pub fn limits(&self) -> Limits {
         let unrouted = || {
             let request = self.accepted().map(|accepted| accepted.limits.clone());
-            self.operator().refined(&request.unwrap_or_default())
+            let operator = self.operator();
+            operator.refined(&self.settings.limits).refined(&request.unwrap_or_default(), &operator.maximum)
         };
         self.routed().map_or_else(unrouted, |routed| routed.limits.clone())
     }
@@ -269,7 +271,7 @@ impl Session {
         Room {
             bytes: bytes(limits.conversation_bytes.min(can_read.unwrap_or(u64::MAX))),
             each: bytes(limits.shown_observation_bytes),
-            is_shared: self.revision() >= budget::SINCE,
+            is_shared: self.revision() >= room::SINCE,
         }
     }
 
@@ -366,7 +368,14 @@ impl Session {
     /// What models named and limits did not let happen, in words.
     pub fn left_out(&self) -> Vec<String> {
         let replies = self.in_order().filter_map(|record| record.body.as_replied());
-        replies.flat_map(Replied::left_out).map(str::to_owned).collect()
+        let mut told = Vec::new();
+        for left_out in replies.flat_map(Replied::left_out) {
+            // A budget that is used up keeps more than one call from being made.
+            if !told.contains(&left_out) {
+                told.push(left_out);
+            }
+        }
+        told.into_iter().map(str::to_owned).collect()
     }
 
     /// What every prompt is told besides the question: the configured context, the framing, the task type's words
@@ -431,15 +440,32 @@ impl Session {
     pub fn total_usage(&self) -> Usage {
         let mut total = self.usage.clone();
         for joined in (1..).map_while(|round| self.joined(round)) {
-            joined.members.iter().for_each(|member| total.add(&member.usage));
+            joined.members.iter().for_each(|member| self.add_subagent(&mut total, &member.usage));
         }
         total
+    }
+
+    /// Runs under earlier rules have no budgets.
+    pub(crate) fn has_budgets(&self) -> bool {
+        self.revision() >= 4
+    }
+
+    /// Adds what a subagent and everything below it cost.
+    pub fn add_subagent(&self, total: &mut Usage, cost: &Usage) {
+        total.add(cost);
+        total.agents += u32::from(self.has_budgets());
+    }
+
+    /// What the session and its subagents have spent of its budget.
+    pub(crate) fn spent(&self) -> Budget {
+        if self.has_subagents() { self.total_usage().spent() } else { self.usage.spent() }
     }
 }
 
 /// Adds what the call behind a record cost.
 pub fn add_cost(usage: &mut Usage, body: &Body) {
     match body {
+        Body::Replied(replied) if replied.was_declined() => {}
         Body::Replied(replied) => {
             usage.add(&Usage {
                 in_token: replied.in_token,

@@ -18,6 +18,8 @@ pub enum ConfigItem {
     AdditionalContext(String),
     /// The models that the workspace's prompts go to, in their order.
     Models(Vec<String>),
+    /// The limits of the workspace's runs, where task type, pattern and request name no others.
+    Limits(SomeLimits),
     Pattern(PatternItem),
     TaskType(TaskTypeItem),
     /// Stored for others; the agent does not read it.
@@ -119,6 +121,12 @@ pub fn validate(kind: &str, key: &str, value: &str) -> Result<ConfigItem, Proble
                 let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value.trim()));
                 let map = [("value".to_owned(), value)].into_iter().collect();
                 Members { kind, key, map: &map }.models("value").map(ConfigItem::Models)
+            }
+            "limits" => {
+                // What cannot be read is told as what it is: not the names of limits with their values.
+                let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+                let map = [("limits".to_owned(), value)].into_iter().collect();
+                Members { kind, key, map: &map }.limits().map(ConfigItem::Limits)
             }
             _ => Ok(ConfigItem::Other),
         };

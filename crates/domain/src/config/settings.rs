@@ -36,6 +36,8 @@ pub struct Settings {
     pub additional_context: String,
     /// The models that prompts go to where nothing more specific names others; empty if none are named.
     pub models: Vec<String>,
+    /// What holds for the workspace's runs where nothing more specific names other limits.
+    pub limits: SomeLimits,
     pub patterns: BTreeMap<PatternName, PatternItem>,
     pub task_types: BTreeMap<TaskTypeName, TaskTypeItem>,
     pub problems: Vec<Problem>,
@@ -155,6 +157,7 @@ impl Settings {
             }
             ConfigItem::AdditionalContext(text) => self.additional_context = text,
             ConfigItem::Models(models) => self.models = models,
+            ConfigItem::Limits(limits) => self.limits = limits,
             ConfigItem::Pattern(pattern) => {
                 self.patterns.insert(key.into(), pattern);
             }

@@ -20,6 +20,7 @@ use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, JoinCause, Joined, Member, Parent};
 use trellis_domain::record::{Accepted, Body, Cause, Ended, Header, Name, Record};
 use trellis_domain::run::Termination;
+use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId};
 use trellis_patterns::{Ending, Order, Session, Turn, fan_out, is_implemented};
 
@@ -272,9 +273,8 @@ impl Run {
         let mut expected = Ending { by: ended.by.clone(), ..expected }.into_ended(session, header.time);
         if let Some(total) = &mut expected.total {
             for (_, goal) in unjoined(session) {
-                if let Some(end) = self.sessions.get(&goal.session).and_then(|it| it.session.ended()) {
-                    total.add(end.total());
-                }
+                let end = self.sessions.get(&goal.session).and_then(|it| it.session.ended());
+                session.add_subagent(total, end.map_or(&Usage::default(), Ended::total));
             }
         }
         expected.outage_ms = ended.outage_ms;

@@ -3,7 +3,9 @@
 use super::difference::differs;
 use crate::decide::{orders, orders_for};
 use crate::park::decision;
-use crate::perform::{held_while_decoding, idempotency_key, incomplete_reason, outcome_as_told, outcome_of_report};
+use crate::perform::{
+    held_while_decoding, idempotency_key, incomplete_reason, outcome_as_told, outcome_of_decline, outcome_of_report,
+};
 use std::sync::Arc;
 use trellis_domain::decision::DecidedBy;
 use trellis_domain::document::Document;
@@ -14,7 +16,9 @@ use trellis_domain::usage::Usage;
 use trellis_domain::{Timestamp, ToolName};
 use trellis_patterns::guard::{self, Asker};
 use trellis_patterns::router::{self, Wishes};
-use trellis_patterns::{Effect, Order, PromptOrder, Session, Turn, after_join, first_turn, read_in};
+use trellis_patterns::{
+    Effect, Order, PromptOrder, ReplyForm, Session, Turn, after_join, first_turn, form, read_in, spending,
+};
 
 /// Rounded to milliseconds, what lies between two moments may come out a little beside what both give.
 const ROUNDING_MS: u64 = 2;
@@ -116,12 +120,23 @@ impl Replayed {
 
     pub(super) fn replied(&self, header: &Header, replied: &Replied) -> Vec<String> {
         match self.ordered(header, &header.name) {
+            Some(Effect::AskModel(order)) if replied.was_declined() => self.declined(&order, replied),
             Some(Effect::AskModel(order)) => self.read_again(&order, replied),
-            Some(Effect::CallTool { .. } | Effect::Report { .. } | Effect::Take { .. }) => {
+            Some(Effect::CallTool { .. } | Effect::Report { .. } | Effect::Take { .. } | Effect::Decline { .. }) => {
                 vec!["no model was to be asked here".to_owned()]
             }
             None => vec!["nothing ordered it".to_owned()],
         }
+    }
+
+    /// Nobody was asked because a budget was used up, as one is.
+    fn declined(&self, order: &PromptOrder, replied: &Replied) -> Vec<String> {
+        let reason = replied.reading.problem().unwrap_or_default();
+        if !spending::reached(&self.session, form(&order.reader)).iter().any(|reached| reached == reason) {
+            return vec![format!("no model was asked ({reason}), but the budget is not used up")];
+        }
+        let expected = outcome_of_decline(&self.session, order.id, order.offered.clone(), reason.to_owned());
+        differs(&expected, replied).into_iter().collect()
     }
 
     /// The reply means what its pattern reads out of it, and nothing else.
@@ -177,12 +192,22 @@ impl Replayed {
                 differs(&expected, observed).into_iter().collect()
             }
             Some(Effect::CallTool { tool, arguments }) => {
+                if observed.idempotency_key.is_none() && self.was_too_dear(&tool, observed) {
+                    return as_reported(observed.error.as_deref().unwrap_or_default(), observed);
+                }
                 let key = idempotency_key(&header.session, &header.name, &arguments);
                 self.called(&tool, Some(key), observed)
             }
-            Some(Effect::AskModel(_)) => vec!["no tool was to be called here".to_owned()],
+            Some(Effect::AskModel(_) | Effect::Decline { .. }) => vec!["no tool was to be called here".to_owned()],
             None => vec!["nothing ordered it".to_owned()],
         }
+    }
+
+    /// Whether a tool was not called because it asks models, for which the budget has no room.
+    fn was_too_dear(&self, tool: &ToolName, observed: &Observed) -> bool {
+        let asks = self.session.settings().tools.get(tool).is_some_and(|item| item.kind.asks_a_model());
+        let reached = spending::reached(&self.session, ReplyForm::Whole);
+        asks && observed.error.as_ref().is_some_and(|error| reached.contains(error))
     }
 
     /// The tool of a call that was about to be made, if this is what came of it: it may have come when somebody had

@@ -44,12 +44,18 @@ async fn bench(on_uncertain: &str) -> Bench {
     bench
 }
 
-/// A run whose process died while its tool was called.
-async fn interrupted(bench: &Bench, pattern: &str) -> RunId {
+/// A process that dies while it calls a tool.
+fn dying(bench: &Bench) -> (Arc<Silent>, Bench) {
     let silent = Arc::new(Silent::default());
     let ports = Ports { tools: Arc::clone(&silent) as _, ..bench.orchestrator.ports.clone() };
     let first = Arc::new(Orchestrator::new(ports, bench.orchestrator.options.clone()));
-    let dying = Bench { orchestrator: first, prompter: Arc::clone(&bench.prompter), tools: Arc::clone(&bench.tools) };
+    let bench = Bench { orchestrator: first, prompter: Arc::clone(&bench.prompter), tools: Arc::clone(&bench.tools) };
+    (silent, bench)
+}
+
+/// A run whose process died while its tool was called.
+async fn interrupted(bench: &Bench, pattern: &str) -> RunId {
+    let (silent, dying) = dying(bench);
     let scene = if pattern == "plan-then-execute" {
         json!({"plan": [{"say": "zero", "tool": true}, {"say": "one", "needs": [0]}]})
     } else {
@@ -157,4 +163,23 @@ async fn the_tool_may_say_itself_what_is_done_and_that_is_on_record() {
         );
         assert_eq!(settled.by, None);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_ends_the_process_each_time_is_asked_about_in_the_end() {
+    let bench = bench("retry").await;
+    let run = interrupted(&bench, "react").await;
+    for _ in 0..3 {
+        let (silent, dying) = dying(&bench);
+        let serving = Serving::start(&dying, WorkerOptions::default());
+        silent.0.notified().await;
+        serving.stop(Stop::Abandon).await;
+    }
+    let serving = Serving::start(&bench, WorkerOptions::default());
+    until_waiting(&bench, &run, 1).await;
+    decide(&bench, &run, &answering("continue")).await.unwrap();
+    bench.follow(&run).await;
+    serving.stop(Stop::Drain).await;
+    assert!(bench.tools.calls.all().is_empty());
+    Played::of(&bench, run).await.keeps_the_promises();
 }

@@ -17,6 +17,7 @@ use crate::describe::{Describer, Notice};
 use crate::fan_out::{missing, most_rounds, without_synthesis};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
+use crate::spending::{most_subagents, most_to_ask_for, no_subagents};
 use crate::synthesis::SynthesisName;
 use names::DebateTurn;
 use read::{Moderation, Stances};
@@ -101,6 +102,10 @@ fn open(session: &Session, turn: &Turn) -> Order {
         let limit = limits.max_depth;
         return limited(format!("a debate needs subagents, and their depth is limited to {limit}; raise max-depth"));
     }
+    let has_room = session.has(&DebateTurn::Stances.name()) || most_to_ask_for(session) >= FEWEST;
+    if limits.max_siblings >= FEWEST && !has_room {
+        return limited(no_subagents(session));
+    }
     if limits.max_siblings < FEWEST {
         let limit = limits.max_siblings;
         return limited(format!(
@@ -109,7 +114,9 @@ fn open(session: &Session, turn: &Turn) -> Order {
     }
     match settled(session, &DebateTurn::Stances.name(), |problem| prompt::stances(session, problem)) {
         Err(order) => order,
-        Ok(Replied { reading: Reading::Failed { reason }, .. }) => failed(reason),
+        Ok(replied @ Replied { reading: Reading::Failed { reason }, .. }) => {
+            Order::End(Ending::without_reply(replied, reason))
+        }
         Ok(replied) => match replied.reading.decision::<Stances>() {
             Some(stances) => rounds::first(session, turn, &stances, DecidedBy::Model),
             None => rounds::first(session, turn, &Stances::usual(), DecidedBy::Fallback),
@@ -120,9 +127,14 @@ fn open(session: &Session, turn: &Turn) -> Order {
 /// The first rebuttal is a rule: a debate in which nobody answers is none. Whether there is another one is asked.
 fn moderate(session: &Session, turn: &Turn, round: u32) -> Order {
     if round == 1 {
-        return rounds::rebuttal(session, turn, 2);
+        // All are heard once more, or none.
+        let has_room = rounds::voices_at_once(session) <= most_subagents(session);
+        return if has_room { rounds::rebuttal(session, turn, 2) } else { Order::Open(Name::synthesis()) };
     }
     let name = DebateTurn::Moderate(round).name();
+    if !session.has(&name) && most_to_ask_for(session) < rounds::voices_at_once(session) {
+        return Order::Open(Name::synthesis());
+    }
     match settled(session, &name, |problem| prompt::moderate(session, round, problem)) {
         Err(order) => order,
         Ok(replied) => match replied.reading.decision::<Moderation>() {

@@ -7,6 +7,7 @@ use crate::contract::PromptOrder;
 use crate::fan_out::{members, most_rounds, round_by_model, round_without_model};
 use crate::reader::Reader;
 use crate::session::Session;
+use crate::spending::most_to_ask_for;
 use crate::synthesis::SynthesisName;
 use serde_json::{Map, Value, json};
 use trellis_domain::fan_out::Member;
@@ -17,7 +18,7 @@ pub(super) const MODERATE: &str = "debate-moderate";
 pub(super) const JUDGE: &str = "debate-judge";
 
 pub(super) fn stances(session: &Session, problem: Option<&str>) -> PromptOrder {
-    let most = session.limits().max_siblings;
+    let most = most_to_ask_for(session).max(FEWEST);
     let text = json!({ "type": "string" });
     let stance = object(json!({ "stance": text, "brief": text }));
     PromptOrder {
@@ -76,7 +77,9 @@ pub(super) fn judge(session: &Session, problem: Option<&str>) -> PromptOrder {
         variables: variables(session, own),
         schema: None,
         reader: Reader::under(JUDGE, VerdictRules { known, strict: problem.is_none() }),
-        offered: round_without_model(session, |round| is_judged(session, round)).into_iter().collect(),
+        offered: round_without_model(session, rounds::voices_at_once(session), |round| is_judged(session, round))
+            .into_iter()
+            .collect(),
         turns: Vec::new(),
     }
 }

@@ -17,6 +17,11 @@ pub(super) fn stances(session: &Session) -> Vec<Stance> {
     replied.and_then(|replied| replied.reading.decision::<Stances>()).unwrap_or_else(Stances::usual).stances
 }
 
+/// How many sides there are.
+pub(super) fn voices_at_once(session: &Session) -> u32 {
+    u32::try_from(stances(session).len()).unwrap_or(u32::MAX)
+}
+
 pub(super) fn first(session: &Session, turn: &Turn, Stances { stances }: &Stances, by: DecidedBy) -> Order {
     let (label, whole) = question(session);
     let draft = |Stance { stance, brief }: &Stance| GoalDraft {
@@ -34,9 +39,9 @@ pub(super) fn first(session: &Session, turn: &Turn, Stances { stances }: &Stance
 
 /// Every side that is still there answers the others.
 pub(super) fn rebuttal(session: &Session, turn: &Turn, round: u32) -> Order {
+    let stances = stances(session);
     let (label, whole) = question(session);
     let before = session.joined(round - 1).map(|joined| joined.members.as_slice()).unwrap_or_default();
-    let stances = stances(session);
     let draft = |(place, stance): (usize, &Stance)| {
         let (own, others) = (position(session, before.get(place)), others(session, &stances, before, place));
         GoalDraft {

@@ -98,7 +98,7 @@ pub(crate) fn cost(replied: &Replied) -> Usage {
         out_token: replied.out_token,
         model: replied.model.clone(),
         model_ms: replied.ms,
-        model_calls: 1,
+        model_calls: u32::from(!replied.was_declined()),
         details: replied.prompt.details,
         ..Usage::default()
     }

@@ -120,7 +120,8 @@ fn answer_document(session: &DescribedSession, ended: &Ended) -> Option<Node> {
 
 /// What the session took and, where it had subagents, what it took with all of them.
 fn finished_run(session: &DescribedSession, header: &Header, ended: &Ended) -> Node {
-    let Usage { in_token, out_token, model: _, model_ms, tool_ms, model_calls, tool_calls, details: _ } = ended.usage;
+    let Usage { in_token, out_token, model: _, model_ms, tool_ms, model_calls, tool_calls, details: _, agents: _ } =
+        ended.usage;
     let run = Node::new(iri::run(&session.id))
         .text(prov::ENDED_AT_TIME, header.time)
         .links(prov::WAS_ASSOCIATED_WITH, session.models().map(iri::model))
@@ -135,6 +136,7 @@ fn finished_run(session: &DescribedSession, header: &Header, ended: &Ended) -> N
             .texts(trellis::RUN_OUT_TOKEN, total.out_token)
             .text(trellis::RUN_MODEL_CALLS, total.model_calls)
             .text(trellis::RUN_TOOL_CALLS, total.tool_calls)
+            .texts(trellis::RUN_AGENTS, Some(total.agents).filter(|agents| *agents > 0))
             .text(trellis::RUN_MODEL_MS, total.model_ms)
             .text(trellis::RUN_TOOL_MS, total.tool_ms)
     })

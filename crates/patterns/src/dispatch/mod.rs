@@ -116,7 +116,7 @@ fn choose(session: &Session, turn: &Turn) -> Order {
             Some(forward) => send_out(session, turn, &forward, vec![fallback_choice(session, &forward)]),
             None => failed(reason),
         },
-        Reading::Failed { reason } => failed(reason),
+        Reading::Failed { reason } => Order::End(Ending::without_reply(replied, reason)),
         Reading::Answered { .. } => failed("the reply was read in another way"),
     }
 }

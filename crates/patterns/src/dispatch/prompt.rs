@@ -6,6 +6,7 @@ use crate::contract::PromptOrder;
 use crate::fan_out;
 use crate::reader::Reader;
 use crate::session::Session;
+use crate::spending::{most_to_ask_for, no_subagents};
 use crate::toolset;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -39,14 +40,15 @@ pub(super) fn below(session: &Session) -> Vec<Decision> {
     fan_out::offered_unless(session, |name| (*name == Dispatch::NAME).then_some("it would choose once more"))
 }
 
-/// The patterns that an agent may have, and the others. None may if it would be too deep.
+/// The patterns that an agent may have, and the others. None may if it would be too deep, or there is no budget for it.
 fn agents(session: &Session) -> (Vec<String>, Vec<Excluded>) {
     let set = below(session).into_iter().find(|set| set.kind == DecisionKind::SubagentPattern);
     let (options, mut excluded) = set.map(|set| (set.options, set.excluded)).unwrap_or_default();
     let limit = session.limits().max_depth;
-    let too_deep = session.depth() >= limit;
-    let reason = format!("subagents are limited to depth {limit}");
-    let (out, options): (Vec<_>, Vec<_>) = options.into_iter().partition(|_| too_deep);
+    let too_deep = (session.depth() >= limit).then(|| format!("subagents are limited to depth {limit}"));
+    let against = too_deep.or_else(|| (most_to_ask_for(session) == 0).then(|| no_subagents(session)));
+    let (out, options): (Vec<_>, Vec<_>) = options.into_iter().partition(|_| against.is_some());
+    let reason = against.unwrap_or_default();
     excluded.extend(out.into_iter().map(|name| Excluded { name, reason: reason.clone() }));
     for option in &mut excluded {
         option.name.insert_str(0, AGENT);

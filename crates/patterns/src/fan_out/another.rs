@@ -1,6 +1,7 @@
 //! Whether there is another round of subagents, and who says so.
 
 use crate::session::Session;
+use crate::spending::{most_to_ask_for, no_subagents};
 use trellis_domain::counted;
 use trellis_domain::decision::option::{AGAIN, ANSWER};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
@@ -27,13 +28,20 @@ pub(crate) fn round_by_rule(session: &Session, chosen: &str, reason: impl Into<S
     Decision { chosen: options.clone(), options, excluded, decided_by, enforcement, ..offered }
 }
 
-/// Where no model judged whether another round is needed, it is said who did: a rule, or the fallback.
-pub(crate) fn round_without_model(session: &Session, is_judged: impl Fn(u32) -> bool) -> Option<Decision> {
+/// Where no model judged whether another round of at least so many subagents is needed, it is said who did: a rule, or
+/// the fallback.
+pub(crate) fn round_without_model(session: &Session, fewest: u32, is_judged: impl Fn(u32) -> bool) -> Option<Decision> {
     let last = u32::try_from(session.fan_outs().count()).unwrap_or(u32::MAX);
     if last >= most_rounds(session) {
         let reason = format!("{} made, which is the limit", counted(last, "round"));
         return Some(round_by_rule(session, ANSWER, reason));
     }
+    if is_judged(last) {
+        return None;
+    }
+    if most_to_ask_for(session) < fewest {
+        return Some(round_by_rule(session, ANSWER, no_subagents(session)));
+    }
     let (chosen, decided_by, enforcement) = (vec![ANSWER.to_owned()], DecidedBy::Fallback, Enforcement::None);
-    (!is_judged(last)).then(|| Decision { chosen, decided_by, enforcement, ..round_by_model(session) })
+    Some(Decision { chosen, decided_by, enforcement, ..round_by_model(session) })
 }

@@ -1,10 +1,12 @@
 //! The choices behind a fan-out: the goals, and each one's pattern and group.
 
 use super::GoalDraft;
-use crate::known::{REACT, implemented, needs_subagents, obstacle};
+use crate::known::{REACT, implemented, needs_subagents, obstacle, subagents_of};
 use crate::router::limits_for;
 use crate::session::Session;
+use crate::spending::leaves_agents_below;
 use crate::toolset;
+use trellis_domain::counted;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement, Excluded};
 use trellis_domain::record::Routed;
 use trellis_domain::{GroupName, PatternName};
@@ -59,7 +61,12 @@ fn obstacle_below(session: &Session, name: &PatternName) -> Option<String> {
     let below = |routed: &Routed| limits_for(session.settings(), &routed.task_type, name, request, session.operator());
     let limits = session.routed().map_or_else(|| session.limits(), below);
     let depth = || too_deep.then(|| format!("subagents are limited to depth {limit}"));
-    obstacle(name, session.settings(), limits.max_siblings).or_else(depth)
+    let alone = || {
+        let is_alone = needs_subagents(name) && !leaves_agents_below(session, subagents_of(name));
+        is_alone
+            .then(|| format!("the budget of {} leaves it no subagents", counted(session.limits().max_agents, "agent")))
+    };
+    obstacle(name, session.settings(), limits.max_siblings).or_else(depth).or_else(alone)
 }
 
 /// The parent's own groups, and all that a subagent may have: they hold no tool that its parent may not use.

@@ -11,6 +11,7 @@ pub(crate) use choices::{goal_decisions, offered, offered_unless};
 use crate::contract::{Ending, Order};
 use crate::router;
 use crate::session::Session;
+use crate::spending::{self, share_of};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
@@ -51,14 +52,15 @@ pub(crate) fn order(
     let first: usize = session.fan_outs().map(|earlier| earlier.goals.len()).sum();
     let patterns = decisions.iter().find(|decision| decision.kind == DecisionKind::SubagentPattern);
     let usual = choices::usual(patterns.map(|decision| decision.options.as_slice()).unwrap_or_default());
-    let goals =
-        drafts.iter().zip(first..).map(|(draft, index)| goal(id, accepted, round, index, draft, &usual)).collect();
+    let goal = |(draft, index)| goal(id, accepted, round, index, draft, &usual);
+    let goals: Vec<_> = drafts.iter().zip(first..).map(goal).collect();
     // Each round before this one is two steps: what was sent out, and what came of it.
     let history = accepted.history.len() + 2 * session.fan_outs().count();
     Order::FanOut(Box::new(FannedOut {
         round,
         correlation: id.correlation(round),
         deadline: deadline(session, now),
+        share: spending::share(session, goals.iter().map(|goal| &goal.pattern)),
         goals,
         decisions,
         resume: Resume {
@@ -146,12 +148,13 @@ fn routing(session: &Session, routed: &Routed, fan_out: &FannedOut, goal: &Goal,
         (framing, context) => format!("{framing}\n\n{context}").into(),
     };
     let (task_type, pattern) = (&routed.task_type, &goal.pattern);
+    let limits = router::limits_for(settings, task_type, pattern, Some(&accepted.limits), session.operator());
     Routed {
         task_type: task_type.clone(),
         pattern: pattern.clone(),
         framing,
         termination: routed.termination.clone(),
-        limits: router::limits_for(settings, task_type, pattern, Some(&accepted.limits), session.operator()),
+        limits: fan_out.share.iter().fold(limits, |limits, share| limits.within(&share_of(pattern, share))),
         decisions: vec![inherited_task_type(session, routed), chosen_pattern(session, fan_out, goal)],
     }
 }

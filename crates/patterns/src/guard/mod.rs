@@ -2,6 +2,7 @@
 //! orders calls as it likes; here they are held back.
 
 mod approval;
+mod budgets;
 mod uncertain;
 
 use crate::contract::{Effect, Order, Turn};
@@ -41,14 +42,14 @@ pub fn guarded(session: &Session, turn: &Turn, orders: Vec<Order>, asker: Asker)
     let mut guarded = Vec::with_capacity(orders.len());
     for order in orders {
         match order {
+            Order::Perform(name, Effect::AskModel(order)) if !session.has(&name) => {
+                guarded.push(Order::Perform(name, budgets::affordable(session, order, asker)));
+            }
             Order::Perform(name, Effect::CallTool { tool, arguments }) if !session.has(&name) => {
                 let effect = match session.settings().tools.get(&tool).cloned() {
                     Some(item) => {
                         let call = Call { name: name.clone(), item, tool, arguments };
-                        approval::agreed(session, turn, call).and_then(|agreed| match agreed {
-                            Ok(call) => uncertain::settled(session, turn, call, asker),
-                            Err(effect) => Ok(effect),
-                        })
+                        held_back(session, turn, call, asker)
                     }
                     None => Ok(Effect::CallTool { tool, arguments }),
                 };
@@ -68,6 +69,18 @@ pub fn guarded(session: &Session, turn: &Turn, orders: Vec<Order>, asker: Asker)
         }
     }
     guarded
+}
+
+/// The call, or what is done in its place; otherwise what is done in the place of everything else.
+fn held_back(session: &Session, turn: &Turn, call: Call, asker: Asker) -> Result<Effect, Order> {
+    let call = match budgets::affordable_call(session, call, asker) {
+        Ok(call) => call,
+        Err(effect) => return Ok(effect),
+    };
+    approval::agreed(session, turn, call).and_then(|agreed| match agreed {
+        Ok(call) => uncertain::settled(session, turn, call, asker),
+        Err(effect) => Ok(effect),
+    })
 }
 
 /// Whether that a call is about to be made is recorded before it is. Runs that began by older rules do not.

@@ -11,6 +11,9 @@ use trellis_domain::record::Name;
 
 /// Since these rules it is recorded that an unsafe call is about to be made.
 const INTENTS: u32 = 4;
+/// So often a tool's own setting has an uncertain call made again. A call that ends the process each time is not worth
+/// more: then somebody is asked.
+const RETRIES: u32 = 3;
 
 pub(super) fn matters(session: &Session, item: &ToolItem) -> bool {
     item.effect == ToolEffect::Unsafe && session.revision() >= INTENTS
@@ -31,7 +34,7 @@ pub(super) fn settled(session: &Session, turn: &Turn, call: Call, asker: Asker) 
         return Ok(call.into_effect());
     }
     let intent = intent(begun);
-    let Some(park) = session.park_about(&intent) else { return Err(question(session, turn, intent, call)) };
+    let Some(park) = session.park_about(&intent) else { return Err(question(session, turn, intent, begun, call)) };
     let Some(settled) = session.settled(park.number) else { return Err(Order::Close) };
     Ok(decided(settled, call))
 }
@@ -55,13 +58,13 @@ fn decided(settled: &Settled, call: Call) -> Effect {
     }
 }
 
-fn question(session: &Session, turn: &Turn, intent: Name, call: Call) -> Order {
+fn question(session: &Session, turn: &Turn, intent: Name, begun: u32, call: Call) -> Order {
     let asked = turn.now.plus_ms(call.item.asking.timeout_ms);
     // What the tool's own setting says is decided at once, and on record like any other answer.
     let (expires, otherwise) = match call.item.on_uncertain {
-        OnUncertain::Ask => (asked, answer::CONTINUE),
         OnUncertain::Continue => (turn.now, answer::CONTINUE),
-        OnUncertain::Retry => (turn.now, answer::RETRY),
+        OnUncertain::Retry if begun <= RETRIES => (turn.now, answer::RETRY),
+        OnUncertain::Ask | OnUncertain::Retry => (asked, answer::CONTINUE),
     };
     let text = format!(
         "`{}` was about to be called with {} when the process ended, and what came of it is not recorded. `continue` goes \

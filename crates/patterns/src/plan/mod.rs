@@ -120,7 +120,9 @@ fn create(session: &Session) -> Vec<Order> {
     let name = Name::plan(0);
     match settled(session, &name, |problem| prompt::create(session, problem)) {
         Err(ask) => vec![ask],
-        Ok(Replied { reading: Reading::Failed { reason }, .. }) => fail(reason.clone()),
+        Ok(replied @ Replied { reading: Reading::Failed { reason }, .. }) => {
+            vec![Order::End(Ending::without_reply(replied, reason))]
+        }
         Ok(_) => close(session, &last_asked(session, &name)),
     }
 }

@@ -1,9 +1,9 @@
 //! The prompts of a plan and their variables.
 
 use super::{PlanNames, PlanRules, PlanState, StepState, StepStatus, schema, tools};
-use crate::budget::Budget;
 use crate::contract::PromptOrder;
 use crate::reader::Reader;
+use crate::room::TextShare;
 use crate::session::Session;
 use crate::synthesis::SynthesisName;
 use serde_json::{Map, Value, json};
@@ -142,7 +142,7 @@ fn previous_results(session: &Session, state: &PlanState<'_>, step: &StepState<'
         .collect()
 }
 
-fn budget<'s>(session: &Session, asked: &Name, told: impl IntoIterator<Item = &'s StepState<'s>>) -> Budget {
+fn budget<'s>(session: &Session, asked: &Name, told: impl IntoIterator<Item = &'s StepState<'s>>) -> TextShare {
     session.room_for(asked).shared_by(told.into_iter().map(|step| step.result))
 }
 

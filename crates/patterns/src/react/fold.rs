@@ -7,7 +7,7 @@ use super::done;
 use super::iterations::{Done, Past};
 use super::names::reply_of;
 use super::progress::Progress;
-use crate::budget::Room;
+use crate::room::Room;
 use crate::session::Session;
 use crate::text::cut;
 use serde_json::{Value, json};

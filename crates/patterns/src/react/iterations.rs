@@ -5,8 +5,8 @@ use super::IterationNames;
 use super::fold::{can_be_shortened, overflows};
 use super::names::{observation_of, reply_of};
 use super::progress::{Course, LOOP, counts_idle, course};
-use crate::budget;
 use crate::contract::{Effect, Ending, Order, PromptOrder, Turn};
+use crate::room;
 use crate::session::Session;
 use serde_json::{Map, Value};
 use trellis_domain::document::Document;
@@ -52,6 +52,9 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
     let effects = match &replied.reading {
         Reading::Answered { text, .. } => {
             return vec![Order::End(Ending::answered(Termination::FinalAnswer, text.text()))];
+        }
+        Reading::Failed { reason } if replied.was_declined() => {
+            return vec![Order::End(out_of_budget(session, n, reason))];
         }
         Reading::Failed { reason } => {
             return vec![Order::End(Ending::failed(Termination::Error, reason.clone()))];
@@ -102,7 +105,7 @@ fn can_show_less(pattern: &dyn Iteration, session: &Session, n: u32) -> bool {
     if pattern.is_conversation(session) {
         return can_be_shortened(session, n);
     }
-    session.revision() >= budget::SINCE && overflows(session, n) == 0
+    session.revision() >= room::SINCE && overflows(session, n) == 0
 }
 
 /// What comes of one call of a reply: it is made, or the model is told why not.
@@ -198,6 +201,11 @@ fn out_of_iterations(session: &Session, n: u32) -> Ending {
     let answer = found_so_far(session, n, &heading);
     let error = Some("Too many agent iterations".to_owned());
     Ending { error, ..Ending::answered(Termination::MaxIterations, answer) }
+}
+
+fn out_of_budget(session: &Session, n: u32, reason: &str) -> Ending {
+    let answer = found_so_far(session, n, &format!("No final answer: {reason}."));
+    Ending { error: Some(reason.to_owned()), ..Ending::answered(Termination::Limit, answer) }
 }
 
 /// The last things that tools brought, as the answer of a session that has none. What only the model was told is no

@@ -4,9 +4,9 @@ use super::conversation::{citable, turns};
 use super::fold::overflows;
 use super::iterations::Done;
 use super::{done, offered_tools};
-use crate::budget::{Budget, Room};
 use crate::contract::PromptOrder;
 use crate::reader::Reader;
+use crate::room::{Room, TextShare};
 use crate::session::Session;
 use crate::toolset;
 use serde_json::{Map, Value, json};
@@ -85,7 +85,7 @@ fn observed<'d>(done: &Done<'d>) -> &'d str {
     done.observed.result.as_ref().map_or("", Document::text)
 }
 
-fn step_variables(done: &Done<'_>, budget: Budget) -> Value {
+fn step_variables(done: &Done<'_>, budget: TextShare) -> Value {
     json!({
         "thought": done.thought,
         "action": done.action,

@@ -69,6 +69,7 @@ impl Working {
             Order::Perform(name, Effect::CallTool { tool, .. }) => format!("{name}: {tool}"),
             Order::Perform(name, Effect::Report { error }) => format!("{name}: {error}"),
             Order::Perform(name, Effect::AskModel(_)) => format!("{name}: model"),
+            Order::Perform(name, Effect::Decline { reason, .. }) => format!("{name}: {reason}"),
             Order::Perform(name, Effect::Take { result, .. }) => format!("{name}: {result}"),
             other @ (Order::Open(_)
             | Order::Close

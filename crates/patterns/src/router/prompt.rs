@@ -1,9 +1,9 @@
 //! The prompts that ask for a task type, for a pattern, and for both.
 
-use crate::budget;
 use crate::choice::Descriptions;
 use crate::contract::PromptOrder;
 use crate::reader::Reader;
+use crate::room;
 use crate::session::Session;
 use crate::text::ends;
 use serde_json::{Map, Value, json};
@@ -197,7 +197,7 @@ impl<'a, 's> Phrases<'a, 's> {
 
     /// What is described counts, and not the name after it.
     fn reader(self, session: &Session, id: &'static str, member: &str) -> Reader {
-        let Some(shown) = self.0.filter(|_| session.revision() >= budget::SINCE) else { return Reader::plain(id) };
+        let Some(shown) = self.0.filter(|_| session.revision() >= room::SINCE) else { return Reader::plain(id) };
         let names = shown.iter().map(|shown| (shown.description.to_owned(), shown.name.to_owned())).collect();
         Reader::under(id, Descriptions { member: member.to_owned(), names })
     }
@@ -278,7 +278,7 @@ fn object(properties: Map<String, Value>) -> Value {
 /// to do with it.
 fn shown_question(session: &Session) -> String {
     const MOST: usize = 16_000;
-    if session.revision() < budget::SINCE {
+    if session.revision() < room::SINCE {
         return session.question().to_owned();
     }
     ends(session.question(), MOST.min(session.room().bytes / 2))

@@ -18,6 +18,7 @@ use crate::describe::{Describer, Notice};
 use crate::fan_out::{self, GoalDraft, missing, most_rounds, without_synthesis};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
+use crate::spending::{most_to_ask_for, no_subagents};
 use crate::synthesis::{self, SynthesisName};
 use names::TeamTurn;
 use trellis_domain::decision::{DecidedBy, Decision};
@@ -96,12 +97,15 @@ fn decompose(session: &Session, turn: &Turn) -> Order {
         let error = format!("a supervisor needs subagents, and their depth is limited to {limit}; raise max-depth");
         return Order::End(Ending::failed(Termination::Limit, error));
     }
+    if !session.has(&Name::decompose()) && most_to_ask_for(session) == 0 {
+        return Order::End(Ending::failed(Termination::Limit, no_subagents(session)));
+    }
     let replied = match settled(session, &Name::decompose(), |problem| prompt::decompose(session, problem)) {
         Err(order) => return order,
         Ok(replied) => replied,
     };
     if let Reading::Failed { reason } = &replied.reading {
-        return Order::End(Ending::failed(Termination::Error, reason));
+        return Order::End(Ending::without_reply(replied, reason));
     }
     if let Some(goals) = goals_of(replied) {
         return fan_out::order(session, turn.now, 1, &goals, replied.decision.clone());
@@ -119,6 +123,9 @@ fn goals_of(replied: &Replied) -> Option<Vec<GoalDraft>> {
 
 /// A judgement that cannot be had is no reason to go round again: the answer is given with what is there.
 fn review(session: &Session, turn: &Turn, round: u32) -> Order {
+    if !session.has(&Name::review(round)) && most_to_ask_for(session) == 0 {
+        return Order::Open(Name::synthesis());
+    }
     match settled(session, &Name::review(round), |problem| prompt::review(session, round, problem)) {
         Err(order) => order,
         Ok(replied) => match goals_of(replied) {

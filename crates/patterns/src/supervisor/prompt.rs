@@ -6,6 +6,7 @@ use crate::contract::PromptOrder;
 use crate::fan_out::{members, most_rounds, offered, round_by_model, round_without_model};
 use crate::reader::Reader;
 use crate::session::Session;
+use crate::spending::most_to_ask_for;
 use crate::synthesis::SynthesisName;
 use crate::toolset;
 use serde_json::{Map, Value, json};
@@ -66,7 +67,7 @@ pub(super) fn synthesise(session: &Session, problem: Option<&str>) -> PromptOrde
         variables,
         schema: None,
         reader: Reader::under(SYNTHESISE, known),
-        offered: round_without_model(session, |round| is_judged(session, round)).into_iter().collect(),
+        offered: round_without_model(session, 1, |round| is_judged(session, round)).into_iter().collect(),
         turns: Vec::new(),
     }
 }
@@ -78,7 +79,7 @@ fn is_judged(session: &Session, round: u32) -> bool {
 }
 
 fn rules(session: &Session) -> GoalRules {
-    GoalRules { most: session.limits().max_siblings.max(1) }
+    GoalRules { most: most_to_ask_for(session).max(1) }
 }
 
 fn goals_schema(session: &Session, offered: &[Decision]) -> Value {

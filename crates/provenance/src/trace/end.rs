@@ -22,6 +22,9 @@ pub struct Conclusion {
     /// What a limit did not let be done, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// The tools of calls of which nobody knows whether they were made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uncertain: Vec<String>,
     pub decisions: Vec<DecisionTrace>,
     pub thought: Option<Thought>,
     /// How the model said that it answers.
@@ -49,6 +52,9 @@ pub struct Synthesis {
     /// What a limit did not let be done, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// The tools of calls of which nobody knows whether they were made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uncertain: Vec<String>,
     /// One per round of a supervisor.
     pub correlations: Vec<String>,
     /// IRIs of the steps or findings that the answer says it rests on.
@@ -70,6 +76,7 @@ pub(super) fn conclusion(graph: &QuadIndex<'_>, node: Subject<'_>) -> Conclusion
         criteria: node.text(trellis::TERMINATION_CRITERIA),
         outage_ms: node.number(trellis::OUTAGE_MS),
         left_out: node.all_texts(trellis::LEFT_OUT),
+        uncertain: node.all_texts(trellis::UNCERTAIN_CALL),
         decisions: decisions(graph, node),
         thought: thought(graph, node),
         format: word(node, trellis::REPLY_FORMAT),
@@ -89,6 +96,7 @@ pub(super) fn synthesis(graph: &QuadIndex<'_>, node: Subject<'_>) -> Synthesis {
         criteria: node.text(trellis::TERMINATION_CRITERIA),
         outage_ms: node.number(trellis::OUTAGE_MS),
         left_out: node.all_texts(trellis::LEFT_OUT),
+        uncertain: node.all_texts(trellis::UNCERTAIN_CALL),
         correlations: node.all_texts(tg::CORRELATION_ID),
         cites: all_links(node, trellis::CITES),
         missing: missing.concat(),

@@ -70,6 +70,9 @@ pub struct Totals {
     pub tool_calls: Option<u64>,
     pub model_ms: Option<u64>,
     pub tool_ms: Option<u64>,
+    /// How many sessions there were below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<u64>,
 }
 
 /// Reads the sessions that some quads tell of.
@@ -155,6 +158,7 @@ fn totals(run: Subject<'_>) -> Totals {
         tool_calls: run.number(trellis::TOOL_CALLS),
         model_ms: run.number(trellis::MODEL_MS),
         tool_ms: run.number(trellis::TOOL_MS),
+        agents: None,
     }
 }
 
@@ -166,5 +170,6 @@ fn run_totals(run: Subject<'_>) -> Totals {
         tool_calls: run.number(trellis::RUN_TOOL_CALLS),
         model_ms: run.number(trellis::RUN_MODEL_MS),
         tool_ms: run.number(trellis::RUN_TOOL_MS),
+        agents: run.number(trellis::RUN_AGENTS),
     }
 }

@@ -8,6 +8,7 @@ use crate::graph::{QuadIndex, Subject};
 use crate::iri;
 use crate::vocabulary::{prov, tg, trellis};
 use serde::Serialize;
+use trellis_domain::budget::Budget;
 use trellis_domain::fan_out::JoinCause;
 use trellis_domain::run::Termination;
 
@@ -37,6 +38,9 @@ pub struct FanOut {
     pub correlation: Option<String>,
     pub expected: Option<u64>,
     pub deadline: Option<String>,
+    /// What each of the subagents may spend; none if there were no budgets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<Budget>,
     /// One document per goal, by index.
     pub goals: Vec<DocumentLink>,
     pub join: Option<Join>,
@@ -120,9 +124,19 @@ fn fan_out(graph: &QuadIndex<'_>, node: Subject<'_>) -> FanOut {
         correlation: node.text(tg::CORRELATION_ID),
         expected: node.number(tg::EXPECTED_SIBLINGS),
         deadline: node.text(trellis::DEADLINE),
+        share: share(node),
         goals: goals.into_iter().map(goal).collect(),
         join,
     }
+}
+
+fn share(node: Subject<'_>) -> Option<Budget> {
+    Some(Budget {
+        model_calls: u32::try_from(node.number(trellis::SHARE_MODEL_CALLS)?).ok()?,
+        tokens: node.number(trellis::SHARE_TOKENS)?,
+        cost_micros: node.number(trellis::SHARE_COST_MICROS)?,
+        agents: u32::try_from(node.number(trellis::SHARE_AGENTS)?).ok()?,
+    })
 }
 
 pub(super) fn finding(node: Subject<'_>) -> Finding {

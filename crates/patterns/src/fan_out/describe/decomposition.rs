@@ -94,6 +94,10 @@ fn fan_out_nodes(session: &DescribedSession, decomposition: &str, fan_out: &Fann
         .text(tg::CORRELATION_ID, &fan_out.correlation)
         .text(tg::EXPECTED_SIBLINGS, fan_out.goals.len())
         .links_to(tg::SUBAGENT_GOALS, &goals)
-        .text(trellis::DEADLINE, fan_out.deadline);
+        .text(trellis::DEADLINE, fan_out.deadline)
+        .texts(trellis::SHARE_MODEL_CALLS, fan_out.share.map(|share| share.model_calls))
+        .texts(trellis::SHARE_TOKENS, fan_out.share.map(|share| share.tokens))
+        .texts(trellis::SHARE_COST_MICROS, fan_out.share.map(|share| share.cost_micros))
+        .texts(trellis::SHARE_AGENTS, fan_out.share.map(|share| share.agents));
     std::iter::once(main).chain(goals).collect()
 }

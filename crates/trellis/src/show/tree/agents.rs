@@ -2,10 +2,12 @@
 
 use super::choices::word;
 use super::node::TreeNode;
-use super::steps::not_served;
+use super::steps::{not_done, not_served};
 use super::{Tree, behind, labelled, marked, number_of};
-use crate::show::clean;
+use crate::show::{clean, grouped};
 use owo_colors::OwoColorize;
+use trellis_domain::budget::Budget;
+use trellis_domain::counted;
 use trellis_domain::fan_out::JoinCause;
 use trellis_domain::run::Termination;
 use trellis_provenance::trace::{
@@ -130,9 +132,8 @@ impl Tree<'_> {
         node.details.extend((!cites.is_empty()).then(|| labelled("cites", &cites.join(", "))));
         let without = || labelled("missing", &missing.join(", ")).yellow().to_string();
         node.details.extend((!missing.is_empty()).then(without));
-        node.details
-            .extend(synthesis.left_out.iter().map(|cut| labelled("left out", &clean(cut)).yellow().to_string()));
-        node.with(self.end_details(session, synthesis.error.as_deref(), synthesis.criteria.as_deref()))
+        node.with(not_done(&synthesis.left_out, &synthesis.uncertain))
+            .with(self.end_details(session, synthesis.error.as_deref(), synthesis.criteria.as_deref()))
             .with(synthesis.outage_ms.map(not_served))
             .with(self.choices(&synthesis.decisions))
             .with(self.document(synthesis.document.as_ref()).map(|text| labelled("answer", &text)))
@@ -149,8 +150,16 @@ fn fan_out(fan_out: &FanOut) -> String {
     let correlation = fan_out.correlation.as_deref().unwrap_or("?");
     let expected = fan_out.expected.map_or("?".to_owned(), |expected| expected.to_string());
     let deadline = fan_out.deadline.as_deref().unwrap_or("none");
-    let text = format!("expects {expected}, deadline {}, correlation {}", clean(deadline), clean(correlation));
+    let share = fan_out.share.map(|share| format!(", {}", each_may(&share))).unwrap_or_default();
+    let text = format!("expects {expected}, deadline {}, correlation {}{share}", clean(deadline), clean(correlation));
     labelled("fan-out", &text)
+}
+
+/// What each of the subagents may spend.
+fn each_may(share: &Budget) -> String {
+    let Budget { model_calls, tokens, agents, cost_micros: _ } = *share;
+    let (tokens, agents) = (grouped(tokens), counted(agents, "agent"));
+    format!("each may spend {}, {tokens} tokens and {agents}", counted(model_calls, "model call"))
 }
 
 fn began(session: &SessionTrace, decomposition: &Decomposition) -> bool {

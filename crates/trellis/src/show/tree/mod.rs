@@ -80,6 +80,7 @@ impl Tree<'_> {
             calls(totals.model_calls, "model call", totals.model_ms),
             calls(totals.tool_calls, "tool call", totals.tool_ms),
             Some(spent).filter(|spent| !spent.is_empty()),
+            calls(totals.agents, "subagent", None),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(self.marks.between)
     }

@@ -151,6 +151,7 @@ impl Tree<'_> {
         TreeNode::new(format!("{title}{}{}", behind(&conclusion.cost), marked(&conclusion.mark)))
             .with(self.failures(&conclusion.cost))
             .with(self.thoughts(conclusion.thought.as_ref()))
+            .with(not_done(&conclusion.left_out, &conclusion.uncertain))
             .with(self.end_details(session, conclusion.error.as_deref(), conclusion.criteria.as_deref()))
             .with(conclusion.outage_ms.map(not_served))
             .with(self.choices(&conclusion.decisions))
@@ -200,6 +201,15 @@ fn spaced(name: &str) -> String {
 /// For how long nobody worked on it, which did not count as its time.
 pub(super) fn not_served(ms: u64) -> String {
     labelled("outage", &format!("nobody served it for {}, which did not count", seconds(ms)))
+}
+
+/// What an end has to do without: what limits left out, and calls that may or may not have been made.
+pub(super) fn not_done(left_out: &[String], uncertain: &[String]) -> Vec<String> {
+    let left_out = left_out.iter().map(|cut| labelled("left out", &clean(cut)));
+    let uncertain = uncertain.iter().map(|tool| {
+        labelled("uncertain", &format!("`{}` was about to be called; whether it was is not known", clean(tool)))
+    });
+    left_out.chain(uncertain).map(|line| line.yellow().to_string()).collect()
 }
 
 /// `financial-data(company: "Company X")`.

@@ -32,20 +32,20 @@ impl Room {
     }
 
     /// Short texts stay whole; what they leave is shared evenly by the long ones.
-    pub(crate) fn shared_by<'t>(self, texts: impl IntoIterator<Item = &'t str>) -> Budget {
+    pub(crate) fn shared_by<'t>(self, texts: impl IntoIterator<Item = &'t str>) -> TextShare {
         let lengths = texts.into_iter().map(str::len).collect();
         let each = if self.is_shared { share(self.bytes.max(LEAST), lengths) } else { usize::MAX };
-        Budget { each: each.min(self.each) }
+        TextShare { each: each.min(self.each) }
     }
 }
 
 /// What each of the texts in a prompt may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Budget {
+pub(crate) struct TextShare {
     each: usize,
 }
 
-impl Budget {
+impl TextShare {
     pub(crate) fn shown(self, text: &str) -> String {
         cut(text, self.each)
     }
