@@ -57,7 +57,7 @@ with tempfile.TemporaryDirectory() as folder:
         trellis.load(rdf, collection="works")
         raise AssertionError("nonsense was loaded")
     except TrellisError as error:
-        assert error.status == 422 and "line 1" in str(error), error
+        assert error.status == 422 and ":1:30:" in str(error), error
 
 # What is refused.
 for wrong, status, words in (

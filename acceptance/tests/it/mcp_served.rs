@@ -73,7 +73,7 @@ async fn a_token_lets_the_published_client_in_and_a_wrong_one_does_not() {
     stage.trellis_as(TOKEN, &["load", files.path().to_str().unwrap()]).await.ok();
     stage.python_as(TOKEN, "mcp_client.py").await.ok().says(&["mcp: all well"]);
     let refused = stage.python_as("wrong", "mcp_client.py").await;
-    assert!(!refused.succeeded && refused.stderr.contains("401"), "{refused}");
+    assert!(!refused.succeeded && refused.stderr.contains("send a token that is known"), "{refused}");
 }
 
 /// The suite fails if a scenario fails that is not in the list, and if one passes that is.

@@ -1,7 +1,7 @@
 //! The listening socket, the routes and who may use them.
 
+use crate::api;
 use crate::api::collections::takes_uploads;
-use crate::api::{self, ApiError};
 use crate::bearer;
 use crate::bounds;
 use crate::docs;
@@ -13,7 +13,7 @@ use crate::import;
 use crate::inside::Gateway;
 use crate::knocks::Knock;
 use crate::line::Line;
-use crate::mcp;
+use crate::mcp::{self, McpRefusal};
 use crate::openai::{self, OpenAiError};
 use crate::peer::Connection;
 use crate::request_memory::BodyPlace;
@@ -281,5 +281,5 @@ fn error_at(path: &str, error: ServiceError) -> Response {
     if is_openai {
         return OpenAiError::from(error).into_response();
     }
-    if path == mcp::ROOT { ApiError::from(error).into_response() } else { api::error_at(path, error) }
+    if path == mcp::ROOT { McpRefusal::from(error).into_response() } else { api::error_at(path, error) }
 }

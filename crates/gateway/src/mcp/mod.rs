@@ -7,6 +7,7 @@
 
 mod arguments;
 mod ask;
+mod error;
 mod explain;
 mod lines;
 mod reply;
@@ -15,6 +16,8 @@ mod server;
 mod tasks;
 mod tools;
 mod words;
+
+pub(crate) use error::McpRefusal;
 
 use self::lines::BoundedLines;
 use self::server::McpServer;
@@ -52,10 +55,11 @@ pub(crate) fn routes() -> Router<Arc<Gateway>> {
 /// One message of a client, and the stream of what is said to it until it is answered.
 async fn over_http(
     State(gateway): State<Arc<Gateway>>,
-    Entered { inside, .. }: Entered,
+    entered: Result<Entered, ApiError>,
     place: Option<Extension<BodyPlace>>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response, McpRefusal> {
+    let inside = entered?.inside;
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, bounds::BODY).await.map_err(|error| ApiError::request(error.to_string()))?;
     check_values(&body)

@@ -54,9 +54,9 @@ async fn passages(
         found.notes.push("No documents are searched on this server.".to_owned());
         return Ok(());
     };
-    let retrieved = retriever.find(inside.workspace(), collection, query, limit).await.map_err(ServiceError::from)?;
-    found.passages = retrieved.passages;
-    let compared = retrieved.words_only.filter(|_| !found.passages.is_empty());
+    let fitting = retriever.find(inside.workspace(), collection, query, limit).await.map_err(ServiceError::from)?;
+    found.passages = fitting.passages;
+    let compared = fitting.words_only.filter(|_| !found.passages.is_empty());
     found.notes.extend(compared.map(|why| format!("Only words were compared, not meaning: {why}.")));
     Ok(())
 }

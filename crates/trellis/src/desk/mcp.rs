@@ -22,7 +22,7 @@ pub(crate) struct McpReply<'a> {
 
 #[derive(Debug)]
 enum Rest {
-    Stream { response: Response, events: Events },
+    Stream { response: Box<Response>, events: Events },
     Whole(Option<String>),
 }
 
@@ -47,13 +47,15 @@ async fn begin(request: reqwest::RequestBuilder) -> Result<Rest, ServerTrouble> 
     let response = sent.map_err(|error| lost(&trellis_models::cause(&error)))?;
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.starts_with("text/event-stream") {
-        return Ok(Rest::Stream { response, events: Events::new() });
+        return Ok(Rest::Stream { response: Box::new(response), events: Events::new() });
     }
     let (status, path) = (response.status(), response.url().path().to_owned());
     let body = timeout(SILENCE, response.bytes()).await.map_err(|_| lost("the reply stopped"))?;
     let body = body.map_err(|error| lost(&trellis_models::cause(&error)))?;
-    // What is wrong with a message is told in the protocol's own words, whatever the status.
-    let told = serde_json::from_slice::<serde_json::Value>(&body).ok().filter(|told| told["jsonrpc"] == "2.0");
+    // What is wrong with a message is told in the protocol's own words, whatever the status. What was refused before it
+    // was looked at names none.
+    let is_answer = |told: &serde_json::Value| told["jsonrpc"] == "2.0" && !told["id"].is_null();
+    let told = serde_json::from_slice::<serde_json::Value>(&body).ok().filter(is_answer);
     match told {
         Some(told) => Ok(Rest::Whole(Some(told.to_string()))),
         None if status.is_success() => Ok(Rest::Whole(None)),

@@ -35,7 +35,7 @@ async fn whoever_has_no_token_stays_outside_and_nobody_reads_the_runs_of_others(
     let house = House::with(Setup { access, ..waiting() }).await;
     for headers in ["", "Authorization: Bearer wrong\r\n"] {
         let (status, body) = house.http("POST", "/mcp", &format!("{HEADERS}{headers}"), b"{}").await;
-        assert_eq!((status, &body["error"]["type"]), (401, &json!("auth-required")), "{body}");
+        assert_eq!((status, &body["error"]["data"]["type"]), (401, &json!("unauthorized")), "{body}");
         assert_eq!(house.http("GET", "/mcp", headers, b"").await.0, 401);
     }
     let (alice, bob) = ("Authorization: Bearer s3cret\r\n", "Authorization: Bearer other\r\n");
@@ -62,7 +62,7 @@ async fn pages_of_other_sites_and_names_that_lead_here_by_a_trick_are_refused() 
     let house = House::with(waiting()).await;
     for headers in ["Origin: https://evil.example\r\n", "Host: evil.example\r\n"] {
         let (status, body) = house.http("POST", "/mcp", &format!("{HEADERS}{headers}"), b"{}").await;
-        assert_eq!((status, &body["error"]["type"]), (403, &json!("access-denied")), "{body}");
+        assert_eq!((status, &body["error"]["data"]["type"]), (403, &json!("forbidden")), "{body}");
     }
     let own = format!("Origin: http://{}\r\n", house.address);
     assert_eq!(speak(&house, &own, &initialize("2025-06-18")).await.0, 200);

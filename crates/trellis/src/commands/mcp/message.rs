@@ -93,7 +93,7 @@ mod tests {
     fn request(message: &Value) -> Request {
         match read(&message.to_string()) {
             ClientLine::Request(request) => *request,
-            other => panic!("{other:?}"),
+            other @ (ClientLine::Cancel(_) | ClientLine::Ignored) => panic!("{other:?}"),
         }
     }
 
