@@ -75,6 +75,14 @@ impl Stage {
         self.clients.run(program, &[arguments, &["--url", self.url()]].concat(), &[]).await
     }
 
+    /// The same for somebody with a token.
+    pub async fn trellis_as(&self, token: &str, arguments: &[&str]) -> Output {
+        let program = program();
+        let program = program.to_str().expect("the project lies in a folder with a plain name");
+        let arguments = [arguments, &["--url", self.url()]].concat();
+        self.clients.run(program, &arguments, &[("TRUSTGRAPH_TOKEN", token)]).await
+    }
+
     /// Runs any installed program.
     pub async fn program(&self, program: &str, arguments: &[&str]) -> Output {
         self.clients.run(program, arguments, &[]).await
@@ -88,6 +96,18 @@ impl Stage {
     /// The same for somebody with a token, which is the second argument.
     pub async fn python_as(&self, token: &str, script: &str) -> Output {
         python(&self.clients, script, &[self.url(), token]).await
+    }
+
+    /// The same with these arguments in place of the address.
+    pub async fn python_with(&self, script: &str, arguments: &[&str]) -> Output {
+        python(&self.clients, script, arguments).await
+    }
+
+    /// Runs a program of a Node package, by its path within the installed packages.
+    pub async fn node_package(&self, program: &str, arguments: &[&str]) -> Output {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/node/node_modules").join(program);
+        let path = path.to_str().expect("the project lies in a folder with a plain name");
+        self.clients.node(&[&[path], arguments].concat()).await
     }
 
     /// Runs one of the Node programs of this crate; its argument is the address of the server.

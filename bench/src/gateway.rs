@@ -19,7 +19,9 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::Workspace;
 use trellis_domain::parts::Piece;
-use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring};
+use trellis_domain::record::Record;
+use trellis_domain::run::RunSummary;
+use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, RunText, Server, Wiring};
 use trellis_models::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Rehearsal};
 use trellis_orchestrator::ports::{BoxFuture, ConfigError};
 
@@ -141,6 +143,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
         graph: Arc::clone(&engine.store.graph) as _,
         knowledge: Arc::clone(&engine.store.knowledge) as _,
         log: Arc::clone(&engine.store.log) as _,
+        run_text: Arc::new(Nobody),
         access: Access::Open,
         founder: Arc::new(Nobody),
         loopback_only: true,
@@ -153,6 +156,12 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
 
 #[derive(Debug)]
 struct Nobody;
+
+impl RunText for Nobody {
+    fn of(&self, _run: &RunSummary, _records: &[Arc<Record>], _full: bool) -> String {
+        String::new()
+    }
+}
 
 impl Founder for Nobody {
     fn found<'a>(&'a self, _workspace: &'a Workspace) -> BoxFuture<'a, Result<(), ConfigError>> {

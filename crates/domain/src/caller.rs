@@ -21,6 +21,8 @@ words!(
         Api,
         /// The paths of OpenAI's packages.
         Openai,
+        /// The Model Context Protocol, over HTTP or as a program.
+        Mcp,
         /// A WebSocket, as stock clients of TrustGraph open it.
         TrustgraphSocket,
         /// The same services over HTTP.

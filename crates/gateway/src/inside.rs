@@ -6,7 +6,7 @@
 use crate::access::{Access, EnterError, Identity, Reach};
 use crate::calls::Calls;
 use crate::capacity::Capacity;
-use crate::wiring::{Founder, Phase, Wiring};
+use crate::wiring::{Founder, Phase, RunText, Wiring};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinError;
@@ -48,6 +48,7 @@ struct Behind {
     graph: Arc<dyn Graph>,
     knowledge: Arc<dyn Knowledge>,
     log: Arc<dyn Log>,
+    run_text: Arc<dyn RunText>,
 }
 
 /// What came of something that is done in a task of its own: a caller who leaves in the middle must not leave half of
@@ -134,6 +135,11 @@ impl Inside {
         &*self.behind.log
     }
 
+    /// Runs as people read them.
+    pub(crate) fn run_text(&self) -> &dyn RunText {
+        &*self.behind.run_text
+    }
+
     /// Accepts a question.
     pub(crate) async fn accept(&self, question: Question) -> Uninterrupted<Acceptance, AcceptError> {
         self.accept_after(question, Earlier::OfConversation).await
@@ -176,6 +182,7 @@ impl Gateway {
             graph: wiring.graph,
             knowledge: wiring.knowledge,
             log: wiring.log,
+            run_text: wiring.run_text,
         };
         Self {
             behind: Arc::new(behind),

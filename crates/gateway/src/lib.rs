@@ -1,8 +1,8 @@
 //! The gateway: HTTP, WebSocket and server-sent events in front of the loop.
 //!
-//! Three surfaces share one set of services. The stock TrustGraph clients speak to `/api/v1/socket` and
-//! `/api/v1/…` in their own dialect, programs that are made for OpenAI to `/v1`; programs of our users speak to
-//! `/api/v1/runs`. The gateway owns how things are said. It decides nothing and stores nothing: the loop and the ports behind it do. A client that goes
+//! Four surfaces share one set of services. The stock TrustGraph clients speak to `/api/v1/socket` and
+//! `/api/v1/…` in their own dialect, programs that are made for OpenAI to `/v1`, other agents to `/mcp`; programs of our
+//! users speak to `/api/v1/runs`. The gateway owns how things are said. It decides nothing and stores nothing: the loop and the ports behind it do. A client that goes
 //! away stops nothing but its own stream.
 
 mod access;
@@ -24,6 +24,7 @@ mod json;
 mod knocks;
 mod line;
 mod loads;
+mod mcp;
 mod members;
 mod openai;
 mod outbox;
@@ -41,5 +42,6 @@ mod wiring;
 pub use access::{Access, Identity, Reach, Token};
 pub use calls::Calls;
 pub use inside::Gateway;
+pub use mcp::{McpError, serve_streams};
 pub use server::{Server, router};
-pub use wiring::{Founder, Phase, Wiring};
+pub use wiring::{Founder, Phase, RunText, Wiring};

@@ -13,6 +13,7 @@ use crate::import;
 use crate::inside::Gateway;
 use crate::knocks::Knock;
 use crate::line::Line;
+use crate::mcp::{self, McpRefusal};
 use crate::openai::{self, OpenAiError};
 use crate::peer::Connection;
 use crate::request_memory::BodyPlace;
@@ -55,6 +56,7 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         // Until there is a page, whoever comes by browser is shown what there is.
         .route("/", get(async || Redirect::temporary("/api/docs")))
         .merge(openai::routes())
+        .merge(mcp::routes())
         .merge(docs::routes())
         .fallback(async |uri: Uri| error_at(uri.path(), ServiceError::new(Code::NotFound, NOTHING_HERE)))
         .method_not_allowed_fallback(async |method: Method, uri: Uri| {
@@ -276,5 +278,8 @@ async fn ready(accepted: std::io::Result<(TcpStream, SocketAddr)>) -> Option<(Tc
 /// An error in the shape that the path has.
 fn error_at(path: &str, error: ServiceError) -> Response {
     let is_openai = path.strip_prefix(openai::ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if is_openai { OpenAiError::from(error).into_response() } else { api::error_at(path, error) }
+    if is_openai {
+        return OpenAiError::from(error).into_response();
+    }
+    if path == mcp::ROOT { McpRefusal::from(error).into_response() } else { api::error_at(path, error) }
 }

@@ -5,6 +5,8 @@ use crate::calls::Calls;
 use std::sync::Arc;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
+use trellis_domain::record::Record;
+use trellis_domain::run::RunSummary;
 use trellis_orchestrator::RunService;
 use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::ports::{
@@ -15,6 +17,12 @@ use trellis_patterns::router::OperatorLimits;
 /// Gives a new workspace what it starts with.
 pub trait Founder: Send + Sync + std::fmt::Debug {
     fn found<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(), ConfigError>>;
+}
+
+/// Tells a run as people read it. The command line has the words for it.
+pub trait RunText: Send + Sync + std::fmt::Debug {
+    /// The run from its question to its end, with whole texts or only with their beginnings.
+    fn of(&self, run: &RunSummary, records: &[Arc<Record>], full: bool) -> String;
 }
 
 /// What a gateway is connected to.
@@ -35,6 +43,7 @@ pub struct Wiring {
     pub graph: Arc<dyn Graph>,
     pub knowledge: Arc<dyn Knowledge>,
     pub log: Arc<dyn Log>,
+    pub run_text: Arc<dyn RunText>,
     pub access: Access,
     pub founder: Arc<dyn Founder>,
     /// Nobody but this machine can reach the server: other names for it are a trick.

@@ -77,6 +77,12 @@ pub(crate) enum Command {
     Ask(Ask),
     /// Serve agents to TrustGraph's clients, to programs and to people
     Serve(Serve),
+    /// Be an MCP server for the program that starts this one: questions, answers and explanations as tools
+    Mcp {
+        /// A limit for runs that do not say otherwise, such as max-iterations=20; repeat for several
+        #[arg(long, value_name = "NAME=VALUE")]
+        limit: Vec<Limit>,
+    },
     /// Finish all open runs
     Resume {
         /// A limit for runs that do not say otherwise, such as max-iterations=20; repeat for several

@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod desk;
 mod failure;
+mod gateway;
 mod guarded;
 mod limits;
 mod model_settings;

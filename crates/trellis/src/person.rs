@@ -8,7 +8,7 @@ pub(crate) fn caller() -> Caller {
 }
 
 #[cfg(unix)]
-fn user() -> String {
+pub(crate) fn user() -> String {
     let id = rustix::process::getuid().as_raw();
     // Users that are kept elsewhere are told by number.
     let local = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -16,7 +16,7 @@ fn user() -> String {
 }
 
 #[cfg(not(unix))]
-fn user() -> String {
+pub(crate) fn user() -> String {
     std::env::var("USERNAME").unwrap_or_else(|_| "somebody".to_owned())
 }
 

@@ -24,7 +24,7 @@ use utoipa_axum::router::OpenApiRouter;
         description = "Agents whose every decision is recorded. Ask a question with `POST /api/v1/runs`, follow it at \
             `/api/v1/runs/{id}/events`, and read afterwards why it was answered so.\n\nWhere tokens are set, each \
             request carries one: `Authorization: Bearer TOKEN`. Errors are objects with a `type` for programs and a \
-            `message` for people.",
+            `message` for people.\n\nOther agents use `/mcp`, which speaks the Model Context Protocol.",
     ),
     tags(
         (name = "runs", description = "Questions, what they cause and what is known about it."),

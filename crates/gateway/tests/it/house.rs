@@ -10,8 +10,10 @@ use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use trellis_domain::record::Record;
+use trellis_domain::run::RunSummary;
 use trellis_domain::{Caller, Workspace};
-use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring, router};
+use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, RunText, Server, Wiring, router};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, StorePorts};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
@@ -67,6 +69,16 @@ impl Founder for Bare {
     }
 }
 
+/// Only how much there is to tell.
+#[derive(Debug)]
+struct Counted;
+
+impl RunText for Counted {
+    fn of(&self, run: &RunSummary, records: &[Arc<Record>], full: bool) -> String {
+        format!("{} records of run {}, {}", records.len(), run.run, if full { "whole" } else { "cut" })
+    }
+}
+
 impl House {
     pub(crate) async fn open() -> Self {
         Self::with(Setup::default()).await
@@ -92,6 +104,7 @@ impl House {
                 .unwrap_or_else(|| Arc::new(MemoryGraph::with_knowledge(Arc::clone(&journal), Arc::clone(&knowledge)))),
             knowledge: Arc::clone(&knowledge) as _,
             log: Arc::new(EmptyLog),
+            run_text: Arc::new(Counted),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),
             documents: None,
             access: setup.access,

@@ -11,6 +11,7 @@ mod floods;
 mod graph;
 mod house;
 mod knowledge;
+mod mcp;
 mod models;
 mod services;
 mod workspaces;

@@ -11,6 +11,7 @@ mod examine;
 mod knowledge;
 mod load;
 mod log;
+mod mcp;
 mod resume;
 mod run;
 mod runs;
@@ -43,6 +44,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
             }
             serve::run(global, serve).await
         }
+        Command::Mcp { limit } => mcp::run(global, limit).await,
         Command::Resume { limit } => resume::run(global, limit).await,
         Command::Runs(runs) => runs::run(&Desk::look(global, "runs")?, global, runs).await,
         Command::Run(command) => one_run(global, command).await,

@@ -3,21 +3,20 @@
 use crate::cli::{ExportFormat, Global, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
-use crate::show::tree::{Tree, usual_width};
-use crate::show::{Marks, clean, note, print_json, print_line, seconds, short, tokens};
+use crate::show::run_text::{self, RunStyle};
+use crate::show::tree::usual_width;
+use crate::show::{Marks, clean, note, print_json, print_line, print_plain_or_coloured, short};
 use serde::Serialize;
 use serde_json::json;
-use std::sync::Arc;
+use trellis_domain::RunId;
 use trellis_domain::document::Document;
-use trellis_domain::record::Record;
-use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{RequestId, RunId, Timestamp};
+use trellis_domain::run::RunState;
 use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::ledger::summary_of;
 use trellis_orchestrator::ports::{RealWorld, World};
-use trellis_orchestrator::summary::{RunTrace, end_of, texts};
+use trellis_orchestrator::summary::{RunTrace, end_of};
 use trellis_patterns::project;
-use trellis_provenance::{Format, export as write, trace};
+use trellis_provenance::{Format, export as write};
 
 pub(crate) async fn show(desk: &Desk, global: &Global, wish: &str, full: bool) -> Result<Exit, Failure> {
     let run = desk.find_run(wish).await?;
@@ -27,13 +26,8 @@ pub(crate) async fn show(desk: &Desk, global: &Global, wish: &str, full: bool) -
         print_json(&json!(RunTrace::new(&summary, &records, now)).to_string())?;
         return Ok(Exit::Ok);
     }
-    let marks = Marks::of(global.ascii);
-    print_line(&heading(&summary, now).join(marks.between))?;
-    asked_by(&records).iter().try_for_each(|line| print_line(line))?;
-    let canceller = end_of(&records, &run).and_then(|ended| ended.by.as_ref());
-    canceller.iter().try_for_each(|by| print_line(&format!("cancelled by {}", clean(&by.to_string()))))?;
-    let (trace, texts) = (trace(&project(&records)), texts(&records));
-    Tree { trace: &trace, texts: &texts, full, marks, width: usual_width() }.print()?;
+    let style = RunStyle { full, marks: Marks::of(global.ascii), width: usual_width() };
+    run_text::lines(&summary, &records, now, style).iter().try_for_each(|line| print_plain_or_coloured(line))?;
     Ok(Exit::Ok)
 }
 
@@ -78,35 +72,6 @@ pub(crate) async fn answer(desk: &Desk, global: &Global, wish: &str, strict: boo
         note(&format!("run {run}: {}", clean(error)));
     }
     Ok(Exit::of(state, strict))
-}
-
-/// The run in one line.
-fn heading(summary: &RunSummary, now: Timestamp) -> Vec<String> {
-    let usage = &summary.usage;
-    let conversation = summary.conversation.as_ref().map(|id| format!("conversation {}", id.as_str()));
-    let parts = [
-        format!("run {}", summary.run),
-        summary.state.to_string(),
-        seconds(summary.ms(now)),
-        tokens(usage.in_token, usage.out_token),
-        clean(usage.model.as_deref().unwrap_or_default()),
-        conversation.unwrap_or_default(),
-    ];
-    parts.into_iter().filter(|part| !part.is_empty()).collect()
-}
-
-/// Who asked, where and with which request, if that is on record.
-fn asked_by(records: &[Arc<Record>]) -> Option<String> {
-    let first = records.first()?;
-    let accepted = first.body.as_accepted()?;
-    let (by, workspace) = (accepted.by.as_ref()?, &first.header.workspace);
-    let configured = accepted
-        .configured
-        .as_ref()
-        .map(|made| format!("; configuration {} made by {}", made.version, clean(&made.by.to_string())));
-    let request = clean(accepted.request_id.as_ref().map_or("", RequestId::as_str));
-    let by = clean(&by.to_string());
-    Some(format!("asked by {by} in {workspace}, request {request}{}", configured.unwrap_or_default()))
 }
 
 /// Ends a run that has not ended; nothing of what it has recorded is lost.

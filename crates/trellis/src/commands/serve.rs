@@ -3,19 +3,17 @@
 use crate::app::{self, App};
 use crate::cli::{Global, Serve};
 use crate::failure::{Exit, Failure};
+use crate::gateway::{Entrance, gateway};
 use crate::limits;
 use crate::query_settings;
-use crate::seeds;
 use crate::serving::{Interrupt, Serving};
 use crate::tokens;
 use crate::tool_settings;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use trellis_domain::Workspace;
-use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring};
+use trellis_gateway::{Access, Phase, Server};
 use trellis_orchestrator::RunService;
-use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError};
 use trellis_store::QuerySettings;
 
 pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure> {
@@ -44,24 +42,8 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let orchestrator = app.orchestrator(operator, models, outside);
     let runs = RunService::new(&orchestrator);
     let (stop, phase) = watch::channel(Phase::Serving);
-    let gateway = Arc::new(Gateway::new(Wiring {
-        runs: runs.clone(),
-        config: app.config(),
-        prompter: Arc::clone(&orchestrator.ports.prompter),
-        tools: Arc::clone(&orchestrator.ports.tools),
-        world: Arc::clone(&app.world),
-        limits: orchestrator.options.limits.clone(),
-        library: Arc::clone(&app.store.library) as _,
-        documents: Some(documents),
-        graph: Arc::clone(&app.store.graph) as _,
-        knowledge: Arc::clone(&app.store.knowledge) as _,
-        log: Arc::clone(&app.store.log) as _,
-        access,
-        founder: Arc::new(Seeds(Arc::clone(&app.store.config) as _)),
-        loopback_only: loopback_only && is_open && !serve.no_auth,
-        phase,
-        calls: Calls::default(),
-    }));
+    let entrance = Entrance { access, loopback_only: loopback_only && is_open && !serve.no_auth };
+    let gateway = gateway(&app, &orchestrator, documents, entrance, phase);
     let graph = Arc::clone(&app.store.graph);
     let (stop_indexing, indexed) = watch::channel(false);
     let indexing = tokio::spawn(async move { graph.keep_up(indexed).await });
@@ -117,14 +99,4 @@ fn cannot_listen(serve: &Serve, error: &std::io::Error) -> Failure {
         "cannot listen at {}: {error}; choose another address with --listen, such as 127.0.0.1:8889",
         serve.listen
     ))
-}
-
-/// New workspaces start with our seeds.
-#[derive(Debug)]
-struct Seeds(Arc<dyn Config>);
-
-impl Founder for Seeds {
-    fn found<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Result<(), ConfigError>> {
-        Box::pin(async move { seeds::apply(&*self.0, workspace).await.map(drop) })
-    }
 }

@@ -5,6 +5,7 @@ mod documents;
 mod graph;
 mod knowledge;
 mod local;
+mod mcp;
 mod remote;
 mod server;
 mod sse;

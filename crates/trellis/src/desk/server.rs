@@ -116,9 +116,18 @@ impl Server {
 
     /// A request to a path below the API's root, in the workspace that was named.
     pub(super) fn request(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
+        self.at(method, &[&["api", "v1"], path].concat(), query)
+    }
+
+    /// The same to a path that is not the API's.
+    pub(super) fn at_root(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        self.at(method, path, &[])
+    }
+
+    fn at(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(["api", "v1"]).extend(path);
+            segments.pop_if_empty().extend(path);
         }
         let workspace = self.workspace.as_ref().map(|workspace| ("workspace", workspace.as_str()));
         let mut pairs = query.iter().copied().chain(workspace).peekable();
@@ -258,7 +267,7 @@ fn lost(error: &reqwest::Error) -> ServerTrouble {
 }
 
 /// Reads a refusal, in our own shape or in that of the paths which stock clients use.
-fn refusal(status: StatusCode, path: &str, body: &[u8]) -> ServerTrouble {
+pub(super) fn refusal(status: StatusCode, path: &str, body: &[u8]) -> ServerTrouble {
     #[derive(Deserialize)]
     struct RefusalBody {
         error: Value,

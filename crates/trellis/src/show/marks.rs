@@ -1,6 +1,7 @@
 //! The marks in front of lines.
 
 /// A word follows each mark, so that none has to be understood.
+#[derive(Debug)]
 pub(crate) struct Marks {
     /// A choice out of a set.
     pub(crate) choice: &'static str,

@@ -3,6 +3,7 @@
 pub(crate) mod follow;
 mod footer;
 mod marks;
+pub(crate) mod run_text;
 mod table;
 mod text;
 pub(crate) mod tree;
@@ -39,6 +40,14 @@ pub(crate) fn print_line(line: &str) -> std::io::Result<()> {
 /// One line on stdout, coloured if it may be.
 pub(crate) fn print_coloured(line: &str) -> std::io::Result<()> {
     writeln!(anstream::stdout().lock(), "{line}")
+}
+
+/// One line that was coloured whoever reads it, without its colours where they are not wanted.
+pub(crate) fn print_plain_or_coloured(line: &str) -> std::io::Result<()> {
+    if anstream::AutoStream::choice(&std::io::stdout()) == ColorChoice::Never {
+        return print_line(&anstream::adapter::strip_str(line).to_string());
+    }
+    print_line(line)
 }
 
 /// One line of JSON on stdout. JSON may hold controls and direction marks that a terminal obeys; escaped, they

@@ -16,6 +16,7 @@ mod limits;
 mod loaded;
 mod long;
 mod mcp;
+mod mcp_served;
 mod models;
 mod older;
 mod queries;

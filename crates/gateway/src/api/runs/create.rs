@@ -172,7 +172,7 @@ fn no_question() -> ApiError {
     ApiError::request("the member `question` is missing; it must be a text")
 }
 
-pub(super) fn refuse_unknown(object: &Map<String, Value>, known: &[&str], of: &str) -> Result<(), ApiError> {
+pub(crate) fn refuse_unknown(object: &Map<String, Value>, known: &[&str], of: &str) -> Result<(), ApiError> {
     match object.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(ApiError::request(format!("{of} has no member `{name}`; it may have {}", known.join(", ")))),
         None => Ok(()),
@@ -208,7 +208,7 @@ fn history(members: Members<'_>) -> Result<Vec<AgentStep>, ApiError> {
     members.list("history")?.iter().map(step).collect()
 }
 
-fn limits(members: Members<'_>) -> Result<SomeLimits, ApiError> {
+pub(crate) fn limits(members: Members<'_>) -> Result<SomeLimits, ApiError> {
     let Some(given) = members.object("limits")? else { return Ok(SomeLimits::default()) };
     for (name, value) in given {
         // One by one, so that the error can say which.

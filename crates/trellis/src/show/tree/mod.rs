@@ -7,7 +7,7 @@ mod plans;
 mod steps;
 
 use super::{Marks, clean, excerpt, grouped, padded, seconds, tokens};
-use node::{TreeNode, draw};
+use node::{TreeNode, lines};
 use owo_colors::OwoColorize;
 use std::collections::BTreeMap;
 use trellis_provenance::trace::{Cost, DocumentLink, Mark, SessionTrace, Totals, Trace};
@@ -34,12 +34,10 @@ pub(crate) fn usual_width() -> usize {
 }
 
 impl Tree<'_> {
-    pub(crate) fn print(&self) -> std::io::Result<()> {
+    /// Coloured, whoever reads them.
+    pub(crate) fn lines(&self) -> Vec<String> {
         let roots = self.trace.sessions.iter().filter(|session| !self.hangs(session));
-        for session in roots {
-            draw(&self.root(session), self.marks)?;
-        }
-        Ok(())
+        roots.flat_map(|session| lines(&self.root(session), self.marks)).collect()
     }
 
     /// Whether a session is drawn below the decomposition that began it.

@@ -1,6 +1,6 @@
 //! Nodes, and how they are drawn.
 
-use crate::show::{Marks, print_line};
+use crate::show::Marks;
 
 /// A line, what belongs to it, and what is below it.
 #[derive(Debug, Default)]
@@ -24,18 +24,8 @@ impl TreeNode {
     }
 }
 
-pub(super) fn draw(root: &TreeNode, marks: &Marks) -> std::io::Result<()> {
-    lines(root, marks).iter().try_for_each(|text| line(text))
-}
-
-fn line(text: &str) -> std::io::Result<()> {
-    if anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never {
-        return print_line(&anstream::adapter::strip_str(text).to_string());
-    }
-    print_line(text)
-}
-
-fn lines(root: &TreeNode, marks: &Marks) -> Vec<String> {
+/// A node and everything below it.
+pub(super) fn lines(root: &TreeNode, marks: &Marks) -> Vec<String> {
     let mut out = vec![root.title.clone()];
     below(root, "", marks, &mut out);
     out

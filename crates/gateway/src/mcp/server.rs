@@ -1,0 +1,108 @@
+//! What the SDK asks a server for.
+
+use super::{ask, explain, reply, search, tasks, tools};
+use crate::api::ApiError;
+use crate::inside::{Gateway, Inside};
+use crate::request_memory::BodyPlace;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, GetTaskParams, GetTaskResult,
+    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+const INSTRUCTIONS: &str = "Agents whose every decision is recorded. `ask` begins a run and waits for its answer; a run that \
+    takes longer goes on, and `wait_for_run` brings what came of it. `explain_run` and `list_decisions` tell why it was \
+    answered so, and what else could have been chosen.";
+
+/// A caller in its workspace.
+#[derive(Debug, Clone)]
+pub(super) struct McpServer {
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) inside: Inside,
+    place: Option<BodyPlace>,
+}
+
+impl McpServer {
+    pub(super) fn new(gateway: Arc<Gateway>, inside: Inside, place: Option<BodyPlace>) -> Self {
+        Self { gateway, inside, place }
+    }
+
+    /// The message is not needed any more, and its answer may take a while.
+    pub(super) fn give_back_memory(&self) {
+        if let Some(place) = &self.place {
+            place.give_back();
+        }
+    }
+
+    async fn call(
+        &self,
+        name: &str,
+        given: &Map<String, Value>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ApiError> {
+        let brought = match name {
+            tools::ASK => return ask::ask(self, given, context).await,
+            tools::WAIT_FOR_RUN => ask::wait_for_run(self, given, context).await,
+            tools::CANCEL_RUN => ask::cancel_run(self, given).await,
+            tools::EXPLAIN_RUN => explain::explain_run(self, given).await,
+            tools::LIST_DECISIONS => explain::list_decisions(self, given).await,
+            tools::LIST_RUNS => explain::list_runs(self, given).await,
+            tools::SEARCH_KNOWLEDGE => search::search_knowledge(self, given).await,
+            other => Err(ApiError::request(format!("there is no tool `{other}`"))),
+        };
+        brought.map(|reply| CallToolResult::from(reply).into())
+    }
+}
+
+impl ServerHandler for McpServer {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build());
+        info.server_info = Implementation::new("trellis", env!("CARGO_PKG_VERSION"));
+        info.instructions = Some(INSTRUCTIONS.to_owned());
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::all()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        tools::all().into_iter().find(|tool| tool.name == name)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if self.get_tool(&request.name).is_none() {
+            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        }
+        let Some(_one_more) = self.gateway.capacity().outstanding() else {
+            let busy = ApiError::request("as many calls are unanswered as may be at once; call again in a moment");
+            return Ok(reply::refusal(busy).into());
+        };
+        let arguments = request.arguments.unwrap_or_default();
+        let called = self.call(&request.name, &arguments, &context).await;
+        Ok(called.unwrap_or_else(|error| reply::refusal(error).into()))
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        tasks::get(self, &request.task_id).await
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        tasks::cancel(self, &request.task_id).await
+    }
+}
