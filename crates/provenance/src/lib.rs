@@ -13,6 +13,7 @@ pub mod export;
 mod graph;
 pub mod iri;
 pub mod node;
+pub mod retrieval;
 #[cfg(any(test, feature = "testing"))]
 pub mod ontology;
 pub mod trace;
