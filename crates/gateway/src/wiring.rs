@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use trellis_domain::Workspace;
 use trellis_orchestrator::RunService;
 use trellis_orchestrator::documents::Loader;
+use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::ports::{
     BoxFuture, Config, ConfigError, Graph, Knowledge, Library, Log, Prompter, ToolRunner, World,
 };
@@ -34,6 +35,8 @@ pub struct Wiring {
     pub documents: Option<Loader>,
     pub graph: Arc<dyn Graph>,
     pub knowledge: Arc<dyn Knowledge>,
+    /// Answers from it; none if there is nobody to answer.
+    pub graph_rag: Option<GraphRag>,
     pub log: Arc<dyn Log>,
     pub access: Access,
     pub founder: Arc<dyn Founder>,

@@ -116,7 +116,7 @@ fn plain_text(value: &Value) -> String {
 }
 
 /// Stands behind a text that is not whole, so that nobody takes it for whole.
-const CUT: &str = "[cut off: the reply was longer than its model may write]";
+pub(crate) const CUT: &str = "[cut off: the reply was longer than its model may write]";
 
 fn output(reply: &PromptReply, cut: bool) -> Result<ToolOutput, ToolError> {
     let calls = vec![reply.on_record()];

@@ -29,7 +29,7 @@ const LONGEST_PART: usize = 2_000;
 const MOST_KNOWLEDGE: u64 = 64 << 10;
 
 /// Hears of the steps while they are made, and of the answer while it is written.
-pub trait Listener: Send {
+pub trait Listener: Send + Sync {
     fn explained(&mut self, told: &Explained);
 
     /// What hears the answer.
@@ -45,14 +45,24 @@ pub struct GraphRag {
     pub world: Arc<dyn World>,
 }
 
+/// How the text of an answer came about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Written {
+    #[default]
+    ByModel,
+    /// By a model that was stopped at its limit of tokens.
+    CutShort,
+    /// There was nothing to write it from: it says why.
+    FromNothing,
+    /// No model could write it, for this reason: it says what was found.
+    Unwritten(String),
+}
+
 /// What came of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GraphAnswer {
     pub text: String,
-    /// Why no model wrote it, if none did: then it says what was found.
-    pub unwritten: Option<String>,
-    /// The reply was cut short at the model's limit of tokens.
-    pub cut_short: bool,
+    pub written: Written,
     /// Question, grounding, exploration, focus, synthesis; nothing if there is nothing to look at.
     pub trace: Vec<Explained>,
     pub calls: Vec<ModelCall>,
@@ -117,7 +127,7 @@ impl Inquiry<'_> {
         let collection = &place.collection;
         if self.rag.knowledge.matching(place, &QuadPattern::default(), 1).await?.is_empty() {
             let text = format!("The collection `{collection}` has no knowledge.");
-            return Ok(GraphAnswer { text, unwritten: Some("nothing is loaded".to_owned()), ..GraphAnswer::default() });
+            return Ok(GraphAnswer { text, written: Written::FromNothing, ..GraphAnswer::default() });
         }
         self.tell(self.trace.question(query, self.rag.world.now(), parent.as_deref()));
         let concepts = self.concepts().await;
@@ -134,7 +144,7 @@ impl Inquiry<'_> {
         let before = self.models.calls.len();
         let mut answer = if explored.kept.is_empty() {
             let text = self.nothing(&concepts, &found).await?;
-            GraphAnswer { text, unwritten: Some("no edges were found".to_owned()), ..GraphAnswer::default() }
+            GraphAnswer { text, written: Written::FromNothing, ..GraphAnswer::default() }
         } else {
             self.write(&explored, &sources).await
         };
@@ -228,8 +238,8 @@ impl Inquiry<'_> {
             Ok(reply) => match reply.content {
                 ReplyContent::Wrong { reason } => reason,
                 ReplyContent::Text | ReplyContent::Object(_) | ReplyContent::List(_) => {
-                    let (text, cut_short) = (reply.raw, reply.cut_short);
-                    return GraphAnswer { text, cut_short, ..GraphAnswer::default() };
+                    let written = if reply.cut_short { Written::CutShort } else { Written::ByModel };
+                    return GraphAnswer { text: reply.raw, written, ..GraphAnswer::default() };
                 }
             },
             Err(why) => why,
@@ -239,7 +249,7 @@ impl Inquiry<'_> {
             text.push_str("\n- ");
             text.push_str(&kept.labels.each_ref().map(|label| in_part(label)).join(" | "));
         }
-        GraphAnswer { text, unwritten: Some(unwritten), ..GraphAnswer::default() }
+        GraphAnswer { text, written: Written::Unwritten(unwritten), ..GraphAnswer::default() }
     }
 }
 

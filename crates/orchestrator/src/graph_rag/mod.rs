@@ -17,7 +17,7 @@ mod names;
 mod scoring;
 mod sources;
 
-pub use answer::{CONCEPTS, GraphAnswer, GraphRag, GraphRagError, Listener};
+pub use answer::{CONCEPTS, GraphAnswer, GraphRag, GraphRagError, Listener, Written};
 pub use bounds::{GraphBounds, GraphQuestion, TraversalStep};
 pub use indexed::IndexedKnowledge;
 pub use models::Asker;
