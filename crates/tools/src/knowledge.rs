@@ -116,4 +116,4 @@ impl ReplySink for Unheard {
 
 #[cfg(test)]
 #[path = "knowledge_tests.rs"]
-mod tests;
+pub(crate) mod tests;
