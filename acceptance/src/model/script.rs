@@ -66,7 +66,9 @@ pub(crate) fn reply(scene: &Scene<'_>) -> Option<Reply> {
             let names = words.skip(1).filter(|word| word.starts_with(char::is_uppercase));
             Reply::Text(names.collect::<Vec<_>>().join("\n"))
         }
-        "kg-edge-scoring" => json(json!({ "edges": [{ "id": "e1", "score": 9, "reason": "The script takes the first." }] })),
+        "kg-edge-scoring" => {
+            json(json!({ "edges": [{ "id": "e1", "score": 9, "reason": "The script takes the first." }] }))
+        }
         "debate-judge" => Reply::Text(format!(
             "The judge answers \"{question}\" [finding 2].\n\n## Agreement\n\n- Ada lived.\n\n## Dissent\n\n- How long.\n\n\
              ## Confidence\n\n- [finding 2] confidence: high (scripted)"

@@ -13,9 +13,9 @@ pub mod export;
 mod graph;
 pub mod iri;
 pub mod node;
-pub mod retrieval;
 #[cfg(any(test, feature = "testing"))]
 pub mod ontology;
+pub mod retrieval;
 pub mod trace;
 pub mod vocabulary;
 

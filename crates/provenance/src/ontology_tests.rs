@@ -167,10 +167,7 @@ fn every_class_has_its_place_and_every_property_says_from_what_to_what_it_leads(
 #[test]
 fn a_property_that_leads_from_or_to_nothing_known_is_found() {
     let broken = ONTOLOGY
-        .replace(
-            "tg:Focus a owl:Class ;\n    rdfs:subClassOf prov:Entity ;",
-            "tg:Focus a owl:Class ;",
-        )
+        .replace("tg:Focus a owl:Class ;\n    rdfs:subClassOf prov:Entity ;", "tg:Focus a owl:Class ;")
         .replace("rdfs:range trellis:Join ;", "rdfs:range trellis:Knot ;")
         .replace("tg:query a owl:DatatypeProperty ;\n    rdfs:domain tg:Question ;", "tg:query a owl:ObjectProperty ;");
     expect![[r#"

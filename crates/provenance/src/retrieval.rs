@@ -83,9 +83,8 @@ impl GraphTrace {
     /// The edges that were kept, and each of the choices that they were kept by.
     pub fn focus(&self, kept: &[KeptEdge], choices: &[Decision], usage: &Usage) -> Explained {
         let focus = self.node("focus");
-        let of = |choice: usize| {
-            iri::decision(&focus, DecisionKind::Edges, u32::try_from(choice + 1).unwrap_or(u32::MAX))
-        };
+        let of =
+            |choice: usize| iri::decision(&focus, DecisionKind::Edges, u32::try_from(choice + 1).unwrap_or(u32::MAX));
         let selected: Vec<Node> = kept.iter().enumerate().map(|(k, edge)| self.selection(k, edge, of)).collect();
         let choices: Vec<Node> =
             choices.iter().enumerate().map(|(place, decision)| Node::choice(&of(place), decision)).collect();
@@ -136,7 +135,8 @@ impl DocumentTrace {
     pub fn whole(&self, question: &Asked<'_>, found: &[KeptPassage], document: Option<&str>) -> Vec<Explained> {
         let Asked { query, time, parent } = *question;
         let nothing = Usage::default();
-        let asked = self::question(&self.root(), tg::class::DOC_RAG_QUESTION, "DocumentRAG Question", query, time, parent);
+        let asked =
+            self::question(&self.root(), tg::class::DOC_RAG_QUESTION, "DocumentRAG Question", query, time, parent);
         let grounded = grounding(&self.node("grounding"), &self.root(), &[query.to_owned()], &nothing);
         let mut documents: Vec<&str> = Vec::new();
         for passage in found {

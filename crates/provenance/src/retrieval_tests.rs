@@ -75,7 +75,9 @@ fn the_question_says_what_the_original_says() {
 fn an_edge_is_kept_by_a_choice_that_says_what_else_there_was() {
     let focus = &sample()[3];
     let edge = said(&focus.quads, "urn:trustgraph:prov:edge:U:0").join("\n");
-    for expected in ["tg:EdgeSelection", "tg:edge ", "tg:concept \"Curie\"", "tg:score \"0.9\"", "tg:reasoning \"the year\""] {
+    for expected in
+        ["tg:EdgeSelection", "tg:edge ", "tg:concept \"Curie\"", "tg:score \"0.9\"", "tg:reasoning \"the year\""]
+    {
         assert!(edge.contains(expected), "{expected} is not in {edge}");
     }
     let decision = "urn:trustgraph:prov:focus:U/decision/edges";

@@ -51,10 +51,8 @@ impl Documents {
         // Where there is no step to hang it under, nobody looks for it.
         let trace = call.step.as_deref().map(|step| {
             let asked = Asked { query: question, time: started, parent: Some(step) };
-            let kept = |passage: &FoundPassage| KeptPassage {
-                document: passage.document.text.clone(),
-                score: passage.score,
-            };
+            let kept =
+                |passage: &FoundPassage| KeptPassage { document: passage.document.text.clone(), score: passage.score };
             let kept: Vec<_> = found.passages.iter().map(kept).collect();
             DocumentTrace::new(trace_id(call)).whole(&asked, &kept, call.document.as_deref())
         });

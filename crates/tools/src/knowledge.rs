@@ -31,11 +31,7 @@ impl KnowledgeQuery {
     }
 
     /// That of the model that is asked first.
-    pub(crate) fn capacity(
-        &self,
-        settings: &Settings,
-        task_type: Option<&TaskTypeName>,
-    ) -> Option<Arc<CallCapacity>> {
+    pub(crate) fn capacity(&self, settings: &Settings, task_type: Option<&TaskTypeName>) -> Option<Arc<CallCapacity>> {
         self.rag.as_ref()?.prompter.capacity(PromptNeed { settings, id: CONCEPTS, task_type })
     }
 
@@ -60,7 +56,8 @@ impl KnowledgeQuery {
         match rag.answer(&question, asker, &mut unheard).await {
             Ok(answer) => {
                 let cut = unheard.bytes > unheard.limit || answer.written == Written::CutShort;
-                let text = if cut { format!("{}\n{}", answer.text.trim_end(), super::prompt::CUT) } else { answer.text };
+                let text =
+                    if cut { format!("{}\n{}", answer.text.trim_end(), super::prompt::CUT) } else { answer.text };
                 Ok(ToolOutput { text, calls: answer.calls, trace: answer.trace })
             }
             Err(error) => Err(ToolError { reason: error.reason, calls: error.calls }),

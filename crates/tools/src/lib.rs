@@ -94,9 +94,9 @@ impl Tools {
             ToolKind::DocumentRag => self.documents.call(&call).await,
             ToolKind::KnowledgeQuery => self.knowledge.call(call).await,
             ToolKind::SparqlQuery => self.sparql.call(&call).await,
-            kind @ (ToolKind::StructuredQuery
-            | ToolKind::RowEmbeddingsQuery
-            | ToolKind::ToolService) => Err(ToolError::new(not_available(kind))),
+            kind @ (ToolKind::StructuredQuery | ToolKind::RowEmbeddingsQuery | ToolKind::ToolService) => {
+                Err(ToolError::new(not_available(kind)))
+            }
         }
     }
 }
@@ -122,9 +122,9 @@ impl ToolRunner for Tools {
             ToolKind::DocumentRag => self.documents.obstacle(),
             ToolKind::KnowledgeQuery => self.knowledge.obstacle(tool),
             ToolKind::SparqlQuery => self.sparql.obstacle(tool),
-            kind @ (ToolKind::StructuredQuery
-            | ToolKind::RowEmbeddingsQuery
-            | ToolKind::ToolService) => Some(not_available(kind)),
+            kind @ (ToolKind::StructuredQuery | ToolKind::RowEmbeddingsQuery | ToolKind::ToolService) => {
+                Some(not_available(kind))
+            }
         }
     }
 

@@ -7,8 +7,7 @@ use trellis_domain::TaskTypeName;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{
-    PromptCall, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall, ToolError,
-    ToolOutput,
+    PromptCall, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall, ToolError, ToolOutput,
 };
 
 /// The prompt behind tools of kind `text-completion`, and its only variable.

@@ -37,8 +37,7 @@ impl Sparql {
         let graph = self.graph.as_ref().ok_or_else(|| ToolError::new(NOTHING))?;
         let query = required(call, "query")?;
         let collection = bound_collection(&call.tool)?.unwrap_or_else(|| call.collection.clone());
-        let asking =
-            Asking { workspace: &call.scope.workspace, caller: Some(CALLER), knowledge: Some(&collection) };
+        let asking = Asking { workspace: &call.scope.workspace, caller: Some(CALLER), knowledge: Some(&collection) };
         let limits = QueryLimits { max_rows: limit(&call.tool), time: time(call.timeout) };
         let answer = graph.query(asking, query, limits).await.map_err(|error| told(&error))?;
         Ok(ToolOutput { text: in_words(&answer.found), ..ToolOutput::default() })

@@ -18,14 +18,21 @@ fn rows_stand_under_their_variables() {
     assert_eq!(in_words(&rows(1, false)), "?s | ?label | ?none\n<urn:0> | a b | ");
     assert_eq!(in_words(&rows(0, false)), "No rows.");
     assert!(in_words(&rows(2, true)).ends_with("There are more than these 2 rows. Narrow the query."));
-    assert_eq!((in_words(&Answer::Truth(true)), in_words(&Answer::Constructed(Vec::new()))), ("Yes.".into(), "No triples.".into()));
+    assert_eq!(
+        (in_words(&Answer::Truth(true)), in_words(&Answer::Constructed(Vec::new()))),
+        ("Yes.".into(), "No triples.".into())
+    );
 }
 
 #[test]
 fn an_answer_has_an_end() {
     let text = in_words(&rows(20_000, false));
     assert!(text.len() < LONGEST + 200 && text.ends_with("Ask for less."), "{}", text.len());
-    let long = Answer::Rows { variables: vec!["x".into()], rows: vec![vec![Some(Term::literal("ä".repeat(9_000)))]], truncated: false };
+    let long = Answer::Rows {
+        variables: vec!["x".into()],
+        rows: vec![vec![Some(Term::literal("ä".repeat(9_000)))]],
+        truncated: false,
+    };
     assert!(in_words(&long).chars().count() < 600);
 }
 

@@ -114,8 +114,7 @@ impl App {
         let search = Arc::new(EmbeddedSearch::new(&store.path().join("search")));
         // Whoever needs the model is told what is wrong with it.
         let embedder = embedder(global).ok().flatten();
-        let entities =
-            EntityNames { search: Arc::new(EmbeddedSearch::new(&store.path().join("entities"))), embedder };
+        let entities = EntityNames { search: Arc::new(EmbeddedSearch::new(&store.path().join("entities"))), embedder };
         let knowledge = Arc::new(IndexedKnowledge::new(Arc::clone(&store.knowledge) as _, entities.clone()));
         let queries = query_settings::of_operator(global, &[]).unwrap_or_default();
         let scope = Scope { workspace, ..Scope::default() };

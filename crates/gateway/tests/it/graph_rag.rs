@@ -55,7 +55,10 @@ async fn a_stream_tells_each_step_then_the_text_then_the_end() {
     let ended: Vec<_> = said.iter().filter(|reply| reply["end_of_stream"] == true).collect();
     assert_eq!(ended.len(), 1);
     let last = said.last().unwrap();
-    assert_eq!((&last["end_of_session"], &last["in_token"], &last["model"]), (&json!(true), &json!(21), &json!("scripted")));
+    assert_eq!(
+        (&last["end_of_session"], &last["in_token"], &last["model"]),
+        (&json!(true), &json!(21), &json!("scripted"))
+    );
     assert_eq!(said.iter().filter(|reply| reply["end_of_session"] == true).count(), 1);
 }
 

@@ -12,9 +12,9 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::{Caller, Workspace};
 use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring, router};
-use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, StorePorts};
+use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::memory::{
     EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryKnowledge, MemoryLibrary,

@@ -46,7 +46,8 @@ pub(super) fn scores(given: Given<'_>) -> Value {
         let shared: Vec<&String> = asked.intersection(&said).collect();
         let reason = shared.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(", ");
         let reason = format!("Scripted: it shares words with the question ({reason}).");
-        (!shared.is_empty()).then(|| json!({"id": edge.text("id"), "score": (3 * shared.len()).min(10), "reason": reason}))
+        (!shared.is_empty())
+            .then(|| json!({"id": edge.text("id"), "score": (3 * shared.len()).min(10), "reason": reason}))
     };
     json!({ "edges": given.all("knowledge").filter_map(score).collect::<Vec<_>>() })
 }

@@ -98,7 +98,8 @@ impl Reader<'_> {
         let property = quad.p.text();
         let is_quoted = [&quad.s, &quad.o].iter().any(|end| matches!(end, Term::Quoted { .. }));
         // What was said about extractions and earlier questions is not what they were about.
-        let is_told = matches!(quad.g.as_deref(), Some(GRAPH_RETRIEVAL | GRAPH_SOURCE)) && quad.g != self.question.graph;
+        let is_told =
+            matches!(quad.g.as_deref(), Some(GRAPH_RETRIEVAL | GRAPH_SOURCE)) && quad.g != self.question.graph;
         let relationships = step.map(|step| step.relationships.as_slice()).unwrap_or_default();
         let is_followed = relationships.is_empty() || relationships.iter().any(|wanted| wanted == property);
         !is_quoted && !is_told && !is_schema(property) && is_followed && self.is_in_language(&quad.o)
@@ -123,7 +124,8 @@ impl Reader<'_> {
             let (s, p) = (Some(entity.clone()), Some(Term::iri(rdf::TYPE)));
             let pattern = QuadPattern { s, p, g: self.question.graph.clone(), ..QuadPattern::default() };
             let classes = self.matching(&pattern, MOST_TYPES).await?;
-            if classes.iter().filter_map(|quad| quad.o.as_iri()).any(|class| types.iter().any(|wanted| wanted == class)) {
+            if classes.iter().filter_map(|quad| quad.o.as_iri()).any(|class| types.iter().any(|wanted| wanted == class))
+            {
                 kept.push(entity);
             }
         }

@@ -47,7 +47,8 @@ impl<'e> Fitness<'e> {
     /// How much of a concept a text says.
     fn by_words(&self, text: &str) -> Fit {
         let said = words_of(text);
-        let share = |concept: &BTreeSet<String>| count(concept.intersection(&said).count()) / count(concept.len().max(1));
+        let share =
+            |concept: &BTreeSet<String>| count(concept.intersection(&said).count()) / count(concept.len().max(1));
         best(self.words.iter().map(share))
     }
 }

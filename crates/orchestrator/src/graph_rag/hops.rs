@@ -37,10 +37,6 @@ pub(super) struct Explored {
     pub(super) kept: Vec<Kept>,
     /// One for each hop.
     pub(super) choices: Vec<Decision>,
-    /// Entities of which not all edges were looked at.
-    pub(super) cut: usize,
-    /// Why models were done without, where they were.
-    pub(super) unjudged: Option<String>,
 }
 
 /// The way through one graph.
@@ -65,13 +61,12 @@ impl Traversal<'_, '_, '_> {
             let step = question.steps.get(hop);
             visited.extend(frontier.iter().cloned());
             let around = self.reader.around(&frontier, step, &mut seen).await?;
-            explored.cut += around.cut;
             if around.edges.is_empty() {
                 break;
             }
             let candidates = self.candidates(around.edges).await?;
             let room = question.bounds.subgraph.saturating_sub(explored.kept.len());
-            let kept = self.keep(candidates, room, &mut explored).await;
+            let kept = self.keep(candidates, (room, around.cut), &mut explored.choices).await;
             let ends = kept.iter().flat_map(|kept| [&kept.edge.triple.s, &kept.edge.triple.o]);
             let mut next: Vec<Term> = Vec::new();
             for end in ends.filter(|end| matches!(end, Term::Iri { .. } | Term::Blank { .. })) {
@@ -114,7 +109,12 @@ impl Traversal<'_, '_, '_> {
     }
 
     /// Those that a model finds to help. The choice is told with everything that it could have been.
-    async fn keep(&mut self, mut candidates: Vec<Candidate>, room: usize, explored: &mut Explored) -> Vec<Kept> {
+    async fn keep(
+        &mut self,
+        mut candidates: Vec<Candidate>,
+        (room, cut): (usize, usize),
+        choices: &mut Vec<Decision>,
+    ) -> Vec<Kept> {
         let bounds = self.reader.question.bounds;
         let left_out = candidates.len().saturating_sub(bounds.scored);
         candidates.truncate(bounds.scored);
@@ -126,22 +126,26 @@ impl Traversal<'_, '_, '_> {
             let reason = "they fit the question less, by words or meaning".to_owned();
             decision.excluded.push(Excluded { name: format!("{left_out} other edges"), reason });
         }
+        if cut > 0 {
+            let reason = format!("only the first {} of each direction are looked at", bounds.triples);
+            decision.excluded.push(Excluded { name: format!("more edges of {cut} entities"), reason });
+        }
         let query = &self.reader.question.query;
         let mut scores = match scoring::scores(self.models, query, self.concepts, &shown).await {
             Ok((scores, enforcement)) => {
                 decision.enforcement = enforcement;
                 scores
             }
-            Err(why) => {
+            // The call is on record, with what went wrong.
+            Err(_) => {
                 (decision.decided_by, decision.enforcement) = (DecidedBy::Fallback, Enforcement::None);
-                explored.unjudged = Some(why);
                 by_fit(&candidates)
             }
         };
         scores.truncate(bounds.edges.min(room));
-        let choice = explored.choices.len();
+        let choice = choices.len();
         decision.chosen = scores.iter().map(|score| decision.options[score.edge].clone()).collect();
-        explored.choices.push(decision);
+        choices.push(decision);
         scores.into_iter().map(|score| self.kept(&candidates[score.edge], score, choice)).collect()
     }
 

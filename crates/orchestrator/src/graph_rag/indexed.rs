@@ -66,12 +66,7 @@ impl IndexedKnowledge {
         let mut due = Vec::new();
         let at = open.iter().position(|known| known.place == *place && known.source == source);
         let mut entry = at.map_or_else(
-            || OpenSource {
-                place: place.clone(),
-                source: source.to_owned(),
-                names: Vec::new(),
-                seen: HashSet::new(),
-            },
+            || OpenSource { place: place.clone(), source: source.to_owned(), names: Vec::new(), seen: HashSet::new() },
             |at| open.remove(at),
         );
         entry.take(names);

@@ -39,8 +39,7 @@ impl<'k> Labels<'k> {
         if let Some(label) = self.known.get(term) {
             return Ok(label.clone());
         }
-        let pattern =
-            QuadPattern { s: Some(term.clone()), p: Some(Term::iri(rdfs::LABEL)), ..QuadPattern::default() };
+        let pattern = QuadPattern { s: Some(term.clone()), p: Some(Term::iri(rdfs::LABEL)), ..QuadPattern::default() };
         let labels = self.knowledge.matching(self.place, &pattern, LOOKED_AT).await?;
         let label = self.best(&labels).unwrap_or_else(|| match term {
             Term::Iri { iri } => in_words(local_name(iri)),

@@ -38,19 +38,13 @@ pub(super) async fn scores(
     let variables =
         [("query", json!(query)), ("concepts", json!(concepts)), ("knowledge", Value::Array(shown.collect()))];
     let reply = models.ask((PROMPT, Use::Step), variables, Some(schema(edges.len())), &mut Unheard::default()).await?;
-    let scores = match &reply.content {
-        ReplyContent::Object(Value::Array(values)) => read(values, edges.len()),
-        ReplyContent::Object(value) => match value.get("edges").and_then(Value::as_array) {
-            Some(values) => read(values, edges.len()),
-            None => read(std::slice::from_ref(value), edges.len()),
-        },
-        ReplyContent::List(values) => read(values, edges.len()),
+    let said = match &reply.content {
+        ReplyContent::Object(value) => Some(vec![value.clone()]),
+        ReplyContent::List(values) => Some(values.clone()),
         // A line for each edge is what TrustGraph's own prompts ask for.
-        ReplyContent::Text | ReplyContent::Wrong { .. } => {
-            Some(lines(&reply.raw)).filter(|lines| !lines.is_empty()).and_then(|lines| read(&lines, edges.len()))
-        }
+        ReplyContent::Text | ReplyContent::Wrong { .. } => Some(lines(&reply.raw)).filter(|lines| !lines.is_empty()),
     };
-    let scores = scores.ok_or("the model's reply names no edges")?;
+    let scores = said.and_then(|said| read(&listed(said), edges.len())).ok_or("the model's reply names no edges")?;
     Ok((scores, if reply.enforced { Enforcement::Decoding } else { Enforcement::Validated }))
 }
 
@@ -80,7 +74,25 @@ fn schema(count: usize) -> Value {
 
 fn lines(text: &str) -> Vec<Value> {
     let parse = |line: &str| serde_json::from_str(line.trim().trim_end_matches(',')).ok();
-    text.lines().filter_map(parse).filter(Value::is_object).collect()
+    let holds = |value: &Value| value.is_object() || value.is_array();
+    match serde_json::from_str(text.trim()) {
+        Ok(value) => Some(value).into_iter().filter(holds).collect(),
+        Err(_) => text.lines().filter_map(parse).filter(holds).collect(),
+    }
+}
+
+/// The edges of a reply, whether it lists them as it was asked to, or in some other way.
+fn listed(said: Vec<Value>) -> Vec<Value> {
+    let edges = |value: Value| match value {
+        Value::Array(values) => values,
+        Value::Object(mut object) => match object.remove("edges") {
+            Some(Value::Array(values)) => values,
+            Some(other) => vec![other],
+            None => vec![Value::Object(object)],
+        },
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => vec![other],
+    };
+    said.into_iter().flat_map(edges).collect()
 }
 
 /// What can be used of what a model wrote. Edges that it was not shown, or has named before, are left out; none at all
@@ -158,6 +170,11 @@ mod tests {
     fn a_line_for_each_edge_is_read_as_well() {
         let text = "Here they are:\n{\"id\": \"e2\", \"score\": 7},\n{\"id\": \"e1\", \"sc\n";
         assert_eq!(read(&lines(text), 3).unwrap().len(), 1);
+        let edges = |text: &str| read(&listed(lines(text)), 3).map(|scores| scores.len());
+        assert_eq!(edges(r#"{"edges": [{"id": "e1", "score": 5}, {"id": "e2", "score": 5}]}"#), Some(2));
+        assert_eq!(edges(r#"[{"id": "e1", "score": 5}]"#), Some(1));
+        assert_eq!(edges(r#"{"edges": []}"#), Some(0));
+        assert_eq!(edges(r#"{"edges": 7}"#), None);
         assert!(lines("I do not know.").is_empty());
     }
 }

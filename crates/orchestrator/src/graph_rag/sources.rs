@@ -49,7 +49,8 @@ pub(super) async fn sources(
     for _ in 0..DEEPEST {
         let mut next = BTreeSet::new();
         for piece in std::mem::take(&mut pieces).into_iter().take(MOST) {
-            let above = look(Some(piece.clone()), prov::WAS_DERIVED_FROM, None, Some(GRAPH_SOURCE), MOST_PARENTS).await?;
+            let above =
+                look(Some(piece.clone()), prov::WAS_DERIVED_FROM, None, Some(GRAPH_SOURCE), MOST_PARENTS).await?;
             if above.is_empty() {
                 documents.insert(piece);
             } else {

@@ -17,7 +17,8 @@ ex:pc rdfs:label "Pierre Curie" ; ex:bornIn ex:Paris .
 ex:Warsaw rdfs:label "Warsaw" ; ex:capitalOf ex:Poland .
 "#;
 const TOOL: &str = r#"{"type": "knowledge-query", "name": "people", "description": "Ask the graph of people"}"#;
-const SPARQL: &str = r#"{"type": "sparql-query", "name": "sparql", "description": "Query the graph of people", "limit": 2}"#;
+const SPARQL: &str =
+    r#"{"type": "sparql-query", "name": "sparql", "description": "Query the graph of people", "limit": 2}"#;
 const QUESTION: &str = "Where was Marie Curie born?";
 
 fn loaded(data: &Path) {
