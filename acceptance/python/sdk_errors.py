@@ -55,10 +55,7 @@ with Api(url) as api:
     expect("nothing-like-it", lambda: socket.prompt("nothing-like-it", {}))
     expect("nothing-like-it", lambda: socket.prompt("nothing-like-it", {}, streaming=True))
 
-    expect("not available", lambda: rest.graph_rag("Who?"))
     expect("not available", lambda: rest.document_rag("Who?"))
-    expect("not available", lambda: socket.graph_rag("Who?", "default", streaming=True))
-    expect("not available", lambda: socket.graph_rag("Who?", "default"))
     expect("not available", lambda: rest.embeddings(["Who?"]))
     expect("not available", lambda: api.knowledge().list_kg_cores())
 
@@ -90,7 +87,6 @@ async def asynchronous():
         await expect_async(refusal, lambda: rest.agent("Please refuse."))
         await expect_async("zz", lambda: api.async_socket().flow("zz").agent("Who?", streaming=True))
         await expect_async("zz", lambda: api.async_flow().id("zz").agent("Who?"))
-        await expect_async("not available", lambda: socket.graph_rag("Who?", "default"))
 
 
 asyncio.run(asynchronous())

@@ -142,6 +142,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
         documents: None,
         graph: Arc::clone(&engine.store.graph) as _,
         knowledge: Arc::clone(&engine.store.knowledge) as _,
+        graph_rag: None,
         log: Arc::clone(&engine.store.log) as _,
         run_text: Arc::new(Nobody),
         access: Access::Open,

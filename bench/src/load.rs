@@ -172,7 +172,7 @@ async fn queries(store: &Store, entities: usize) -> Result<String> {
         let node = entity(n.wrapping_mul(104_729) % entities.max(1));
         let query = format!("SELECT * {{ {{ <{node}> ?p ?o OPTIONAL {{ ?o ?q ?r }} }} UNION {{ ?s ?p <{node}> }} }}");
         let begun = Instant::now();
-        let asking = Asking { workspace: &workspace, caller: None };
+        let asking = Asking { workspace: &workspace, caller: None, knowledge: None };
         let found = store.graph.query(asking, &query, QueryLimits::default()).await?.found;
         ensure!(matches!(found, Answer::Rows { ref rows, .. } if !rows.is_empty()), "{node} is there");
         times.push(begun.elapsed());

@@ -77,6 +77,7 @@ async fn call(tools: &Tools, tool: &Arc<ToolItem>) -> Result<()> {
         arguments: Map::from_iter([("city".to_owned(), json!("Oslo"))]),
         idempotency_key: "k".to_owned(),
         step: None,
+        document: None,
         timeout: Duration::from_secs(10),
         max_reply_bytes: 1 << 20,
         labels: None,

@@ -60,6 +60,15 @@ pub(crate) fn reply(scene: &Scene<'_>) -> Option<Reply> {
             { "stance": "yes", "brief": "Says yes." }, { "stance": "no", "brief": "Says no." },
         ] })),
         "debate-moderate" => json(json!({ "decision": "answer", "reason": "Both have answered." })),
+        // The names of a question are its words with a large letter.
+        "extract-concepts" => {
+            let words = question.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+            let names = words.skip(1).filter(|word| word.starts_with(char::is_uppercase));
+            Reply::Text(names.collect::<Vec<_>>().join("\n"))
+        }
+        "kg-edge-scoring" => {
+            json(json!({ "edges": [{ "id": "e1", "score": 9, "reason": "The script takes the first." }] }))
+        }
         "debate-judge" => Reply::Text(format!(
             "The judge answers \"{question}\" [finding 2].\n\n## Agreement\n\n- Ada lived.\n\n## Dissent\n\n- How long.\n\n\
              ## Confidence\n\n- [finding 2] confidence: high (scripted)"

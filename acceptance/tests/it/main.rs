@@ -11,6 +11,7 @@ mod documents;
 mod explain;
 mod flows;
 mod graph;
+mod graph_rag;
 mod knowledge;
 mod library;
 mod log;

@@ -28,6 +28,7 @@ fn call(tool: Arc<ToolItem>, in_run: &str, arguments: &Value) -> ToolCall {
         arguments: arguments.as_object().cloned().unwrap(),
         idempotency_key: "k".to_owned(),
         step: None,
+        document: None,
         timeout: Duration::from_mins(1),
         max_reply_bytes: 1 << 20,
         labels: Some(CallLabels { run, session, step, attempt: 1, task_type: None }),

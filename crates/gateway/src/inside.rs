@@ -13,6 +13,7 @@ use tokio::task::JoinError;
 use trellis_domain::limits::Limits;
 use trellis_domain::{Caller, RunId, Surface, Workspace};
 use trellis_orchestrator::documents::Loader;
+use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::ports::{
     Asking, Config, ConfigError, Graph, JournalError, Knowledge, Library, Log, Prompter, ToolRunner, World,
 };
@@ -47,6 +48,7 @@ struct Behind {
     documents: Option<Loader>,
     graph: Arc<dyn Graph>,
     knowledge: Arc<dyn Knowledge>,
+    graph_rag: Option<GraphRag>,
     log: Arc<dyn Log>,
     run_text: Arc<dyn RunText>,
 }
@@ -74,7 +76,7 @@ impl Inside {
 
     /// The same for the graph: nobody keeps others from asking.
     pub(crate) fn asking(&self) -> Asking<'_> {
-        Asking { workspace: &self.workspace, caller: self.identity.name.as_deref() }
+        Asking { workspace: &self.workspace, caller: self.identity.name.as_deref(), knowledge: None }
     }
 
     /// Who is here, for the record.
@@ -123,6 +125,11 @@ impl Inside {
 
     pub(crate) fn knowledge(&self) -> &dyn Knowledge {
         &*self.behind.knowledge
+    }
+
+    /// Answers from it, if there is anybody to answer.
+    pub(crate) fn graph_rag(&self) -> Option<&GraphRag> {
+        self.behind.graph_rag.as_ref()
     }
 
     /// The same for a load, which has a thread of its own.
@@ -181,6 +188,7 @@ impl Gateway {
             documents: wiring.documents,
             graph: wiring.graph,
             knowledge: wiring.knowledge,
+            graph_rag: wiring.graph_rag,
             log: wiring.log,
             run_text: wiring.run_text,
         };

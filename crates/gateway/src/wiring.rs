@@ -9,6 +9,7 @@ use trellis_domain::record::Record;
 use trellis_domain::run::RunSummary;
 use trellis_orchestrator::RunService;
 use trellis_orchestrator::documents::Loader;
+use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::ports::{
     BoxFuture, Config, ConfigError, Graph, Knowledge, Library, Log, Prompter, ToolRunner, World,
 };
@@ -42,6 +43,8 @@ pub struct Wiring {
     pub documents: Option<Loader>,
     pub graph: Arc<dyn Graph>,
     pub knowledge: Arc<dyn Knowledge>,
+    /// Answers from it; none if there is nobody to answer.
+    pub graph_rag: Option<GraphRag>,
     pub log: Arc<dyn Log>,
     pub run_text: Arc<dyn RunText>,
     pub access: Access,

@@ -80,6 +80,7 @@ pub mod events;
 pub mod evidence;
 mod fan_in;
 mod given_up;
+pub mod graph_rag;
 mod handling;
 mod hear;
 pub mod hub;

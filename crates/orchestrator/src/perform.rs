@@ -24,7 +24,7 @@ use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, TaskTypeName, Timestamp, ToolName};
 use trellis_patterns::react::decoder::ReplyDecoder;
 use trellis_patterns::react::parser::{Channel, Fragment};
-use trellis_patterns::{Effect, PromptOrder, Reader, ReplyForm, Session, form, pattern, read_in};
+use trellis_patterns::{CallPlace, Effect, PromptOrder, Reader, ReplyForm, Session, form, pattern, read_in};
 use trellis_provenance::iri;
 
 impl Orchestrator {
@@ -87,6 +87,7 @@ impl Orchestrator {
         let limits = handling.session.limits();
         let timeout = remaining(handling, started, limits.tool_timeout_ms);
         let key = idempotency_key(&handling.key.session, name, &arguments);
+        let place = place_of_call(&handling.session, &handling.key.session, name);
         let call = ToolCall {
             scope: handling.key.scope.clone(),
             collection: handling.session.accepted().map(|accepted| accepted.collection.clone()).unwrap_or_default(),
@@ -94,7 +95,8 @@ impl Orchestrator {
             tool: Arc::clone(item),
             arguments,
             idempotency_key: key.clone(),
-            step: Some(node_of_call(&handling.session, &handling.key.session, name)),
+            step: Some(place.node),
+            document: Some(place.document),
             timeout,
             max_reply_bytes: limits.max_reply_bytes,
             labels: Some(labels(handling, name)),
@@ -168,10 +170,10 @@ fn prepared(
     (id, reader, offered, Box::new(call))
 }
 
-/// Where a tool that tells of its own steps hangs them.
-fn node_of_call(session: &Session, id: &SessionId, name: &Name) -> String {
+/// Where a tool that tells of its own steps hangs them, and where its text will be.
+fn place_of_call(session: &Session, id: &SessionId, name: &Name) -> CallPlace {
     let own = session.routed().and_then(|routed| pattern(&routed.pattern).ok());
-    own.map_or_else(|| iri::named(id, name), |pattern| pattern.node_of_call(id, name))
+    own.map_or_else(|| CallPlace::of_node(iri::named(id, name)), |pattern| pattern.place_of_call(id, name))
 }
 
 /// Tells the model why no tool was called.

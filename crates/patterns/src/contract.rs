@@ -69,14 +69,31 @@ pub trait Pattern: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// The node that what a tool tells of its own steps hangs under.
-    fn node_of_call(&self, session: &SessionId, outcome: &Name) -> String {
-        iri::named(session, outcome)
+    /// Where what a tool tells of its own steps hangs, and where its text will be.
+    fn place_of_call(&self, session: &SessionId, outcome: &Name) -> CallPlace {
+        CallPlace::of_node(iri::named(session, outcome))
     }
 
     /// What a reply to one of its prompts means, if that is more than a call, a text or a failure.
     fn notice<'r>(&self, _name: &Name, _replied: &'r Replied) -> Option<Notice<'r>> {
         None
+    }
+}
+
+/// The place of a tool call in the graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallPlace {
+    /// The node that the tool's own steps derive from.
+    pub node: String,
+    /// The document that its text becomes.
+    pub document: String,
+}
+
+impl CallPlace {
+    /// A call whose result is an observation of its own.
+    pub fn of_node(node: String) -> Self {
+        let document = format!("{node}/observation");
+        Self { node, document }
     }
 }
 

@@ -31,7 +31,7 @@ mod text;
 pub mod toolset;
 pub mod wire;
 
-pub use contract::{Effect, Ending, Order, Pattern, PromptOrder, Turn};
+pub use contract::{CallPlace, Effect, Ending, Order, Pattern, PromptOrder, Turn};
 pub use known::{implemented, is_implemented};
 pub use projector::{Projector, documents, events, project};
 pub use reader::{ReadReply, Reader, ReplyForm};

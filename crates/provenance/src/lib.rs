@@ -15,6 +15,7 @@ pub mod iri;
 pub mod node;
 #[cfg(any(test, feature = "testing"))]
 pub mod ontology;
+pub mod retrieval;
 pub mod trace;
 pub mod vocabulary;
 

@@ -2,6 +2,7 @@
 
 use crate::vocabulary::{GRAPH_RETRIEVAL, prov, rdf, rdfs, tg, trellis};
 use std::sync::Arc;
+use trellis_domain::decision::Decision;
 use trellis_domain::document::{Document, Payload};
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::usage::Usage;
@@ -40,6 +41,23 @@ impl Node {
         node
     }
 
+    /// A choice with everything that could have been chosen.
+    pub fn choice(iri: &str, decision: &Decision) -> Self {
+        let excluded = decision.excluded.iter().map(|excluded| format!("{}: {}", excluded.name, excluded.reason));
+        Self::new(iri)
+            .types(&[trellis::class::DECISION])
+            .label(format!("Decision: {}", decision.kind))
+            .text(trellis::DECISION_KIND, decision.kind)
+            .texts(trellis::OPTION, &decision.options)
+            .texts(trellis::EXCLUDED_OPTION, excluded)
+            .texts(trellis::CHOSEN, &decision.chosen)
+            .links(trellis::OPTION_SOURCE, Some(decision.source.as_str()).filter(|source| !source.is_empty()))
+            .text(trellis::CONFIG_VERSION, decision.config_version)
+            .text(trellis::DECIDED_BY, decision.decided_by)
+            .text(trellis::ENFORCEMENT, decision.enforcement)
+            .texts(trellis::SIGNAL, &decision.signals)
+    }
+
     pub fn iri(&self) -> &str {
         &self.iri
     }
@@ -53,7 +71,8 @@ impl Node {
         (self.quads, self.documents)
     }
 
-    fn say(mut self, property: &str, object: Term) -> Self {
+    /// One statement, about whatever there can be statements of.
+    pub fn say(mut self, property: &str, object: Term) -> Self {
         let (s, p) = (Term::iri(&self.iri), Term::iri(property));
         self.quads.push(Quad { s, p, o: object, g: Some(GRAPH_RETRIEVAL.to_owned()) });
         self

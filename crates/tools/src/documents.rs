@@ -1,11 +1,14 @@
 //! `document-rag`: passages of documents for a question, numbered so that an answer can cite them. No model is asked:
 //! whoever called the tool reads the passages itself.
 
+use crate::knowledge::{bound_collection, required, trace_id};
 use serde_json::Value;
+use std::sync::Arc;
 use trellis_domain::Collection;
 use trellis_domain::config::ToolItem;
 use trellis_orchestrator::documents::{Retrieved, Retriever};
-use trellis_orchestrator::ports::{SearchError, ToolCall, ToolError, ToolOutput};
+use trellis_orchestrator::ports::{FoundPassage, SearchError, ToolCall, ToolError, ToolOutput, World};
+use trellis_provenance::retrieval::{Asked, DocumentTrace, KeptPassage};
 
 /// Passages of an answer, if the tool names no other number, and at most.
 const USUAL: u64 = 8;
@@ -16,12 +19,12 @@ const LONGEST: usize = 48 << 10;
 /// Finds passages, if there is something to search.
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
-    retriever: Option<Retriever>,
+    retriever: Option<(Retriever, Arc<dyn World>)>,
 }
 
 impl Documents {
-    pub(crate) fn new(retriever: Retriever) -> Self {
-        Self { retriever: Some(retriever) }
+    pub(crate) fn new(retriever: Retriever, world: Arc<dyn World>) -> Self {
+        Self { retriever: Some((retriever, world)) }
     }
 
     pub(crate) fn obstacle(&self) -> Option<String> {
@@ -30,14 +33,10 @@ impl Documents {
 
     pub(crate) async fn call(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
         let retriever = self.retriever.as_ref();
-        let retriever = retriever.ok_or_else(|| ToolError::new("no documents can be searched here"))?;
-        let question = call.arguments.get("question").and_then(Value::as_str).map(str::trim).unwrap_or_default();
-        if question.is_empty() {
-            let expected =
-                format!("the argument `question` is missing; `{}` expects `question` (string)", call.tool.name);
-            return Err(ToolError::new(expected));
-        }
-        let collection = collection(&call.tool)?.unwrap_or_else(|| call.collection.clone());
+        let (retriever, world) = retriever.ok_or_else(|| ToolError::new("no documents can be searched here"))?;
+        let started = world.now();
+        let question = required(call, "question")?;
+        let collection = bound_collection(&call.tool)?.unwrap_or_else(|| call.collection.clone());
         let workspace = &call.scope.workspace;
         let limit = usize::try_from(limit(&call.tool)).unwrap_or(usize::MAX);
         let failed = |error: SearchError| ToolError::new(error.to_string());
@@ -49,16 +48,16 @@ impl Documents {
         } else {
             in_words(&collection, &found)
         };
-        // What was retrieved, from which documents and at which places, is all here: the tool's own part of the trace
-        // belongs beside the text.
-        Ok(ToolOutput { text, ..ToolOutput::default() })
+        // Where there is no step to hang it under, nobody looks for it.
+        let trace = call.step.as_deref().map(|step| {
+            let asked = Asked { query: question, time: started, parent: Some(step) };
+            let kept =
+                |passage: &FoundPassage| KeptPassage { document: passage.document.text.clone(), score: passage.score };
+            let kept: Vec<_> = found.passages.iter().map(kept).collect();
+            DocumentTrace::new(trace_id(call)).whole(&asked, &kept, call.document.as_deref())
+        });
+        Ok(ToolOutput { text, trace: trace.unwrap_or_default(), ..ToolOutput::default() })
     }
-}
-
-/// The collection that the tool is bound to. Without one it is that of the question.
-fn collection(tool: &ToolItem) -> Result<Option<Collection>, ToolError> {
-    let named = tool.setting("collection").filter(|name| !name.is_empty()).map(Collection::new).transpose();
-    named.map_err(|error| ToolError::new(format!("the tool `{}` cannot be used: {error}", tool.name)))
 }
 
 fn limit(tool: &ToolItem) -> u64 {

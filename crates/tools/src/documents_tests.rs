@@ -8,7 +8,7 @@ use trellis_domain::{Hash, Scope, Workspace};
 use trellis_orchestrator::memory::MemorySearch;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::permits::Permit;
-use trellis_orchestrator::ports::{DocumentInfo, Passage, Place, Search, SearchDocument, ToolRunner};
+use trellis_orchestrator::ports::{DocumentInfo, Passage, Place, RealWorld, Search, SearchDocument, ToolRunner};
 
 fn tool(value: &str) -> Arc<ToolItem> {
     match validate("tool", "handbook", value) {
@@ -26,6 +26,7 @@ fn call(tool: Arc<ToolItem>, arguments: &Value) -> ToolCall {
         arguments: arguments.as_object().cloned().unwrap(),
         idempotency_key: "k".to_owned(),
         step: None,
+        document: None,
         timeout: Duration::from_mins(1),
         max_reply_bytes: 1 << 20,
         labels: None,
@@ -51,7 +52,7 @@ async fn tools(collection: &str, documents: Vec<SearchDocument>) -> Tools {
     let collection = Collection::new(collection).unwrap();
     search.put(&Workspace::default(), &collection, documents).await.unwrap();
     let prompter = Arc::new(ScriptedPrompter::replies(&[]));
-    Tools::new(prompter).with_documents(search)
+    Tools::new(prompter).with_documents(search, Arc::new(RealWorld))
 }
 
 async fn ask(tools: &Tools, item: &str, question: &str) -> Result<String, String> {

@@ -5,19 +5,26 @@
 mod arguments;
 mod documents;
 pub mod http;
+mod knowledge;
 pub mod mcp;
 mod prompt;
+mod sparql;
 
 use documents::Documents;
 use http::{Http, Template};
+use knowledge::KnowledgeQuery;
 use mcp::Mcp;
 use prompt::Prompts;
+use sparql::Sparql;
 use std::sync::Arc;
 use trellis_domain::TaskTypeName;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
 use trellis_orchestrator::documents::Retriever;
+use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::permits::CallCapacity;
-use trellis_orchestrator::ports::{BoxFuture, Embedder, Prompter, Search, ToolCall, ToolError, ToolOutput, ToolRunner};
+use trellis_orchestrator::ports::{
+    BoxFuture, Embedder, Graph, Prompter, Search, ToolCall, ToolError, ToolOutput, ToolRunner, World,
+};
 
 /// All kinds of tools, each in its own module.
 #[derive(Debug)]
@@ -25,6 +32,8 @@ pub struct Tools {
     prompts: Prompts,
     outside: Outside,
     documents: Documents,
+    knowledge: KnowledgeQuery,
+    sparql: Sparql,
 }
 
 /// What calls go through that reach somebody else.
@@ -39,7 +48,13 @@ pub struct Outside {
 impl Tools {
     /// Those that need nothing but a model.
     pub fn new(prompter: Arc<dyn Prompter>) -> Self {
-        Self { prompts: Prompts::new(prompter), outside: Outside::default(), documents: Documents::default() }
+        Self {
+            prompts: Prompts::new(prompter),
+            outside: Outside::default(),
+            documents: Documents::default(),
+            knowledge: KnowledgeQuery::default(),
+            sparql: Sparql::default(),
+        }
     }
 
     /// And those that reach somebody else.
@@ -50,9 +65,15 @@ impl Tools {
 
     /// And those that search documents, with what reaches somebody else.
     #[must_use]
-    pub fn with_documents(self, search: Arc<dyn Search>) -> Self {
+    pub fn with_documents(self, search: Arc<dyn Search>, world: Arc<dyn World>) -> Self {
         let embedder = self.outside.embedder.clone();
-        Self { documents: Documents::new(Retriever { search, embedder }), ..self }
+        Self { documents: Documents::new(Retriever { search, embedder }, world), ..self }
+    }
+
+    /// And those that ask loaded knowledge, in words and in SPARQL.
+    #[must_use]
+    pub fn with_knowledge(self, rag: GraphRag, graph: Arc<dyn Graph>) -> Self {
+        Self { knowledge: KnowledgeQuery::new(rag), sparql: Sparql::new(graph), ..self }
     }
 
     async fn perform(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {
@@ -71,10 +92,11 @@ impl Tools {
                 }
             }
             ToolKind::DocumentRag => self.documents.call(&call).await,
-            kind @ (ToolKind::KnowledgeQuery
-            | ToolKind::StructuredQuery
-            | ToolKind::RowEmbeddingsQuery
-            | ToolKind::ToolService) => Err(ToolError::new(not_available(kind))),
+            ToolKind::KnowledgeQuery => self.knowledge.call(call).await,
+            ToolKind::SparqlQuery => self.sparql.call(&call).await,
+            kind @ (ToolKind::StructuredQuery | ToolKind::RowEmbeddingsQuery | ToolKind::ToolService) => {
+                Err(ToolError::new(not_available(kind)))
+            }
         }
     }
 }
@@ -98,10 +120,11 @@ impl ToolRunner for Tools {
             }
             ToolKind::McpTool => self.outside.mcp.obstacle(tool, settings).or_else(|| arguments::obstacle(tool)),
             ToolKind::DocumentRag => self.documents.obstacle(),
-            kind @ (ToolKind::KnowledgeQuery
-            | ToolKind::StructuredQuery
-            | ToolKind::RowEmbeddingsQuery
-            | ToolKind::ToolService) => Some(not_available(kind)),
+            ToolKind::KnowledgeQuery => self.knowledge.obstacle(tool),
+            ToolKind::SparqlQuery => self.sparql.obstacle(tool),
+            kind @ (ToolKind::StructuredQuery | ToolKind::RowEmbeddingsQuery | ToolKind::ToolService) => {
+                Some(not_available(kind))
+            }
         }
     }
 
@@ -111,7 +134,11 @@ impl ToolRunner for Tools {
         settings: &Settings,
         task_type: Option<&TaskTypeName>,
     ) -> Option<Arc<CallCapacity>> {
-        if tool.kind.asks_a_model() { self.prompts.capacity(tool, settings, task_type) } else { None }
+        match tool.kind {
+            ToolKind::KnowledgeQuery => self.knowledge.capacity(settings, task_type),
+            kind if kind.asks_a_model() => self.prompts.capacity(tool, settings, task_type),
+            _ => None,
+        }
     }
 }
 

@@ -5,11 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use trellis_domain::TaskTypeName;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
-use trellis_domain::record::{ModelCall, PromptUse};
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{
-    PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall, ToolError,
-    ToolOutput,
+    PromptCall, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall, ToolError, ToolOutput,
 };
 
 /// The prompt behind tools of kind `text-completion`, and its only variable.
@@ -65,7 +63,10 @@ impl Prompts {
         let id = call.id.clone();
         match self.prompter.ask(call, &mut unheard).await {
             Ok(reply) => output(&reply, unheard.is_cut() || reply.cut_short),
-            Err(error) => Err(unanswered(id, error)),
+            Err(error) => {
+                let reason = error.to_string();
+                Err(ToolError { reason, calls: error.on_record(&id).into_iter().collect() })
+            }
         }
     }
 }
@@ -114,10 +115,10 @@ fn plain_text(value: &Value) -> String {
 }
 
 /// Stands behind a text that is not whole, so that nobody takes it for whole.
-const CUT: &str = "[cut off: the reply was longer than its model may write]";
+pub(crate) const CUT: &str = "[cut off: the reply was longer than its model may write]";
 
 fn output(reply: &PromptReply, cut: bool) -> Result<ToolOutput, ToolError> {
-    let calls = vec![on_record(reply)];
+    let calls = vec![reply.on_record()];
     let text = match &reply.content {
         ReplyContent::Text if cut => format!("{}\n{CUT}", reply.raw.trim_end()),
         // Lines that were lost leave no trace in the others.
@@ -133,29 +134,4 @@ fn output(reply: &PromptReply, cut: bool) -> Result<ToolOutput, ToolError> {
         }
     };
     Ok(ToolOutput { text, calls, ..ToolOutput::default() })
-}
-
-fn on_record(reply: &PromptReply) -> ModelCall {
-    ModelCall {
-        prompt: reply.prompt.clone(),
-        reply: Some(reply.raw.as_str().into()),
-        model: reply.model.clone(),
-        in_token: reply.in_token,
-        out_token: reply.out_token,
-        ms: reply.ms,
-        failures: reply.failures.clone(),
-    }
-}
-
-/// The call that nobody answered, with all attempts at it.
-fn unanswered(id: String, error: PromptError) -> ToolError {
-    let reason = error.to_string();
-    let calls = match error {
-        PromptError::Provider { failures, .. } => {
-            let prompt = PromptUse { id, ..PromptUse::default() };
-            vec![ModelCall { prompt, failures, ..ModelCall::default() }]
-        }
-        PromptError::UnknownPrompt { .. } | PromptError::Template { .. } => Vec::new(),
-    };
-    ToolError { reason, calls }
 }

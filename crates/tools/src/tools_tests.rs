@@ -24,6 +24,7 @@ fn call(tool: Arc<ToolItem>, arguments: &Value) -> ToolCall {
         arguments: arguments.as_object().cloned().unwrap(),
         idempotency_key: "k".to_owned(),
         step: None,
+        document: None,
         timeout: Duration::from_mins(1),
         max_reply_bytes: 1 << 20,
         labels: None,

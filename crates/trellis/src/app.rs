@@ -4,15 +4,17 @@ use crate::cli::Global;
 use crate::failure::{Exit, Failure};
 use crate::guarded::GuardedConfig;
 use crate::model_settings;
+use crate::query_settings;
 use std::path::PathBuf;
 use std::sync::Arc;
 use trellis_domain::{Scope, Workspace};
 use trellis_models::{Choice, Connections, Models, Rehearsal, TemplatePrompter, choose};
 use trellis_orchestrator::RunService;
 use trellis_orchestrator::documents::Loader;
+use trellis_orchestrator::graph_rag::{EntityNames, GraphRag, IndexedKnowledge};
 use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
-use trellis_orchestrator::ports::{Config, Embedder, Prompter, RealWorld, Search, ToolRunner, World};
+use trellis_orchestrator::ports::{Config, Embedder, Knowledge, Prompter, RealWorld, Search, ToolRunner, World};
 use trellis_orchestrator::queue::FairQueue;
 use trellis_patterns::router::OperatorLimits;
 use trellis_readers::Readers;
@@ -31,6 +33,11 @@ pub(crate) const PDF_WORKER: &str = "pdf-worker";
 pub(crate) struct App {
     pub(crate) store: Store,
     pub(crate) search: Arc<dyn Search>,
+    /// What was loaded, with an index of what its entities are called.
+    pub(crate) knowledge: Arc<dyn Knowledge>,
+    pub(crate) entities: EntityNames,
+    /// For queries of tools. Commands that are about queries read them themselves, and tell what is wrong with them.
+    queries: QuerySettings,
     pub(crate) scope: Scope,
     pub(crate) world: Arc<dyn World>,
 }
@@ -105,7 +112,13 @@ impl App {
             | OpenError::Damaged { .. } => Closed::Failed(error.into()),
         })?;
         let search = Arc::new(EmbeddedSearch::new(&store.path().join("search")));
-        Ok(Self { store, search, scope: Scope { workspace, ..Scope::default() }, world })
+        // Whoever needs the model is told what is wrong with it.
+        let embedder = embedder(global).ok().flatten();
+        let entities = EntityNames { search: Arc::new(EmbeddedSearch::new(&store.path().join("entities"))), embedder };
+        let knowledge = Arc::new(IndexedKnowledge::new(Arc::clone(&store.knowledge) as _, entities.clone()));
+        let queries = query_settings::of_operator(global, &[]).unwrap_or_default();
+        let scope = Scope { workspace, ..Scope::default() };
+        Ok(Self { store, search, knowledge, entities, queries, scope, world })
     }
 
     /// Opens a folder that is there already: looking at something does not make it.
@@ -142,6 +155,22 @@ impl App {
         Ok(Loader::new(library, search, Arc::new(Readers::new(pdf)), embedder, Arc::clone(&self.world)))
     }
 
+    /// Answers questions from loaded knowledge.
+    pub(crate) fn graph_rag(&self, prompter: &Arc<dyn Prompter>) -> GraphRag {
+        let (knowledge, names) = (Arc::clone(&self.knowledge), self.entities.clone());
+        GraphRag { knowledge, names, prompter: Arc::clone(prompter), world: Arc::clone(&self.world) }
+    }
+
+    /// All tools, with what they reach.
+    pub(crate) fn tools(&self, prompter: &Arc<dyn Prompter>, outside: Outside) -> Tools {
+        // Whoever serves has set this already.
+        self.evaluate_queries(self.queries);
+        Tools::new(Arc::clone(prompter))
+            .with(outside)
+            .with_documents(Arc::clone(&self.search), Arc::clone(&self.world))
+            .with_knowledge(self.graph_rag(prompter), Arc::clone(&self.store.graph) as _)
+    }
+
     /// The configuration for whoever may change it.
     pub(crate) fn config(&self) -> Arc<dyn Config> {
         Arc::new(GuardedConfig(Arc::clone(&self.store.config) as _))
@@ -169,9 +198,7 @@ impl App {
             journal: Arc::clone(&self.store.journal) as _,
             queue: Arc::new(FairQueue::new(Arc::clone(&self.world))),
             config: self.config(),
-            tools: with(Arc::new(
-                Tools::new(Arc::clone(&prompter)).with(outside).with_documents(Arc::clone(&self.search)),
-            )),
+            tools: with(Arc::new(self.tools(&prompter, outside))),
             prompter,
             hub: Arc::new(Hub::default()),
             world: Arc::clone(&self.world),

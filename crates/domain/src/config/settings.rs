@@ -110,13 +110,15 @@ impl Settings {
             let template = match tool.kind {
                 super::ToolKind::Prompt => tool.setting("template").unwrap_or_default(),
                 super::ToolKind::TextCompletion => "question",
-                super::ToolKind::KnowledgeQuery
-                | super::ToolKind::McpTool
+                // Its other prompts can be done without.
+                super::ToolKind::KnowledgeQuery => "kg-synthesis",
+                super::ToolKind::McpTool
                 | super::ToolKind::StructuredQuery
                 | super::ToolKind::RowEmbeddingsQuery
                 | super::ToolKind::ToolService
                 | super::ToolKind::Http
-                | super::ToolKind::DocumentRag => continue,
+                | super::ToolKind::DocumentRag
+                | super::ToolKind::SparqlQuery => continue,
             };
             if !self.prompts.contains_key(template) {
                 let what = format!("there is no prompt `{template}`");

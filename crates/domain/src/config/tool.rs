@@ -19,21 +19,22 @@ words!(
         ToolService,
         Http,
         DocumentRag,
+        SparqlQuery,
     }
 );
 
 impl ToolKind {
-    /// Whether a call is nothing but a prompt to a model.
+    /// Whether a call asks a model: it waits for its turn there, and keeps to its time by itself.
     pub fn asks_a_model(self) -> bool {
         match self {
-            Self::TextCompletion | Self::Prompt => true,
-            Self::KnowledgeQuery
-            | Self::McpTool
+            Self::TextCompletion | Self::Prompt | Self::KnowledgeQuery => true,
+            Self::McpTool
             | Self::StructuredQuery
             | Self::RowEmbeddingsQuery
             | Self::ToolService
             | Self::Http
-            | Self::DocumentRag => false,
+            | Self::DocumentRag
+            | Self::SparqlQuery => false,
         }
     }
 }
@@ -69,6 +70,7 @@ impl ToolEffect {
         match kind {
             ToolKind::KnowledgeQuery
             | ToolKind::DocumentRag
+            | ToolKind::SparqlQuery
             | ToolKind::TextCompletion
             | ToolKind::Prompt
             | ToolKind::StructuredQuery
@@ -232,7 +234,13 @@ fn read_kind(members: &Members<'_>) -> Result<ToolKind, Problem> {
 fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> {
     let need = |name: &str, mend: &str| members.required_text(name, mend).map(|_| ());
     match kind {
-        ToolKind::KnowledgeQuery | ToolKind::StructuredQuery => members.text(&["collection"]).map(|_| ()),
+        ToolKind::StructuredQuery => members.text(&["collection"]).map(|_| ()),
+        ToolKind::KnowledgeQuery => {
+            for limit in GRAPH_LIMITS {
+                members.number(limit)?;
+            }
+            members.text(&["collection"]).map(|_| ())
+        }
         ToolKind::TextCompletion => Ok(()),
         ToolKind::McpTool => {
             members.text(&["server"])?;
@@ -240,7 +248,7 @@ fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> 
         }
         ToolKind::Prompt => need("template", "name a prompt, stored as `prompt` item `template.<id>`"),
         ToolKind::ToolService => need("service", "name the key of a `tool-service` item"),
-        ToolKind::DocumentRag => {
+        ToolKind::DocumentRag | ToolKind::SparqlQuery => {
             members.number("limit")?;
             members.text(&["collection"]).map(|_| ())
         }
@@ -252,6 +260,17 @@ fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> 
     }
 }
 
+/// How far a question to a knowledge graph may go, by the names that requests have for it.
+const GRAPH_LIMITS: [&str; 7] = [
+    "entity-limit",
+    "triple-limit",
+    "max-subgraph-size",
+    "max-path-length",
+    "edge-score-limit",
+    "edge-limit",
+    "max-reranker-input",
+];
+
 /// Some kinds have arguments of their own, the others take them from the item.
 fn read_arguments(members: &Members<'_>, kind: ToolKind) -> Result<Vec<ArgumentItem>, Problem> {
     let fixed = |name: &str, description: &str| Ok(vec![ArgumentItem::new(name, "string", description)]);
@@ -261,6 +280,7 @@ fn read_arguments(members: &Members<'_>, kind: ToolKind) -> Result<Vec<ArgumentI
         }
         ToolKind::RowEmbeddingsQuery => fixed("query", "The text to search for"),
         ToolKind::DocumentRag => fixed("question", "What to look for in the documents"),
+        ToolKind::SparqlQuery => fixed("query", "A SPARQL 1.1 query: SELECT, ASK, CONSTRUCT or DESCRIBE"),
         ToolKind::McpTool | ToolKind::Prompt | ToolKind::ToolService | ToolKind::Http => configured_arguments(members),
     }
 }

@@ -40,7 +40,7 @@ fn loader(inside: &Inside) -> Result<&Loader, ServiceError> {
     inside.documents().ok_or_else(|| ServiceError::gateway("no documents are searched on this server"))
 }
 
-fn collection(call: &Call) -> Result<Collection, ServiceError> {
+pub(super) fn collection(call: &Call) -> Result<Collection, ServiceError> {
     let named = call.members().text("collection")?.filter(|name| !name.is_empty());
     let named = named.map(Collection::new).transpose().map_err(|error| ServiceError::request(error.to_string()))?;
     Ok(named.unwrap_or_default())

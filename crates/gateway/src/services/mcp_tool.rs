@@ -44,6 +44,7 @@ pub(super) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Servi
         arguments,
         idempotency_key: inside.world().fresh_id(),
         step: None,
+        document: None,
         timeout,
         max_reply_bytes: limits.max_reply_bytes,
         labels: None,

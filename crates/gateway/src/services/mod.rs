@@ -9,6 +9,7 @@ mod collections;
 mod config;
 mod documents;
 mod flow;
+mod graph_rag;
 pub(crate) mod held;
 mod iam;
 mod librarian;
@@ -37,6 +38,7 @@ pub(crate) enum Service {
     Iam,
     Model(Asked),
     McpTool,
+    GraphRag,
     Embeddings,
     Load(Loading),
     Librarian,
@@ -49,7 +51,6 @@ pub(crate) enum Service {
 
 /// Names of flow services that clients may ask for and that this server does not have.
 const MISSING_IN_FLOWS: &[&str] = &[
-    "graph-rag",
     "graph-embeddings",
     "document-embeddings",
     "rows",
@@ -73,6 +74,7 @@ impl Service {
             "prompt" => Some(Self::Model(Asked::Prompt)),
             "text-completion" => Some(Self::Model(Asked::Completion)),
             "document-rag" => Some(Self::Model(Asked::Documents)),
+            "graph-rag" => Some(Self::GraphRag),
             "embeddings" => Some(Self::Embeddings),
             "text-load" => Some(Self::Load(Loading::Text)),
             "document-load" => Some(Self::Load(Loading::Document)),
@@ -107,6 +109,7 @@ impl Service {
             Self::Iam => iam::answer(gateway, call).await,
             Self::Model(asked) => asked.answer(gateway, call).await,
             Self::McpTool => mcp_tool::answer(gateway, call).await,
+            Self::GraphRag => graph_rag::answer(gateway, call).await,
             Self::Embeddings => documents::embed(gateway, call).await,
             Self::Load(loading) => loading.answer(gateway, call).await,
             Self::Triples => return triples::answer(gateway, call).await,
@@ -128,6 +131,7 @@ impl Service {
             | Self::Iam
             | Self::Model(_)
             | Self::McpTool
+            | Self::GraphRag
             | Self::Embeddings
             | Self::Load(_)
             | Self::Collections
@@ -144,6 +148,7 @@ impl Service {
             Self::Agent => agent::stream(gateway, call, outbox).await,
             Self::Librarian => librarian::stream(gateway, call, outbox).await,
             Self::Model(asked) => asked.stream(gateway, call, outbox).await,
+            Self::GraphRag => graph_rag::stream(gateway, call, outbox).await,
             Self::Triples => {
                 let _floor = outbox.floor().await;
                 triples::stream(gateway, call, outbox).await

@@ -228,7 +228,7 @@ async fn within_limit(inside: &Inside, order: Order, sink: &mut Live) -> Result<
     let reply = reply.map_err(|_| {
         ServiceError::new(Code::Model, format!("the model did not answer within {} s", limit.as_secs()))
     })?;
-    if sink.state.lock().bytes > sink.longest {
+    if sink.is_too_long() {
         return Err(ServiceError::new(Code::Model, format!("the reply was longer than {} bytes", sink.longest)));
     }
     reply.map_err(|error| ServiceError::new(Code::Model, error.to_string()))
@@ -236,9 +236,9 @@ async fn within_limit(inside: &Inside, order: Order, sink: &mut Live) -> Result<
 
 /// Text on its way from the model to the socket. Whoever is slow gets larger pieces.
 #[derive(Debug, Clone, Default)]
-struct Live {
+pub(super) struct Live {
     state: Arc<Mutex<Text>>,
-    news: Arc<Notify>,
+    pub(super) news: Arc<Notify>,
     /// How many bytes a reply may have.
     longest: u64,
 }
@@ -253,11 +253,15 @@ struct Text {
 }
 
 impl Live {
-    fn new(inside: &Inside) -> Self {
+    pub(super) fn new(inside: &Inside) -> Self {
         Self { longest: inside.limits().max_reply_bytes, ..Self::default() }
     }
 
-    fn take(&self) -> Result<String, ServiceError> {
+    pub(super) fn is_too_long(&self) -> bool {
+        self.state.lock().bytes > self.longest
+    }
+
+    pub(super) fn take(&self) -> Result<String, ServiceError> {
         let mut state = self.state.lock();
         if state.broken {
             return Err(ServiceError::new(Code::Model, "the model broke off in the middle of its reply; ask again"));

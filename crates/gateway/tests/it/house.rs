@@ -16,6 +16,7 @@ use trellis_domain::{Caller, Workspace};
 use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, RunText, Server, Wiring, router};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, StorePorts};
+use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::memory::{
     EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryKnowledge, MemoryLibrary,
@@ -32,6 +33,7 @@ pub(crate) struct Setup {
     pub(crate) access: Access,
     /// Says what a test wants it to say instead of what the store holds.
     pub(crate) graph: Option<Arc<dyn Graph>>,
+    pub(crate) graph_rag: Option<GraphRag>,
     /// Without workers, questions wait.
     pub(crate) at_work: bool,
     /// Goes on taking connections while it is about to stop.
@@ -47,7 +49,16 @@ impl Default for Setup {
         let mut model = ScriptedPrompter::new(play::reply);
         model.piece = 3;
         let (options, access) = (Options::default(), Access::Open);
-        Self { store: memory(), model: Arc::new(model), options, access, graph: None, at_work: true, lingers: false }
+        Self {
+            store: memory(),
+            model: Arc::new(model),
+            options,
+            access,
+            graph: None,
+            graph_rag: None,
+            at_work: true,
+            lingers: false,
+        }
     }
 }
 
@@ -103,6 +114,7 @@ impl House {
                 .graph
                 .unwrap_or_else(|| Arc::new(MemoryGraph::with_knowledge(Arc::clone(&journal), Arc::clone(&knowledge)))),
             knowledge: Arc::clone(&knowledge) as _,
+            graph_rag: setup.graph_rag,
             log: Arc::new(EmptyLog),
             run_text: Arc::new(Counted),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),

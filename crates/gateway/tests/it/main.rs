@@ -9,6 +9,7 @@ mod documents;
 mod doors;
 mod floods;
 mod graph;
+mod graph_rag;
 mod house;
 mod knowledge;
 mod mcp;

@@ -121,12 +121,12 @@ async fn a_workspace_is_unknown_until_it_is_made() {
 #[tokio::test]
 async fn a_service_that_this_server_lacks_says_so_in_every_shape() {
     let house = House::open().await;
-    let (status, reply) = house.post("/api/v1/flow/default/service/graph-rag", &json!({"query": "x"})).await;
+    let (status, reply) = house.post("/api/v1/flow/default/service/graph-embeddings", &json!({"query": "x"})).await;
     assert_eq!((status, &reply["error"]["type"]), (200, &json!("gateway-error")));
     let mut socket = house.socket().await;
-    socket.send(json!({"id": "1", "service": "graph-rag", "flow": "default", "request": {"query": "x"}})).await;
+    socket.send(json!({"id": "1", "service": "graph-embeddings", "flow": "default", "request": {"query": "x"}})).await;
     let told = socket.next().await;
-    assert_eq!(told["error"]["message"], "the service `graph-rag` is not available on this server");
+    assert_eq!(told["error"]["message"], "the service `graph-embeddings` is not available on this server");
     assert_eq!(told["complete"], true);
 }
 

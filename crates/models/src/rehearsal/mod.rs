@@ -10,6 +10,7 @@ mod dispatch;
 mod given;
 mod heard;
 mod inquiry;
+mod knowledge;
 mod minimal;
 mod plan;
 mod quote;
@@ -158,6 +159,7 @@ fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
         "dispatch-choose" => dispatch::choose(given),
         "debate-stances" => debate::stances(given),
         "debate-moderate" => debate::moderate(),
+        "kg-edge-scoring" => knowledge::scores(given),
         _ => return None,
     })
 }
@@ -168,6 +170,8 @@ fn text_for(request: &ModelRequest, given: Given<'_>) -> String {
         "plan-synthesise" => synthesis::of_steps(given),
         "supervisor-synthesise" => synthesis::of_findings(given),
         "debate-judge" => debate::judge(given),
+        "extract-concepts" => knowledge::concepts(given),
+        "kg-synthesis" => knowledge::answer(given),
         prompt => samples::reply(prompt, &request.variables)
             .unwrap_or_else(|| format!("{} There is no script for the prompt `{prompt}`.\n\n{NOTE}", samples::LABEL)),
     }

@@ -106,7 +106,7 @@ impl Scene {
     }
 
     async fn query(&self, sparql: &str, limits: QueryLimits) -> Result<Answer, GraphError> {
-        let asking = Asking { workspace: &Workspace::default(), caller: None };
+        let asking = Asking { workspace: &Workspace::default(), caller: None, knowledge: None };
         self.graph.query(asking, sparql, limits).await.map(|answer| answer.found)
     }
 }
@@ -260,12 +260,12 @@ async fn long_queries_leave_room_for_others(place: GraphStore) {
         for _ in 0..8 {
             let graph = Arc::clone(&scene.graph);
             long.spawn(async move {
-                let asking = Asking { workspace: &Workspace::default(), caller };
+                let asking = Asking { workspace: &Workspace::default(), caller, knowledge: None };
                 graph.query(asking, COUNTING, limits).await
             });
         }
         let ask = |workspace, caller, time| {
-            let asking = Asking { workspace, caller };
+            let asking = Asking { workspace, caller, knowledge: None };
             scene.graph.query(asking, "ASK {}", QueryLimits { time, ..limits })
         };
         // Those who came later may be before them, but not for long.

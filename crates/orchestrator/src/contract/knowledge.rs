@@ -250,7 +250,7 @@ async fn queries_see_runs_and_knowledge(store: KnowledgeStore) {
     let (scene, graph, note) = mixed(store).await;
     let workspace = here().workspace;
     let count = async |workspace: &Workspace, sparql: &str| {
-        let asking = Asking { workspace, caller: None };
+        let asking = Asking { workspace, caller: None, knowledge: None };
         match graph.query(asking, sparql, QueryLimits::default()).await.expect(GOOD).found {
             Answer::Rows { rows, .. } => rows.len(),
             other @ (Answer::Truth(_) | Answer::Constructed(_) | Answer::Described(_)) => panic!("{other:?}"),
@@ -269,5 +269,18 @@ async fn queries_see_runs_and_knowledge(store: KnowledgeStore) {
     assert_eq!(count(&workspace, "SELECT * { GRAPH <urn:g2> { ?s ?p ?o } }").await, in_graph);
     let elsewhere = Workspace::new("elsewhere").expect("a valid name");
     assert_eq!(count(&elsewhere, "SELECT * { ?s ?p ?o }").await, 0);
+    let within = async |workspace: &Workspace, collection: &str| {
+        let collection = Collection::new(collection).expect("a valid name");
+        let asking = Asking { workspace, caller: None, knowledge: Some(&collection) };
+        let sparql = "SELECT DISTINCT ?s ?p ?o { ?s ?p ?o }";
+        match graph.query(asking, sparql, QueryLimits::default()).await.expect(GOOD).found {
+            Answer::Rows { rows, .. } => rows.len(),
+            other @ (Answer::Truth(_) | Answer::Constructed(_) | Answer::Described(_)) => panic!("{other:?}"),
+        }
+    };
+    let here = here().collection;
+    assert_eq!(within(&workspace, here.as_str()).await, triples.len(), "one collection alone, and nothing of runs");
+    assert_eq!(within(&workspace, "no-such-collection").await, 0);
+    assert_eq!(within(&elsewhere, here.as_str()).await, 0, "a workspace sees its own");
     drop(scene);
 }

@@ -86,6 +86,8 @@ pub struct Asking<'a> {
     pub workspace: &'a Workspace,
     /// Who it is, where callers are told apart. Nobody keeps others from asking.
     pub caller: Option<&'a str>,
+    /// Only what was loaded into this collection, and nothing that runs say. None: all that the workspace has.
+    pub knowledge: Option<&'a Collection>,
 }
 
 /// How much a SPARQL query may take.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::{Settings, ToolItem};
 use trellis_domain::parts::{CallPiece, ChatTurn, ReplyPart, StopReason};
-use trellis_domain::record::{FailedAttempt, Name, PromptUse, ReplyFormat};
+use trellis_domain::record::{FailedAttempt, ModelCall, Name, PromptUse, ReplyFormat};
 use trellis_domain::{RunId, Scope, SessionId, TaskTypeName};
 
 /// One prompt to send.
@@ -104,6 +104,21 @@ pub struct PromptReply {
     pub repairs: Vec<String>,
 }
 
+impl PromptReply {
+    /// The call for the record of whoever made it.
+    pub fn on_record(&self) -> ModelCall {
+        ModelCall {
+            prompt: self.prompt.clone(),
+            reply: Some(self.raw.as_str().into()),
+            model: self.model.clone(),
+            in_token: self.in_token,
+            out_token: self.out_token,
+            ms: self.ms,
+            failures: self.failures.clone(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyContent {
     Text,
@@ -130,6 +145,17 @@ impl PromptError {
     pub fn took_too_long(timeout: Duration, failures: Vec<FailedAttempt>) -> Self {
         let reason = format!("the model took longer than {} s", timeout.as_secs_f32());
         Self::Provider { reason, failures }
+    }
+
+    /// The call that nobody answered, with all attempts at it; none if nobody was asked.
+    pub fn on_record(self, id: &str) -> Option<ModelCall> {
+        match self {
+            Self::Provider { failures, .. } => {
+                let prompt = PromptUse { id: id.to_owned(), ..PromptUse::default() };
+                Some(ModelCall { prompt, failures, ..ModelCall::default() })
+            }
+            Self::UnknownPrompt { .. } | Self::Template { .. } => None,
+        }
     }
 }
 

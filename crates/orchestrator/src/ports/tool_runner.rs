@@ -20,6 +20,8 @@ pub struct ToolCall {
     pub idempotency_key: String,
     /// IRI of the step that calls it: what the tool tells of its own steps hangs under this. None outside of any run.
     pub step: Option<String>,
+    /// IRI of the document that its text will be, where the step has one.
+    pub document: Option<String>,
     /// How long the tool may take, without the time that it waits for its turn at a model. Other tools than those that
     /// ask a model are stopped then.
     pub timeout: Duration,

@@ -5,7 +5,7 @@ use trellis_domain::document::Document;
 use trellis_domain::usage::Usage;
 use trellis_provenance::iri;
 use trellis_provenance::node::Node;
-use trellis_provenance::vocabulary::{trellis, trellis::class};
+use trellis_provenance::vocabulary::trellis;
 
 /// A choice with the names it has in the graph.
 #[derive(Debug)]
@@ -70,20 +70,7 @@ impl PlacedDecision<'_> {
     }
 
     fn node(&self) -> Node {
-        let decision = self.decision;
-        let excluded = decision.excluded.iter().map(|excluded| format!("{}: {}", excluded.name, excluded.reason));
-        Node::new(&self.iri)
-            .types(&[class::DECISION])
-            .label(format!("Decision: {}", decision.kind))
-            .text(trellis::DECISION_KIND, decision.kind)
-            .texts(trellis::OPTION, &decision.options)
-            .texts(trellis::EXCLUDED_OPTION, excluded)
-            .texts(trellis::CHOSEN, &decision.chosen)
-            .links(trellis::OPTION_SOURCE, Some(decision.source.as_str()).filter(|source| !source.is_empty()))
-            .text(trellis::CONFIG_VERSION, decision.config_version)
-            .text(trellis::DECIDED_BY, decision.decided_by)
-            .text(trellis::ENFORCEMENT, decision.enforcement)
-            .texts(trellis::SIGNAL, &decision.signals)
+        Node::choice(&self.iri, self.decision)
             .links(trellis::FOR_GOAL, self.goal.as_ref())
             .links(trellis::RATIONALE, self.rationale_id())
             .texts(trellis::FAILED_ATTEMPT, &self.failures)

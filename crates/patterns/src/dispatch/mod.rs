@@ -8,7 +8,7 @@ mod prompt;
 #[cfg(test)]
 mod tests;
 
-use crate::contract::{Effect, Ending, Order, Pattern, Turn, settled};
+use crate::contract::{CallPlace, Effect, Ending, Order, Pattern, Turn, settled};
 use crate::describe::{Describer, Notice};
 use crate::fan_out::{self, GoalDraft, members, missing};
 use crate::react::{self, IterationNames};
@@ -75,8 +75,8 @@ impl Pattern for Dispatch {
         describe::notice(replied)
     }
 
-    fn node_of_call(&self, session: &trellis_domain::SessionId, outcome: &Name) -> String {
-        react::node_of_call(session, outcome)
+    fn place_of_call(&self, session: &trellis_domain::SessionId, outcome: &Name) -> CallPlace {
+        CallPlace::of_node(react::node_of_call(session, outcome))
     }
 
     fn describer(&self) -> Box<dyn Describer> {

@@ -17,7 +17,7 @@ mod state;
 mod tools;
 mod value;
 
-use crate::contract::{Effect, Ending, Order, Pattern, Turn, settled};
+use crate::contract::{CallPlace, Effect, Ending, Order, Pattern, Turn, settled};
 use crate::describe::{Describer, Notice};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
@@ -107,8 +107,9 @@ impl Pattern for Plan {
         describe::notice(name, replied)
     }
 
-    fn node_of_call(&self, session: &SessionId, outcome: &Name) -> String {
-        names::step_of_result(outcome).map_or_else(|| iri::named(session, outcome), |i| iri::step(session, i))
+    fn place_of_call(&self, session: &SessionId, outcome: &Name) -> CallPlace {
+        let Some(i) = names::step_of_result(outcome) else { return CallPlace::of_node(iri::named(session, outcome)) };
+        CallPlace { node: iri::step(session, i), document: iri::step_document(session, i) }
     }
 
     fn describer(&self) -> Box<dyn Describer> {

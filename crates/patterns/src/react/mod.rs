@@ -14,7 +14,7 @@ mod progress;
 mod prompt;
 mod written;
 
-use crate::contract::{Order, Pattern, PromptOrder, Turn};
+use crate::contract::{CallPlace, Order, Pattern, PromptOrder, Turn};
 use crate::describe::Describer;
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
@@ -77,8 +77,8 @@ impl Pattern for React {
         read(reader, reply, offered)
     }
 
-    fn node_of_call(&self, session: &trellis_domain::SessionId, outcome: &Name) -> String {
-        node_of_call(session, outcome)
+    fn place_of_call(&self, session: &trellis_domain::SessionId, outcome: &Name) -> CallPlace {
+        CallPlace::of_node(node_of_call(session, outcome))
     }
 
     fn describer(&self) -> Box<dyn Describer> {

@@ -9,7 +9,7 @@ mod prompt;
 #[cfg(test)]
 mod tests;
 
-use crate::contract::{Order, Pattern, PromptOrder, Turn, settled};
+use crate::contract::{CallPlace, Order, Pattern, PromptOrder, Turn, settled};
 use crate::describe::{Describer, Notice};
 use crate::react::{self, Iteration, IterationNames};
 use crate::reader::{ReadReply, Reader, ReplyForm};
@@ -68,8 +68,8 @@ impl Pattern for Reflexion {
         describe::notice(name, replied)
     }
 
-    fn node_of_call(&self, session: &trellis_domain::SessionId, outcome: &Name) -> String {
-        react::node_of_call(session, outcome)
+    fn place_of_call(&self, session: &trellis_domain::SessionId, outcome: &Name) -> CallPlace {
+        CallPlace::of_node(react::node_of_call(session, outcome))
     }
 
     fn describer(&self) -> Box<dyn Describer> {

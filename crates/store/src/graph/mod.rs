@@ -245,14 +245,19 @@ impl EmbeddedGraph {
     ) -> Result<Found<Answer>, GraphError> {
         let asker = Asker { workspace: asking.workspace.clone(), caller: asking.caller.map(str::to_owned) };
         let (graph, workspace, time) = (self.clone(), asking.workspace.clone(), job.time);
+        let only = asking.knowledge.cloned();
         let attend = move |attended: &mut Attended| {
             let view = graph.view().map_err(Unanswered::Refused)?;
-            let newer = graph.overlay(&view, &workspace)?;
-            let overlay: &dyn Overlay = if with_newer { &newer } else { &NoOverlay };
             let (pipes, cancellation) = (&mut attended.pipes, &attended.cancellation);
             let ends = (&mut pipes.from, &mut pipes.to);
-            let loaded = graph.knowledge.readers(&workspace, None, cancellation)?;
-            let found = view.attend(workspace.as_str(), &job, (overlay, loaded), cancellation, ends)?;
+            let loaded = graph.knowledge.readers(&workspace, only.as_ref(), cancellation)?;
+            if only.is_some() {
+                let found = view.attend(None, &job, (&NoOverlay, loaded), cancellation, ends)?;
+                return Ok(Found::whole(found));
+            }
+            let newer = graph.overlay(&view, &workspace)?;
+            let overlay: &dyn Overlay = if with_newer { &newer } else { &NoOverlay };
+            let found = view.attend(Some(workspace.as_str()), &job, (overlay, loaded), cancellation, ends)?;
             Ok(Found { found, missing_runs: if with_newer { 0 } else { newer.count() } })
         };
         queries.with_worker(asker, time, attend).await

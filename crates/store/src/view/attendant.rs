@@ -36,10 +36,11 @@ impl<T: Into<QueryError>> From<T> for Unanswered {
 }
 
 impl View {
-    /// Gives a job to a worker and everything that it asks for, until it has an answer.
+    /// Gives a job to a worker and everything that it asks for, until it has an answer: what runs of a workspace say, if
+    /// one is named, and what was loaded.
     pub(crate) fn attend(
         &self,
-        workspace: &str,
+        workspace: Option<&str>,
         job: &Job,
         (overlay, loaded): (&dyn Overlay, LoadedReaders),
         cancellation: &Cancellation,
@@ -47,7 +48,7 @@ impl View {
     ) -> Result<Answer, Unanswered> {
         await_greeting(from).map_err(Unanswered::Lost)?;
         job.pack(&overlay.runs()).send(to).map_err(Unanswered::Lost)?;
-        let sources = Sources::new(Some(self.reader(workspace, cancellation.clone())), loaded);
+        let sources = Sources::new(workspace.map(|workspace| self.reader(workspace, cancellation.clone())), loaded);
         let mut attendant = Attendant { sources, overlay, scans: HashMap::new(), answer: None };
         loop {
             let mut asked = Message::receive(from).map_err(Unanswered::Lost)?.ok_or_else(ended)?;

@@ -22,7 +22,7 @@ const ALL: &str = "SELECT ?s ?p ?o WHERE { ?s ?p ?o } ORDER BY ?s ?p ?o";
 const QUESTIONS: &str = "SELECT ?q WHERE { ?s <https://trustgraph.ai/ns/query> ?q } ORDER BY ?q";
 
 pub(crate) async fn rows(store: &Store, sparql: &str) -> Vec<Vec<String>> {
-    let asking = Asking { workspace: &Workspace::default(), caller: None };
+    let asking = Asking { workspace: &Workspace::default(), caller: None, knowledge: None };
     match store.graph.query(asking, sparql, QueryLimits::default()).await.unwrap().found {
         Answer::Rows { rows, .. } => rows
             .into_iter()

@@ -16,7 +16,7 @@ use trellis_store::Store;
 pub(crate) const QUESTIONS: &str = "SELECT ?s WHERE { ?s <https://trustgraph.ai/ns/query> ?q }";
 
 fn asking(workspace: &Workspace) -> Asking<'_> {
-    Asking { workspace, caller: None }
+    Asking { workspace, caller: None, knowledge: None }
 }
 
 async fn bench(store: &Store) -> Bench {

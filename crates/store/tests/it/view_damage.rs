@@ -193,7 +193,7 @@ async fn a_query_to_a_damaged_view_is_never_answered_wrongly() {
             let Some(fault) = damage(&place, &file, way, &mut numbers) else { continue };
             let store = open(place.folder.path()).unwrap();
             for (query, expected) in [ALL, LABELS].iter().zip(&place.sparql) {
-                let asking = Asking { workspace: &Workspace::default(), caller: None };
+                let asking = Asking { workspace: &Workspace::default(), caller: None, knowledge: None };
                 // Each reads another part of it.
                 if let Err(error) = store.graph.query(asking, query, QueryLimits::default()).await {
                     assert!(error.to_string().contains("view"), "{fault}: {error}");

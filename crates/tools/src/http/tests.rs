@@ -57,6 +57,7 @@ async fn call(http: &Http, item: Value, arguments: Value) -> Result<String, Stri
         arguments: arguments.as_object().unwrap().clone(),
         idempotency_key: "key-1".to_owned(),
         step: None,
+        document: None,
         timeout: Duration::from_secs(9),
         max_reply_bytes: 1 << 20,
         labels: None,

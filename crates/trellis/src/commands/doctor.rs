@@ -15,7 +15,6 @@ use trellis_domain::counted;
 use trellis_models::{Choice, ModelSettings, Models, Rehearsal, choose};
 use trellis_orchestrator::ports::{Config, Journal, ToolRunner};
 use trellis_store::{AsideTurn, Checked, CheckedKnowledge, CheckedView, Store};
-use trellis_tools::Tools;
 
 /// One thing that was looked at.
 struct HealthCheck {
@@ -114,8 +113,7 @@ fn knowledge_line(knowledge: &CheckedKnowledge) -> String {
 fn tools_line(app: &App, global: &Global, settings: &Settings) -> Result<String, String> {
     let outside = tool_settings::outside(global).map_err(|failure| failure.message)?;
     let nobody = || Models::new(Arc::new(Rehearsal::default()));
-    let tools = Tools::new(app.prompter(app::models(global).unwrap_or_else(|_| nobody()))).with(outside);
-    let tools = tools.with_documents(Arc::clone(&app.search));
+    let tools = app.tools(&app.prompter(app::models(global).unwrap_or_else(|_| nobody())), outside);
     let not_here = settings.tools.values().filter_map(|tool| {
         let why = tools.obstacle(tool, settings)?;
         Some(format!("{} is not offered: {why}", tool.name))

@@ -46,7 +46,7 @@ impl App {
         // Indexing what has finished is cheaper than projecting it for every query, but the query needs its time, too.
         self.store.graph.catch_up_within(time_limit.unwrap_or(CATCHING_UP) / 2).await;
         let limits = QueryLimits { max_rows: limit, time: time_limit.unwrap_or(Duration::MAX) };
-        let asking = Asking { workspace: self.workspace(), caller: None };
+        let asking = Asking { workspace: self.workspace(), caller: None, knowledge: None };
         self.store.graph.query(asking, query, limits).await.map_err(|error| match error {
             GraphError::TimedOut(time) if Some(time) == time_limit => too_slow(time, "--timeout"),
             GraphError::TimedOut(time) => too_slow(time, "--query-limit time-s=SECONDS"),

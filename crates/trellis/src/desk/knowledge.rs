@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use trellis_domain::Collection;
 use trellis_orchestrator::knowledge::{LoadError, Loaded, check, load};
-use trellis_orchestrator::ports::{Knowledge, KnowledgeError, KnowledgePlace, LoadedCollection};
+use trellis_orchestrator::ports::{KnowledgeError, KnowledgePlace, LoadedCollection};
 use trellis_rdf::{Format, Origin, ReadError, Statements};
 
 /// Bytes that are sent together, and how many such pieces wait to be sent.
@@ -51,7 +51,7 @@ impl Desk {
     /// What is loaded, by name.
     pub(crate) async fn collections(&self) -> Result<Vec<LoadedCollection>, Failure> {
         match self {
-            Self::Local(app) => Ok(app.store.knowledge.collections(app.workspace()).await?),
+            Self::Local(app) => Ok(app.knowledge.collections(app.workspace()).await?),
             Self::Remote(server) => {
                 let listed: Collections = server.ask(server.request(Method::GET, &["collections"], &[])).await?;
                 Ok(listed.collections)
@@ -63,7 +63,7 @@ impl Desk {
     pub(crate) async fn remove_knowledge(&self, collection: &Collection) -> Result<u64, Failure> {
         match self {
             Self::Local(app) => {
-                let removed = app.store.knowledge.remove(&app.place(collection)).await?;
+                let removed = app.knowledge.remove(&app.place(collection)).await?;
                 let nothing =
                     format!("the collection `{collection}` has no knowledge; `trellis knowledge list` lists all");
                 removed.ok_or_else(|| Failure::new(Exit::NotFound, nothing))
@@ -111,7 +111,7 @@ impl App {
         let RdfFile { reader, format, origin, source } = file;
         let wrong = |error: ReadError| Failure::usage(error.to_string());
         let statements = Statements::new(reader, format, origin, check).map_err(wrong)?;
-        let knowledge = Arc::clone(&self.store.knowledge) as Arc<dyn Knowledge>;
+        let knowledge = Arc::clone(&self.knowledge);
         match load(knowledge, self.place(collection), source, statements, progress).await {
             Ok(loaded) => Ok(loaded),
             Err(LoadError::Source(error)) => Err(wrong(error)),

@@ -11,6 +11,7 @@ mod documents;
 mod erased;
 mod evaluated;
 mod everyday;
+mod graph_rag;
 mod killed;
 mod limits;
 mod loaded;

@@ -63,8 +63,7 @@ impl Bench {
         let (version, items) = app.store.config.all(app.workspace()).await?;
         let settings = Arc::new(Settings::take(version, items).0);
         let prompter = app.prompter(app::models(global)?);
-        let tools = Tools::new(prompter).with(tool_settings::outside(global)?);
-        let tools = tools.with_documents(Arc::clone(&app.search));
+        let tools = app.tools(&prompter, tool_settings::outside(global)?);
         Ok(Self { app, settings, tools })
     }
 
@@ -116,6 +115,7 @@ async fn test(global: &Global, name: &str, arguments: &[String]) -> Result<Exit,
         arguments: read_arguments(tool, arguments)?,
         idempotency_key: RealWorld.fresh_id(),
         step: None,
+        document: None,
         timeout: Duration::from_millis(limits.tool_timeout_ms),
         max_reply_bytes: limits.max_reply_bytes,
         labels: None,

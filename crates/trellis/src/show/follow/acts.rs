@@ -27,7 +27,8 @@ impl Follow {
                 | DecisionKind::Replan
                 | DecisionKind::Round
                 | DecisionKind::Approval
-                | DecisionKind::UncertainCall => ("pattern", Name::route_pattern()),
+                | DecisionKind::UncertainCall
+                | DecisionKind::Edges => ("pattern", Name::route_pattern()),
             };
             let cost = self.cast.pay(session, &reply);
             let line = Line::new(self.screen.marks.choice, word).of(who.clone());

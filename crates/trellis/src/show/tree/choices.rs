@@ -68,7 +68,8 @@ fn kind_name(kind: DecisionKind) -> &'static str {
         | DecisionKind::Replan
         | DecisionKind::Round
         | DecisionKind::Approval
-        | DecisionKind::UncertainCall => kind.as_str(),
+        | DecisionKind::UncertainCall
+        | DecisionKind::Edges => kind.as_str(),
     }
 }
 
