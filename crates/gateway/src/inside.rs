@@ -16,6 +16,7 @@ use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::ports::{
     Asking, Config, ConfigError, Graph, JournalError, Knowledge, Library, Log, Prompter, ToolRunner, World,
 };
+use trellis_orchestrator::tables::{Asker, TableLoader};
 use trellis_orchestrator::{
     AcceptError, Acceptance, Answered, Answering, Cancelling, DecideError, Earlier, Item, Question, RunService,
     RunSubscription, TurnError,
@@ -47,6 +48,7 @@ struct Behind {
     documents: Option<Loader>,
     graph: Arc<dyn Graph>,
     knowledge: Arc<dyn Knowledge>,
+    tables: TableLoader,
     log: Arc<dyn Log>,
 }
 
@@ -129,6 +131,15 @@ impl Inside {
         Arc::clone(&self.behind.knowledge)
     }
 
+    pub(crate) fn tables(&self) -> &TableLoader {
+        &self.behind.tables
+    }
+
+    /// Puts questions about tables to a model.
+    pub(crate) fn asker(&self) -> Asker {
+        Asker { prompter: Arc::clone(&self.behind.prompter), tables: Arc::clone(self.behind.tables.tables()) }
+    }
+
     /// What proves the records of the workspace.
     pub(crate) fn log(&self) -> &dyn Log {
         &*self.behind.log
@@ -175,6 +186,7 @@ impl Gateway {
             documents: wiring.documents,
             graph: wiring.graph,
             knowledge: wiring.knowledge,
+            tables: wiring.tables,
             log: wiring.log,
         };
         Self {

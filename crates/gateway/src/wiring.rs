@@ -10,6 +10,7 @@ use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::ports::{
     BoxFuture, Config, ConfigError, Graph, Knowledge, Library, Log, Prompter, ToolRunner, World,
 };
+use trellis_orchestrator::tables::TableLoader;
 use trellis_patterns::router::OperatorLimits;
 
 /// Gives a new workspace what it starts with.
@@ -34,6 +35,8 @@ pub struct Wiring {
     pub documents: Option<Loader>,
     pub graph: Arc<dyn Graph>,
     pub knowledge: Arc<dyn Knowledge>,
+    /// Tables, and how rows get into them.
+    pub tables: TableLoader,
     pub log: Arc<dyn Log>,
     pub access: Access,
     pub founder: Arc<dyn Founder>,

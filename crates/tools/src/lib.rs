@@ -7,24 +7,30 @@ mod documents;
 pub mod http;
 pub mod mcp;
 mod prompt;
+mod tables;
 
 use documents::Documents;
 use http::{Http, Template};
 use mcp::Mcp;
 use prompt::Prompts;
 use std::sync::Arc;
+use tables::TableTools;
 use trellis_domain::TaskTypeName;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
 use trellis_orchestrator::documents::Retriever;
 use trellis_orchestrator::permits::CallCapacity;
-use trellis_orchestrator::ports::{BoxFuture, Embedder, Prompter, Search, ToolCall, ToolError, ToolOutput, ToolRunner};
+use trellis_orchestrator::ports::{
+    BoxFuture, Embedder, Prompter, Search, Tables, ToolCall, ToolError, ToolOutput, ToolRunner,
+};
 
 /// All kinds of tools, each in its own module.
 #[derive(Debug)]
 pub struct Tools {
+    prompter: Arc<dyn Prompter>,
     prompts: Prompts,
     outside: Outside,
     documents: Documents,
+    tables: TableTools,
 }
 
 /// What calls go through that reach somebody else.
@@ -39,7 +45,13 @@ pub struct Outside {
 impl Tools {
     /// Those that need nothing but a model.
     pub fn new(prompter: Arc<dyn Prompter>) -> Self {
-        Self { prompts: Prompts::new(prompter), outside: Outside::default(), documents: Documents::default() }
+        Self {
+            prompts: Prompts::new(Arc::clone(&prompter)),
+            prompter,
+            outside: Outside::default(),
+            documents: Documents::default(),
+            tables: TableTools::default(),
+        }
     }
 
     /// And those that reach somebody else.
@@ -53,6 +65,14 @@ impl Tools {
     pub fn with_documents(self, search: Arc<dyn Search>) -> Self {
         let embedder = self.outside.embedder.clone();
         Self { documents: Documents::new(Retriever { search, embedder }), ..self }
+    }
+
+    /// And those that ask tables, with what reaches somebody else.
+    #[must_use]
+    pub fn with_tables(self, tables: Arc<dyn Tables>) -> Self {
+        let embedder = self.outside.embedder.clone();
+        let prompter = Arc::clone(&self.prompter);
+        Self { tables: TableTools::new(prompter, tables, embedder), ..self }
     }
 
     async fn perform(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {
@@ -71,10 +91,9 @@ impl Tools {
                 }
             }
             ToolKind::DocumentRag => self.documents.call(&call).await,
-            kind @ (ToolKind::KnowledgeQuery
-            | ToolKind::StructuredQuery
-            | ToolKind::RowEmbeddingsQuery
-            | ToolKind::ToolService) => Err(ToolError::new(not_available(kind))),
+            ToolKind::StructuredQuery => self.tables.ask(call).await,
+            ToolKind::RowEmbeddingsQuery => self.tables.find(&call).await,
+            kind @ (ToolKind::KnowledgeQuery | ToolKind::ToolService) => Err(ToolError::new(not_available(kind))),
         }
     }
 }
@@ -98,10 +117,9 @@ impl ToolRunner for Tools {
             }
             ToolKind::McpTool => self.outside.mcp.obstacle(tool, settings).or_else(|| arguments::obstacle(tool)),
             ToolKind::DocumentRag => self.documents.obstacle(),
-            kind @ (ToolKind::KnowledgeQuery
-            | ToolKind::StructuredQuery
-            | ToolKind::RowEmbeddingsQuery
-            | ToolKind::ToolService) => Some(not_available(kind)),
+            ToolKind::StructuredQuery => self.tables.asking_obstacle(),
+            ToolKind::RowEmbeddingsQuery => self.tables.finding_obstacle(tool, settings),
+            kind @ (ToolKind::KnowledgeQuery | ToolKind::ToolService) => Some(not_available(kind)),
         }
     }
 
@@ -111,6 +129,9 @@ impl ToolRunner for Tools {
         settings: &Settings,
         task_type: Option<&TaskTypeName>,
     ) -> Option<Arc<CallCapacity>> {
+        if tool.kind == ToolKind::StructuredQuery {
+            return self.tables.capacity(settings, task_type);
+        }
         if tool.kind.asks_a_model() { self.prompts.capacity(tool, settings, task_type) } else { None }
     }
 }

@@ -14,6 +14,7 @@ use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{Config, Embedder, Prompter, RealWorld, Search, ToolRunner, World};
 use trellis_orchestrator::queue::FairQueue;
+use trellis_orchestrator::tables::TableLoader;
 use trellis_patterns::router::OperatorLimits;
 use trellis_readers::Readers;
 use trellis_search::EmbeddedSearch;
@@ -142,6 +143,11 @@ impl App {
         Ok(Loader::new(library, search, Arc::new(Readers::new(pdf)), embedder, Arc::clone(&self.world)))
     }
 
+    /// Loads rows, and finds them by meaning with the same model.
+    pub(crate) fn table_loader(&self, embedder: Option<Arc<dyn Embedder>>) -> TableLoader {
+        TableLoader::new(Arc::clone(&self.store.tables) as _, embedder)
+    }
+
     /// The configuration for whoever may change it.
     pub(crate) fn config(&self) -> Arc<dyn Config> {
         Arc::new(GuardedConfig(Arc::clone(&self.store.config) as _))
@@ -170,7 +176,10 @@ impl App {
             queue: Arc::new(FairQueue::new(Arc::clone(&self.world))),
             config: self.config(),
             tools: with(Arc::new(
-                Tools::new(Arc::clone(&prompter)).with(outside).with_documents(Arc::clone(&self.search)),
+                Tools::new(Arc::clone(&prompter))
+                    .with(outside)
+                    .with_documents(Arc::clone(&self.search))
+                    .with_tables(Arc::clone(&self.store.tables) as _),
             )),
             prompter,
             hub: Arc::new(Hub::default()),

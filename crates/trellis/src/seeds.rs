@@ -11,7 +11,7 @@ use trellis_domain::{Caller, Hash, Workspace};
 use trellis_orchestrator::ports::{Config, ConfigError};
 
 /// Counts up with every change of a seed; without that, a change does not reach existing workspaces.
-pub(crate) const VERSION: u64 = 9;
+pub(crate) const VERSION: u64 = 10;
 
 /// The kind of items that say how agents may work.
 const PATTERN: &str = "agent-pattern";
@@ -46,6 +46,8 @@ const PROMPTS: &[(&str, &str, &str)] = &prompts![
     text "debate-judge",
     text "question",
     text "document-prompt",
+    json "schema-selection",
+    json "graphql-generation",
     text "sample-financial-data",
     text "sample-regulatory-filings",
     text "sample-news-search",

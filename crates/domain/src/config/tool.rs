@@ -232,7 +232,11 @@ fn read_kind(members: &Members<'_>) -> Result<ToolKind, Problem> {
 fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> {
     let need = |name: &str, mend: &str| members.required_text(name, mend).map(|_| ());
     match kind {
-        ToolKind::KnowledgeQuery | ToolKind::StructuredQuery => members.text(&["collection"]).map(|_| ()),
+        ToolKind::KnowledgeQuery => members.text(&["collection"]).map(|_| ()),
+        ToolKind::StructuredQuery => {
+            members.number("limit")?;
+            members.text(&["collection"]).map(|_| ())
+        }
         ToolKind::TextCompletion => Ok(()),
         ToolKind::McpTool => {
             members.text(&["server"])?;
@@ -247,6 +251,8 @@ fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> 
         ToolKind::Http => need("url", "write an address such as https://api.example.com/cities/{city}"),
         ToolKind::RowEmbeddingsQuery => {
             members.number("limit")?;
+            members.text(&["collection"])?;
+            members.text(&["index-name"])?;
             need("schema-name", "name the schema to search")
         }
     }

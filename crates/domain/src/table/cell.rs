@@ -30,7 +30,7 @@ pub(super) fn read(field: &TableField, cell: &Value) -> Result<Option<Value>, St
             Value::Number(number.ok_or_else(|| is_no("number"))?)
         }
         FieldKind::Boolean => Value::Bool(truth(trimmed).ok_or_else(|| is_no("truth value such as true or false"))?),
-        FieldKind::String => Value::String(text),
+        FieldKind::String => Value::String(text.clone()),
         FieldKind::Timestamp | FieldKind::Date | FieldKind::Time | FieldKind::Uuid => Value::from(trimmed),
     };
     if !field.allowed.is_empty() && !field.allowed.iter().any(|allowed| allowed == trimmed) {

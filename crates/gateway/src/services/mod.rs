@@ -15,6 +15,7 @@ mod librarian;
 mod mcp_tool;
 mod model;
 pub(crate) mod sparql;
+mod tables;
 mod terms;
 mod triples;
 
@@ -43,6 +44,10 @@ pub(crate) enum Service {
     Collections,
     Triples,
     Sparql,
+    Rows,
+    NlpQuery,
+    StructuredQuery,
+    RowEmbeddings,
     /// Known to clients, and not offered by this server.
     Missing(&'static str),
 }
@@ -52,11 +57,7 @@ const MISSING_IN_FLOWS: &[&str] = &[
     "graph-rag",
     "graph-embeddings",
     "document-embeddings",
-    "rows",
-    "nlp-query",
-    "structured-query",
     "structured-diag",
-    "row-embeddings",
     "reranker",
     "image-to-text",
     "cloze",
@@ -79,6 +80,10 @@ impl Service {
             "mcp-tool" => Some(Self::McpTool),
             "triples" => Some(Self::Triples),
             "sparql" => Some(Self::Sparql),
+            "rows" => Some(Self::Rows),
+            "nlp-query" => Some(Self::NlpQuery),
+            "structured-query" => Some(Self::StructuredQuery),
+            "row-embeddings" => Some(Self::RowEmbeddings),
             _ => missing(MISSING_IN_FLOWS, name),
         }
     }
@@ -109,6 +114,10 @@ impl Service {
             Self::McpTool => mcp_tool::answer(gateway, call).await,
             Self::Embeddings => documents::embed(gateway, call).await,
             Self::Load(loading) => loading.answer(gateway, call).await,
+            Self::Rows => tables::rows(call).await,
+            Self::NlpQuery => tables::query_for(gateway, call).await,
+            Self::StructuredQuery => tables::ask(gateway, call).await,
+            Self::RowEmbeddings => tables::near(call).await,
             Self::Triples => return triples::answer(gateway, call).await,
             Self::Sparql => return sparql::answer(gateway, call).await,
             Self::Missing(name) => {
@@ -133,6 +142,10 @@ impl Service {
             | Self::Collections
             | Self::Triples
             | Self::Sparql
+            | Self::Rows
+            | Self::NlpQuery
+            | Self::StructuredQuery
+            | Self::RowEmbeddings
             | Self::Missing(_) => Ok(None),
         }
     }
@@ -150,7 +163,13 @@ impl Service {
             }
             Self::Sparql => sparql::stream(gateway, call, outbox).await,
             // Others on the socket do not wait for it.
-            Self::McpTool | Self::Embeddings | Self::Load(_) => {
+            Self::McpTool
+            | Self::Embeddings
+            | Self::Load(_)
+            | Self::Rows
+            | Self::NlpQuery
+            | Self::StructuredQuery
+            | Self::RowEmbeddings => {
                 Ok(outbox.last(&self.answer(gateway, call).await?).await?)
             }
             Self::Collections | Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {

@@ -16,10 +16,11 @@ use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, StorePorts};
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::memory::{
-    EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryKnowledge, MemoryLibrary,
+    EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryKnowledge, MemoryLibrary, MemoryTables,
 };
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Prompter, RealWorld};
+use trellis_orchestrator::tables::TableLoader;
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
 /// How a server is set up; the usual one lets everybody in, and its model plays what the question says.
@@ -91,6 +92,7 @@ impl House {
                 .graph
                 .unwrap_or_else(|| Arc::new(MemoryGraph::with_knowledge(Arc::clone(&journal), Arc::clone(&knowledge)))),
             knowledge: Arc::clone(&knowledge) as _,
+            tables: TableLoader::new(Arc::new(MemoryTables::default()), None),
             log: Arc::new(EmptyLog),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),
             documents: None,

@@ -79,7 +79,7 @@ pub fn check_vectors(vectors: &[ValueVector]) -> Result<(), TablesError> {
 }
 
 /// What a query is told that would look at too many rows.
-pub fn too_many(table: &str, budget: u64, layout: &TableLayout) -> TablesError {
+pub(super) fn too_many(table: &str, budget: u64, layout: &TableLayout) -> TablesError {
     let names = layout.key.iter().chain(&layout.indexed).map(|(name, _)| format!("`{name}`"));
     let mut names: Vec<_> = names.collect();
     names.dedup();
@@ -90,7 +90,7 @@ pub fn too_many(table: &str, budget: u64, layout: &TableLayout) -> TablesError {
 }
 
 /// Whether a row passes all tests.
-pub fn fits(row: &Row, conditions: &[Condition]) -> bool {
+pub(super) fn fits(row: &Row, conditions: &[Condition]) -> bool {
     conditions.iter().all(|condition| row.get(&condition.field).is_some_and(|value| condition.test.passes(value)))
 }
 
@@ -127,7 +127,7 @@ fn order_of(one: &Value, other: &Value) -> Option<Ordering> {
 }
 
 /// How two rows follow each other by a field: as their values do in an index, and texts to their ends.
-pub fn by_field(one: &Row, other: &Row, field: &str, direction: Direction) -> Ordering {
+pub(super) fn by_field(one: &Row, other: &Row, field: &str, direction: Direction) -> Ordering {
     let (one, other) = (one.get(field), other.get(field));
     let by_index = || index_value(one).cmp(&index_value(other));
     let by_text = || one.and_then(Value::as_str).cmp(&other.and_then(Value::as_str));
@@ -147,7 +147,7 @@ pub struct Span {
 
 /// The parts of a field's index in which all rows lie that fit the conditions; None if the conditions say nothing that
 /// an index knows. More rows may lie there.
-pub fn spans(field: &str, conditions: &[Condition]) -> Option<Vec<Span>> {
+pub(super) fn spans(field: &str, conditions: &[Condition]) -> Option<Vec<Span>> {
     let exact = |value: &Value| Span { from: index_value(Some(value)), to: index_value(Some(value)) };
     let tests = || conditions.iter().filter(|condition| condition.field == field).map(|condition| &condition.test);
     let points = tests().find_map(|test| match test {

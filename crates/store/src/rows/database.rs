@@ -4,7 +4,7 @@
 
 use super::catalogue::{self, Entry, NEXT, VERSION};
 use crate::tables::read_failed;
-use fjall::{Database as Engine, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot, WriteBatch};
+use fjall::{Database as Engine, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot, OwnedWriteBatch as WriteBatch};
 use lsm_tree::AbstractTree;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;

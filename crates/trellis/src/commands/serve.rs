@@ -41,6 +41,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     app.evaluate_queries(QuerySettings { spares: SPARES.min(queries.at_once), ..queries });
     let outside = tool_settings::outside(global)?;
     let documents = app.loader(outside.embedder.clone())?;
+    let tables = app.table_loader(outside.embedder.clone());
     let orchestrator = app.orchestrator(operator, models, outside);
     let runs = RunService::new(&orchestrator);
     let (stop, phase) = watch::channel(Phase::Serving);
@@ -55,6 +56,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
         documents: Some(documents),
         graph: Arc::clone(&app.store.graph) as _,
         knowledge: Arc::clone(&app.store.knowledge) as _,
+        tables,
         log: Arc::clone(&app.store.log) as _,
         access,
         founder: Arc::new(Seeds(Arc::clone(&app.store.config) as _)),

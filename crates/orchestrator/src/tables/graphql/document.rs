@@ -72,7 +72,7 @@ impl<'a> Operation<'a> {
     }
 
     /// A value with its variables filled in. Null stands for one that nobody gave.
-    pub(super) fn value(&self, written: &Written<'a, String>) -> Result<Value, GraphqlError> {
+    pub(super) fn value(&self, written: &Written<'_, String>) -> Result<Value, GraphqlError> {
         self.step()?;
         Ok(match written {
             Written::Variable(name) if !self.declared.contains(&name.as_str()) => {
@@ -93,7 +93,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Whether directives leave a selection in.
-    pub(super) fn is_included(&self, directives: &[Directive<'a, String>]) -> Result<bool, GraphqlError> {
+    pub(super) fn is_included(&self, directives: &[Directive<'_, String>]) -> Result<bool, GraphqlError> {
         for directive in directives {
             let wrong = |what: &str| GraphqlError::at(directive.position, format!("@{}: {what}", directive.name));
             let keeps = match directive.name.as_str() {

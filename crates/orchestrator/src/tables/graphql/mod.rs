@@ -7,6 +7,8 @@ mod filters;
 mod guard;
 mod selection;
 
+pub use selection::described;
+
 use super::rules::{BUDGET, MOST_FOUND};
 use crate::ports::{RowQuery, TablePlace, Tables, TablesError};
 use document::Operation;

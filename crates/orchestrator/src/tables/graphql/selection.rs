@@ -5,9 +5,10 @@ use super::document::Operation;
 use super::{GraphqlError, Schemas};
 use crate::ports::RowQuery;
 use graphql_parser::query::{Field, Selection, SelectionSet, TypeCondition};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use trellis_domain::table::{TableSchema, graphql_name, is_graphql_name};
+use trellis_domain::table::{TableField, TableSchema, graphql_name, is_graphql_name};
 
 /// Tables that one query asks.
 const MOST_ROOTS: usize = 16;
@@ -78,7 +79,7 @@ pub(super) fn roots(schemas: &Schemas, operation: &Operation<'_>) -> Result<Vec<
     Ok(roots)
 }
 
-fn root(schemas: &Schemas, operation: &Operation<'_>, field: &Field<'_, String>) -> Result<Root, GraphqlError> {
+fn root<'a>(schemas: &Schemas, operation: &Operation<'a>, field: &Field<'a, String>) -> Result<Root, GraphqlError> {
     let key = field.alias.clone().unwrap_or_else(|| field.name.clone());
     if field.name == "__typename" {
         return Ok(Root::TypeName { key });
@@ -102,10 +103,10 @@ fn no_table(schemas: &Schemas, name: &str) -> String {
     format!("there is no table `{name}`; these are: {}", names.join(", "))
 }
 
-fn columns(
-    operation: &Operation<'_>,
+fn columns<'a>(
+    operation: &Operation<'a>,
     schema: &TableSchema,
-    field: &Field<'_, String>,
+    field: &Field<'a, String>,
 ) -> Result<Vec<(String, Column)>, GraphqlError> {
     let mut fields = Vec::new();
     let type_name = type_name(schema, "Type");
@@ -139,7 +140,7 @@ fn columns(
     Ok(columns)
 }
 
-pub(super) fn field_named<'a>(schema: &'a TableSchema, name: &str) -> Option<&'a trellis_domain::table::TableField> {
+pub(super) fn field_named<'a>(schema: &'a TableSchema, name: &str) -> Option<&'a TableField> {
     schema.fields.iter().find(|field| written_name(&field.name) == name)
 }
 
@@ -204,4 +205,28 @@ fn flatten<'a, 'o>(
         return Err(GraphqlError::new(format!("more than {MOST_COLUMNS} fields are asked for")));
     }
     Ok(())
+}
+
+/// Schemas as a model is shown them: all that it needs to choose, or all that it needs to write a query.
+pub fn described(schemas: &Schemas, whole: bool) -> Value {
+    let field = |field: &TableField| {
+        let mut shown = json!({
+            "name": written_name(&field.name), "type": field.kind.as_str(), "description": field.description,
+        });
+        if whole {
+            shown["required"] = json!(field.required);
+            shown["primary_key"] = json!(field.primary_key);
+            shown["indexed"] = json!(field.indexed);
+            shown["enum_values"] = json!(field.allowed);
+        }
+        shown
+    };
+    let schema = |schema: &Arc<TableSchema>| {
+        json!({
+            "name": written_name(&schema.name),
+            "description": schema.description,
+            "fields": schema.fields.iter().map(field).collect::<Vec<_>>(),
+        })
+    };
+    schemas.values().map(schema).collect()
 }
