@@ -22,6 +22,7 @@ use trellis_domain::parts::Piece;
 use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Server, Wiring};
 use trellis_models::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Rehearsal};
 use trellis_orchestrator::ports::{BoxFuture, ConfigError};
+use trellis_orchestrator::tables::TableLoader;
 
 const SESSIONS: usize = 6000;
 /// How often the two ways take turns.
@@ -140,6 +141,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
         documents: None,
         graph: Arc::clone(&engine.store.graph) as _,
         knowledge: Arc::clone(&engine.store.knowledge) as _,
+        tables: TableLoader::new(Arc::clone(&engine.store.tables) as _, None),
         log: Arc::clone(&engine.store.log) as _,
         access: Access::Open,
         founder: Arc::new(Nobody),

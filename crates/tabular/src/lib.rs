@@ -166,6 +166,12 @@ pub struct Source {
     pub encoding: Encoding,
 }
 
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source").field("name", &self.name).field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
 impl Rows {
     pub fn new(source: Source, schema: Arc<TableSchema>) -> Self {
         let Source { name, reader, format, encoding } = source;

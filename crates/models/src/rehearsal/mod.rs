@@ -20,6 +20,7 @@ mod samples;
 mod scenario;
 mod supervisor;
 mod synthesis;
+mod tables;
 
 use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};
 use given::Given;
@@ -158,6 +159,8 @@ fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
         "dispatch-choose" => dispatch::choose(given),
         "debate-stances" => debate::stances(given),
         "debate-moderate" => debate::moderate(),
+        "schema-selection" => tables::select(given),
+        "graphql-generation" => tables::query(given),
         _ => return None,
     })
 }

@@ -29,6 +29,7 @@ mod restarted;
 mod scenarios;
 mod served;
 mod stopped;
+mod tables;
 mod templates;
 mod tools;
 mod uncertain;
