@@ -20,5 +20,6 @@ mod openai;
 mod prompts;
 mod real;
 mod sdk;
+mod tables;
 mod tools;
 mod vendors;

@@ -109,7 +109,8 @@ pub(crate) async fn upgrade(
         .on_upgrade(move |socket| async move {
             // Held as long as the connection is.
             let _held = (permit, client);
-            let mut importing = Importing { inside, kind, sources: BTreeSet::new(), left_out: 0, rows: RowsImport::default() };
+            let mut importing =
+                Importing { inside, kind, sources: BTreeSet::new(), left_out: 0, rows: RowsImport::default() };
             tokio::select! {
                 () = importing.serve(socket) => {}
                 () = gateway.closed() => {}

@@ -69,13 +69,16 @@ impl Store {
             Ok(Opened { journal, key, committer }) => {
                 let unwritable = shadow.as_ref().map(|shadow| unwritable(shadow.original(), &shadow.reason));
                 let knowledge = EmbeddedKnowledge::new(folder.knowledge(), unwritable.clone());
+                // Where they really are: a shadow has none of them, and that must not look like there being none.
+                let original = shadow.as_ref().map(|shadow| shadow.original().join("tables"));
+                let tables = EmbeddedTables::new(original.unwrap_or_else(|| folder.tables()), unwritable);
                 Ok(Self {
                     log: Arc::new(EmbeddedLog::new(journal.clone(), key)),
                     config: Arc::new(EmbeddedConfig::new(journal.clone(), Arc::clone(&world))),
                     library: Arc::new(EmbeddedLibrary::new(journal.clone(), world)),
                     graph: Arc::new(EmbeddedGraph::new(folder.view(), journal.clone(), knowledge.clone())),
                     knowledge: Arc::new(knowledge),
-                    tables: Arc::new(EmbeddedTables::new(folder.tables(), unwritable)),
+                    tables: Arc::new(tables),
                     journal: Arc::new(journal),
                     committer: Some(committer),
                     folder,

@@ -60,7 +60,8 @@ impl Delimited {
         let columns = self.columns.as_deref().unwrap_or_default();
         if fields.len() != columns.len() {
             let (found, named) = (fields.len(), columns.len());
-            let what = format!("{found} columns where the first line names {named}; is a quote or a delimiter missing?");
+            let what =
+                format!("{found} columns where the first line names {named}; is a quote or a delimiter missing?");
             return Some(Err(Fault::new(line, what)));
         }
         let cells = columns.iter().cloned().zip(fields.into_iter().map(Value::String)).collect();
@@ -80,13 +81,11 @@ impl Delimited {
                 self.fill(parser.line())?;
             }
             let before = parser.line();
-            let (result, read, bytes, ends) = parser.read_record(
-                &self.input[self.taken..],
-                &mut self.output[written..],
-                &mut self.ends[ended..],
-            );
+            let (result, read, bytes, ends) =
+                parser.read_record(&self.input[self.taken..], &mut self.output[written..], &mut self.ends[ended..]);
             // Empty lines in front of a record are none of it.
-            let skipped = self.input[self.taken..self.taken + read].iter().take_while(|byte| matches!(byte, b'\n' | b'\r'));
+            let skipped =
+                self.input[self.taken..self.taken + read].iter().take_while(|byte| matches!(byte, b'\n' | b'\r'));
             let skipped = skipped.filter(|byte| **byte == b'\n').count() as u64;
             if line.is_none() && (bytes > 0 || ends > 0 || read > 0) {
                 line = Some(before + skipped);

@@ -44,11 +44,23 @@ pub(crate) struct Decoding {
     /// Bytes of the file that were decoded.
     at: u64,
     is_over: bool,
+    /// What is wrong behind the text that was decoded.
+    fault: Option<String>,
 }
 
 impl Decoding {
     pub(crate) fn new(reader: Box<dyn Read + Send>, encoding: Encoding) -> Self {
-        Self { reader, decoder: None, encoding, input: Vec::new(), output: Vec::new(), taken: 0, at: 0, is_over: false }
+        Self {
+            reader,
+            decoder: None,
+            encoding,
+            input: Vec::new(),
+            output: Vec::new(),
+            taken: 0,
+            at: 0,
+            is_over: false,
+            fault: None,
+        }
     }
 
     /// Reads more, until there is something to decode or nothing comes any more.
@@ -83,6 +95,9 @@ impl Decoding {
     }
 
     fn decode(&mut self) -> io::Result<()> {
+        if let Some(fault) = self.fault.take() {
+            return Err(io::Error::new(ErrorKind::InvalidData, fault));
+        }
         let mut decoder = match self.decoder.take() {
             Some(decoder) => decoder,
             None => self.decoder()?,
@@ -103,7 +118,8 @@ impl Decoding {
                 "this is not UTF-8 (byte {place} of the file); convert the file, or say --encoding windows-1252 if an \
                  older program wrote it"
             );
-            return Err(io::Error::new(ErrorKind::InvalidData, what));
+            // What is right in front of it comes first, so that the line is known.
+            self.fault = Some(what);
         }
         self.input.drain(..read);
         self.decoder = Some(decoder);
@@ -114,11 +130,11 @@ impl Decoding {
 impl Read for Decoding {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.taken == self.output.len() {
-            if self.is_over && self.input.is_empty() && self.decoder.is_some() {
+            if self.is_over && self.input.is_empty() && self.decoder.is_some() && self.fault.is_none() {
                 return Ok(0);
             }
             self.decode()?;
-            if self.is_over && self.input.is_empty() && self.output.is_empty() {
+            if self.is_over && self.input.is_empty() && self.output.is_empty() && self.fault.is_none() {
                 return Ok(0);
             }
         }

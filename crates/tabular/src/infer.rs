@@ -61,7 +61,8 @@ struct Seen {
 
 impl Seen {
     fn new(column: &str) -> Self {
-        let can_be = vec![FieldKind::Integer, FieldKind::Float, FieldKind::Boolean, FieldKind::Date, FieldKind::Timestamp];
+        let can_be =
+            vec![FieldKind::Integer, FieldKind::Float, FieldKind::Boolean, FieldKind::Date, FieldKind::Timestamp];
         Self { column: column.to_owned(), present: 0, longest: 0, can_be, different: Some(HashSet::new()) }
     }
 
@@ -111,7 +112,8 @@ fn can_be(kind: FieldKind, text: &str) -> bool {
 /// `2024-02-29`.
 fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let shape = |(place, byte): (usize, &u8)| if place == 4 || place == 7 { *byte == b'-' } else { byte.is_ascii_digit() };
+    let shape =
+        |(place, byte): (usize, &u8)| if place == 4 || place == 7 { *byte == b'-' } else { byte.is_ascii_digit() };
     bytes.len() == 10 && bytes.iter().enumerate().all(shape)
 }
 
@@ -153,7 +155,8 @@ fn schema(name: &str, file: &str, columns: &[Seen], rows: u64) -> TableSchema {
 /// The field that is named like a key and tells all rows apart.
 fn key(table: &str, columns: &[Seen], fields: &[TableField], rows: u64) -> Option<usize> {
     let singular = table.strip_suffix('s').unwrap_or(table);
-    let wanted = ["id".to_owned(), format!("{table}_id"), format!("{singular}_id"), "uuid".to_owned(), "key".to_owned()];
+    let wanted =
+        ["id".to_owned(), format!("{table}_id"), format!("{singular}_id"), "uuid".to_owned(), "key".to_owned()];
     let tells_apart = |seen: &Seen| seen.present == rows && seen.different.is_some();
     let places = wanted.iter().filter_map(|name| fields.iter().position(|field| &field.name == name));
     places.into_iter().find(|place| tells_apart(&columns[*place]))

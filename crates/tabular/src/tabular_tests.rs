@@ -49,7 +49,12 @@ fn unicode_comes_with_or_without_its_mark() {
         first.into_iter().chain(units).collect::<Vec<_>>()
     };
     let marked = [&[0xef, 0xbb, 0xbf], text.as_bytes()].concat();
-    let ways = [text.as_bytes().to_vec(), marked, utf16([0xff, 0xfe], u16::to_le_bytes), utf16([0xfe, 0xff], u16::to_be_bytes)];
+    let ways = [
+        text.as_bytes().to_vec(),
+        marked,
+        utf16([0xff, 0xfe], u16::to_le_bytes),
+        utf16([0xfe, 0xff], u16::to_be_bytes),
+    ];
     for bytes in ways {
         assert_eq!(csv(bytes).unwrap(), [json!({"a": "ä", "b": "東"})]);
     }
@@ -60,7 +65,12 @@ fn unicode_comes_with_or_without_its_mark() {
 #[test]
 fn a_wrong_encoding_is_told_with_the_place() {
     let error = csv(b"a,b\n1,2\n\xe4,x\n".to_vec()).unwrap_err();
-    assert!(error.contains("byte 8 of the file") && error.contains("--encoding windows-1252"), "{error}");
+    assert!(
+        error.starts_with("file:3: ")
+            && error.contains("byte 8 of the file")
+            && error.contains("--encoding windows-1252"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -126,8 +136,15 @@ fn a_schema_is_made_of_all_values() {
     let made = infer("cities", source(Format::Csv, text)).unwrap();
     let fields: Vec<_> = made.fields.iter().map(|field| format!("{} {}", field.name, field.kind)).collect();
     let expected = [
-        "city_id integer", "city string", "people integer", "area float", "since date", "seen_at timestamp",
-        "code string", "capital boolean", "note string",
+        "city_id integer",
+        "city string",
+        "people integer",
+        "area float",
+        "since date",
+        "seen_at timestamp",
+        "code string",
+        "capital boolean",
+        "note string",
     ];
     assert_eq!(fields, expected);
     assert!(made.fields[0].primary_key && !made.fields[1].primary_key);

@@ -56,11 +56,7 @@ impl TableTools {
         (!is_known).then(|| format!("there is no schema `{schema}`; add it as configuration item schema/{schema}"))
     }
 
-    pub(crate) fn capacity(
-        &self,
-        settings: &Settings,
-        task_type: Option<&TaskTypeName>,
-    ) -> Option<Arc<CallCapacity>> {
+    pub(crate) fn capacity(&self, settings: &Settings, task_type: Option<&TaskTypeName>) -> Option<Arc<CallCapacity>> {
         self.asker.as_ref()?.prompter.capacity(PromptNeed { settings, id: GRAPHQL, task_type })
     }
 

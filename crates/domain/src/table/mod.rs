@@ -144,7 +144,8 @@ impl TableSchema {
             }
             let kind = text("type").and_then(|kind| kind.parse().ok()).unwrap_or(FieldKind::String);
             let indexed = flag("indexed") || found_by.contains(own);
-            let by_meaning = if meant_by.is_empty() { indexed && kind == FieldKind::String } else { meant_by.contains(own) };
+            let by_meaning =
+                if meant_by.is_empty() { indexed && kind == FieldKind::String } else { meant_by.contains(own) };
             let allowed = field.get("enum").or_else(|| field.get("enum_values")).and_then(Value::as_array);
             let allowed = allowed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
             fields.push(TableField {
@@ -221,7 +222,10 @@ impl TableSchema {
             let fields = self.fields.iter().filter(|field| wanted(field));
             fields.map(|field| (field.name.clone(), field.kind)).collect()
         };
-        TableLayout { key: named(|field| field.primary_key), indexed: named(|field| field.indexed || field.primary_key) }
+        TableLayout {
+            key: named(|field| field.primary_key),
+            indexed: named(|field| field.indexed || field.primary_key),
+        }
     }
 }
 

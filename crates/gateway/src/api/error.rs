@@ -12,7 +12,9 @@ use tokio::task::JoinError;
 use trellis_domain::Collection;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::orchestrator::TurnError;
-use trellis_orchestrator::ports::{ConfigError, EmbedError, GraphError, JournalError, KnowledgeError, LogError, TablesError};
+use trellis_orchestrator::ports::{
+    ConfigError, EmbedError, GraphError, JournalError, KnowledgeError, LogError, TablesError,
+};
 use trellis_orchestrator::service::PageError;
 use trellis_orchestrator::{AcceptError, DecideError};
 use utoipa::openapi::RefOr;
@@ -103,7 +105,8 @@ impl ApiError {
     }
 
     pub(crate) fn no_schema(table: &str) -> Self {
-        let message = format!("there is no schema `{table:.100}`; put it into the configuration as an item of type `schema`");
+        let message =
+            format!("there is no schema `{table:.100}`; put it into the configuration as an item of type `schema`");
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
     }
 

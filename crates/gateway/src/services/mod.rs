@@ -169,9 +169,7 @@ impl Service {
             | Self::Rows
             | Self::NlpQuery
             | Self::StructuredQuery
-            | Self::RowEmbeddings => {
-                Ok(outbox.last(&self.answer(gateway, call).await?).await?)
-            }
+            | Self::RowEmbeddings => Ok(outbox.last(&self.answer(gateway, call).await?).await?),
             Self::Collections | Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
                 let _floor = outbox.floor().await;
                 Ok(outbox.last(&self.answer(gateway, call).await?).await?)

@@ -48,9 +48,9 @@ pub(super) async fn rows(call: Call) -> Result<Value, ServiceError> {
     let (settings, collection) = (inside.config().pin(call.workspace()).await?, collection(&call)?);
     let place = (call.workspace(), &collection);
     let answering = answer(&**inside.tables().tables(), place, &settings.schemas, &request);
-    let answer = tokio::time::timeout(QUERY, answering).await.map_err(|_| {
-        ServiceError::new(Code::RowsQuery, format!("the query took longer than {} s", QUERY.as_secs()))
-    })?;
+    let answer = tokio::time::timeout(QUERY, answering)
+        .await
+        .map_err(|_| ServiceError::new(Code::RowsQuery, format!("the query took longer than {} s", QUERY.as_secs())))?;
     Ok(reply(answer))
 }
 

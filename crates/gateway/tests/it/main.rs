@@ -13,4 +13,5 @@ mod house;
 mod knowledge;
 mod models;
 mod services;
+mod tables;
 mod workspaces;

@@ -310,7 +310,11 @@ async fn values_are_found_by_meaning(tables: &dyn Tables) {
         vector: vector.to_vec(),
     };
     let (here, pair) = (place("cities"), |field: &str, text: &str| (field.to_owned(), text.to_owned()));
-    let vectors = vec![value("name", "Oslo", &[2.0, 0.0]), value("name", "Rome", &[0.0, 3.0]), value("country", "x", &[1.0, 1.0])];
+    let vectors = vec![
+        value("name", "Oslo", &[2.0, 0.0]),
+        value("name", "Rome", &[0.0, 3.0]),
+        value("country", "x", &[1.0, 1.0]),
+    ];
     tables.put_vectors(&here, "m", vectors.clone()).await.expect("good vectors");
     tables.put_vectors(&here, "m", vectors).await.expect("the same again");
     tables.put_vectors(&here, "other", vec![value("name", "Graz", &[1.0, 0.0])]).await.expect("good vectors");

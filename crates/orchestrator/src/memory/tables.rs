@@ -2,7 +2,7 @@
 
 use crate::documents::normalised;
 use crate::ports::{
-    LoadedTable, NearValue, NearValues, PutRows, RowQuery, FoundRows, Tables, TablePlace, TablesError, TablesFuture,
+    FoundRows, LoadedTable, NearValue, NearValues, PutRows, RowQuery, TablePlace, Tables, TablesError, TablesFuture,
     ValueQuery, ValueVector,
 };
 use crate::tables::{
@@ -111,11 +111,7 @@ impl Tables for MemoryTables {
         ready(Ok(self.tables.write().remove(place).map(|table| table.rows.len() as u64)))
     }
 
-    fn remove_collection<'a>(
-        &'a self,
-        workspace: &'a Workspace,
-        collection: &'a Collection,
-    ) -> TablesFuture<'a, u64> {
+    fn remove_collection<'a>(&'a self, workspace: &'a Workspace, collection: &'a Collection) -> TablesFuture<'a, u64> {
         let mut tables = self.tables.write();
         let before = tables.len();
         tables.retain(|place, _| &place.workspace != workspace || &place.collection != collection);
@@ -129,9 +125,8 @@ impl Tables for MemoryTables {
         mut values: Vec<(String, String)>,
     ) -> TablesFuture<'a, Vec<(String, String)>> {
         if let Some(table) = self.tables.read().get(place) {
-            values.retain(|(field, text)| {
-                !table.vectors.contains_key(&(model.to_owned(), field.clone(), text.clone()))
-            });
+            values
+                .retain(|(field, text)| !table.vectors.contains_key(&(model.to_owned(), field.clone(), text.clone())));
         }
         ready(Ok(values))
     }

@@ -169,11 +169,7 @@ pub trait Tables: Send + Sync + std::fmt::Debug {
     fn remove<'a>(&'a self, place: &'a TablePlace) -> TablesFuture<'a, Option<u64>>;
 
     /// The same for all tables of a collection: how many there were.
-    fn remove_collection<'a>(
-        &'a self,
-        workspace: &'a Workspace,
-        collection: &'a Collection,
-    ) -> TablesFuture<'a, u64>;
+    fn remove_collection<'a>(&'a self, workspace: &'a Workspace, collection: &'a Collection) -> TablesFuture<'a, u64>;
 
     /// Those of these values, as pairs of field and text, of which a model's vectors are not known yet.
     fn without_vectors<'a>(

@@ -85,7 +85,11 @@ impl AskError {
 
 impl Asker {
     /// The query for a question, over these tables. What models were asked comes with it.
-    pub async fn generate(&self, call: QuestionCall, schemas: &Schemas) -> Result<(Generated, Vec<ModelCall>), AskError> {
+    pub async fn generate(
+        &self,
+        call: QuestionCall,
+        schemas: &Schemas,
+    ) -> Result<(Generated, Vec<ModelCall>), AskError> {
         let mut asking = Asking { asker: self, call, calls: Vec::new() };
         match asking.generate(schemas).await {
             Ok(generated) => Ok((generated, asking.calls)),
@@ -191,8 +195,11 @@ impl Asking<'_> {
         let value = self.ask(SELECTION, variables, schema).await?;
         let chosen = chosen(&value);
         let is_meant = |name: &String| chosen.iter().any(|chosen| chosen.eq_ignore_ascii_case(name));
-        let selected: Schemas =
-            schemas.iter().filter(|(name, _)| is_meant(name)).map(|(name, schema)| (name.clone(), Arc::clone(schema))).collect();
+        let selected: Schemas = schemas
+            .iter()
+            .filter(|(name, _)| is_meant(name))
+            .map(|(name, schema)| (name.clone(), Arc::clone(schema)))
+            .collect();
         match selected.len() {
             0 if schemas.len() <= SHOWN_ANYWAY => Ok(schemas.clone()),
             0 => Err("the model named none of the tables".to_owned()),

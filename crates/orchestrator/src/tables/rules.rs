@@ -1,6 +1,6 @@
 //! The rules of rows, the same for every adapter: what can be kept, and which rows fit a query.
 
-use crate::ports::{Condition, Direction, RowQuery, Test, TablesError, ValueVector};
+use crate::ports::{Condition, Direction, RowQuery, TablesError, Test, ValueVector};
 use serde_json::Value;
 use std::cmp::Ordering;
 use trellis_domain::table::{CellError, LONGEST_INDEXED, Row, RowKey, TableLayout, TableSchema, index_value};

@@ -138,7 +138,8 @@ impl Embedder for Letters {
     }
 
     fn embed(&self, texts: Vec<String>, _role: TextRole) -> BoxFuture<'_, Result<Vec<Vec<f32>>, EmbedError>> {
-        let count = |text: &String, letter: char| text.chars().filter(|found| *found == letter).map(|_| 1.0).sum::<f32>();
+        let count =
+            |text: &String, letter: char| text.chars().filter(|found| *found == letter).map(|_| 1.0).sum::<f32>();
         let vectors = texts.iter().map(|text| vec![count(text, 'a'), count(text, 'o'), 0.1]).collect();
         self.0.lock().extend(texts);
         Box::pin(std::future::ready(Ok(vectors)))
@@ -148,7 +149,8 @@ impl Embedder for Letters {
 #[tokio::test]
 async fn rows_are_found_by_meaning_as_they_are_now() {
     let (tables, letters): (Arc<dyn Tables>, _) = (Arc::new(MemoryTables::default()), Arc::new(Letters::default()));
-    let item = json!({"fields": [{"name": "id", "type": "integer", "primary_key": true}, {"name": "name", "indexed": true}]});
+    let item =
+        json!({"fields": [{"name": "id", "type": "integer", "primary_key": true}, {"name": "name", "indexed": true}]});
     let schema = Arc::new(TableSchema::from_json("cities", item.as_object().unwrap()).unwrap());
     let row = |id: u64, name: &str| schema.row(json!({"id": id, "name": name}).as_object().unwrap());
     let loader = TableLoader::new(Arc::clone(&tables), Some(Arc::clone(&letters) as _));

@@ -77,7 +77,11 @@ pub(super) fn all_removed(database: &Database, snapshot: &Snapshot) -> Result<Ve
     rows.map(|row| id(row.key().map_err(read_failed)?).ok_or_else(|| damaged("a removed table"))).collect()
 }
 
-pub(super) fn entry(database: &Database, snapshot: &Snapshot, place: &TablePlace) -> Result<Option<Entry>, JournalError> {
+pub(super) fn entry(
+    database: &Database,
+    snapshot: &Snapshot,
+    place: &TablePlace,
+) -> Result<Option<Entry>, JournalError> {
     let found = snapshot.get(&database.catalogue, key(place)).map_err(read_failed)?;
     found.map(|bytes| serde_json::from_slice(&bytes).map_err(|_| damaged(&place.table))).transpose()
 }

@@ -4,7 +4,9 @@
 
 use super::catalogue::{self, Entry, NEXT, VERSION};
 use crate::tables::read_failed;
-use fjall::{Database as Engine, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot, OwnedWriteBatch as WriteBatch};
+use fjall::{
+    Database as Engine, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch as WriteBatch, PersistMode, Readable, Snapshot,
+};
 use lsm_tree::AbstractTree;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;

@@ -35,12 +35,7 @@ impl Drop for Waiting {
 }
 
 impl Database {
-    pub(super) fn find(
-        &self,
-        place: &TablePlace,
-        query: &RowQuery,
-        wanted: &Wanted,
-    ) -> Result<FoundRows, TablesError> {
+    pub(super) fn find(&self, place: &TablePlace, query: &RowQuery, wanted: &Wanted) -> Result<FoundRows, TablesError> {
         let snapshot = self.read();
         let Some(entry) = catalogue::entry(self, &snapshot, place)? else { return Ok(FoundRows::default()) };
         let plan = plan(&entry.layout, query);

@@ -21,8 +21,8 @@ use trellis_domain::table::{Row, TableSchema};
 use trellis_domain::{Collection, Workspace};
 use trellis_orchestrator::documents::Gate;
 use trellis_orchestrator::ports::{
-    FoundRows, JournalError, LoadedTable, NearValues, PutRows, RowQuery, TablePlace, Tables, TablesError,
-    TablesFuture, ValueQuery, ValueVector,
+    FoundRows, JournalError, LoadedTable, NearValues, PutRows, RowQuery, TablePlace, Tables, TablesError, TablesFuture,
+    ValueQuery, ValueVector,
 };
 
 /// Batches that are written and queries that are answered at once, in all and of one workspace, and how long one waits.

@@ -7,7 +7,9 @@ use crate::tables::read_failed;
 use fjall::Readable;
 use trellis_domain::Hash;
 use trellis_orchestrator::documents::normalised;
-use trellis_orchestrator::ports::{JournalError, NearValue, NearValues, TablePlace, TablesError, ValueQuery, ValueVector};
+use trellis_orchestrator::ports::{
+    JournalError, NearValue, NearValues, TablePlace, TablesError, ValueQuery, ValueVector,
+};
 use trellis_orchestrator::tables::{MOST_FOUND, MOST_VECTORS, check_vectors};
 
 /// Where the vectors of a model lie, and of one field.

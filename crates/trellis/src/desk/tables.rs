@@ -89,7 +89,8 @@ impl Desk {
             Self::Local(app) => {
                 let (workspace, collection) = (app.workspace().clone(), collection.clone());
                 let place = TablePlace { workspace, collection, table: table.to_owned() };
-                let nothing = format!("there is no table `{table}` in `{}`; `trellis tables list` lists all", place.collection);
+                let nothing =
+                    format!("there is no table `{table}` in `{}`; `trellis tables list` lists all", place.collection);
                 app.store.tables.remove(&place).await?.ok_or_else(|| Failure::new(Exit::NotFound, nothing))
             }
             Self::Remote(server) => {

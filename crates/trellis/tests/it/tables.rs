@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-const CITIES: &str = "ID;City;People;Founded\n1;Oslo;709000;1048-01-01\n2;Rome;2748000;\n3;\"Reggio; nell'Emilia\";171000;\n";
+const CITIES: &str =
+    "ID;City;People;Founded\n1;Oslo;709000;1048-01-01\n2;Rome;2748000;\n3;\"Reggio; nell'Emilia\";171000;\n";
 const TOOL: &str = r#"{"type": "structured-query", "name": "statistics", "description": "Ask about cities"}"#;
 
 fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> String {
@@ -27,7 +28,11 @@ fn a_file_gets_a_schema_and_its_rows_are_asked() {
     let (data, files) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let file = write(files.path(), "Cities.csv", CITIES);
     let loaded = json(data.path(), &["load", &file]);
-    assert_eq!((&loaded["rows"], &loaded["new_rows"], &loaded["changed"]), (&json!(3), &json!(3), &json!(0)), "{loaded}");
+    assert_eq!(
+        (&loaded["rows"], &loaded["new_rows"], &loaded["changed"]),
+        (&json!(3), &json!(3), &json!(0)),
+        "{loaded}"
+    );
     let again = json(data.path(), &["load", &file]);
     assert_eq!((&again["rows"], &again["new_rows"], &again["changed"]), (&json!(3), &json!(0), &json!(0)), "{again}");
     let schema = ok(data.path(), &["config", "get", "schema", "cities"]);

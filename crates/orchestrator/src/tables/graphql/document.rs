@@ -84,7 +84,9 @@ impl<'a> Operation<'a> {
             Written::String(text) | Written::Enum(text) => Value::String(text.clone()),
             Written::Boolean(truth) => Value::Bool(*truth),
             Written::Null => Value::Null,
-            Written::List(values) => values.iter().map(|value| self.value(value)).collect::<Result<Vec<_>, _>>()?.into(),
+            Written::List(values) => {
+                values.iter().map(|value| self.value(value)).collect::<Result<Vec<_>, _>>()?.into()
+            }
             Written::Object(members) => {
                 let members = members.iter().map(|(name, value)| Ok((name.clone(), self.value(value)?)));
                 members.collect::<Result<Map<_, _>, GraphqlError>>()?.into()

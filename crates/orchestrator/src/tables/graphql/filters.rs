@@ -84,7 +84,8 @@ fn read(field: &TableField, value: &Value) -> Result<Value, String> {
         FieldKind::Integer => {
             let whole = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15);
             #[allow(clippy::cast_possible_truncation, reason = "it is whole, and small enough")]
-            let number = value.as_i64().or_else(|| value.as_str()?.trim().parse().ok()).or(whole.map(|whole| whole as i64));
+            let number =
+                value.as_i64().or_else(|| value.as_str()?.trim().parse().ok()).or(whole.map(|whole| whole as i64));
             number.map(Value::from).ok_or_else(|| is_no("integer"))
         }
         FieldKind::Float => {

@@ -32,11 +32,8 @@ async fn tables() -> MemoryTables {
         row(json!({"id": 2, "name": "Rome", "people": 2748, "area": 1285.3, "capital": true, "Seen on": "2023-01-01"})),
         row(json!({"id": 3, "name": "Turin", "people": 841, "capital": false})),
     ];
-    let place = TablePlace {
-        workspace: Workspace::default(),
-        collection: Collection::default(),
-        table: "cities".to_owned(),
-    };
+    let place =
+        TablePlace { workspace: Workspace::default(), collection: Collection::default(), table: "cities".to_owned() };
     tables.put(&place, Arc::clone(&schema), "s", rows).await.unwrap();
     tables
 }
@@ -146,7 +143,8 @@ async fn hostile_queries_are_refused_at_once() {
     let columns: String = (0..2_500).map(|n| format!("a{n}: id ")).collect();
     assert!(ask(&format!("{{ cities {{ {columns} }} }}")).await.unwrap_err().contains("more than"));
     // Each fragment uses the next one twice: two to the power of forty fields.
-    let bombs: String = (0..40).map(|n| format!("fragment F{n} on CitiesType {{ ...F{} ...F{} }} ", n + 1, n + 1)).collect();
+    let bombs: String =
+        (0..40).map(|n| format!("fragment F{n} on CitiesType {{ ...F{} ...F{} }} ", n + 1, n + 1)).collect();
     let bomb = format!("{{ cities {{ ...F0 }} }} {bombs} fragment F40 on CitiesType {{ id }}");
     assert!(ask(&bomb).await.unwrap_err().contains("more than 2000"));
     let long = format!("{{ cities(where: {{name: {{eq: \"{}\"}}}}) {{ id }} }}", "x".repeat(40_000));
@@ -173,7 +171,8 @@ async fn nobody_gets_more_than_a_thousand_rows_and_is_told() {
     let place = TablePlace { workspace, collection, table: "cities".to_owned() };
     tables.put(&place, Arc::clone(&schema), "s", rows).await.unwrap();
     let ask = async |limit: u64| {
-        let request = GraphqlRequest { query: format!("{{ cities(limit: {limit}) {{ id }} }}"), ..GraphqlRequest::default() };
+        let request =
+            GraphqlRequest { query: format!("{{ cities(limit: {limit}) {{ id }} }}"), ..GraphqlRequest::default() };
         let answer = answer(&tables, (&place.workspace, &place.collection), &schemas(), &request).await;
         (answer.data.unwrap()["cities"].as_array().unwrap().len(), answer.cut)
     };

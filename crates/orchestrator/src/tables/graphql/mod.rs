@@ -116,11 +116,8 @@ impl Prepared {
                 }
                 Root::Table { key, schema, query, limit, columns } => (key, schema, query, *limit, columns),
             };
-            let place = TablePlace {
-                workspace: workspace.clone(),
-                collection: collection.clone(),
-                table: schema.name.clone(),
-            };
+            let place =
+                TablePlace { workspace: workspace.clone(), collection: collection.clone(), table: schema.name.clone() };
             match rows(tables, &place, query, limit, budget).await {
                 Ok(found) => {
                     budget = budget.saturating_sub(found.visited).max(1);

@@ -67,7 +67,8 @@ pub(super) fn roots(schemas: &Schemas, operation: &Operation<'_>) -> Result<Vec<
             Some(known) if *known == root => continue,
             Some(_) => {
                 let key = root.key();
-                let what = format!("two different things are called `{key}`; give one of them another name: `other: …`");
+                let what =
+                    format!("two different things are called `{key}`; give one of them another name: `other: …`");
                 return Err(GraphqlError::at(field.position, what));
             }
             None => roots.push(root),

@@ -230,8 +230,7 @@ fn tell(global: &Global, totals: &Totals) -> Result<(), Failure> {
     let others = totals.documents + totals.tables + failed;
     let knowledge = (others < totals.files.len()).then(|| format!("{triples} read, {new} new"));
     let LoadedTableRows { rows, new_rows, changed } = totals.rows;
-    let rows = (totals.tables > 0)
-        .then(|| format!("{} read, {new_rows} new, {changed} changed", counted(rows, "row")));
+    let rows = (totals.tables > 0).then(|| format!("{} read, {new_rows} new, {changed} changed", counted(rows, "row")));
     let documents = (totals.documents > 0).then(|| counted(totals.passages, "passage"));
     let what: Vec<_> = knowledge.into_iter().chain(documents).chain(rows).collect();
     print_line(&format!("loaded {files} into {collection}: {}, {seconds:.1} s", what.join(", ")))?;
