@@ -27,7 +27,7 @@ pub fn infer(name: &str, source: Source) -> Result<TableSchema, ReadError> {
         columns.push(Seen::new(column));
     }
     let mut rows = 0;
-    while let Some(record) = records.next() {
+    for record in records {
         let record = record.map_err(failed)?;
         rows += 1;
         for (column, value) in &record.cells {

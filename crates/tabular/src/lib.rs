@@ -107,7 +107,7 @@ impl Fault {
 }
 
 enum Records {
-    Delimited(Delimited),
+    Delimited(Box<Delimited>),
     JsonLines(JsonLines),
 }
 
@@ -115,8 +115,8 @@ impl Records {
     fn new(reader: Box<dyn Read + Send>, format: Format, encoding: Encoding) -> Self {
         let reader = Box::new(encoding::Decoding::new(reader, encoding));
         match format {
-            Format::Csv => Self::Delimited(Delimited::new(reader, None)),
-            Format::Tsv => Self::Delimited(Delimited::new(reader, Some(b'\t'))),
+            Format::Csv => Self::Delimited(Box::new(Delimited::new(reader, None))),
+            Format::Tsv => Self::Delimited(Box::new(Delimited::new(reader, Some(b'\t')))),
             Format::JsonLines => Self::JsonLines(JsonLines::new(reader)),
         }
     }

@@ -196,8 +196,8 @@ proptest! {
     #[test]
     fn any_bytes_end(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         for format in [Format::Csv, Format::Tsv, Format::JsonLines] {
-            let _ = read(source(format, bytes.clone()), texts(&["a"])).is_ok();
-            let _ = infer("t", source(format, bytes.clone())).is_ok();
+            drop(read(source(format, bytes.clone()), texts(&["a"])));
+            drop(infer("t", source(format, bytes.clone())));
         }
     }
 }

@@ -74,16 +74,15 @@ fn write(value: Option<&Value>, longest: usize, bytes: &mut Vec<u8>) {
     match value {
         None | Some(Value::Null) => bytes.push(NOTHING),
         Some(Value::Bool(truth)) => bytes.extend([TRUTH, u8::from(*truth)]),
-        Some(Value::Number(number)) => match number.as_i64() {
-            Some(integer) => {
+        Some(Value::Number(number)) => {
+            if let Some(integer) = number.as_i64() {
                 bytes.push(INTEGER);
                 bytes.extend((integer.cast_unsigned() ^ (1 << 63)).to_be_bytes());
-            }
-            None => {
+            } else {
                 bytes.push(FLOAT);
                 bytes.extend(sortable(number.as_f64().unwrap_or_default()).to_be_bytes());
             }
-        },
+        }
         Some(Value::String(text)) => write_text(text.as_bytes(), longest, bytes),
         // Rows have no others.
         Some(other @ (Value::Array(_) | Value::Object(_))) => {

@@ -47,6 +47,7 @@ impl FieldKind {
 
 /// One field of a schema.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a member of the item by itself")]
 pub struct TableField {
     pub name: String,
     pub kind: FieldKind,

@@ -110,16 +110,12 @@ async fn question(call: &Call, rows: u64) -> Result<QuestionCall, ServiceError> 
 /// `row-embeddings`: values near to a vector that the caller had made by `embeddings`.
 pub(super) async fn near(call: Call) -> Result<Value, ServiceError> {
     let members = call.members();
-    let vector = match members.value("vector") {
-        Some(Value::Array(numbers)) => {
-            #[allow(clippy::cast_possible_truncation, reason = "vectors are compared in single precision")]
-            let number = |number: &Value| number.as_f64().map(|number| number as f32);
-            let numbers: Option<Vec<f32>> = numbers.iter().map(number).collect();
-            numbers.ok_or_else(|| ServiceError::request("`vector` has something that is no number"))?
-        }
-        _ => return Err(ServiceError::request("the member `vector` is missing; it must be a list of numbers")),
-    };
-    // One vector in a list, as some clients send it, is not a vector.
+    let missing = || ServiceError::request("the member `vector` is missing; it must be a list of numbers");
+    let numbers = members.value("vector").and_then(Value::as_array).ok_or_else(missing)?;
+    #[allow(clippy::cast_possible_truncation, reason = "vectors are compared in single precision")]
+    let number = |number: &Value| number.as_f64().map(|number| number as f32);
+    let vector: Option<Vec<f32>> = numbers.iter().map(number).collect();
+    let vector = vector.ok_or_else(|| ServiceError::request("`vector` has something that is no number"))?;
     if vector.is_empty() {
         return Ok(json!({"matches": []}));
     }
@@ -130,8 +126,8 @@ pub(super) async fn near(call: Call) -> Result<Value, ServiceError> {
     let limit = members.count("limit")?.unwrap_or(VALUES);
     let field = members.text("index-name")?.filter(|name| !name.is_empty());
     let loader = call.inside.tables();
-    let missing = "no embedding model is configured; the operator can set TRELLIS_EMBEDDING_MODEL";
-    let embedder = loader.embedder().ok_or_else(|| ServiceError::gateway(missing))?;
+    let unset = "no embedding model is configured; the operator can set TRELLIS_EMBEDDING_MODEL";
+    let embedder = loader.embedder().ok_or_else(|| ServiceError::gateway(unset))?;
     let finder = RowFinder { tables: Arc::clone(loader.tables()), embedder: Arc::clone(embedder) };
     let place = TablePlace { workspace: call.workspace().clone(), collection: collection(&call)?, table };
     let found = finder.near(&place, field, vector, usize::try_from(limit).unwrap_or(usize::MAX)).await;

@@ -96,7 +96,7 @@ impl TableLoader {
         rows: impl Iterator<Item = Result<Row, E>> + Send + 'static,
         progress: impl Fn(LoadedRows) + Send + 'static,
     ) -> Result<LoadedRows, TableLoadError<E>> {
-        let (runtime, loader) = (tokio::runtime::Handle::current(), self.clone());
+        let (runtime, this) = (tokio::runtime::Handle::current(), self.clone());
         let work = move || {
             let (mut loaded, mut batch, mut bytes) = (LoadedRows::default(), Vec::new(), 0);
             let put = |batch: &mut Vec<Row>, loaded: &mut LoadedRows| {
@@ -106,7 +106,7 @@ impl TableLoader {
                 }
                 let full = std::mem::take(batch);
                 loaded.rows += full.len() as u64;
-                let put = runtime.block_on(loader.put(&place, &schema, &source, full))?;
+                let put = runtime.block_on(this.put(&place, &schema, &source, full))?;
                 loaded.new += put.new;
                 loaded.changed += put.changed;
                 progress(*loaded);
@@ -129,7 +129,7 @@ impl TableLoader {
                 }
             }
             put(&mut batch, &mut loaded)?;
-            runtime.block_on(loader.tables.finish(&place, &source))?;
+            runtime.block_on(this.tables.finish(&place, &source))?;
             Ok(loaded)
         };
         let failed = |error: tokio::task::JoinError| TablesError::from(JournalError::Read(error.to_string()));
@@ -143,7 +143,9 @@ fn values(schema: &TableSchema, rows: &[Row]) -> Vec<(String, String)> {
     let of_row = |row: &Row| {
         let value = |name: &String| match row.get(name)? {
             Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
+            other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                Some(other.to_string())
+            }
         };
         let of_field = |name: &String| value(name).map(|text| (name.clone(), text));
         fields().filter_map(|field| of_field(&field.name)).collect::<Vec<_>>()

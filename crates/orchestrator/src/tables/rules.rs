@@ -158,7 +158,15 @@ pub(super) fn spans(field: &str, conditions: &[Condition]) -> Option<Vec<Span>> 
             spans.dedup();
             Some(spans)
         }
-        _ => None,
+        Test::IsNot(_)
+        | Test::NotIn(_)
+        | Test::Above(_)
+        | Test::AtLeast(_)
+        | Test::Below(_)
+        | Test::AtMost(_)
+        | Test::Contains(_)
+        | Test::StartsWith(_)
+        | Test::EndsWith(_) => None,
     });
     if points.is_some() {
         return points;
@@ -176,7 +184,13 @@ pub(super) fn spans(field: &str, conditions: &[Condition]) -> Option<Vec<Span>> 
                 from = from.max(Some(first));
                 to = Some(to.map_or(last.clone(), |known| known.min(last)));
             }
-            _ => {}
+            Test::Is(_)
+            | Test::IsNot(_)
+            | Test::In(_)
+            | Test::NotIn(_)
+            | Test::Contains(_)
+            | Test::StartsWith(_)
+            | Test::EndsWith(_) => {}
         }
     }
     if from.is_none() && to.is_none() {

@@ -109,7 +109,9 @@ impl<'a> Operation<'a> {
                 Value::Bool(condition) => condition,
                 Value::String(text) if text == "true" => true,
                 Value::String(text) if text == "false" => false,
-                _ => return Err(wrong("`if` is no truth value")),
+                Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+                    return Err(wrong("`if` is no truth value"));
+                }
             };
             if condition != keeps {
                 return Ok(false);

@@ -43,7 +43,9 @@ fn test(field: &TableField, comparison: &str, value: &Value) -> Result<Test, Str
             values.iter().filter(|value| !value.is_null()).map(|value| read(field, value)).collect()
         }
         // One value may stand for a list of one.
-        other => read(field, other).map(|value| vec![value]),
+        one @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
+            read(field, one).map(|value| vec![value])
+        }
     };
     let text = || one().map(|value| value.as_str().unwrap_or_default().to_owned());
     let (is_text, is_ordered) = (field.kind.is_text(), field.kind != FieldKind::Boolean);

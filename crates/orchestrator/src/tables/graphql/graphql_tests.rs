@@ -158,7 +158,7 @@ proptest::proptest! {
     #[test]
     fn any_text_ends(query in "[{}()\\[\\]:,$@!\"# a-c0-9.\\-\n]{0,80}") {
         let request = GraphqlRequest { query, ..GraphqlRequest::default() };
-        let _ = Prepared::new(&schemas(), &request).is_ok();
+        drop(Prepared::new(&schemas(), &request));
     }
 }
 

@@ -64,7 +64,7 @@ impl Bench {
         let settings = Arc::new(Settings::take(version, items).0);
         let prompter = app.prompter(app::models(global)?);
         let tools = Tools::new(prompter).with(tool_settings::outside(global)?);
-        let tools = tools.with_documents(Arc::clone(&app.search));
+        let tools = tools.with_documents(Arc::clone(&app.search)).with_tables(Arc::clone(&app.store.tables) as _);
         Ok(Self { app, settings, tools })
     }
 
