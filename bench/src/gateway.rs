@@ -24,6 +24,7 @@ use trellis_domain::run::RunSummary;
 use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, RunText, Server, Wiring};
 use trellis_models::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Rehearsal};
 use trellis_orchestrator::ports::{BoxFuture, ConfigError};
+use trellis_orchestrator::tables::TableLoader;
 
 const SESSIONS: usize = 6000;
 /// How often the two ways take turns.
@@ -143,6 +144,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
         graph: Arc::clone(&engine.store.graph) as _,
         knowledge: Arc::clone(&engine.store.knowledge) as _,
         graph_rag: None,
+        tables: TableLoader::new(Arc::clone(&engine.store.tables) as _, None),
         log: Arc::clone(&engine.store.log) as _,
         run_text: Arc::new(Nobody),
         access: Access::Open,

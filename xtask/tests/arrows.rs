@@ -26,6 +26,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         "trellis-rdf",
         "trellis-readers",
         "trellis-search",
+        "trellis-tabular",
     ];
     BTreeMap::from([
         ("trellis-domain", BTreeSet::new()),
@@ -36,7 +37,8 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("trellis-models", BTreeSet::from(adapter)),
         ("trellis-tools", BTreeSet::from(adapter)),
         ("trellis-rdf", BTreeSet::from(domain)),
-        ("trellis-gateway", adapter.into_iter().chain(["trellis-rdf"]).collect()),
+        ("trellis-tabular", BTreeSet::from(domain)),
+        ("trellis-gateway", adapter.into_iter().chain(["trellis-rdf", "trellis-tabular"]).collect()),
         ("trellis-evaluation", BTreeSet::from(adapter)),
         ("trellis-readers", BTreeSet::from(adapter)),
         ("trellis-search", BTreeSet::from(adapter)),

@@ -59,6 +59,10 @@ pub(crate) fn reply(scene: &Scene<'_>) -> Option<Reply> {
         "debate-stances" => json(json!({ "stances": [
             { "stance": "yes", "brief": "Says yes." }, { "stance": "no", "brief": "Says no." },
         ] })),
+        "schema-selection" => json(json!(["cities"])),
+        "graphql-generation" => json(json!({
+            "query": "{ cities(where: {people: {gt: 1000000}}) { name people } }", "confidence": 0.9,
+        })),
         "debate-moderate" => json(json!({ "decision": "answer", "reason": "Both have answered." })),
         // The names of a question are its words with a large letter.
         "extract-concepts" => {

@@ -23,5 +23,6 @@ mod own_client;
 mod prompts;
 mod real;
 mod sdk;
+mod tables;
 mod tools;
 mod vendors;

@@ -40,6 +40,7 @@ pub mod request;
 pub mod run;
 pub mod sealed;
 mod secret;
+pub mod table;
 pub mod time;
 mod unreadable;
 mod upgrade;

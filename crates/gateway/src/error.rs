@@ -35,6 +35,9 @@ pub(crate) enum Code {
     Flow,
     Agent,
     Model,
+    RowsQuery,
+    NlpQuery,
+    StructuredQuery,
     /// What the original does not expect.
     Unexpected,
 }
@@ -59,6 +62,9 @@ impl Code {
             Self::Flow => "flow-error",
             Self::Agent => "agent-error",
             Self::Model => "llm-error",
+            Self::RowsQuery => "rows-query-error",
+            Self::NlpQuery => "nlp-query-error",
+            Self::StructuredQuery => "structured-query-error",
             Self::Unexpected => "unexpected-error",
         }
     }
@@ -74,7 +80,13 @@ impl Code {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooManyWrongTokens => StatusCode::TOO_MANY_REQUESTS,
             Self::Gateway | Self::Config => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Flow | Self::Agent | Self::Model | Self::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Flow
+            | Self::Agent
+            | Self::Model
+            | Self::RowsQuery
+            | Self::NlpQuery
+            | Self::StructuredQuery
+            | Self::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 }

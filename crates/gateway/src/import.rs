@@ -1,4 +1,4 @@
-//! `/api/v1/flow/{flow}/import/{kind}`: triples from stock clients, over a WebSocket of their own.
+//! `/api/v1/flow/{flow}/import/{kind}`: triples and rows from stock clients, over a WebSocket of their own.
 //!
 //! The client sends batches and hears nothing until it closes the connection. Its close is answered when everything is on
 //! disk. A client that is refused tries the same again for ever, so that triples which cannot be kept are left out, and the
@@ -7,6 +7,7 @@
 use crate::bearer;
 use crate::error::{Code, ErrorBody, ServiceError};
 use crate::guests::Client;
+use crate::import_rows::RowsImport;
 use crate::inside::{Gateway, Inside};
 use crate::knocks::Knock;
 use axum::Extension;
@@ -48,17 +49,18 @@ enum Kind {
     Triples,
     /// Texts about entities, for embeddings. They repeat literals of the triples; nothing is made of them.
     EntityContexts,
+    Rows,
 }
 
-/// Import triples
+/// Import triples or rows
 ///
 /// A WebSocket, as stock TrustGraph clients speak it (`tg-load-turtle`, `tg-load-knowledge`): messages with `metadata`
-/// (`id`, `collection`) and `triples`. Closing it waits until everything is stored.
+/// (`id`, `collection`) and `triples`, or for `tg-load-structured-data` with `schema_name` and `values`. Closing it waits until everything is stored.
 #[utoipa::path(
     get, path = "/api/v1/flow/{flow}/import/{kind}", tag = "compatible", operation_id = "import",
     params(
         ("flow" = String, Path, description = "The name of a flow"),
-        ("kind" = String, Path, description = "`triples`; `entity-contexts` are read and left"),
+        ("kind" = String, Path, description = "`triples` or `rows`; `entity-contexts` are read and left"),
         ("token" = Option<String>, Query, description = "Who is there"),
         ("workspace" = Option<String>, Query, description = "The workspace, else the caller's own"),
     ),
@@ -92,6 +94,7 @@ pub(crate) async fn upgrade(
     let kind = match kind.as_str() {
         "triples" => Kind::Triples,
         "entity-contexts" => Kind::EntityContexts,
+        "rows" => Kind::Rows,
         other => return Err(ServiceError::new(Code::NotFound, format!("`{other}` cannot be imported here"))),
     };
     let socket = socket.map_err(|error| ServiceError::request(error.body_text()))?;
@@ -106,7 +109,8 @@ pub(crate) async fn upgrade(
         .on_upgrade(move |socket| async move {
             // Held as long as the connection is.
             let _held = (permit, client);
-            let mut importing = Importing { inside, kind, sources: BTreeSet::new(), left_out: 0 };
+            let mut importing =
+                Importing { inside, kind, sources: BTreeSet::new(), left_out: 0, rows: RowsImport::default() };
             tokio::select! {
                 () = importing.serve(socket) => {}
                 () = gateway.closed() => {}
@@ -137,6 +141,7 @@ struct Importing {
     kind: Kind,
     sources: BTreeSet<(KnowledgePlace, String)>,
     left_out: usize,
+    rows: RowsImport,
 }
 
 impl Importing {
@@ -161,8 +166,10 @@ impl Importing {
     }
 
     async fn take(&mut self, message: &[u8]) -> Result<(), ServiceError> {
-        if self.kind == Kind::EntityContexts {
-            return Ok(());
+        match self.kind {
+            Kind::EntityContexts => return Ok(()),
+            Kind::Rows => return self.rows.take(&self.inside, message).await,
+            Kind::Triples => {}
         }
         let wrong = |error: serde_json::Error| ServiceError::request(format!("not a batch of triples: {error}"));
         let mut batch: Batch = serde_json::from_slice(message).map_err(wrong)?;
@@ -187,6 +194,7 @@ impl Importing {
 
     /// Everything that came is on disk.
     async fn finish(&mut self) -> Result<(), ServiceError> {
+        self.rows.finish(&self.inside).await?;
         for (place, source) in std::mem::take(&mut self.sources) {
             self.inside
                 .knowledge()

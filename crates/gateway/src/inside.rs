@@ -17,6 +17,7 @@ use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::ports::{
     Asking, Config, ConfigError, Graph, JournalError, Knowledge, Library, Log, Prompter, ToolRunner, World,
 };
+use trellis_orchestrator::tables::{Asker, TableLoader};
 use trellis_orchestrator::{
     AcceptError, Acceptance, Answered, Answering, Cancelling, DecideError, Earlier, Item, Question, RunService,
     RunSubscription, TurnError,
@@ -49,6 +50,7 @@ struct Behind {
     graph: Arc<dyn Graph>,
     knowledge: Arc<dyn Knowledge>,
     graph_rag: Option<GraphRag>,
+    tables: TableLoader,
     log: Arc<dyn Log>,
     run_text: Arc<dyn RunText>,
 }
@@ -137,6 +139,15 @@ impl Inside {
         Arc::clone(&self.behind.knowledge)
     }
 
+    pub(crate) fn tables(&self) -> &TableLoader {
+        &self.behind.tables
+    }
+
+    /// Puts questions about tables to a model.
+    pub(crate) fn asker(&self) -> Asker {
+        Asker { prompter: Arc::clone(&self.behind.prompter), tables: Arc::clone(self.behind.tables.tables()) }
+    }
+
     /// What proves the records of the workspace.
     pub(crate) fn log(&self) -> &dyn Log {
         &*self.behind.log
@@ -189,6 +200,7 @@ impl Gateway {
             graph: wiring.graph,
             knowledge: wiring.knowledge,
             graph_rag: wiring.graph_rag,
+            tables: wiring.tables,
             log: wiring.log,
             run_text: wiring.run_text,
         };

@@ -19,6 +19,7 @@ mod frames;
 mod guests;
 mod health;
 mod import;
+mod import_rows;
 mod inside;
 mod json;
 mod knocks;

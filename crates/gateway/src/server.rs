@@ -1,7 +1,7 @@
 //! The listening socket, the routes and who may use them.
 
 use crate::api;
-use crate::api::collections::takes_uploads;
+use crate::api::takes_upload;
 use crate::bearer;
 use crate::bounds;
 use crate::docs;
@@ -86,7 +86,7 @@ const NOTHING_HERE: &str = "there is nothing at this address; /api/docs says wha
 /// Bodies are received here, so that all of them together take no more than there is room for. Files that are loaded are
 /// read as they come instead.
 async fn whole_bodies(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Response {
-    if request.body().is_end_stream() || takes_uploads(request.uri().path()) {
+    if request.body().is_end_stream() || takes_upload(request.uri().path()) {
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();

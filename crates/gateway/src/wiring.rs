@@ -13,6 +13,7 @@ use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::ports::{
     BoxFuture, Config, ConfigError, Graph, Knowledge, Library, Log, Prompter, ToolRunner, World,
 };
+use trellis_orchestrator::tables::TableLoader;
 use trellis_patterns::router::OperatorLimits;
 
 /// Gives a new workspace what it starts with.
@@ -45,6 +46,8 @@ pub struct Wiring {
     pub knowledge: Arc<dyn Knowledge>,
     /// Answers from it; none if there is nobody to answer.
     pub graph_rag: Option<GraphRag>,
+    /// Tables, and how rows get into them.
+    pub tables: TableLoader,
     pub log: Arc<dyn Log>,
     pub run_text: Arc<dyn RunText>,
     pub access: Access,

@@ -104,6 +104,7 @@ pub mod service;
 mod step;
 pub mod summary;
 mod suspects;
+pub mod tables;
 mod trials;
 mod unread;
 mod worker;

@@ -47,7 +47,7 @@ pub(crate) fn share<'p>(session: &Session, patterns: impl Iterator<Item = &'p Pa
     let count = |patterns: &[&PatternName]| u32::try_from(patterns.len()).unwrap_or(u32::MAX);
     let (teams, alone) = (count(&teams), count(&alone));
     let left = for_subagents(session);
-    let agents = if teams == 0 { 1 } else { left.agents.saturating_sub(alone) / teams };
+    let agents = left.agents.saturating_sub(alone).checked_div(teams).unwrap_or(1);
     session.has_budgets().then(|| Budget { agents, ..left.shared_by(teams.saturating_add(alone)) })
 }
 

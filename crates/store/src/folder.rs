@@ -151,6 +151,10 @@ impl Folder {
         self.path.join("knowledge")
     }
 
+    pub(crate) fn tables(&self) -> PathBuf {
+        self.path.join("tables")
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

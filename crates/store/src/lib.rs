@@ -2,7 +2,7 @@
 //!
 //! The journal keeps the commit contract on fjall; see [`committer`](self) for how commits are grouped.
 //! The graph is a view in a database of its own: deletable and rebuildable at any time. Loaded knowledge is in a third
-//! one, which nothing else can bring back.
+//! one and rows of tables in a fourth, which nothing else can bring back.
 
 mod cache;
 mod check;
@@ -28,6 +28,7 @@ mod queries;
 mod reading;
 mod recovery;
 mod request;
+mod rows;
 mod served;
 mod service;
 mod shadow;
@@ -51,4 +52,5 @@ pub use knowledge::{CheckedKnowledge, EmbeddedKnowledge};
 pub use library::EmbeddedLibrary;
 pub use queries::{Program, QuerySettings};
 pub use recovery::AsideTurn;
+pub use rows::{CheckedTables, EmbeddedTables};
 pub use store::Store;

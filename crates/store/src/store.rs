@@ -18,6 +18,7 @@ use crate::library::EmbeddedLibrary;
 use crate::log;
 use crate::recovery::{self, AsideTurn};
 use crate::request::Request;
+use crate::rows::{CheckedTables, EmbeddedTables};
 use crate::served::Served;
 use crate::shadow::Shadow;
 use crate::state::{Shared, Turn};
@@ -42,6 +43,7 @@ pub struct Store {
     pub library: Arc<EmbeddedLibrary>,
     pub graph: Arc<EmbeddedGraph>,
     pub knowledge: Arc<EmbeddedKnowledge>,
+    pub tables: Arc<EmbeddedTables>,
     pub log: Arc<EmbeddedLog>,
     committer: Option<JoinHandle<()>>,
     /// Dropped late: until then the folder is ours.
@@ -66,13 +68,17 @@ impl Store {
         match Opened::of(&mut folder, shadow.as_ref(), &world) {
             Ok(Opened { journal, key, committer }) => {
                 let unwritable = shadow.as_ref().map(|shadow| unwritable(shadow.original(), &shadow.reason));
-                let knowledge = EmbeddedKnowledge::new(folder.knowledge(), unwritable);
+                let knowledge = EmbeddedKnowledge::new(folder.knowledge(), unwritable.clone());
+                // Where they really are: a shadow has none of them, and that must not look like there being none.
+                let original = shadow.as_ref().map(|shadow| shadow.original().join("tables"));
+                let tables = EmbeddedTables::new(original.unwrap_or_else(|| folder.tables()), unwritable);
                 Ok(Self {
                     log: Arc::new(EmbeddedLog::new(journal.clone(), key)),
                     config: Arc::new(EmbeddedConfig::new(journal.clone(), Arc::clone(&world))),
                     library: Arc::new(EmbeddedLibrary::new(journal.clone(), world)),
                     graph: Arc::new(EmbeddedGraph::new(folder.view(), journal.clone(), knowledge.clone())),
                     knowledge: Arc::new(knowledge),
+                    tables: Arc::new(tables),
                     journal: Arc::new(journal),
                     committer: Some(committer),
                     folder,
@@ -106,6 +112,11 @@ impl Store {
     pub fn check_knowledge(&self) -> CheckedKnowledge {
         let checked = self.knowledge.check();
         CheckedKnowledge { faults: checked.faults.into_iter().map(|fault| self.named(fault)).collect(), ..checked }
+    }
+
+    /// Reads all rows of all tables and holds them against their indexes.
+    pub fn check_tables(&self) -> CheckedTables {
+        self.tables.check()
     }
 
     /// A text with the names of the folder that is meant.

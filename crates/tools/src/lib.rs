@@ -9,6 +9,7 @@ mod knowledge;
 pub mod mcp;
 mod prompt;
 mod sparql;
+mod tables;
 
 use documents::Documents;
 use http::{Http, Template};
@@ -17,23 +18,26 @@ use mcp::Mcp;
 use prompt::Prompts;
 use sparql::Sparql;
 use std::sync::Arc;
+use tables::TableTools;
 use trellis_domain::TaskTypeName;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
 use trellis_orchestrator::documents::Retriever;
 use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{
-    BoxFuture, Embedder, Graph, Prompter, Search, ToolCall, ToolError, ToolOutput, ToolRunner, World,
+    BoxFuture, Embedder, Graph, Prompter, Search, Tables, ToolCall, ToolError, ToolOutput, ToolRunner, World,
 };
 
 /// All kinds of tools, each in its own module.
 #[derive(Debug)]
 pub struct Tools {
+    prompter: Arc<dyn Prompter>,
     prompts: Prompts,
     outside: Outside,
     documents: Documents,
     knowledge: KnowledgeQuery,
     sparql: Sparql,
+    tables: TableTools,
 }
 
 /// What calls go through that reach somebody else.
@@ -49,11 +53,13 @@ impl Tools {
     /// Those that need nothing but a model.
     pub fn new(prompter: Arc<dyn Prompter>) -> Self {
         Self {
-            prompts: Prompts::new(prompter),
+            prompts: Prompts::new(Arc::clone(&prompter)),
+            prompter,
             outside: Outside::default(),
             documents: Documents::default(),
             knowledge: KnowledgeQuery::default(),
             sparql: Sparql::default(),
+            tables: TableTools::default(),
         }
     }
 
@@ -76,6 +82,14 @@ impl Tools {
         Self { knowledge: KnowledgeQuery::new(rag), sparql: Sparql::new(graph), ..self }
     }
 
+    /// And those that ask tables, with what reaches somebody else.
+    #[must_use]
+    pub fn with_tables(self, tables: Arc<dyn Tables>) -> Self {
+        let embedder = self.outside.embedder.clone();
+        let prompter = Arc::clone(&self.prompter);
+        Self { tables: TableTools::new(prompter, tables, embedder), ..self }
+    }
+
     async fn perform(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {
         match call.tool.kind {
             ToolKind::TextCompletion | ToolKind::Prompt => self.prompts.call(call).await,
@@ -94,9 +108,9 @@ impl Tools {
             ToolKind::DocumentRag => self.documents.call(&call).await,
             ToolKind::KnowledgeQuery => self.knowledge.call(call).await,
             ToolKind::SparqlQuery => self.sparql.call(&call).await,
-            kind @ (ToolKind::StructuredQuery | ToolKind::RowEmbeddingsQuery | ToolKind::ToolService) => {
-                Err(ToolError::new(not_available(kind)))
-            }
+            ToolKind::StructuredQuery => self.tables.ask(call).await,
+            ToolKind::RowEmbeddingsQuery => self.tables.find(&call).await,
+            kind @ ToolKind::ToolService => Err(ToolError::new(not_available(kind))),
         }
     }
 }
@@ -122,9 +136,9 @@ impl ToolRunner for Tools {
             ToolKind::DocumentRag => self.documents.obstacle(),
             ToolKind::KnowledgeQuery => self.knowledge.obstacle(tool),
             ToolKind::SparqlQuery => self.sparql.obstacle(tool),
-            kind @ (ToolKind::StructuredQuery | ToolKind::RowEmbeddingsQuery | ToolKind::ToolService) => {
-                Some(not_available(kind))
-            }
+            ToolKind::StructuredQuery => self.tables.asking_obstacle(),
+            ToolKind::RowEmbeddingsQuery => self.tables.finding_obstacle(tool, settings),
+            kind @ ToolKind::ToolService => Some(not_available(kind)),
         }
     }
 
@@ -136,6 +150,7 @@ impl ToolRunner for Tools {
     ) -> Option<Arc<CallCapacity>> {
         match tool.kind {
             ToolKind::KnowledgeQuery => self.knowledge.capacity(settings, task_type),
+            ToolKind::StructuredQuery => self.tables.capacity(settings, task_type),
             kind if kind.asks_a_model() => self.prompts.capacity(tool, settings, task_type),
             _ => None,
         }

@@ -16,6 +16,7 @@ use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{Config, Embedder, Knowledge, Prompter, RealWorld, Search, ToolRunner, World};
 use trellis_orchestrator::queue::FairQueue;
+use trellis_orchestrator::tables::TableLoader;
 use trellis_patterns::router::OperatorLimits;
 use trellis_readers::Readers;
 use trellis_search::EmbeddedSearch;
@@ -169,6 +170,12 @@ impl App {
             .with(outside)
             .with_documents(Arc::clone(&self.search), Arc::clone(&self.world))
             .with_knowledge(self.graph_rag(prompter), Arc::clone(&self.store.graph) as _)
+            .with_tables(Arc::clone(&self.store.tables) as _)
+    }
+
+    /// Loads rows, and finds them by meaning with the same model.
+    pub(crate) fn table_loader(&self, embedder: Option<Arc<dyn Embedder>>) -> TableLoader {
+        TableLoader::new(Arc::clone(&self.store.tables) as _, embedder)
     }
 
     /// The configuration for whoever may change it.

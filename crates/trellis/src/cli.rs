@@ -107,11 +107,14 @@ pub(crate) enum Command {
     Log(LogCommand),
     /// Erase what was said in a run; that it was erased stays on record
     Erase(Erase),
-    /// Load files into a collection of knowledge
+    /// Load files into a collection: RDF, documents, rows of tables
     Load(Load),
     /// What is loaded
     #[command(subcommand)]
     Knowledge(KnowledgeCommand),
+    /// Rows that are loaded, by table
+    #[command(subcommand)]
+    Tables(TablesCommand),
     /// Ask the graph of all runs and of what is loaded
     Sparql {
         /// SPARQL 1.1 query, or - for standard input
@@ -159,6 +162,12 @@ pub(crate) struct Load {
     /// What relative IRIs are relative to; else the file itself
     #[arg(long, value_name = "IRI")]
     pub(crate) base: Option<String>,
+    /// For rows: the table's schema, a configuration item of type `schema`; else one is made of the file
+    #[arg(long, value_name = "NAME")]
+    pub(crate) schema: Option<String>,
+    /// For rows: how the text is written, if it is not Unicode: windows-1252
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoding: Option<String>,
     /// Go on with the next file after one that is wrong; fails with 11 in the end
     #[arg(long)]
     pub(crate) keep_going: bool,
@@ -171,6 +180,28 @@ pub(crate) enum KnowledgeCommand {
     /// Remove all knowledge of a collection
     Remove {
         /// Name of the collection
+        collection: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TablesCommand {
+    /// Tables and how many rows they have
+    List,
+    /// Ask tables in GraphQL, such as '{ cities(limit: 5) { name } }'
+    Query {
+        /// GraphQL query, or - for standard input
+        query: String,
+        /// Collection whose tables are asked
+        #[arg(long, default_value = "default", value_name = "NAME")]
+        collection: String,
+    },
+    /// Remove a table with all its rows; its schema stays
+    Remove {
+        /// Name of the table
+        table: String,
+        /// Collection that it is in
+        #[arg(long, default_value = "default", value_name = "NAME")]
         collection: String,
     },
 }

@@ -9,6 +9,7 @@ use trellis_domain::Workspace;
 use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, Wiring};
 use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError};
+use trellis_orchestrator::tables::TableLoader;
 use trellis_orchestrator::{Orchestrator, RunService};
 
 /// Who may use a gateway, and from where.
@@ -23,7 +24,7 @@ pub(crate) struct Entrance {
 pub(crate) fn gateway(
     app: &App,
     orchestrator: &Arc<Orchestrator>,
-    documents: Loader,
+    (documents, tables): (Loader, TableLoader),
     entrance: Entrance,
     phase: watch::Receiver<Phase>,
 ) -> Arc<Gateway> {
@@ -38,6 +39,7 @@ pub(crate) fn gateway(
         documents: Some(documents),
         graph: Arc::clone(&app.store.graph) as _,
         knowledge: Arc::clone(&app.knowledge),
+        tables,
         graph_rag: Some(app.graph_rag(&orchestrator.ports.prompter)),
         log: Arc::clone(&app.store.log) as _,
         run_text: Arc::new(PlainRunText),

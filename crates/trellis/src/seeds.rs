@@ -49,6 +49,8 @@ const PROMPTS: &[(&str, &str, &str)] = &prompts![
     text "extract-concepts",
     json "kg-edge-scoring",
     text "kg-synthesis",
+    json "schema-selection",
+    json "graphql-generation",
     text "sample-financial-data",
     text "sample-regulatory-filings",
     text "sample-news-search",

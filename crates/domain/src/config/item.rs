@@ -4,6 +4,7 @@ use super::read::{Members, kind_of};
 use super::{AGENT_TYPES, Problem, ToolItem};
 use crate::PatternName;
 use crate::limits::SomeLimits;
+use crate::table::TableSchema;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ pub enum ConfigItem {
     Limits(SomeLimits),
     Pattern(PatternItem),
     TaskType(TaskTypeItem),
+    /// What the rows of a table are like.
+    Schema(Arc<TableSchema>),
     /// Stored for others; the agent does not read it.
     Other,
 }
@@ -161,6 +164,7 @@ pub fn validate(kind: &str, key: &str, value: &str) -> Result<ConfigItem, Proble
         "mcp" => read_mcp(&members),
         "prompt" => read_prompt(&members),
         "agent-pattern" => read_pattern(&members),
+        "schema" => read_schema(&members),
         _ => read_task_type(&members),
     }
 }
@@ -225,6 +229,12 @@ fn read_prompt(members: &Members<'_>) -> Result<ConfigItem, Problem> {
     let (models, conversation) = (members.models("model")?, members.flag("conversation")?);
     let next = members.text(&["next"])?;
     Ok(ConfigItem::Prompt(PromptItem::Template { id: id.to_owned(), prompt, reply, models, conversation, next }))
+}
+
+fn read_schema(members: &Members<'_>) -> Result<ConfigItem, Problem> {
+    let schema = TableSchema::from_json(members.key, members.map);
+    let schema = schema.map_err(|error| members.problem("fields", error.what, error.mend))?;
+    Ok(ConfigItem::Schema(Arc::new(schema)))
 }
 
 fn read_pattern(members: &Members<'_>) -> Result<ConfigItem, Problem> {

@@ -16,8 +16,8 @@ pub use settings::{Settings, StoredItem};
 pub use tool::{ArgumentItem, AskingItem, OnUncertain, ToolEffect, ToolItem, ToolKind};
 
 /// The configuration types that the agent reads.
-pub const AGENT_TYPES: [&str; 7] =
-    ["tool", "tool-service", "mcp", "prompt", "agent", "agent-pattern", "agent-task-type"];
+pub const AGENT_TYPES: [&str; 8] =
+    ["tool", "tool-service", "mcp", "prompt", "agent", "agent-pattern", "agent-task-type", "schema"];
 
 /// What is wrong with an item: which one, which field, and how to mend it.
 ///

@@ -5,6 +5,7 @@ use super::{
     ToolServiceItem, validate,
 };
 use crate::limits::SomeLimits;
+use crate::table::TableSchema;
 use crate::{Hash, PatternName, TaskTypeName, ToolName};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -40,6 +41,8 @@ pub struct Settings {
     pub limits: SomeLimits,
     pub patterns: BTreeMap<PatternName, PatternItem>,
     pub task_types: BTreeMap<TaskTypeName, TaskTypeItem>,
+    /// What tables there can be, by name.
+    pub schemas: BTreeMap<String, Arc<TableSchema>>,
     pub problems: Vec<Problem>,
 }
 
@@ -165,6 +168,9 @@ impl Settings {
             }
             ConfigItem::TaskType(task_type) => {
                 self.task_types.insert(key.into(), task_type);
+            }
+            ConfigItem::Schema(schema) => {
+                self.schemas.insert(key.to_owned(), schema);
             }
             ConfigItem::Prompt(PromptItem::Index) | ConfigItem::Other => {}
         }

@@ -27,9 +27,8 @@ impl ToolKind {
     /// Whether a call asks a model: it waits for its turn there, and keeps to its time by itself.
     pub fn asks_a_model(self) -> bool {
         match self {
-            Self::TextCompletion | Self::Prompt | Self::KnowledgeQuery => true,
+            Self::TextCompletion | Self::Prompt | Self::KnowledgeQuery | Self::StructuredQuery => true,
             Self::McpTool
-            | Self::StructuredQuery
             | Self::RowEmbeddingsQuery
             | Self::ToolService
             | Self::Http
@@ -234,7 +233,10 @@ fn read_kind(members: &Members<'_>) -> Result<ToolKind, Problem> {
 fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> {
     let need = |name: &str, mend: &str| members.required_text(name, mend).map(|_| ());
     match kind {
-        ToolKind::StructuredQuery => members.text(&["collection"]).map(|_| ()),
+        ToolKind::StructuredQuery => {
+            members.number("limit")?;
+            members.text(&["collection"]).map(|_| ())
+        }
         ToolKind::KnowledgeQuery => {
             for limit in GRAPH_LIMITS {
                 members.number(limit)?;
@@ -255,6 +257,8 @@ fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> 
         ToolKind::Http => need("url", "write an address such as https://api.example.com/cities/{city}"),
         ToolKind::RowEmbeddingsQuery => {
             members.number("limit")?;
+            members.text(&["collection"])?;
+            members.text(&["index-name"])?;
             need("schema-name", "name the schema to search")
         }
     }

@@ -27,7 +27,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
 }
 
 /// Whether a body is read as it comes, so that it need not fit into memory.
-pub(crate) fn takes_uploads(path: &str) -> bool {
+pub(super) fn takes_uploads(path: &str) -> bool {
     path.strip_prefix(ROOT).is_some_and(|rest| rest.ends_with("/knowledge"))
 }
 

@@ -12,7 +12,9 @@ use tokio::task::JoinError;
 use trellis_domain::Collection;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::orchestrator::TurnError;
-use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, KnowledgeError, LogError};
+use trellis_orchestrator::ports::{
+    ConfigError, EmbedError, GraphError, JournalError, KnowledgeError, LogError, TablesError,
+};
 use trellis_orchestrator::service::PageError;
 use trellis_orchestrator::{AcceptError, DecideError};
 use utoipa::openapi::RefOr;
@@ -95,6 +97,23 @@ impl ApiError {
         let message =
             format!("the collection `{collection}` has no knowledge; GET /api/v1/collections lists those that do");
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
+    }
+
+    pub(crate) fn no_table(table: &str) -> Self {
+        let message = format!("there is no table `{table:.100}` in this collection; GET /api/v1/tables lists them");
+        Self::new(StatusCode::NOT_FOUND, "not-found", message)
+    }
+
+    pub(crate) fn no_schema(table: &str) -> Self {
+        let message =
+            format!("there is no schema `{table:.100}`; put it into the configuration as an item of type `schema`");
+        Self::new(StatusCode::NOT_FOUND, "not-found", message)
+    }
+
+    /// The rows are there; what finds them by meaning is not.
+    pub(crate) fn no_vectors(error: &EmbedError) -> Self {
+        let message = format!("no vectors could be made: {error}; load the file again");
+        Self::new(StatusCode::BAD_GATEWAY, "model-failed", message)
     }
 
     /// A file that says something wrong, or of which not everything came.
@@ -214,6 +233,9 @@ impl From<ServiceError> for ApiError {
             | Code::Flow
             | Code::Agent
             | Code::Model
+            | Code::RowsQuery
+            | Code::NlpQuery
+            | Code::StructuredQuery
             | Code::Unexpected => return Self::request(message),
         };
         Self { retry_after, ..Self::new(code.status(), kind, message) }
@@ -280,6 +302,16 @@ impl From<KnowledgeError> for ApiError {
             KnowledgeError::Refused(message) => Self::request(message),
             KnowledgeError::Busy(message) => Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-loads", message),
             KnowledgeError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<TablesError> for ApiError {
+    fn from(error: TablesError) -> Self {
+        match error {
+            TablesError::Refused(message) => Self::request(message),
+            TablesError::Busy => Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", error.to_string()),
+            TablesError::Store(error) => error.into(),
         }
     }
 }

@@ -84,24 +84,28 @@ async fn delete(call: &Call) -> Result<Value, ServiceError> {
         return Err(ServiceError::request("the collection `default` is always there and cannot be deleted"));
     }
     let deleted = call.inside.config().delete(call.workspace(), KIND, collection.as_str(), call.caller()).await?;
-    // Its knowledge and its documents go with it. What is loaded may belong to a collection that nobody described.
+    // Its knowledge, its documents and its tables go with it. What is loaded may belong to a collection that nobody described.
     if let Some(documents) = call.inside.documents() {
         documents.search().remove_collection(call.workspace(), &collection).await?;
     }
     let place = KnowledgePlace { workspace: call.workspace().clone(), collection: collection.clone() };
-    match (deleted, call.inside.knowledge().remove(&place).await?) {
+    let tables = call.inside.tables().tables().remove_collection(call.workspace(), &collection).await?;
+    let knowledge = call.inside.knowledge().remove(&place).await?;
+    match (deleted, knowledge.or((tables > 0).then_some(tables))) {
         (None, None) => Err(ServiceError::request(format!("Collection not found: {collection}"))),
         (Some(_), _) | (_, Some(_)) => Ok(reply(&[])),
     }
 }
 
-/// All collections by name: those that are described, those that have knowledge, and `default`.
+/// All collections by name: those that are described, those that have knowledge or tables, and `default`.
 async fn all(inside: &Inside) -> Result<Vec<Described>, ServiceError> {
     let (_, items) = inside.config().all(inside.workspace()).await?;
     let stored = items.iter().filter(|item| item.kind == KIND);
     let mut collections: Vec<_> = stored.filter_map(Described::read).collect();
     let loaded = inside.knowledge().collections(inside.workspace()).await?;
-    let undescribed = loaded.into_iter().map(|loaded| loaded.collection).chain([Collection::default()]);
+    let tables = inside.tables().tables().tables(inside.workspace()).await?;
+    let loaded = loaded.into_iter().map(|loaded| loaded.collection);
+    let undescribed = loaded.chain(tables.into_iter().map(|table| table.collection)).chain([Collection::default()]);
     for collection in undescribed {
         if collections.iter().all(|found| found.collection != collection.as_str()) {
             collections.push(Described::new(&collection));

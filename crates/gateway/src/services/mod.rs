@@ -16,6 +16,7 @@ mod librarian;
 mod mcp_tool;
 mod model;
 pub(crate) mod sparql;
+mod tables;
 mod terms;
 mod triples;
 
@@ -45,6 +46,10 @@ pub(crate) enum Service {
     Collections,
     Triples,
     Sparql,
+    Rows,
+    NlpQuery,
+    StructuredQuery,
+    RowEmbeddings,
     /// Known to clients, and not offered by this server.
     Missing(&'static str),
 }
@@ -53,11 +58,7 @@ pub(crate) enum Service {
 const MISSING_IN_FLOWS: &[&str] = &[
     "graph-embeddings",
     "document-embeddings",
-    "rows",
-    "nlp-query",
-    "structured-query",
     "structured-diag",
-    "row-embeddings",
     "reranker",
     "image-to-text",
     "cloze",
@@ -81,6 +82,10 @@ impl Service {
             "mcp-tool" => Some(Self::McpTool),
             "triples" => Some(Self::Triples),
             "sparql" => Some(Self::Sparql),
+            "rows" => Some(Self::Rows),
+            "nlp-query" => Some(Self::NlpQuery),
+            "structured-query" => Some(Self::StructuredQuery),
+            "row-embeddings" => Some(Self::RowEmbeddings),
             _ => missing(MISSING_IN_FLOWS, name),
         }
     }
@@ -112,6 +117,10 @@ impl Service {
             Self::GraphRag => graph_rag::answer(gateway, call).await,
             Self::Embeddings => documents::embed(gateway, call).await,
             Self::Load(loading) => loading.answer(gateway, call).await,
+            Self::Rows => tables::rows(call).await,
+            Self::NlpQuery => tables::query_for(gateway, call).await,
+            Self::StructuredQuery => tables::ask(gateway, call).await,
+            Self::RowEmbeddings => tables::near(call).await,
             Self::Triples => return triples::answer(gateway, call).await,
             Self::Sparql => return sparql::answer(gateway, call).await,
             Self::Missing(name) => {
@@ -137,6 +146,10 @@ impl Service {
             | Self::Collections
             | Self::Triples
             | Self::Sparql
+            | Self::Rows
+            | Self::NlpQuery
+            | Self::StructuredQuery
+            | Self::RowEmbeddings
             | Self::Missing(_) => Ok(None),
         }
     }
@@ -155,9 +168,13 @@ impl Service {
             }
             Self::Sparql => sparql::stream(gateway, call, outbox).await,
             // Others on the socket do not wait for it.
-            Self::McpTool | Self::Embeddings | Self::Load(_) => {
-                Ok(outbox.last(&self.answer(gateway, call).await?).await?)
-            }
+            Self::McpTool
+            | Self::Embeddings
+            | Self::Load(_)
+            | Self::Rows
+            | Self::NlpQuery
+            | Self::StructuredQuery
+            | Self::RowEmbeddings => Ok(outbox.last(&self.answer(gateway, call).await?).await?),
             Self::Collections | Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
                 let _floor = outbox.floor().await;
                 Ok(outbox.last(&self.answer(gateway, call).await?).await?)

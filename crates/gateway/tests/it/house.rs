@@ -19,10 +19,11 @@ use trellis_orchestrator::contract::runs::{Bench, StorePorts};
 use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::memory::{
-    EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryKnowledge, MemoryLibrary,
+    EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryKnowledge, MemoryLibrary, MemoryTables,
 };
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Prompter, RealWorld};
+use trellis_orchestrator::tables::TableLoader;
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
 /// How a server is set up; the usual one lets everybody in, and its model plays what the question says.
@@ -115,6 +116,7 @@ impl House {
                 .unwrap_or_else(|| Arc::new(MemoryGraph::with_knowledge(Arc::clone(&journal), Arc::clone(&knowledge)))),
             knowledge: Arc::clone(&knowledge) as _,
             graph_rag: setup.graph_rag,
+            tables: TableLoader::new(Arc::new(MemoryTables::default()), None),
             log: Arc::new(EmptyLog),
             run_text: Arc::new(Counted),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),

@@ -15,4 +15,5 @@ mod knowledge;
 mod mcp;
 mod models;
 mod services;
+mod tables;
 mod workspaces;

@@ -21,6 +21,7 @@ mod samples;
 mod scenario;
 mod supervisor;
 mod synthesis;
+mod tables;
 
 use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError};
 use given::Given;
@@ -160,6 +161,8 @@ fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
         "debate-stances" => debate::stances(given),
         "debate-moderate" => debate::moderate(),
         "kg-edge-scoring" => knowledge::scores(given),
+        "schema-selection" => tables::select(given),
+        "graphql-generation" => tables::query(given),
         _ => return None,
     })
 }

@@ -16,6 +16,7 @@ pub mod queue;
 pub mod runs;
 pub mod search;
 pub mod stream;
+pub mod tables;
 pub mod teams;
 pub mod trouble;
 

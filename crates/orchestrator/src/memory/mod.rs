@@ -9,6 +9,7 @@ mod log;
 pub mod scripted;
 mod search;
 mod stream;
+mod tables;
 mod world;
 
 pub use config::{MemoryConfig, check_items};
@@ -19,4 +20,5 @@ pub use library::MemoryLibrary;
 pub use log::EmptyLog;
 pub use search::MemorySearch;
 pub use stream::MemoryStream;
+pub use tables::MemoryTables;
 pub use world::VirtualWorld;

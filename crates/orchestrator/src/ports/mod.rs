@@ -13,6 +13,7 @@ mod queue;
 mod search;
 mod signal;
 mod stream;
+mod tables;
 mod tool_runner;
 mod world;
 
@@ -41,6 +42,10 @@ pub use search::{
 };
 pub use signal::{Signal, SignalListener};
 pub use stream::{Heard, Stream, StreamListener, StreamMessage, StreamNotice, TextChunk, TextKind};
+pub use tables::{
+    Condition, Direction, FoundRows, LoadedTable, NearValue, NearValues, PutRows, RowQuery, TablePlace, Tables,
+    TablesError, TablesFuture, Test, ValueQuery, ValueVector,
+};
 pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};
 pub use world::{RealWorld, World};
 

@@ -21,6 +21,7 @@ mod promises;
 mod replayed;
 mod search;
 mod several_calls;
+mod tables;
 mod tool_sets;
 mod trouble;
 mod uncertain;

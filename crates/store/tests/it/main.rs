@@ -8,6 +8,7 @@ mod knowledge;
 mod library;
 mod proof;
 mod service;
+mod tables;
 mod unreadable;
 mod view;
 mod view_damage;
@@ -18,7 +19,7 @@ use tempfile::TempDir;
 use trellis_orchestrator::contract::{
     cancels, config, graph as graph_contract, journal, knowledge as knowledge_contract, runs, teams, trouble,
 };
-use trellis_orchestrator::ports::{Config, Graph, Journal, Knowledge, RealWorld};
+use trellis_orchestrator::ports::{Config, Graph, Journal, Knowledge, RealWorld, Tables};
 use trellis_store::{Holder, OpenError, Program, QuerySettings, Store};
 
 pub(crate) fn holder() -> Holder {
@@ -62,6 +63,14 @@ impl Stores {
 
     fn with_graph(&self) -> graph_contract::GraphStore {
         self.with_knowledge().0
+    }
+
+    fn with_tables(&self) -> Arc<dyn Tables> {
+        let folder = TempDir::new().unwrap();
+        let store = open(folder.path()).unwrap();
+        let tables = Arc::clone(&store.tables) as Arc<dyn Tables>;
+        self.0.lock().unwrap().push((folder, store));
+        tables
     }
 
     fn with_knowledge(&self) -> knowledge_contract::KnowledgeStore {

@@ -14,7 +14,7 @@ use trellis_domain::config::Settings;
 use trellis_domain::counted;
 use trellis_models::{Choice, ModelSettings, Models, Rehearsal, choose};
 use trellis_orchestrator::ports::{Config, Journal, ToolRunner};
-use trellis_store::{AsideTurn, Checked, CheckedKnowledge, CheckedView, Store};
+use trellis_store::{AsideTurn, Checked, CheckedKnowledge, CheckedTables, CheckedView, Store};
 
 /// One thing that was looked at.
 struct HealthCheck {
@@ -109,6 +109,14 @@ fn knowledge_line(knowledge: &CheckedKnowledge) -> String {
     format!("{told}\nrestore the folder from a copy, or remove the collection and load it again")
 }
 
+fn tables_line(tables: &CheckedTables) -> String {
+    if tables.faults.is_empty() {
+        return format!("{} in {}", counted(tables.rows, "row"), counted(tables.tables, "table"));
+    }
+    let told = tables.faults.join("\n");
+    format!("{told}\nrestore the folder from a copy, or remove the table and load it again")
+}
+
 /// Which tools no model is offered here, and why. That is no fault: it may be what the operator wants.
 fn tools_line(app: &App, global: &Global, settings: &Settings) -> Result<String, String> {
     let outside = tool_settings::outside(global).map_err(|failure| failure.message)?;
@@ -149,6 +157,7 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
     let checked = app.store.check();
     let view = app.store.check_view();
     let knowledge = app.store.check_knowledge();
+    let tables = app.store.check_tables();
     let kept = app.store.kept_logs();
     let limits = limits::of_operator(global, &[]);
     let models = app::models(global).and_then(|_| app::chosen_models(global));
@@ -190,6 +199,7 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
         },
         HealthCheck { what: "graph", good: view.faults.is_empty(), says: graph_line(&view) },
         HealthCheck { what: "knowledge", good: knowledge.faults.is_empty(), says: knowledge_line(&knowledge) },
+        HealthCheck { what: "tables", good: tables.faults.is_empty(), says: tables_line(&tables) },
         HealthCheck {
             what: "model",
             good: models.is_ok(),

@@ -17,6 +17,7 @@ mod run;
 mod runs;
 mod serve;
 mod sparql;
+mod tables;
 mod tools;
 mod verify;
 mod watch;
@@ -55,6 +56,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Erase(erase) => erase::run(global, erase).await,
         Command::Load(load) => load::run(global, load).await,
         Command::Knowledge(command) => knowledge::run(global, command).await,
+        Command::Tables(command) => tables::run(global, command).await,
         Command::Sparql { query, limit, timeout, query_limit } => {
             let query = if query == "-" { read_input("the query")? } else { query.clone() };
             let settings = query_settings::of_operator(global, query_limit)?;

@@ -39,11 +39,12 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     app.evaluate_queries(QuerySettings { spares: SPARES.min(queries.at_once), ..queries });
     let outside = tool_settings::outside(global)?;
     let documents = app.loader(outside.embedder.clone())?;
+    let tables = app.table_loader(outside.embedder.clone());
     let orchestrator = app.orchestrator(operator, models, outside);
     let runs = RunService::new(&orchestrator);
     let (stop, phase) = watch::channel(Phase::Serving);
     let entrance = Entrance { access, loopback_only: loopback_only && is_open && !serve.no_auth };
-    let gateway = gateway(&app, &orchestrator, documents, entrance, phase);
+    let gateway = gateway(&app, &orchestrator, (documents, tables), entrance, phase);
     let graph = Arc::clone(&app.store.graph);
     let (stop_indexing, indexed) = watch::channel(false);
     let indexing = tokio::spawn(async move { graph.keep_up(indexed).await });

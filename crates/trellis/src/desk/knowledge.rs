@@ -23,7 +23,7 @@ use trellis_rdf::{Format, Origin, ReadError, Statements};
 const PIECE: usize = 64 << 10;
 const WAITING: usize = 4;
 /// A server that takes nothing for so long, or has nothing to say when it has everything, is given up.
-const SILENT: Duration = Duration::from_mins(10);
+pub(super) const SILENT: Duration = Duration::from_mins(10);
 
 /// A file of RDF, opened.
 pub(crate) struct RdfFile {
@@ -143,11 +143,11 @@ impl Server {
 }
 
 /// A file on its way, a few pieces in memory.
-struct Upload(mpsc::Receiver<std::io::Result<Vec<u8>>>);
+pub(super) struct Upload(mpsc::Receiver<std::io::Result<Vec<u8>>>);
 
 impl Upload {
     /// It also counts what was sent.
-    fn of(mut reader: Box<dyn Read + Send>) -> (Self, Arc<AtomicU64>) {
+    pub(super) fn of(mut reader: Box<dyn Read + Send>) -> (Self, Arc<AtomicU64>) {
         let (pieces, waiting) = mpsc::channel(WAITING);
         let sent = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&sent);

@@ -10,11 +10,13 @@ mod remote;
 mod server;
 mod sse;
 mod stream;
+mod tables;
 
 pub(crate) use documents::{DocumentFile, LoadedDocument};
 pub(crate) use knowledge::RdfFile;
 pub(crate) use server::{Origin, Server};
 pub(crate) use stream::Stream;
+pub(crate) use tables::RowsFile;
 
 use crate::app::{App, Closed, Purpose, workspace};
 use crate::cli::Global;

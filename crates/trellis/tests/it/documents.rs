@@ -15,6 +15,15 @@ const TOOL: &str = r#"{"type": "document-rag", "name": "handbook", "description"
 
 /// A model server: vectors for texts about money and others, and a model that looks into the handbook once.
 fn answer(stream: TcpStream) -> Option<()> {
+    serve_path(stream, |path, request| if path.contains("/embeddings") { vectors(request) } else { model(request) })
+}
+
+/// Answers one request with a text.
+pub(crate) fn serve(stream: TcpStream, reply: impl FnOnce(&Value) -> String) -> Option<()> {
+    serve_path(stream, |_, request| reply(request))
+}
+
+fn serve_path(stream: TcpStream, reply: impl FnOnce(&str, &Value) -> String) -> Option<()> {
     let mut stream = BufReader::new(stream);
     let (mut first, mut line, mut length) = (String::new(), String::new(), 0);
     stream.read_line(&mut first).ok()?;
@@ -28,7 +37,7 @@ fn answer(stream: TcpStream) -> Option<()> {
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
     let request: Value = serde_json::from_slice(&body).ok()?;
-    let body = if first.contains("/embeddings") { vectors(&request) } else { model(&request) };
+    let body = reply(&first, &request);
     let reply = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     stream.get_mut().write_all(reply.as_bytes()).ok()
 }

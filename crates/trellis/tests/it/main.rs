@@ -31,6 +31,7 @@ mod restarted;
 mod scenarios;
 mod served;
 mod stopped;
+mod tables;
 mod templates;
 mod tools;
 mod uncertain;

@@ -5,6 +5,7 @@ mod document;
 mod found;
 mod progress;
 mod rdf;
+mod rows;
 
 use crate::app::{Purpose, embedder};
 use crate::cli::{Global, Load, Output};
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 use trellis_domain::{Collection, counted};
 use trellis_orchestrator::documents::kind_of_name;
 use trellis_orchestrator::knowledge::Loaded;
+use trellis_orchestrator::tables::LoadedRows;
 
 /// What a file is, and so what is made of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +27,14 @@ enum Material {
     Rdf(trellis_rdf::Format),
     /// With its MIME type.
     Document(&'static str),
+    Rows(trellis_tabular::Format),
 }
 
 impl Material {
     /// Everything that is understood, as a message lists it.
     fn list() -> String {
-        format!("RDF as {}; documents as text, markdown, html, pdf", trellis_rdf::Format::list())
+        let (rdf, rows) = (trellis_rdf::Format::list(), trellis_tabular::Format::list());
+        format!("RDF as {rdf}; documents as text, markdown, html, pdf; rows of tables as {rows}")
     }
 
     /// By the name of a format.
@@ -44,7 +48,8 @@ impl Material {
             _ => None,
         };
         let rdf = trellis_rdf::Format::named(format).map(Self::Rdf);
-        rdf.or_else(|| document().map(Self::Document)).ok_or_else(unknown)
+        let rows = || trellis_tabular::Format::named(format).map(Self::Rows);
+        rdf.or_else(|| document().map(Self::Document)).or_else(rows).ok_or_else(unknown)
     }
 
     /// By the type that a server gives with a file.
@@ -52,13 +57,15 @@ impl Material {
         let kind = said.split(';').next().unwrap_or_default().trim();
         let documents = ["text/plain", "text/markdown", "text/html", "application/pdf"];
         let document = documents.into_iter().find(|known| kind.eq_ignore_ascii_case(known)).map(Self::Document);
-        trellis_rdf::Format::named(said).map(Self::Rdf).or(document)
+        let rows = trellis_tabular::Format::of_type(said).map(Self::Rows);
+        trellis_rdf::Format::named(said).map(Self::Rdf).or(document).or(rows)
     }
 
     /// By the end of a file's name.
     fn of_file(path: &std::path::Path) -> Option<Self> {
         let document = || kind_of_name(path.file_name()?.to_str()?);
-        trellis_rdf::Format::of_file(path).map(Self::Rdf).or_else(|| document().map(Self::Document))
+        let rows = trellis_tabular::Format::of_file(path).map(Self::Rows);
+        rows.or_else(|| trellis_rdf::Format::of_file(path).map(Self::Rdf)).or_else(|| document().map(Self::Document))
     }
 }
 
@@ -68,6 +75,7 @@ impl Material {
 enum Came {
     Knowledge(Loaded),
     Document { passages: u64, unchanged: bool },
+    Rows(LoadedTableRows),
 }
 
 impl Came {
@@ -79,6 +87,10 @@ impl Came {
         if let Self::Document { passages, .. } = self { Some(passages) } else { None }
     }
 
+    fn rows(self) -> Option<LoadedTableRows> {
+        if let Self::Rows(rows) = self { Some(rows) } else { None }
+    }
+
     fn in_words(self) -> String {
         match self {
             Self::Knowledge(loaded) => format!("{} read, {} new", counted(loaded.read, "triple"), loaded.new),
@@ -86,7 +98,24 @@ impl Came {
                 format!("{}, as they were", counted(passages, "passage"))
             }
             Self::Document { passages, unchanged: false } => counted(passages, "passage"),
+            Self::Rows(LoadedTableRows { rows, new_rows, changed }) => {
+                format!("{} read, {new_rows} new, {changed} changed", counted(rows, "row"))
+            }
         }
+    }
+}
+
+/// Rows of a file, under names that tell them from triples.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+struct LoadedTableRows {
+    rows: u64,
+    new_rows: u64,
+    changed: u64,
+}
+
+impl From<LoadedRows> for LoadedTableRows {
+    fn from(LoadedRows { rows, new, changed }: LoadedRows) -> Self {
+        Self { rows, new_rows: new, changed }
     }
 }
 
@@ -107,6 +136,9 @@ struct Totals {
     new: u64,
     documents: usize,
     passages: u64,
+    tables: usize,
+    #[serde(flatten)]
+    rows: LoadedTableRows,
     seconds: f64,
     files: Vec<LoadedSource>,
 }
@@ -120,7 +152,7 @@ pub(crate) async fn run(global: &Global, load: &Load) -> Result<Exit, Failure> {
     let progress = Progress::begin(&files);
     let (mut done, mut first_failure) = (Vec::new(), None);
     for file in files {
-        let (came, error) = match one(&desk, &collection, &file, &progress, global).await {
+        let (came, error) = match one(&desk, &collection, &file, &progress, global, load).await {
             Ok(came) => (Some(came), None),
             Err(failure) => {
                 let message = failure.message.clone();
@@ -146,6 +178,12 @@ pub(crate) async fn run(global: &Global, load: &Load) -> Result<Exit, Failure> {
         new: sum(|loaded| loaded.new),
         documents: came().filter_map(Came::passages).count(),
         passages: came().filter_map(Came::passages).sum(),
+        tables: came().filter_map(Came::rows).count(),
+        rows: came().filter_map(Came::rows).fold(LoadedTableRows::default(), |sum, rows| LoadedTableRows {
+            rows: sum.rows + rows.rows,
+            new_rows: sum.new_rows + rows.new_rows,
+            changed: sum.changed + rows.changed,
+        }),
         seconds: begun.elapsed().as_secs_f64(),
         files: done,
     };
@@ -164,6 +202,7 @@ async fn one(
     file: &FoundFile,
     progress: &Progress,
     global: &Global,
+    load: &Load,
 ) -> Result<Came, Failure> {
     match file.material {
         Material::Rdf(format) => rdf::load(desk, collection, file, format, progress).await.map(Came::Knowledge),
@@ -171,6 +210,11 @@ async fn one(
             let loaded = document::load(desk, collection, file, kind, embedder(global)?).await?;
             progress.read(file.bytes);
             Ok(Came::Document { passages: loaded.passages, unchanged: loaded.unchanged })
+        }
+        Material::Rows(format) => {
+            let settings = rows::Reading { format, schema: load.schema.as_deref(), encoding: load.encoding.as_deref() };
+            let loaded = rows::load(desk, collection, file, settings, progress, embedder(global)?).await?;
+            Ok(Came::Rows(loaded.into()))
         }
     }
 }
@@ -183,9 +227,12 @@ fn tell(global: &Global, totals: &Totals) -> Result<(), Failure> {
     let failed = totals.files.iter().filter(|file| file.error.is_some()).count();
     let (files, triples) = (counted(totals.files.len() - failed, "file"), counted(totals.read, "triple"));
     let (new, seconds, collection) = (totals.new, totals.seconds, &totals.collection);
-    let knowledge = (totals.documents + failed < totals.files.len()).then(|| format!("{triples} read, {new} new"));
+    let others = totals.documents + totals.tables + failed;
+    let knowledge = (others < totals.files.len()).then(|| format!("{triples} read, {new} new"));
+    let LoadedTableRows { rows, new_rows, changed } = totals.rows;
+    let rows = (totals.tables > 0).then(|| format!("{} read, {new_rows} new, {changed} changed", counted(rows, "row")));
     let documents = (totals.documents > 0).then(|| counted(totals.passages, "passage"));
-    let what: Vec<_> = knowledge.into_iter().chain(documents).collect();
+    let what: Vec<_> = knowledge.into_iter().chain(documents).chain(rows).collect();
     print_line(&format!("loaded {files} into {collection}: {}, {seconds:.1} s", what.join(", ")))?;
     if failed > 0 {
         note(&format!("{} could not be loaded whole", counted(failed, "file")));

@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Read};
 use trellis_domain::counted;
 use trellis_orchestrator::knowledge::Loaded;
+use trellis_orchestrator::tables::LoadedRows;
 
 #[derive(Debug, Clone)]
 pub(super) struct Progress {
@@ -31,6 +32,10 @@ impl Progress {
 
     pub(super) fn at(&self, name: &str, loaded: Loaded) {
         self.bar.set_message(format!("{} {}", clean(name), counted(loaded.read, "triple")));
+    }
+
+    pub(super) fn at_rows(&self, name: &str, loaded: LoadedRows) {
+        self.bar.set_message(format!("{} {}", clean(name), counted(loaded.rows, "row")));
     }
 
     /// A file that was read in one go.

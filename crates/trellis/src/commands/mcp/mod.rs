@@ -63,10 +63,11 @@ async fn here(
 ) -> Result<Exit, Failure> {
     let outside = tool_settings::outside(global)?;
     let documents = app.loader(outside.embedder.clone())?;
+    let tables = app.table_loader(outside.embedder.clone());
     let orchestrator = app.orchestrator(operator, models, outside);
     let (close, phase) = watch::channel(Phase::Serving);
     let entrance = Entrance { access: Access::Open, loopback_only: true };
-    let gateway = gateway(app, &orchestrator, documents, entrance, phase);
+    let gateway = gateway(app, &orchestrator, (documents, tables), entrance, phase);
     let mut workers = Serving::start(&orchestrator);
     // Whoever starts the program works on the folder with their own rights.
     let identity = Identity { name: Some(person::user()), reach: Reach::All };

@@ -1,0 +1,205 @@
+//! `/api/v1/tables`: which there are; loading rows into them, and removing them.
+
+use super::{ApiError, Entered, Place, Placed, Usual};
+use crate::inside::Gateway;
+use crate::upload;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use trellis_domain::Collection;
+use trellis_orchestrator::ports::{LoadedTable, TablePlace};
+use trellis_orchestrator::tables::TableLoadError;
+use trellis_tabular::{Encoding, Format, ReadError, Rows, Source};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// Where these paths are.
+pub(crate) const ROOT: &str = "/api/v1/tables";
+
+pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(load_rows)).routes(routes!(remove_table))
+}
+
+/// Whether a body is read as it comes, so that it need not fit into memory.
+pub(super) fn takes_uploads(path: &str) -> bool {
+    path.strip_prefix(ROOT).is_some_and(|rest| rest.ends_with("/rows"))
+}
+
+/// Tables that have rows.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Tables {
+    tables: Vec<LoadedTableBody>,
+}
+
+/// A table that has rows.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LoadedTable)]
+pub(crate) struct LoadedTableBody {
+    collection: String,
+    /// The name of its schema
+    table: String,
+    rows: u64,
+    /// Sources of which only a part may be there; loading them again completes them
+    unfinished: Vec<String>,
+}
+
+impl From<LoadedTable> for LoadedTableBody {
+    fn from(loaded: LoadedTable) -> Self {
+        let LoadedTable { collection, table, rows, unfinished } = loaded;
+        Self { collection: collection.to_string(), table, rows, unfinished }
+    }
+}
+
+/// List tables
+///
+/// The tables of the workspace, by collection and name.
+#[utoipa::path(
+    get, path = "/api/v1/tables", tag = "tables", operation_id = "listTables",
+    params(Place),
+    responses((status = 200, description = "All of them", body = Tables), Usual),
+)]
+async fn list(Entered { inside, .. }: Entered) -> Result<Json<Tables>, ApiError> {
+    let tables = inside.tables().tables().tables(inside.workspace()).await?;
+    Ok(Json(Tables { tables: tables.into_iter().map(Into::into).collect() }))
+}
+
+/// How a file is to be read.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Reading {
+    /// The workspace; the caller's own if none is named
+    workspace: Option<String>,
+    /// `csv`, `tsv` or `jsonl`; else the `Content-Type` says it
+    format: Option<String>,
+    /// `utf-8` (also UTF-16 with its mark) or `windows-1252`
+    encoding: Option<String>,
+    /// What the file is called: an unfinished load is told by it
+    source: Option<String>,
+}
+
+impl Placed for Reading {
+    fn workspace(&self) -> Option<&str> {
+        self.workspace.as_deref()
+    }
+}
+
+/// What a load came to.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LoadedRowsBody {
+    /// Rows that were read
+    rows: u64,
+    /// Those that were not there before
+    new: u64,
+    /// Those that took the place of others with the same key
+    changed: u64,
+}
+
+/// Load rows
+///
+/// The body is read as it comes, and may be of any size. The schema has to be there, as a configuration item. Loading the
+/// same file again changes nothing. What was read before a mistake is kept.
+#[utoipa::path(
+    post, path = "/api/v1/tables/{collection}/{table}/rows", tag = "tables", operation_id = "loadRows",
+    params(
+        ("collection" = String, Path, description = "Where the rows go"),
+        ("table" = String, Path, description = "The name of their schema"),
+        Reading,
+    ),
+    request_body(content = String, description = "The file", content_type = "text/csv"),
+    responses(
+        (status = 200, description = "All of it is stored", body = LoadedRowsBody),
+        (status = 422, description = "The file is wrong; the message says where", body = ApiError),
+        Usual,
+    ),
+)]
+async fn load_rows(
+    State(gateway): State<Arc<Gateway>>,
+    names: Names,
+    Entered { inside, parameters }: Entered<Reading>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<LoadedRowsBody>, ApiError> {
+    let (collection, table) = named(names)?;
+    let settings = inside.config().pin(inside.workspace()).await?;
+    let schema = settings.schemas.get(&table).ok_or_else(|| ApiError::no_schema(&table))?;
+    let format = format(&parameters, &headers)?;
+    let encoding = parameters.encoding.as_deref().map_or(Some(Encoding::default()), Encoding::named);
+    let encoding = encoding.ok_or_else(|| ApiError::request("`encoding` is neither utf-8 nor windows-1252"))?;
+    let name = parameters.source.unwrap_or_else(|| "an upload".to_owned());
+    let permit = gateway.capacity().loads.begin(inside.workspace()).ok_or_else(ApiError::too_many_loads)?;
+    let (receiving, reader) = upload::channel();
+    let source = Source { name: name.clone(), reader: Box::new(reader), format, encoding };
+    let rows = Rows::new(source, Arc::clone(schema));
+    // Beside this, so that the answer can go out while the rest of a wrong file still comes in.
+    let receiving = tokio::spawn(receiving.receive(body));
+    let place = TablePlace { workspace: inside.workspace().clone(), collection, table };
+    let loaded = tokio::select! {
+        loaded = inside.tables().load(place, Arc::clone(schema), name, rows, |_| {}) => loaded,
+        () = gateway.closed() => {
+            receiving.abort();
+            return Err(ApiError::stopping());
+        }
+    };
+    drop(permit);
+    match loaded {
+        Ok(loaded) => Ok(Json(LoadedRowsBody { rows: loaded.rows, new: loaded.new, changed: loaded.changed })),
+        Err(TableLoadError::Source(error)) => Err(unreadable(error)),
+        Err(TableLoadError::Tables(error)) => Err(error.into()),
+        Err(TableLoadError::Embed(error)) => Err(ApiError::no_vectors(&error)),
+    }
+}
+
+fn unreadable(error: ReadError) -> ApiError {
+    ApiError::wrong_file(error.to_string(), error.interrupted)
+}
+
+fn format(parameters: &Reading, headers: &HeaderMap) -> Result<Format, ApiError> {
+    let said = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let by_type = || Format::of_type(said);
+    let found = parameters.format.as_deref().map_or_else(by_type, Format::named);
+    let said = parameters.format.as_deref().unwrap_or(said);
+    found.ok_or_else(|| ApiError::request(format!("the format `{said}` is not known; these are: {}", Format::list())))
+}
+
+/// What was removed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RemovedTable {
+    /// Rows that it had
+    rows: u64,
+}
+
+/// Remove a table
+///
+/// Its schema stays.
+#[utoipa::path(
+    delete, path = "/api/v1/tables/{collection}/{table}", tag = "tables", operation_id = "removeTable",
+    params(
+        ("collection" = String, Path, description = "Where the rows are"),
+        ("table" = String, Path, description = "The name of their schema"),
+        Place,
+    ),
+    responses((status = 200, description = "It is gone", body = RemovedTable), Usual),
+)]
+async fn remove_table(names: Names, Entered { inside, .. }: Entered) -> Result<Json<RemovedTable>, ApiError> {
+    let (collection, table) = named(names)?;
+    let place = TablePlace { workspace: inside.workspace().clone(), collection, table };
+    let removed = inside.tables().tables().remove(&place).await?;
+    let rows = removed.ok_or_else(|| ApiError::no_table(&place.table))?;
+    Ok(Json(RemovedTable { rows }))
+}
+
+/// The names in the path, if they can be read.
+type Names = Result<Path<(String, String)>, PathRejection>;
+
+fn named(names: Names) -> Result<(Collection, String), ApiError> {
+    let Path((collection, table)) = names.map_err(|error| ApiError::request(error.body_text()))?;
+    let collection = Collection::new(&collection).map_err(|error| ApiError::request(error.to_string()))?;
+    Ok((collection, table))
+}
