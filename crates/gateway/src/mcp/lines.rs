@@ -48,6 +48,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedLines<R> {
         };
         if longest > self.longest {
             self.cut.0.store(true, Ordering::Relaxed);
+            // Whoever gets an error has got nothing.
+            buffer.set_filled(before);
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the line is too long")));
         }
         Poll::Ready(Ok(()))
