@@ -34,7 +34,7 @@ async def asks(client):
     assert answer["state"] == "answered" and answer["reason"] == "final-answer" and answer["ended"], answer
     assert answer["verified"] is True and answer["faults"] == [], answer
     numbers = [done for done, _ in told]
-    assert numbers == sorted(set(numbers)) and numbers[0] == 0 or numbers[0] == 1, told
+    assert len(numbers) > 3 and numbers == sorted(set(numbers)), told
     assert answer["run_id"] in told[0][1], told
     assert answer["run_id"] in asked.content[0].text, asked
     return answer["run_id"]

@@ -48,6 +48,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedLines<R> {
         };
         if longest > self.longest {
             self.cut.0.store(true, Ordering::Relaxed);
+            // Whoever gets an error has got nothing.
+            buffer.set_filled(before);
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the line is too long")));
         }
         Poll::Ready(Ok(()))
@@ -60,13 +62,13 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     async fn read(text: &str, longest: usize) -> (bool, bool) {
-        let (mut lines, cut) = BoundedLines::new(tokio_test_pieces(text), longest);
+        let (mut lines, cut) = BoundedLines::new(in_pieces(text), longest);
         let mut all = String::new();
         (lines.read_to_string(&mut all).await.is_ok_and(|_| all == text), cut.happened())
     }
 
     /// The text in pieces of three bytes.
-    fn tokio_test_pieces(text: &str) -> impl AsyncRead + Unpin {
+    fn in_pieces(text: &str) -> impl AsyncRead + Unpin {
         let pieces: Vec<_> = text.as_bytes().chunks(3).map(<[u8]>::to_vec).collect();
         pieces.into_iter().fold(Box::new(tokio::io::empty()) as Box<dyn AsyncRead + Unpin>, |all, piece| {
             Box::new(all.chain(io::Cursor::new(piece)))
