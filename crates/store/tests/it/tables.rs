@@ -19,7 +19,10 @@ async fn embedded_tables_keep_their_contract() {
     tables::suite(async || stores.with_tables()).await;
 }
 
-fn any_rows() -> impl Strategy<Value = Vec<Vec<(i64, Option<String>, Option<i64>)>>> {
+/// Id, name and people of a row.
+type AnyRow = (i64, Option<String>, Option<i64>);
+
+fn any_rows() -> impl Strategy<Value = Vec<Vec<AnyRow>>> {
     let row = (0..12_i64, prop::option::of("[ab\u{0}]{0,2}"), prop::option::of(-2..3_i64));
     prop::collection::vec(prop::collection::vec(row, 1..8), 1..8)
 }
