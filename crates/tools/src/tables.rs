@@ -137,7 +137,7 @@ fn in_words(found: TableAnswer) -> Result<ToolOutput, ToolError> {
         text.push_str("\n[cut off: ask for fewer rows or fields]");
     }
     for table in answer.cut {
-        text.push_str(&format!("\nThere are more rows of {table}: ask more precisely."));
+        text.extend(["\nThere are more rows of ", &table, ": ask more precisely."]);
     }
     Ok(ToolOutput { text, calls, ..ToolOutput::default() })
 }

@@ -15,7 +15,7 @@ use trellis_orchestrator::tables::graphql::{GraphqlAnswer, GraphqlRequest, answe
 use trellis_orchestrator::tables::{AskError, NearError, QuestionCall, RowFinder};
 
 /// How long a query over rows may take.
-const QUERY: Duration = Duration::from_secs(60);
+const QUERY: Duration = Duration::from_mins(1);
 /// Rows for a question, as the original has it, and at most.
 const ROWS: u64 = 100;
 const MOST_ROWS: u64 = 1_000;

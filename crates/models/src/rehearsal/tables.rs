@@ -12,8 +12,8 @@ const NUMBERS: [&str; 2] = ["integer", "float"];
 pub(super) fn select(given: Given<'_>) -> Value {
     let question = given.question().to_lowercase();
     let names = given.names("schemas");
-    let named: Vec<&str> = names.iter().copied().filter(|name| is_named(&question, name)).collect();
-    if named.is_empty() { json!(names.into_iter().take(1).collect::<Vec<_>>()) } else { json!(named) }
+    let meant: Vec<&str> = names.iter().copied().filter(|name| is_named(&question, name)).collect();
+    if meant.is_empty() { json!(names.into_iter().take(1).collect::<Vec<_>>()) } else { json!(meant) }
 }
 
 /// The reply to `graphql-generation`: the first table that the question names; rows with a text that it quotes, and by

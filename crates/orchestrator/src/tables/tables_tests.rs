@@ -1,6 +1,7 @@
 use super::*;
 use crate::memory::MemoryTables;
 use crate::memory::scripted::ScriptedPrompter;
+use crate::permits::Permit;
 use crate::ports::{BoxFuture, EmbedError, Embedder, PromptCall, TablePlace, Tables, TextRole};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -49,7 +50,7 @@ fn call(question: &str) -> QuestionCall {
         timeout: None,
         max_reply_bytes: 10_000,
         labels: None,
-        permit: Default::default(),
+        permit: Permit::default(),
     }
 }
 
@@ -68,23 +69,23 @@ fn model(replies: &[&str]) -> (Arc<ScriptedPrompter>, Arc<Mutex<Vec<PromptCall>>
 
 #[tokio::test]
 async fn a_question_becomes_a_query_and_rows() {
-    let (prompter, asked) = model(&[r#"["rivers"]"#, r#"{"query": "{ rivers { name size } }", "confidence": 0.9}"#]);
+    let (prompter, heard) = model(&[r#"["rivers"]"#, r#"{"query": "{ rivers { name size } }", "confidence": 0.9}"#]);
     let asker = Asker { prompter, tables: loaded(&["cities", "rivers"]).await };
     let found = asker.answer(call("How long?"), &Collection::default()).await.unwrap();
     assert_eq!(json!(found.answer.data), json!({"rivers": [{"name": "one of rivers", "size": 7}]}));
     assert_eq!((found.calls.len(), found.generated.confidence), (2, 0.9));
-    let asked = asked.lock();
-    assert_eq!((asked[0].id.as_str(), asked[1].id.as_str()), (SELECTION, GRAPHQL));
-    assert_eq!(asked[1].variables["schemas"].as_array().unwrap().len(), 1, "only what was chosen is shown");
+    let heard = heard.lock();
+    assert_eq!((heard[0].id.as_str(), heard[1].id.as_str()), (SELECTION, GRAPHQL));
+    assert_eq!(heard[1].variables["schemas"].as_array().unwrap().len(), 1, "only what was chosen is shown");
 }
 
 #[tokio::test]
 async fn one_table_needs_no_choice_and_tables_without_rows_are_not_offered() {
-    let (prompter, asked) = model(&[r#"{"query": "{ cities { name } }"}"#]);
+    let (prompter, heard) = model(&[r#"{"query": "{ cities { name } }"}"#]);
     let asker = Asker { prompter, tables: loaded(&["cities"]).await };
     let found = asker.answer(call("Which?"), &Collection::default()).await.unwrap();
     assert_eq!(found.calls.len(), 1);
-    assert_eq!(asked.lock()[0].variables["schemas"][0]["name"], "cities");
+    assert_eq!(heard.lock()[0].variables["schemas"][0]["name"], "cities");
     let elsewhere = Collection::new("elsewhere").unwrap();
     let error = asker.answer(call("Which?"), &elsewhere).await.unwrap_err();
     assert_eq!(error.to_string(), "the collection `elsewhere` has no tables");
@@ -92,17 +93,17 @@ async fn one_table_needs_no_choice_and_tables_without_rows_are_not_offered() {
 
 #[tokio::test]
 async fn a_wrong_query_is_told_once() {
-    let (prompter, asked) = model(&[r#"{"query": "{ cities { height } }"}"#, r#"{"query": "{ cities { size } }"}"#]);
+    let (prompter, heard) = model(&[r#"{"query": "{ cities { height } }"}"#, r#"{"query": "{ cities { size } }"}"#]);
     let asker = Asker { prompter, tables: loaded(&["cities"]).await };
     let found = asker.answer(call("How high?"), &Collection::default()).await.unwrap();
     assert_eq!(json!(found.answer.data), json!({"cities": [{"size": 7}]}));
-    let problem = asked.lock()[1].variables["problem"].to_string();
+    let problem = heard.lock()[1].variables["problem"].to_string();
     assert!(problem.contains("no field `height`"), "{problem}");
-    let (prompter, asked) = model(&[r#"{"query": "{ cities { height } }"}"#; 3]);
+    let (prompter, heard) = model(&[r#"{"query": "{ cities { height } }"}"#; 3]);
     let asker = Asker { prompter, tables: loaded(&["cities"]).await };
     let error = asker.answer(call("How high?"), &Collection::default()).await.unwrap_err();
     assert!(error.reason.contains("no field `height`") && error.reason.contains("{ cities { height } }"), "{error}");
-    assert_eq!((error.calls.len(), asked.lock().len()), (2, 2), "all that was asked is told, and nothing a third time");
+    assert_eq!((error.calls.len(), heard.lock().len()), (2, 2), "all that was asked is told, and nothing a third time");
 }
 
 #[tokio::test]

@@ -96,10 +96,6 @@ impl Database {
         self.engine.batch()
     }
 
-    pub(super) fn commit(&self, batch: WriteBatch) -> Result<(), JournalError> {
-        batch.commit().map_err(write_failed)
-    }
-
     pub(super) fn alone(&self) -> MutexGuard<'_, ()> {
         self.writing.lock()
     }
@@ -149,7 +145,7 @@ impl Database {
         entry.rows += put.new;
         if !is_marked || put != PutRows::default() {
             batch.insert(&self.catalogue, catalogue::key(place), entry.to_bytes());
-            self.commit(batch)?;
+            commit(batch)?;
         }
         Ok(put)
     }
@@ -217,7 +213,7 @@ impl Database {
             {
                 let mut batch = self.batch();
                 batch.insert(&self.catalogue, catalogue::key(place), entry.to_bytes());
-                self.commit(batch)?;
+                commit(batch)?;
             }
         }
         Ok(self.persist()?)
@@ -246,7 +242,7 @@ impl Database {
             let mut batch = self.batch();
             batch.remove(&self.catalogue, catalogue::key(place));
             batch.insert(&self.catalogue, catalogue::removed_key(entry.id), b"".as_slice());
-            self.commit(batch)?;
+            commit(batch)?;
             self.persist()?;
             entry
         };
@@ -277,13 +273,17 @@ impl Database {
                 for key in keys {
                     batch.remove(table, key);
                 }
-                self.commit(batch)?;
+                commit(batch)?;
             }
         }
         let mut batch = self.batch();
         batch.remove(&self.catalogue, catalogue::removed_key(id));
-        self.commit(batch)
+        commit(batch)
     }
+}
+
+pub(super) fn commit(batch: WriteBatch) -> Result<(), JournalError> {
+    batch.commit().map_err(write_failed)
 }
 
 pub(super) fn read_row(bytes: &[u8]) -> Result<Row, JournalError> {

@@ -1,7 +1,7 @@
 //! Vectors of values, all of which are compared.
 
 use super::catalogue::{self, Entry};
-use super::database::{Database, damaged};
+use super::database::{Database, commit, damaged};
 use super::finding::Wanted;
 use crate::tables::read_failed;
 use fjall::Readable;
@@ -90,7 +90,7 @@ impl Database {
             )));
         }
         batch.insert(&self.catalogue, catalogue::key(place), entry.to_bytes());
-        Ok(self.commit(batch)?)
+        Ok(commit(batch)?)
     }
 
     pub(super) fn near(

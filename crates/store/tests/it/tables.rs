@@ -19,7 +19,10 @@ async fn embedded_tables_keep_their_contract() {
     tables::suite(async || stores.with_tables()).await;
 }
 
-fn any_rows() -> impl Strategy<Value = Vec<Vec<(i64, Option<String>, Option<i64>)>>> {
+/// Id, name and people of a row.
+type AnyRow = (i64, Option<String>, Option<i64>);
+
+fn any_rows() -> impl Strategy<Value = Vec<Vec<AnyRow>>> {
     let row = (0..12_i64, prop::option::of("[ab\u{0}]{0,2}"), prop::option::of(-2..3_i64));
     prop::collection::vec(prop::collection::vec(row, 1..8), 1..8)
 }
@@ -98,7 +101,7 @@ async fn a_process_that_is_killed_leaves_whole_batches_and_loading_again_complet
     loader.wait().unwrap();
     let store = open(folder.path()).unwrap();
     let listed = store.tables.tables(&Workspace::default()).await.unwrap().remove(0);
-    assert!(listed.rows >= 200 * (said as u64) && listed.rows % 200 == 0, "{} rows", listed.rows);
+    assert!(listed.rows >= 200 * (said as u64) && listed.rows.is_multiple_of(200), "{} rows", listed.rows);
     assert_eq!(listed.unfinished, ["source"]);
     let checked = store.check_tables();
     assert!(checked.faults.is_empty(), "{:?}", checked.faults);

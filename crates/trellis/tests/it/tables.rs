@@ -161,7 +161,7 @@ fn without_an_embedding_model_rows_by_meaning_are_not_offered() {
 #[test]
 fn with_an_embedding_model_rows_are_found_by_meaning() {
     let (data, files) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    let address = crate::listen(|stream| crate::documents::serve(stream, |request| vectors(request)));
+    let address = crate::listen(|stream| crate::documents::serve(stream, vectors));
     let with = |arguments: &[&str]| {
         let mut command = trellis(data.path(), arguments);
         with_model(&mut command, &address).env("TRELLIS_EMBEDDING_MODEL", "openai/vectors");
