@@ -9,7 +9,7 @@ use trellis_domain::decision::Enforcement;
 /// The prompt that edges are scored with.
 const PROMPT: &str = "kg-edge-scoring";
 /// What the best edge gets.
-const HIGHEST: f64 = 10.0;
+const HIGHEST: u32 = 10;
 /// Characters of a reason that are kept.
 const LONGEST_REASON: usize = 500;
 
@@ -61,7 +61,7 @@ fn schema(count: usize) -> Value {
             "type": "object",
             "properties": {
                 "id": {"type": "string", "enum": ids},
-                "score": {"type": "integer", "minimum": 0, "maximum": HIGHEST as u64},
+                "score": {"type": "integer", "minimum": 0, "maximum": HIGHEST},
                 "reason": {"type": "string"},
             },
             "required": ["id", "score", "reason"],
@@ -98,12 +98,12 @@ fn listed(said: Vec<Value>) -> Vec<Value> {
 /// What can be used of what a model wrote. Edges that it was not shown, or has named before, are left out; none at all
 /// is a reply too, unless there is nothing in it that looks like one.
 fn read(values: &[Value], count: usize) -> Option<Vec<Score>> {
-    let mut named = BTreeSet::new();
+    let (mut named, highest) = (BTreeSet::new(), f64::from(HIGHEST));
     let mut scores: Vec<Score> = values
         .iter()
         .filter_map(|value| {
             let edge = number_of(value.get("id")?)?.checked_sub(1).filter(|at| *at < count)?;
-            let score = value.get("score").map_or(Some(HIGHEST / 2.0), points)?.clamp(0.0, HIGHEST) / HIGHEST;
+            let score = value.get("score").map_or(Some(highest / 2.0), points)?.clamp(0.0, highest) / highest;
             let reason = ["reason", "reasoning"].iter().find_map(|name| value.get(name)?.as_str());
             let reason = reason.map(str::trim).filter(|reason| !reason.is_empty());
             let reason = reason.map(|reason| reason.chars().take(LONGEST_REASON).collect());
