@@ -22,7 +22,7 @@ pub(super) struct Score {
     /// Which of those that it was shown.
     pub(super) edge: usize,
     /// Above 0, at most 1.
-    pub(super) score: f64,
+    pub(super) points: f64,
     pub(super) reason: Option<String>,
 }
 
@@ -107,15 +107,15 @@ fn read(values: &[Value], count: usize) -> Option<Vec<Score>> {
             let reason = ["reason", "reasoning"].iter().find_map(|name| value.get(name)?.as_str());
             let reason = reason.map(str::trim).filter(|reason| !reason.is_empty());
             let reason = reason.map(|reason| reason.chars().take(LONGEST_REASON).collect());
-            named.insert(edge).then_some(Score { edge, score, reason })
+            named.insert(edge).then_some(Score { edge, points: score, reason })
         })
         .collect();
     if scores.is_empty() && !values.is_empty() {
         return None;
     }
-    scores.retain(|score| score.score > 0.0);
+    scores.retain(|score| score.points > 0.0);
     // Stable: those that fit the question better come first among equals.
-    scores.sort_by(|one, other| other.score.total_cmp(&one.score).then(one.edge.cmp(&other.edge)));
+    scores.sort_by(|one, other| other.points.total_cmp(&one.points).then(one.edge.cmp(&other.edge)));
     Some(scores)
 }
 
@@ -140,7 +140,8 @@ mod tests {
     use super::*;
 
     fn edges(values: &Value) -> Option<Vec<(usize, f64)>> {
-        read(values.as_array().unwrap(), 3).map(|scores| scores.iter().map(|score| (score.edge, score.score)).collect())
+        read(values.as_array().unwrap(), 3)
+            .map(|scores| scores.iter().map(|score| (score.edge, score.points)).collect())
     }
 
     #[test]
