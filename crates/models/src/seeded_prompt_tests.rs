@@ -401,3 +401,25 @@ fn the_route_prompt_shows_both_sets_and_examples() {
     assert!(shown.contains(example), "{shown}");
     assert_tidy("route", &shown);
 }
+
+#[test]
+fn the_prompts_for_a_knowledge_graph_show_each_fact_on_a_line() {
+    let [concepts, scoring, synthesis] = seeded!["extract-concepts", "kg-edge-scoring", "kg-synthesis"];
+    let given = json!({
+        "query": "Where was Curie born?",
+        "knowledge": [
+            {"id": "e1", "s": "Curie", "p": "born in", "o": "Warsaw"},
+            {"id": "e2", "s": "Curie", "p": "spouse", "o": "Pierre"},
+        ],
+        "sources": [{"uri": "urn:d", "title": "A life"}],
+    });
+    let question = "<question-7f3a>\nWhere was Curie born?\n</question-7f3a>";
+    assert!(render(concepts.1, &given).contains(question));
+    let text = render(scoring.1, &given);
+    let facts = "<facts-7f3a>\ne1: Curie | born in | Warsaw\ne2: Curie | spouse | Pierre\n</facts-7f3a>";
+    assert!(text.contains(facts) && text.contains(question), "{text}");
+    let text = render(synthesis.1, &given);
+    let facts =
+        "<facts-7f3a>\nCurie | born in | Warsaw\nCurie | spouse | Pierre\nTaken from: A life (urn:d)\n</facts-7f3a>";
+    assert!(text.contains(facts) && text.contains(question), "{text}");
+}

@@ -148,12 +148,13 @@ impl ToolRunner for Tools {
         settings: &Settings,
         task_type: Option<&TaskTypeName>,
     ) -> Option<Arc<CallCapacity>> {
-        match tool.kind {
-            ToolKind::KnowledgeQuery => self.knowledge.capacity(settings, task_type),
-            ToolKind::StructuredQuery => self.tables.capacity(settings, task_type),
-            kind if kind.asks_a_model() => self.prompts.capacity(tool, settings, task_type),
-            _ => None,
+        if tool.kind == ToolKind::KnowledgeQuery {
+            return self.knowledge.capacity(settings, task_type);
         }
+        if tool.kind == ToolKind::StructuredQuery {
+            return self.tables.capacity(settings, task_type);
+        }
+        if tool.kind.asks_a_model() { self.prompts.capacity(tool, settings, task_type) } else { None }
     }
 }
 

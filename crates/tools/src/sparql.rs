@@ -77,7 +77,8 @@ fn in_words(answer: &Answer) -> String {
             let lines = rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(" | "));
             let mut text = listed(head, lines, rows.len());
             if *truncated {
-                text.push_str(&format!("\n\nThere are more than these {} rows. Narrow the query.", rows.len()));
+                let told = format!("\n\nThere are more than these {} rows. Narrow the query.", rows.len());
+                text.push_str(&told);
             }
             text
         }
@@ -96,7 +97,8 @@ fn of_triples(triples: &[Triple]) -> String {
 fn listed(mut text: String, lines: impl Iterator<Item = String>, count: usize) -> String {
     for (shown, line) in lines.enumerate() {
         if text.len() + line.len() > LONGEST {
-            text.push_str(&format!("\n\n{} more were left out: they are too long. Ask for less.", count - shown));
+            let told = format!("\n\n{} more were left out: they are too long. Ask for less.", count - shown);
+            text.push_str(&told);
             break;
         }
         text.push('\n');

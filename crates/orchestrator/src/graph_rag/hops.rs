@@ -131,16 +131,14 @@ impl Traversal<'_, '_, '_> {
             decision.excluded.push(Excluded { name: format!("more edges of {cut} entities"), reason });
         }
         let query = &self.reader.question.query;
-        let mut scores = match scoring::scores(self.models, query, self.concepts, &shown).await {
-            Ok((scores, enforcement)) => {
-                decision.enforcement = enforcement;
-                scores
-            }
+        let judged = scoring::scores(self.models, query, self.concepts, &shown).await;
+        let mut scores = if let Ok((scores, enforcement)) = judged {
+            decision.enforcement = enforcement;
+            scores
+        } else {
             // The call is on record, with what went wrong.
-            Err(_) => {
-                (decision.decided_by, decision.enforcement) = (DecidedBy::Fallback, Enforcement::None);
-                by_fit(&candidates)
-            }
+            (decision.decided_by, decision.enforcement) = (DecidedBy::Fallback, Enforcement::None);
+            by_fit(&candidates)
         };
         scores.truncate(bounds.edges.min(room));
         let choice = choices.len();
@@ -152,14 +150,14 @@ impl Traversal<'_, '_, '_> {
     fn kept(&self, candidate: &Candidate, score: Score, choice: usize) -> Kept {
         let Candidate { triple, labels, fit } = candidate.clone();
         let concept = fit.concept.and_then(|concept| self.concepts.get(concept).cloned());
-        Kept { edge: KeptEdge { triple, concept, score: score.score, reasoning: score.reason, choice }, labels }
+        Kept { edge: KeptEdge { triple, concept, score: score.points, reasoning: score.reason, choice }, labels }
     }
 }
 
 /// Without a model: those that have something in common with the question.
 fn by_fit(candidates: &[Candidate]) -> Vec<Score> {
     let fitting = candidates.iter().enumerate().filter(|(_, candidate)| candidate.fit.concept.is_some());
-    let score = |(edge, candidate): (usize, &Candidate)| Score { edge, score: candidate.fit.score, reason: None };
+    let score = |(edge, candidate): (usize, &Candidate)| Score { edge, points: candidate.fit.score, reason: None };
     fitting.take(UNJUDGED).map(score).collect()
 }
 

@@ -62,7 +62,7 @@ impl<'k> Labels<'k> {
 
     fn rank(&self, language: &str) -> usize {
         let wanted = self.languages.iter().position(|wanted| wanted.eq_ignore_ascii_case(language));
-        let usual = || if language.is_empty() || language.to_ascii_lowercase().starts_with("en") { 0 } else { 1 };
-        wanted.unwrap_or_else(|| self.languages.len() + usual())
+        let is_usual = || language.is_empty() || language.to_ascii_lowercase().starts_with("en");
+        wanted.unwrap_or_else(|| self.languages.len() + usize::from(!is_usual()))
     }
 }

@@ -142,18 +142,18 @@ impl EntityNames {
 /// The names that quads give to entities. One that is given none here is called as its IRI ends.
 pub(super) fn names_in(quads: &[Quad]) -> BTreeSet<EntityName> {
     let mut names = BTreeSet::new();
-    let mut named = BTreeSet::new();
+    let mut labelled = BTreeSet::new();
     for quad in quads {
         let (Some(iri), Term::Literal { value, .. }) = (quad.s.as_iri(), &quad.o) else { continue };
         let value = value.trim();
         let names_it = quad.p.as_iri().is_some_and(|property| NAMING.contains(&property));
         if names_it && !value.is_empty() && value.len() <= LONGEST_NAME && iri.len() <= LONGEST_IRI {
-            named.insert(iri);
+            labelled.insert(iri);
             names.insert(EntityName { iri: iri.to_owned(), name: value.to_owned() });
         }
     }
     let ends = quads.iter().flat_map(|quad| [&quad.s, &quad.o]).filter_map(Term::as_iri);
-    for iri in ends.filter(|iri| iri.len() <= LONGEST_IRI && !named.contains(*iri)) {
+    for iri in ends.filter(|iri| iri.len() <= LONGEST_IRI && !labelled.contains(*iri)) {
         let name = in_words(local_name(iri));
         if name.chars().filter(|c| c.is_alphabetic()).count() > 1 && name.len() <= LONGEST_NAME {
             names.insert(EntityName { iri: iri.to_owned(), name });

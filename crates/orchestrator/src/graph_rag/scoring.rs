@@ -9,7 +9,7 @@ use trellis_domain::decision::Enforcement;
 /// The prompt that edges are scored with.
 const PROMPT: &str = "kg-edge-scoring";
 /// What the best edge gets.
-const HIGHEST: f64 = 10.0;
+const HIGHEST: u32 = 10;
 /// Characters of a reason that are kept.
 const LONGEST_REASON: usize = 500;
 
@@ -22,7 +22,7 @@ pub(super) struct Score {
     /// Which of those that it was shown.
     pub(super) edge: usize,
     /// Above 0, at most 1.
-    pub(super) score: f64,
+    pub(super) points: f64,
     pub(super) reason: Option<String>,
 }
 
@@ -61,7 +61,7 @@ fn schema(count: usize) -> Value {
             "type": "object",
             "properties": {
                 "id": {"type": "string", "enum": ids},
-                "score": {"type": "integer", "minimum": 0, "maximum": HIGHEST as u64},
+                "score": {"type": "integer", "minimum": 0, "maximum": HIGHEST},
                 "reason": {"type": "string"},
             },
             "required": ["id", "score", "reason"],
@@ -98,24 +98,24 @@ fn listed(said: Vec<Value>) -> Vec<Value> {
 /// What can be used of what a model wrote. Edges that it was not shown, or has named before, are left out; none at all
 /// is a reply too, unless there is nothing in it that looks like one.
 fn read(values: &[Value], count: usize) -> Option<Vec<Score>> {
-    let mut named = BTreeSet::new();
+    let (mut named, highest) = (BTreeSet::new(), f64::from(HIGHEST));
     let mut scores: Vec<Score> = values
         .iter()
         .filter_map(|value| {
             let edge = number_of(value.get("id")?)?.checked_sub(1).filter(|at| *at < count)?;
-            let score = value.get("score").map_or(Some(HIGHEST / 2.0), points)?.clamp(0.0, HIGHEST) / HIGHEST;
+            let score = value.get("score").map_or(Some(highest / 2.0), points)?.clamp(0.0, highest) / highest;
             let reason = ["reason", "reasoning"].iter().find_map(|name| value.get(name)?.as_str());
             let reason = reason.map(str::trim).filter(|reason| !reason.is_empty());
             let reason = reason.map(|reason| reason.chars().take(LONGEST_REASON).collect());
-            named.insert(edge).then_some(Score { edge, score, reason })
+            named.insert(edge).then_some(Score { edge, points: score, reason })
         })
         .collect();
     if scores.is_empty() && !values.is_empty() {
         return None;
     }
-    scores.retain(|score| score.score > 0.0);
+    scores.retain(|score| score.points > 0.0);
     // Stable: those that fit the question better come first among equals.
-    scores.sort_by(|one, other| other.score.total_cmp(&one.score).then(one.edge.cmp(&other.edge)));
+    scores.sort_by(|one, other| other.points.total_cmp(&one.points).then(one.edge.cmp(&other.edge)));
     Some(scores)
 }
 
@@ -140,7 +140,8 @@ mod tests {
     use super::*;
 
     fn edges(values: &Value) -> Option<Vec<(usize, f64)>> {
-        read(values.as_array().unwrap(), 3).map(|scores| scores.iter().map(|score| (score.edge, score.score)).collect())
+        read(values.as_array().unwrap(), 3)
+            .map(|scores| scores.iter().map(|score| (score.edge, score.points)).collect())
     }
 
     #[test]
