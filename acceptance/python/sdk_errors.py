@@ -55,8 +55,7 @@ with Api(url) as api:
     expect("nothing-like-it", lambda: socket.prompt("nothing-like-it", {}))
     expect("nothing-like-it", lambda: socket.prompt("nothing-like-it", {}, streaming=True))
 
-    expect("not available", lambda: rest.document_rag("Who?"))
-    expect("not available", lambda: rest.embeddings(["Who?"]))
+    expect("embedding model", lambda: rest.embeddings(["Who?"]))
     expect("not available", lambda: api.knowledge().list_kg_cores())
 
     expect("", lambda: rest.sparql_query("SELECT ?s WHERE {"))

@@ -35,6 +35,28 @@ impl Budget {
         }
     }
 
+    /// Both together.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        Self {
+            model_calls: self.model_calls.saturating_add(other.model_calls),
+            tokens: self.tokens.saturating_add(other.tokens),
+            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
+            agents: self.agents.saturating_add(other.agents),
+        }
+    }
+
+    /// As much for each of so many.
+    #[must_use]
+    pub fn times(&self, count: u32) -> Self {
+        Self {
+            model_calls: self.model_calls.saturating_mul(count),
+            tokens: self.tokens.saturating_mul(count.into()),
+            cost_micros: self.cost_micros.saturating_mul(count.into()),
+            agents: self.agents.saturating_mul(count),
+        }
+    }
+
     /// An equal part for each of so many.
     #[must_use]
     pub fn shared_by(&self, count: u32) -> Self {

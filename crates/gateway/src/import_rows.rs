@@ -60,12 +60,15 @@ impl RowsImport {
             one @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => vec![one],
         };
         let read = |row: &Value| match row {
-            Value::Object(cells) => schema.row(cells).map_err(|error| error.to_string()),
+            Value::Object(cells) => {
+                let row = schema.row(cells).map_err(|error| error.to_string())?;
+                schema.key(&row).map(|_| row).map_err(|error| error.to_string())
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 schema.row(&Map::new()).map_err(|_| "it is no object".to_owned())
             }
         };
-        let kept = rows.iter().take(MOST_AT_ONCE).filter_map(|row| match read(row) {
+        let kept = rows.iter().filter_map(|row| match read(row) {
             Ok(row) => Some(row),
             Err(why) => {
                 tracing::warn!(why, schema = schema.name, source, "a row was left out");
@@ -75,12 +78,14 @@ impl RowsImport {
         let kept: Vec<_> = kept.collect();
         let table = schema.name.clone();
         let place = TablePlace { workspace: inside.workspace().clone(), collection, table };
-        let put = inside.tables().put::<std::convert::Infallible>(&place, schema, &source, kept).await;
-        put.map_err(|error| match error {
-            TableLoadError::Tables(error) => error.into(),
-            TableLoadError::Embed(error) => ServiceError::from(error),
-            TableLoadError::Source(never) => match never {},
-        })?;
+        for batch in kept.chunks(MOST_AT_ONCE) {
+            let put = inside.tables().put::<std::convert::Infallible>(&place, schema, &source, batch.to_vec()).await;
+            put.map_err(|error| match error {
+                TableLoadError::Tables(error) => error.into(),
+                TableLoadError::Embed(error) => ServiceError::from(error),
+                TableLoadError::Source(never) => match never {},
+            })?;
+        }
         self.sources.insert((place, source));
         if self.sources.len() > MOST_SOURCES { self.finish(inside).await } else { Ok(()) }
     }

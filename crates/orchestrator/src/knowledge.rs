@@ -37,7 +37,7 @@ pub fn check(quad: &Quad) -> Result<(), String> {
     if quad.p.as_iri().is_none() {
         return Err(format!("the predicate {} is not an IRI", shown(&quad.p)));
     }
-    if let Some(node) = quad.s.as_iri().filter(|subject| iri::session_of(subject).is_some()) {
+    if let Some(node) = quad.s.as_iri().filter(|subject| iri::is_of_a_run(subject)) {
         let node = Term::iri(node);
         return Err(format!("{} is a node of a run: what is said of it follows from records", shown(&node)));
     }
@@ -192,6 +192,8 @@ mod tests {
         assert!(refused(quad(s.clone(), Term::literal("p"), s.clone())).contains("predicate"));
         let node = Term::iri("urn:trustgraph:agent:S/i1");
         assert!(refused(quad(node.clone(), p.clone(), s.clone())).contains("follows from records"));
+        let focus = Term::iri("urn:trustgraph:prov:focus:6a3f");
+        assert!(refused(quad(focus, p.clone(), s.clone())).contains("follows from records"));
         assert_eq!(check(&quad(s.clone(), p.clone(), node)), Ok(()), "a run may be pointed at");
         let long = Term::literal("x".repeat(LONGEST_LITERAL + 1));
         assert!(refused(quad(s.clone(), p.clone(), long)).contains("literal is longer than 1024 KiB"));

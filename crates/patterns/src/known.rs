@@ -75,9 +75,8 @@ pub(crate) fn needs_subagents(name: &str) -> bool {
 /// prompts at all, none is better off than another.
 pub(crate) fn obstacle(name: &PatternName, settings: &Settings, most_subagents: u32) -> Option<String> {
     let Some(pattern) = known(name) else { return Some("not implemented".to_owned()) };
-    let most = most_subagents.max(1);
-    if most < pattern.subagents {
-        return Some(format!("limited to {}, and needs {}", counted(most, "subagent"), pattern.subagents));
+    if most_subagents < pattern.subagents {
+        return Some(format!("limited to {}, and needs {}", counted(most_subagents, "subagent"), pattern.subagents));
     }
     let is_missing = |prompt: &&&str| !settings.prompts.is_empty() && !settings.prompts.contains_key(**prompt);
     let missing = pattern.prompts.iter().find(is_missing)?;

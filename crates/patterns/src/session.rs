@@ -371,7 +371,7 @@ impl Session {
         let mut told = Vec::new();
         for left_out in replies.flat_map(Replied::left_out) {
             // A budget that is used up keeps more than one call from being made.
-            if !told.contains(&left_out) {
+            if !self.has_budgets() || !told.contains(&left_out) {
                 told.push(left_out);
             }
         }
@@ -458,7 +458,15 @@ impl Session {
 
     /// What the session and its subagents have spent of its budget.
     pub(crate) fn spent(&self) -> Budget {
-        if self.has_subagents() { self.total_usage().spent() } else { self.usage.spent() }
+        if !self.has_subagents() {
+            return self.usage.spent();
+        }
+        // What a subagent spent whose records could not be read is not known: its share counts as spent.
+        let joins = (1..).map_while(|round| self.joined(round).zip(self.fan_out(round)));
+        let unread =
+            joins.map(|(joined, fan_out)| (joined.members.iter().filter(|it| it.was_unreadable()).count(), fan_out));
+        let lost = unread.filter_map(|(count, fan_out)| Some((u32::try_from(count).ok()?, fan_out.share?)));
+        lost.fold(self.total_usage().spent(), |spent, (count, share)| spent.with(&share.times(count)))
     }
 }
 

@@ -185,6 +185,24 @@ pub fn session_of(iri: &str) -> Option<&str> {
     rest.split(['/', '#']).next().filter(|session| !session.is_empty())
 }
 
+/// Begins the nodes that tell how a tool found what it brought.
+const OF_RETRIEVAL: [&str; 8] = [
+    "urn:trustgraph:question:",
+    "urn:trustgraph:docrag:",
+    "urn:trustgraph:prov:grounding:",
+    "urn:trustgraph:prov:exploration:",
+    "urn:trustgraph:prov:focus:",
+    "urn:trustgraph:prov:synthesis:",
+    "urn:trustgraph:prov:edge:",
+    "urn:trustgraph:prov:chunk:",
+];
+
+/// Whether a node belongs to a run, or to what a tool told of its own steps in one: what is said of it follows from
+/// records.
+pub fn is_of_a_run(iri: &str) -> bool {
+    session_of(iri).is_some() || OF_RETRIEVAL.iter().any(|beginning| iri.starts_with(beginning))
+}
+
 /// What an agent IRI says below its session, such as `step/3/thought`.
 pub fn path_of(iri: &str) -> Option<&str> {
     let (_, path) = iri.strip_prefix(AGENT)?.split_once('/')?;

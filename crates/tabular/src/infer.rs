@@ -154,7 +154,8 @@ fn schema(name: &str, file: &str, columns: &[Seen], rows: u64) -> TableSchema {
 
 /// The field that is named like a key and tells all rows apart.
 fn key(table: &str, columns: &[Seen], fields: &[TableField], rows: u64) -> Option<usize> {
-    let singular = table.strip_suffix('s').unwrap_or(table);
+    let plural = table.strip_suffix("ies").map(|stem| format!("{stem}y"));
+    let singular = plural.unwrap_or_else(|| table.strip_suffix('s').unwrap_or(table).to_owned());
     let wanted =
         ["id".to_owned(), format!("{table}_id"), format!("{singular}_id"), "uuid".to_owned(), "key".to_owned()];
     let tells_apart = |seen: &Seen| seen.present == rows && seen.different.is_some();

@@ -88,12 +88,15 @@ fn decisions_are_asked_for_as_json() {
             "debate-moderate",
             "debate-stances",
             "dispatch-choose",
+            "graphql-generation",
+            "kg-edge-scoring",
             "pattern-select",
             "plan-create",
             "plan-revise",
             "plan-step-execute",
             "reflexion-critique",
             "route",
+            "schema-selection",
             "supervisor-decompose",
             "supervisor-review",
             "task-type-classify",
@@ -110,7 +113,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (9, "13dc1c9d198c03b27173e71e35674863f9f280ea2b5dc21198e49b6e8ebaafe4")
+        (10, "086cf300ac88ffaf278997a1ba4c506df3ad49ced027e7d8568cdf3179e6837e")
     );
 }
 

@@ -52,6 +52,7 @@ pub(super) async fn wait_for_run(
 ) -> Result<ToolReply, ApiError> {
     let arguments = Arguments::new("wait_for_run", given, &WAIT)?;
     let (wait, found) = (arguments.wait()?, arguments.run(&server.inside).await?);
+    server.give_back_memory();
     if !found.state.is_end() {
         settle(server, &found.run, wait, context).await?;
     }

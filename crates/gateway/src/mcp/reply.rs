@@ -53,8 +53,10 @@ async fn check(server: &McpServer, run: &RunSummary) -> Result<Option<Vec<String
     let _turn = server.gateway.capacity().make().await;
     let inside = &server.inside;
     let Some(evidence) = inside.log().evidence(inside.workspace(), &run.run).await? else { return Ok(None) };
-    let audited = tokio::task::spawn_blocking(move || Audit::of(&evidence).0.faults).await;
-    audited.map(Some).map_err(ApiError::internal)
+    let audited = tokio::task::spawn_blocking(move || Audit::of(&evidence).0).await.map_err(ApiError::internal)?;
+    // What was not derived again is not called right.
+    let is_whole = audited.replay.gaps.is_empty() || !audited.faults.is_empty();
+    Ok(is_whole.then_some(audited.faults))
 }
 
 fn value(whole: &WholeRun, faults: Option<Vec<String>>) -> Value {

@@ -6,7 +6,7 @@ use crate::inside::{Gateway, Inside};
 use crate::request_memory::BodyPlace;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, GetTaskParams, GetTaskResult,
-    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    Implementation, ListToolsResult, PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -80,8 +80,9 @@ impl ServerHandler for McpServer {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        keep_little(&mut context.meta);
         if self.get_tool(&request.name).is_none() {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         }
@@ -105,4 +106,15 @@ impl ServerHandler for McpServer {
     async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
         tasks::cancel(self, &request.task_id).await
     }
+}
+
+/// A call may wait for long, and what came with it is kept as long: no more of it than anybody needs.
+fn keep_little(meta: &mut RequestMetaObject) {
+    const ENTRIES: usize = 32;
+    const LONGEST: usize = 4 << 10;
+    let mut kept = 0;
+    meta.0.0.retain(|key, value| {
+        kept += 1;
+        kept <= ENTRIES && key.len() + value.to_string().len() <= LONGEST
+    });
 }

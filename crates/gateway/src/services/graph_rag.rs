@@ -12,6 +12,7 @@ use crate::inside::Gateway;
 use crate::outbox::Outbox;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,7 +100,8 @@ fn question(call: &Call) -> Result<GraphQuestion, ServiceError> {
         return Err(ServiceError::request(format!("`query` is longer than {LONGEST_QUESTION} bytes")));
     }
     let named = |name: &str| {
-        let texts = members.texts(name)?.unwrap_or_default();
+        let mut texts = members.texts(name)?.unwrap_or_default();
+        once_each(&mut texts);
         if texts.len() > MOST_NAMED || texts.iter().map(String::len).sum::<usize>() > LONGEST_QUESTION {
             return Err(ServiceError::request(format!("`{name}` has more than can be looked for")));
         }
@@ -140,11 +142,28 @@ fn steps(values: &[Value]) -> Result<Vec<TraversalStep>, ServiceError> {
         return Err(ServiceError::request(format!("`traversal-instructions` has more than {MOST_NAMED} steps")));
     }
     let read = |value: &Value| serde_json::from_value(value.clone());
-    let steps: Result<_, _> = values.iter().map(read).collect();
-    steps.map_err(|error| {
+    let steps: Result<Vec<TraversalStep>, _> = values.iter().map(read).collect();
+    let mut steps = steps.map_err(|error| {
         let form = "objects with the lists `types`, `relationships` and `graphs`";
         ServiceError::request(format!("`traversal-instructions` are not {form}: {error}"))
-    })
+    })?;
+    for step in &mut steps {
+        for names in [&mut step.types, &mut step.relationships, &mut step.graphs] {
+            once_each(names);
+            if names.len() > MOST_NAMED {
+                return Err(ServiceError::request(format!(
+                    "a step of `traversal-instructions` has more than {MOST_NAMED} names"
+                )));
+            }
+        }
+    }
+    Ok(steps)
+}
+
+/// The same names, each once, in their order.
+fn once_each(names: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
 }
 
 /// What is on its way from an answer to a socket.

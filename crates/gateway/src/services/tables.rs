@@ -15,6 +15,8 @@ use trellis_orchestrator::tables::graphql::{GraphqlAnswer, GraphqlRequest, answe
 use trellis_orchestrator::tables::{AskError, NearError, QuestionCall, RowFinder};
 
 /// How long a query over rows may take.
+/// Each of them is looked up.
+const MOST_VALUES: u64 = 100;
 const QUERY: Duration = Duration::from_mins(1);
 /// Rows for a question, as the original has it, and at most.
 const ROWS: u64 = 100;
@@ -123,7 +125,7 @@ pub(super) async fn near(call: Call) -> Result<Value, ServiceError> {
         return Err(ServiceError::request("rows have no attributes here; leave `attributes` out"));
     }
     let table = members.required("schema-name")?.to_owned();
-    let limit = members.count("limit")?.unwrap_or(VALUES);
+    let limit = members.count("limit")?.unwrap_or(VALUES).min(MOST_VALUES);
     let field = members.text("index-name")?.filter(|name| !name.is_empty());
     let loader = call.inside.tables();
     let unset = "no embedding model is configured; the operator can set TRELLIS_EMBEDDING_MODEL";

@@ -29,6 +29,13 @@ pub(super) struct Around {
     pub(super) cut: usize,
 }
 
+/// So much is read around the entities of one hop; those that are left then are not looked at.
+const MOST_BYTES: usize = 8 << 20;
+
+fn size(triple: &Triple) -> usize {
+    [&triple.s, &triple.p, &triple.o].into_iter().map(|term| term.text().len()).sum()
+}
+
 /// Looks at a collection for one question.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'k> {
@@ -51,9 +58,15 @@ impl Reader<'_> {
     ) -> Result<Around, KnowledgeError> {
         let mut around = Around::default();
         let mut of_each = Vec::with_capacity(frontier.len());
+        let mut bytes = 0;
         for entity in frontier {
+            if bytes > MOST_BYTES {
+                around.cut += 1;
+                continue;
+            }
             let (edges, is_cut) = self.of_entity(entity, step).await?;
             around.cut += usize::from(is_cut);
+            bytes += edges.iter().map(|(triple, _)| size(triple)).sum::<usize>();
             of_each.push(edges.into_iter());
         }
         let most = self.question.bounds.candidates;

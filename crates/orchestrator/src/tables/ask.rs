@@ -3,7 +3,7 @@
 //! The model chooses tables where there are several, and writes a query over them. The query is held against the schemas
 //! before it runs; what is wrong with it, or went wrong, is told the model once.
 
-use super::graphql::{GraphqlAnswer, GraphqlError, GraphqlRequest, Prepared, Schemas, described};
+use super::graphql::{GraphqlAnswer, GraphqlError, GraphqlRequest, Prepared, Schemas, described, written_name};
 use crate::permits::Permit;
 use crate::ports::{
     CallLabels, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink, Tables, TablesError,
@@ -194,7 +194,12 @@ impl Asking<'_> {
         let variables = [("question", json!(self.call.question)), ("schemas", described(schemas, false))];
         let value = self.ask(SELECTION, variables, schema).await?;
         let chosen = chosen(&value);
-        let is_meant = |name: &String| chosen.iter().any(|chosen| chosen.eq_ignore_ascii_case(name));
+        // They are shown as they are written in a query.
+        let is_meant = |name: &String| {
+            let is =
+                |chosen: &str| chosen.eq_ignore_ascii_case(name) || chosen.eq_ignore_ascii_case(&written_name(name));
+            chosen.iter().any(|chosen| is(chosen))
+        };
         let selected: Schemas = schemas
             .iter()
             .filter(|(name, _)| is_meant(name))

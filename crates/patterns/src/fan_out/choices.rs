@@ -66,7 +66,7 @@ fn obstacle_below(session: &Session, name: &PatternName) -> Option<String> {
         is_alone
             .then(|| format!("the budget of {} leaves it no subagents", counted(session.limits().max_agents, "agent")))
     };
-    obstacle(name, session.settings(), limits.max_siblings).or_else(depth).or_else(alone)
+    obstacle(name, session.settings(), limits.max_siblings.max(1)).or_else(depth).or_else(alone)
 }
 
 /// The parent's own groups, and all that a subagent may have: they hold no tool that its parent may not use.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Goal, Member, Parent, Resume};
-use trellis_domain::record::{Accepted, Routed};
+use trellis_domain::record::{Accepted, Replied, Routed};
 use trellis_domain::run::Termination;
 use trellis_domain::{GroupName, Hash, PatternName, SessionId, Timestamp};
 
@@ -197,10 +197,10 @@ pub(crate) fn missing(session: &Session) -> Vec<u32> {
 }
 
 /// Findings without a synthesis are still worth more than nothing.
-pub(crate) fn without_synthesis(session: &Session, reason: &str) -> Ending {
+pub(crate) fn without_synthesis(session: &Session, replied: &Replied, reason: &str) -> Ending {
     let found: Vec<_> = members(session).filter_map(|member| Some((member, member.answer.as_ref()?))).collect();
     if found.is_empty() {
-        return Ending::failed(Termination::Error, reason);
+        return Ending::without_reply(replied, reason);
     }
     let line = |(member, answer): &(&Member, &Document)| {
         format!("\n\n[finding {}] {}\n{}", member.index, member.goal, answer.text())

@@ -1,11 +1,12 @@
 //! Calls that the budget has no room for: they are not made, and that is on record like what came of any other.
 
-use super::{Asker, Call};
+use super::Asker;
 use crate::contract::{Effect, PromptOrder};
 use crate::reader::ReplyForm;
 use crate::registry::form;
 use crate::session::Session;
 use crate::spending;
+use trellis_domain::config::ToolItem;
 
 /// The question, or that it is not asked.
 pub(super) fn affordable(session: &Session, order: Box<PromptOrder>, asker: Asker) -> Effect {
@@ -16,11 +17,13 @@ pub(super) fn affordable(session: &Session, order: Box<PromptOrder>, asker: Aske
 }
 
 /// The call, or that it is not made: tools ask models, too.
-pub(super) fn affordable_call(session: &Session, call: Call, asker: Asker) -> Result<Call, Effect> {
-    let asks = call.item.kind.asks_a_model();
-    match reached(session, ReplyForm::Whole, asker).filter(|_| asks) {
-        None => Ok(call),
-        Some(reason) => Err(Effect::Report { error: reason }),
+pub(super) fn affordable_call(session: &Session, item: &ToolItem, effect: Effect, asker: Asker) -> Effect {
+    if !item.kind.asks_a_model() || !matches!(effect, Effect::CallTool { .. }) {
+        return effect;
+    }
+    match reached(session, ReplyForm::Whole, asker) {
+        None => effect,
+        Some(error) => Effect::Report { error },
     }
 }
 

@@ -73,14 +73,13 @@ pub fn guarded(session: &Session, turn: &Turn, orders: Vec<Order>, asker: Asker)
 
 /// The call, or what is done in its place; otherwise what is done in the place of everything else.
 fn held_back(session: &Session, turn: &Turn, call: Call, asker: Asker) -> Result<Effect, Order> {
-    let call = match budgets::affordable_call(session, call, asker) {
-        Ok(call) => call,
-        Err(effect) => return Ok(effect),
+    let item = Arc::clone(&call.item);
+    let effect = match approval::agreed(session, turn, call)? {
+        Ok(call) => uncertain::settled(session, turn, call, asker)?,
+        Err(effect) => effect,
     };
-    approval::agreed(session, turn, call).and_then(|agreed| match agreed {
-        Ok(call) => uncertain::settled(session, turn, call, asker),
-        Err(effect) => Ok(effect),
-    })
+    // Last: what somebody has said about a call counts whether there is a budget for it or not.
+    Ok(budgets::affordable_call(session, &item, effect, asker))
 }
 
 /// Whether that a call is about to be made is recorded before it is. Runs that began by older rules do not.

@@ -176,7 +176,7 @@ fn synthesise(session: &Session) -> Vec<Order> {
             let answered = Ending::answered(Termination::PlanPartial, answer);
             vec![Order::End(Ending { error: Some(error), missing, ..answered })]
         }
-        None => fail(error),
+        None => vec![Order::End(Ending::without_reply(replied, error))],
     }
 }
 

@@ -37,8 +37,10 @@ pub(super) fn pattern(
     task_type: &TaskTypeName,
     operator: &OperatorLimits,
 ) -> Choice {
-    let most_subagents =
-        |name: &PatternName| limits_for(settings, task_type, name, wishes.limits, operator).max_siblings;
+    let most_subagents = |name: &PatternName| {
+        let limits = limits_for(settings, task_type, name, wishes.limits, operator);
+        limits.max_siblings.max(1).min(limits.max_agents.saturating_sub(1))
+    };
     let valid = options::valid_patterns(settings, workspace, task_type, &most_subagents);
     if let Some(wish) = wishes.pattern {
         let offered = options::callers_patterns(settings, workspace);

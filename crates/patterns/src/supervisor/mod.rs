@@ -148,9 +148,11 @@ fn synthesise(session: &Session) -> Order {
     let reason = if is_complete { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
     match &replied.reading {
         Reading::Answered { text, .. } => Order::End(Ending { missing, ..Ending::answered(reason, text.text()) }),
-        Reading::Unusable { reason } | Reading::Failed { reason } => Order::End(without_synthesis(session, reason)),
+        Reading::Unusable { reason } | Reading::Failed { reason } => {
+            Order::End(without_synthesis(session, replied, reason))
+        }
         Reading::Acted { .. } | Reading::Decided { .. } => {
-            Order::End(without_synthesis(session, "the reply was read in another way"))
+            Order::End(without_synthesis(session, replied, "the reply was read in another way"))
         }
     }
 }

@@ -144,7 +144,12 @@ fn two_hundred_steps_with_a_model_that_reads_little_end_in_an_answer_and_do_not_
     let (data, (address, seen)) = (TempDir::new().unwrap(), model());
     let question = ["ask", "How long can this go on?", "--pattern", "react", "--task-type", "general"];
     let mut command = asked(&data, &address, &question);
-    let limits = [("TRELLIS_LIMIT_MAX_ITERATIONS", "250"), ("TRELLIS_LIMIT_MAXIMUM_MAX_ITERATIONS", "250")];
+    let limits = [
+        ("TRELLIS_LIMIT_MAX_ITERATIONS", "250"),
+        ("TRELLIS_LIMIT_MAXIMUM_MAX_ITERATIONS", "250"),
+        ("TRELLIS_LIMIT_MAX_MODEL_CALLS", "1000"),
+        ("TRELLIS_LIMIT_MAX_TOKENS", "20000000"),
+    ];
     let child = command.envs(limits).stdout(std::process::Stdio::piped()).spawn().unwrap();
     seen.lock().unwrap().client = child.id();
     let output = child.wait_with_output().unwrap();

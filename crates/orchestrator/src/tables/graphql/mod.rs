@@ -8,6 +8,7 @@ mod guard;
 mod selection;
 
 pub use selection::described;
+pub(super) use selection::written_name;
 
 use super::rules::{BUDGET, MOST_FOUND};
 use crate::ports::{RowQuery, TablePlace, Tables, TablesError};
@@ -124,13 +125,17 @@ impl Prepared {
                     if found.is_cut {
                         answer.cut.push(key.clone());
                     }
-                    let written: Vec<Value> = found.rows.iter().map(|row| written(row, schema, columns)).collect();
-                    bytes += written.iter().map(|row| row.to_string().len()).sum::<usize>();
-                    if bytes > LARGEST_ANSWER {
-                        let message = "the answer is larger than 4 MiB; ask for fewer fields or rows".to_owned();
-                        return GraphqlAnswer::failed(GraphqlError { message, path: vec![key.clone()] });
+                    let mut listed = Vec::with_capacity(found.rows.len());
+                    for row in &found.rows {
+                        // Before it is written: one field may be asked for under many names.
+                        bytes += size(row, columns);
+                        if bytes > LARGEST_ANSWER {
+                            let message = "the answer is larger than 4 MiB; ask for fewer fields or rows".to_owned();
+                            return GraphqlAnswer::failed(GraphqlError { message, path: vec![key.clone()] });
+                        }
+                        listed.push(written(row, schema, columns));
                     }
-                    data.insert(key.clone(), Value::Array(written));
+                    data.insert(key.clone(), Value::Array(listed));
                 }
                 Err(error) => {
                     return GraphqlAnswer::failed(GraphqlError { message: error.to_string(), path: vec![key.clone()] });
@@ -180,6 +185,17 @@ async fn rows(
     let is_cut = is_bounded && rows.len() > MOST_FOUND;
     rows.truncate(MOST_FOUND);
     Ok(Found { rows, visited: found.visited, is_cut })
+}
+
+/// About how many bytes a row takes, as it is asked for.
+fn size(row: &Row, columns: &[(String, Column)]) -> usize {
+    const OTHER: usize = 24;
+    let of_value = |value: &Value| value.as_str().map_or(OTHER, str::len);
+    let cell = |column: &Column| match column {
+        Column::Field(name) => row.get(name).map_or(4, of_value),
+        Column::TypeName => OTHER,
+    };
+    columns.iter().map(|(key, column)| key.len() + cell(column) + 6).sum()
 }
 
 fn written(row: &Row, schema: &TableSchema, columns: &[(String, Column)]) -> Value {

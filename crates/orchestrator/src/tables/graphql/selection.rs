@@ -45,7 +45,7 @@ pub(super) enum Column {
 }
 
 /// How a name is written in queries.
-pub(super) fn written_name(name: &str) -> String {
+pub(in crate::tables) fn written_name(name: &str) -> String {
     if is_graphql_name(name) { name.to_owned() } else { graphql_name(name) }
 }
 

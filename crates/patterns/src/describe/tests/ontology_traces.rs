@@ -11,12 +11,13 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
-use trellis_domain::rdf::{Quad, Term};
-use trellis_domain::record::{Accepted, Body, Ended, Exchange, Name, Record, ReplyFormat};
+use trellis_domain::rdf::{Quad, Term, Triple};
+use trellis_domain::record::{Accepted, Body, Ended, Exchange, Explained, Name, Record, ReplyFormat};
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
 use trellis_domain::{Caller, Configured, SessionId, Surface, Timestamp};
 use trellis_provenance::ontology::{Declarations, Ontology, OntologyProblem};
+use trellis_provenance::retrieval::{Asked, DocumentTrace, GraphTrace, KeptEdge, KeptPassage};
 use trellis_provenance::vocabulary::{PREFIXES, prov, rdf, tg, trellis};
 use trellis_provenance::{ONTOLOGY, iri};
 
@@ -77,6 +78,31 @@ proptest! {
     }
 }
 
+/// What tools tell of their own steps.
+fn retrievals() -> Vec<Explained> {
+    let iri = |text: &str| Term::iri(format!("urn:{text}"));
+    let kept = KeptEdge {
+        triple: Triple { s: iri("s"), p: iri("p"), o: iri("o") },
+        concept: Some("a word".to_owned()),
+        score: 0.5,
+        reasoning: Some("it fits".to_owned()),
+        choice: 0,
+    };
+    let (trace, nothing) = (GraphTrace::new("g"), Usage::default());
+    let document = Some("urn:document");
+    let mut told = vec![
+        trace.question("Who?", Timestamp::from_micros(0), None),
+        trace.grounding(&["a word".to_owned()], &nothing),
+        trace.exploration(1, &["urn:s".to_owned()]),
+        trace.focus(&[kept], &[], &nothing),
+        trace.synthesis(document, &nothing),
+    ];
+    let asked = Asked { query: "Who?", time: Timestamp::from_micros(0), parent: None };
+    let found = [KeptPassage { document: "urn:document".to_owned(), score: 0.5 }];
+    told.extend(DocumentTrace::new("d").whole(&asked, &found, document));
+    told
+}
+
 #[test]
 fn what_is_declared_as_written_is_written_and_nothing_else_is() {
     let file = Declarations::parse(ONTOLOGY).unwrap();
@@ -84,7 +110,8 @@ fn what_is_declared_as_written_is_written_and_nothing_else_is() {
     let declared = file.classes().chain(file.properties()).filter(ours);
     let declared: BTreeSet<String> =
         declared.filter(|term| file.values(term, trellis::NS, "standing").is_empty()).collect();
-    let quads: Vec<Quad> = runs().iter().flat_map(|records| project(records)).collect();
+    let mut quads: Vec<Quad> = runs().iter().flat_map(|records| project(records)).collect();
+    quads.extend(retrievals().into_iter().flat_map(|told| told.quads));
     let used = quads.iter().map(|quad| if quad.p.text() == rdf::TYPE { &quad.o } else { &quad.p });
     let written: BTreeSet<String> = used.map(|term| term.text().to_owned()).filter(ours).collect();
     assert_eq!(written, declared);
