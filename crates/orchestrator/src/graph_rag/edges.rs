@@ -32,6 +32,9 @@ pub(super) struct Around {
 /// So much is read around the entities of one hop; those that are left then are not looked at.
 const MOST_BYTES: usize = 8 << 20;
 
+/// Edges to longer literals are not looked at.
+const LONGEST_LITERAL: usize = 4 << 10;
+
 fn size(triple: &Triple) -> usize {
     [&triple.s, &triple.p, &triple.o].into_iter().map(|term| term.text().len()).sum()
 }
@@ -115,7 +118,9 @@ impl Reader<'_> {
             matches!(quad.g.as_deref(), Some(GRAPH_RETRIEVAL | GRAPH_SOURCE)) && quad.g != self.question.graph;
         let relationships = step.map(|step| step.relationships.as_slice()).unwrap_or_default();
         let is_followed = relationships.is_empty() || relationships.iter().any(|wanted| wanted == property);
-        !is_quoted && !is_told && !is_schema(property) && is_followed && self.is_in_language(&quad.o)
+        // A whole text is nothing to be chosen among others, and what is kept is recorded and told.
+        let is_short = quad.o.text().len() <= LONGEST_LITERAL;
+        !is_quoted && !is_told && is_short && !is_schema(property) && is_followed && self.is_in_language(&quad.o)
     }
 
     fn is_in_language(&self, term: &Term) -> bool {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use std::str::FromStr;
-use trellis_domain::limits::{Limits, SomeLimits};
+use trellis_domain::limits::SomeLimits;
 
 /// One limit by its name, such as `max-iterations=20`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,9 +11,9 @@ pub(crate) struct Limit {
     value: u64,
 }
 
-/// All names, in the order in which they are defined.
+/// All names, in the order in which they are defined. Each has a maximum; of the usual limits, some are not written.
 fn names() -> Vec<String> {
-    match serde_json::to_value(Limits::default()) {
+    match serde_json::to_value(SomeLimits::built_in_maximum()) {
         Ok(Value::Object(limits)) => limits.into_iter().map(|(name, _)| name).collect(),
         Ok(_) | Err(_) => Vec::new(),
     }
@@ -66,6 +66,11 @@ mod tests {
     fn a_limit_is_read_with_its_name_and_value() {
         for wrong in ["max-depth", "max-depth=", "max-depth=2s", "depth=2", "max-rounds=0"] {
             assert!(wrong.parse::<Limit>().is_err(), "{wrong}");
+        }
+        for known in
+            ["max-model-calls=5", "max-tokens=1", "max-cost-micros=9", "max-agents=2", "conversation-bytes=4000"]
+        {
+            assert!(known.parse::<Limit>().is_ok(), "{known}");
         }
         assert_eq!("max-replans=0".parse(), Ok(Limit { name: "max-replans".to_owned(), value: 0 }));
     }

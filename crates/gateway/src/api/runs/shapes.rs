@@ -93,6 +93,9 @@ pub(crate) struct RunLimits {
     /// How much of an observation the model is shown
     #[schema(maximum = 18_446_744_073_709_551_615_usize)]
     shown_observation_bytes: Option<u64>,
+    /// How much of the steps before a model is shown in all
+    #[schema(maximum = 18_446_744_073_709_551_615_usize)]
+    conversation_bytes: Option<u64>,
     /// Calls of models in the whole run, also those of tools and subagents
     #[schema(maximum = 4_294_967_295_usize)]
     max_model_calls: Option<u32>,
