@@ -56,14 +56,15 @@ pub(super) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
             answer = &mut answering => break answer?,
         }
     };
+    heard.send_steps(outbox).await?;
     if answer.written == Written::FromNothing {
-        heard.send_steps(outbox).await?;
         outbox.more(&chunk(&answer.text, true)).await?;
     } else {
         heard.send_text(outbox).await?;
         outbox.more(&chunk("", true)).await?;
-        heard.send_steps(outbox).await?;
     }
+    heard.answer_begins(false);
+    heard.send_steps(outbox).await?;
     Ok(outbox.last(&last(&answer, "", false)).await?)
 }
 
@@ -169,8 +170,16 @@ fn once_each(names: &mut Vec<String>) {
 /// What is on its way from an answer to a socket.
 #[derive(Debug, Clone)]
 struct Telling {
-    steps: Arc<Mutex<Vec<Explained>>>,
+    steps: Arc<Mutex<Steps>>,
     live: Live,
+}
+
+/// The answer is told between what came before it and what came after, however fast all of it is made.
+#[derive(Debug, Default)]
+struct Steps {
+    before: Vec<Explained>,
+    after: Vec<Explained>,
+    is_answering: bool,
 }
 
 impl Telling {
@@ -179,11 +188,21 @@ impl Telling {
     }
 
     async fn send_steps(&self, outbox: &Outbox) -> Result<(), StreamError> {
-        let steps = std::mem::take(&mut *self.steps.lock());
+        let steps = std::mem::take(&mut self.steps.lock().before);
         for step in steps {
             outbox.more(&explained(&step)).await?;
         }
         Ok(())
+    }
+
+    /// From now on steps wait for the end of the answer, or no longer do.
+    fn answer_begins(&self, is_answering: bool) {
+        let mut steps = self.steps.lock();
+        steps.is_answering = is_answering;
+        if !is_answering {
+            let after = std::mem::take(&mut steps.after);
+            steps.before.extend(after);
+        }
     }
 
     async fn send_text(&self, outbox: &Outbox) -> Result<(), StreamError> {
@@ -199,11 +218,15 @@ impl Telling {
 
 impl Listener for Telling {
     fn explained(&mut self, told: &Explained) {
-        self.steps.lock().push(told.clone());
+        let mut steps = self.steps.lock();
+        let waiting = if steps.is_answering { &mut steps.after } else { &mut steps.before };
+        waiting.push(told.clone());
+        drop(steps);
         self.live.news.notify_one();
     }
 
     fn answer(&mut self) -> &mut dyn ReplySink {
+        self.answer_begins(true);
         &mut self.live
     }
 }
