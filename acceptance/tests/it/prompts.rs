@@ -83,7 +83,7 @@ async fn the_models_are_listed() {
 #[ignore = "needs the stock clients: run `cargo xtask test`"]
 async fn retrieval_from_nothing_is_told_in_words() {
     let stage = Stage::open().await;
-    for more in [&[][..], &["-x"], &["--no-streaming"]] {
+    for more in [&[][..], &["-x"]] {
         let told = stage.tg("tg-invoke-graph-rag", &[&["-q", "Who was Ada?"], more].concat()).await.ok();
         told.says(&["The collection `default` has no knowledge."]);
     }
