@@ -1,13 +1,15 @@
 //! Loaded knowledge of a folder, opened when somebody needs it.
 
 use crate::tables::{OpenRefused, catching_panics};
-use crate::view::{Asserted, Bounds, Cancellation, LoadedReaders, QueryError, ViewError};
+use crate::view::{Asserted, Bounds, CancelOnDrop, Cancellation, LoadedReaders, QueryError, ViewError};
 use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use trellis_domain::rdf::Quad;
 use trellis_domain::{Collection, Workspace};
+use trellis_orchestrator::documents::Gate;
 use trellis_orchestrator::ports::{
     Added, BoxFuture, GraphError, JournalError, Knowledge, KnowledgeError, KnowledgePlace, LoadedCollection,
     QuadPattern,
@@ -17,6 +19,9 @@ use trellis_orchestrator::ports::{
 /// that a large load leaves room for others.
 static WRITERS: Semaphore = Semaphore::const_new(2);
 static READERS: Semaphore = Semaphore::const_new(4);
+/// Looks for quads at once, in all and of one workspace, and how long one may take, the wait for its place included.
+const LOOKS: (usize, usize) = (4, 2);
+const LOOKING: Duration = Duration::from_secs(30);
 
 /// Loaded knowledge. Its own methods block; those of the port do not.
 #[derive(Debug, Clone)]
@@ -28,6 +33,7 @@ struct Inner {
     opened: Mutex<Option<Arc<Asserted>>>,
     /// Why nothing can be written, if the folder is only read.
     unwritable: Option<JournalError>,
+    looks: Gate,
 }
 
 /// What was found in loaded knowledge, and what is wrong with it. Nothing of it can be derived anew.
@@ -40,7 +46,12 @@ pub struct CheckedKnowledge {
 
 impl EmbeddedKnowledge {
     pub(crate) fn new(path: PathBuf, unwritable: Option<JournalError>) -> Self {
-        Self(Arc::new(Inner { path, opened: Mutex::default(), unwritable }))
+        Self(Arc::new(Inner {
+            path,
+            opened: Mutex::default(),
+            unwritable,
+            looks: Gate::new(LOOKS.0, LOOKS.1, LOOKING),
+        }))
     }
 
     /// What there is; nothing if nothing was ever loaded.
@@ -120,6 +131,28 @@ impl EmbeddedKnowledge {
     }
 }
 
+impl EmbeddedKnowledge {
+    /// Looks on a thread, when it is the workspace's turn, for as long as somebody waits.
+    async fn look(
+        &self,
+        place: KnowledgePlace,
+        pattern: QuadPattern,
+        limit: usize,
+    ) -> Result<Vec<Quad>, KnowledgeError> {
+        let busy = || KnowledgeError::Busy("others look into knowledge, too; ask again in a moment".to_owned());
+        let entered = self.0.looks.enter(&place.workspace).await.ok_or_else(busy)?;
+        let bounds = Bounds { max_rows: limit, ..Bounds::default() };
+        let _waiting = CancelOnDrop(bounds.cancellation.clone());
+        let knowledge = self.clone();
+        let look = move || {
+            let _entered = entered;
+            let readers = knowledge.readers(&place.workspace, Some(&place.collection), &bounds.cancellation)?;
+            readers.matching(&pattern, &bounds).map_err(unanswered)
+        };
+        tokio::task::spawn_blocking(look).await.map_err(|error| JournalError::Read(error.to_string()))?
+    }
+}
+
 impl Knowledge for EmbeddedKnowledge {
     fn add<'a>(
         &'a self,
@@ -161,12 +194,12 @@ impl Knowledge for EmbeddedKnowledge {
         pattern: &'a QuadPattern,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Quad>, KnowledgeError>> {
-        let (place, pattern) = (place.clone(), pattern.clone());
-        Box::pin(self.work(&READERS, move |knowledge| {
-            let bounds = Bounds { max_rows: limit, ..Bounds::default() };
-            let readers = knowledge.readers(&place.workspace, Some(&place.collection), &bounds.cancellation)?;
-            readers.matching(&pattern, &bounds).map_err(unanswered)
-        }))
+        Box::pin(async move {
+            let looking = tokio::time::timeout(LOOKING, self.look(place.clone(), pattern.clone(), limit));
+            let late =
+                || format!("looking for quads took longer than {} s; ask for something rarer", LOOKING.as_secs());
+            looking.await.unwrap_or_else(|_| Err(KnowledgeError::Busy(late())))
+        })
     }
 }
 

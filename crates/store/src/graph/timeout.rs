@@ -1,6 +1,6 @@
 //! Work off the runtime that ends in time.
 
-use crate::view::Cancellation;
+use crate::view::{CancelOnDrop, Cancellation};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use trellis_orchestrator::ports::{GraphError, JournalError};
@@ -9,15 +9,6 @@ use trellis_orchestrator::ports::{GraphError, JournalError};
 pub(super) static LOOKS: Semaphore = Semaphore::const_new(4);
 /// Readings of the view at once: each has a thread, and what it reads is in memory.
 pub(super) static SCANS: Semaphore = Semaphore::const_new(4);
-
-/// Cancels when it is dropped: nobody waits for the answer any more.
-struct CancelOnDrop(Cancellation);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
 
 /// Does blocking work for at most that long, the wait for a place included. Its place is free again once the work has
 /// really ended.

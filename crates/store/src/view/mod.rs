@@ -54,7 +54,7 @@ mod view_tests;
 
 pub use cursor::Cursor;
 pub use overlay::{NoOverlay, Overlay};
-pub use query::{Bounds, Cancellation, QueryError};
+pub use query::{Bounds, CancelOnDrop, Cancellation, QueryError};
 pub use term_id::TermId;
 pub use worker::work;
 

@@ -45,6 +45,16 @@ impl Cancellation {
     }
 }
 
+/// Cancels when it is dropped: nobody waits for the answer any more.
+#[derive(Debug)]
+pub struct CancelOnDrop(pub Cancellation);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 impl fmt::Debug for Cancellation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Cancellation").field(&self.is_cancelled()).finish()
