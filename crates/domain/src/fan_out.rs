@@ -3,9 +3,10 @@
 use crate::budget::Budget;
 use crate::decision::{Decision, words};
 use crate::document::Document;
+use crate::name::Name;
 use crate::run::Termination;
 use crate::usage::Usage;
-use crate::{GroupName, PatternName, RequestId, SessionId, Timestamp};
+use crate::{GroupName, PatternName, RequestId, SessionId, TaskTypeName, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -24,6 +25,9 @@ pub struct FannedOut {
     /// The goals, and each goal's pattern and group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
+    /// The turn that goes on with what they bring, where they were called like tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Name>,
     pub resume: Resume,
 }
 
@@ -38,6 +42,12 @@ pub struct Goal {
     pub group: Option<Vec<GroupName>>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub context: String,
+    /// Its task type, if that is not its parent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_type: Option<TaskTypeName>,
+    /// The call that it is the answer to: what it brings is recorded under this name as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Name>,
 }
 
 /// What is needed to build the synthesis request without the request that led here.

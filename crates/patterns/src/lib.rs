@@ -6,6 +6,7 @@
 mod choice;
 pub mod contract;
 pub mod debate;
+mod delegate;
 pub mod describe;
 pub mod dispatch;
 mod echo;

@@ -4,8 +4,9 @@ use crate::contract::Pattern;
 use crate::describe::asking::Asking;
 use crate::describe::described_session::{DescribedSession, Routing};
 use crate::describe::{Describer, beginning, end, late, park};
-use crate::react::Iterations;
-use crate::registry::pattern;
+use crate::fan_out::describe::{called, came_back};
+use crate::react::{Iterations, React};
+use crate::registry;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use trellis_domain::SessionId;
@@ -97,6 +98,7 @@ pub struct Projector {
 struct Described {
     described: DescribedSession,
     own: Box<dyn Describer>,
+    pattern: &'static dyn Pattern,
 }
 
 impl Projector {
@@ -126,12 +128,12 @@ impl Projector {
 
 impl Described {
     fn new(id: SessionId) -> Self {
-        Self { described: DescribedSession::new(id), own: Box::<Iterations>::default() }
+        Self { described: DescribedSession::new(id), own: Box::<Iterations>::default(), pattern: &React }
     }
 
     /// The acts of a record; none if its content appears with a later record, or not in the graph.
     fn acts(&mut self, record: &Record) -> Vec<Act> {
-        let Self { described, own } = self;
+        let Self { described, own, pattern } = self;
         let header = &record.header;
         match &record.body {
             Body::Accepted(accepted) => {
@@ -140,7 +142,8 @@ impl Described {
             }
             Body::Routed(routed) => {
                 // The records of a pattern that nobody here knows are told as far as they can be.
-                *own = pattern(&routed.pattern).map_or_else(|_| Box::<Iterations>::default() as _, Pattern::describer);
+                *pattern = registry::pattern(&routed.pattern).unwrap_or(&React);
+                *own = pattern.describer();
                 vec![beginning::routing(described, header, routed)]
             }
             Body::Replied(replied) => match Routing::of(&header.name) {
@@ -163,6 +166,12 @@ impl Described {
                 described.observe(&header.name);
                 own.describe(described, record)
             }
+            Body::FannedOut(fan_out) if fan_out.turn.is_some() => {
+                described.call_agents(fan_out);
+                let call = |outcome: &Name| pattern.place_of_call(&described.id, outcome).node;
+                vec![called(described, header, fan_out, call)]
+            }
+            Body::Joined(joined) if described.was_called(joined.round) => came_back(described, header, joined),
             Body::FannedOut(_) | Body::Joined(_) => own.describe(described, record),
             Body::Parked(parked) => vec![park::question(described, header, parked)],
             Body::Settled(settled) => vec![park::answer(described, header, settled)],

@@ -40,6 +40,9 @@ pub fn first_turn(name: &PatternName) -> Name {
 
 /// The turn that follows the join of a round, be it only to end in.
 pub fn after_join(session: &Session, round: u32) -> Name {
+    if let Some(caller) = session.fan_out(round).and_then(|fan_out| fan_out.turn.clone()) {
+        return caller;
+    }
     let own = session.routed().and_then(|routed| pattern(&routed.pattern).ok());
     own.map_or_else(Name::synthesis, |pattern| pattern.after_join(session, round))
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use trellis_domain::budget::Budget;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::{Decision, DecisionKind};
-use trellis_domain::fan_out::{FannedOut, Joined};
+use trellis_domain::fan_out::{FannedOut, Goal, Joined};
 use trellis_domain::history::in_words;
 use trellis_domain::ids::config_iri;
 use trellis_domain::limits::{Limits, OperatorLimits, PinnedLimits};
@@ -321,6 +321,18 @@ impl Session {
         (1..).map_while(|round| self.fan_out(round))
     }
 
+    /// All joins so far, first round first. Agents that were called like tools may come back in any order.
+    pub(crate) fn joins(&self) -> impl Iterator<Item = &Joined> {
+        self.fan_outs().filter_map(|fan_out| self.joined(fan_out.round))
+    }
+
+    /// The agent that was called for what is recorded under this name, and the round that it was sent out in.
+    pub(crate) fn agent_called(&self, outcome: &Name) -> Option<(&FannedOut, &Goal)> {
+        let goals = self.fan_outs().flat_map(|fan_out| fan_out.goals.iter().map(move |goal| (fan_out, goal)));
+        let mut called = goals.filter(|(_, goal)| goal.call.as_ref() == Some(outcome));
+        called.next()
+    }
+
     /// All questions to people so far, first one first.
     pub fn parks(&self) -> impl Iterator<Item = &Parked> {
         (1..).map_while(|number| self.park(number))
@@ -439,7 +451,7 @@ impl Session {
     /// The same with all subagents that were joined.
     pub fn total_usage(&self) -> Usage {
         let mut total = self.usage.clone();
-        for joined in (1..).map_while(|round| self.joined(round)) {
+        for joined in self.joins() {
             joined.members.iter().for_each(|member| self.add_subagent(&mut total, &member.usage));
         }
         total
@@ -462,11 +474,27 @@ impl Session {
             return self.usage.spent();
         }
         // What a subagent spent whose records could not be read is not known: its share counts as spent.
-        let joins = (1..).map_while(|round| self.joined(round).zip(self.fan_out(round)));
+        let joins = self.joins().filter_map(|joined| Some((joined, self.fan_out(joined.round)?)));
         let unread =
             joins.map(|(joined, fan_out)| (joined.members.iter().filter(|it| it.was_unreadable()).count(), fan_out));
         let lost = unread.filter_map(|(count, fan_out)| Some((u32::try_from(count).ok()?, fan_out.share?)));
         lost.fold(self.total_usage().spent(), |spent, (count, share)| spent.with(&share.times(count)))
+    }
+
+    /// What agents may still spend that were called like tools: others go on beside them.
+    pub(crate) fn reserved(&self) -> Budget {
+        self.shares_of_calls(|fan_out| self.joined(fan_out.round).is_none())
+    }
+
+    /// The same with all that came back: so much was reserved at most at any time.
+    pub(crate) fn reserved_at_most(&self) -> Budget {
+        self.shares_of_calls(|_| true)
+    }
+
+    fn shares_of_calls(&self, counts: impl Fn(&FannedOut) -> bool) -> Budget {
+        let calls = self.fan_outs().filter(|fan_out| fan_out.turn.is_some() && counts(fan_out));
+        let shares = calls.filter_map(|calls| Some((calls.share?, u32::try_from(calls.goals.len()).ok()?)));
+        shares.fold(Budget::default(), |all, (share, count)| all.with(&share.times(count)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a session may still spend of its run's budgets. What was spent is on record; what is left follows from that.
 
+use crate::delegate::can_be_called;
 use crate::known::{may_have_subagents, writes_answers};
 use crate::reader::ReplyForm;
 use crate::session::Session;
@@ -25,7 +26,17 @@ pub fn reached(session: &Session, form: ReplyForm) -> Vec<String> {
     }
     let all = session.limits().budget();
     let kept = if form == ReplyForm::Answer { Budget::default() } else { kept_for_answer(session, &all) };
-    let left = all.without(&session.spent()).without(&kept);
+    reached_in(&all, &all.without(&session.spent()).without(&session.reserved()).without(&kept))
+}
+
+/// The same as it may have been at an earlier moment, when agents that were called had not come back yet.
+pub fn reached_before(session: &Session, form: ReplyForm) -> Vec<String> {
+    let all = session.limits().budget();
+    let kept = if form == ReplyForm::Answer { Budget::default() } else { kept_for_answer(session, &all) };
+    reached_in(&all, &all.without(&session.spent()).without(&session.reserved_at_most()).without(&kept))
+}
+
+fn reached_in(all: &Budget, left: &Budget) -> Vec<String> {
     let budgets = [
         (left.model_calls == 0, format!("{} (max-model-calls)", counted(all.model_calls, "model call"))),
         (left.tokens == 0, format!("{} tokens (max-tokens)", all.tokens)),
@@ -38,12 +49,29 @@ pub fn reached(session: &Session, form: ReplyForm) -> Vec<String> {
 /// What subagents may have, all together, that are sent out now.
 fn for_subagents(session: &Session) -> Budget {
     let all = session.limits().budget();
-    all.without(&session.spent()).without(&kept_for_answer(session, &all)).without(&ITSELF)
+    all.without(&session.spent()).without(&session.reserved()).without(&kept_for_answer(session, &all)).without(&ITSELF)
+}
+
+/// The part of what is left that calls of agents may have, all together: whoever calls goes on after them, and others may
+/// be called beside them.
+const PART_OF_CALLS: u32 = 4;
+
+/// What each of so many agents may spend that are called like tools.
+pub(crate) fn share_of_calls(session: &Session, count: u32) -> Option<Budget> {
+    let share = for_subagents(session).shared_by(PART_OF_CALLS.saturating_mul(count));
+    session.has_budgets().then(|| Budget { agents: share.agents.max(1), ..share })
+}
+
+/// How many agents can be called like tools now.
+pub(crate) fn most_called(session: &Session) -> u32 {
+    let left = for_subagents(session);
+    let left = Budget { agents: left.agents.saturating_mul(PART_OF_CALLS), ..left };
+    most_of(session, &left.shared_by(PART_OF_CALLS))
 }
 
 /// What each of the subagents with these patterns may spend. Agents below itself has only who can have some.
 pub(crate) fn share<'p>(session: &Session, patterns: impl Iterator<Item = &'p PatternName>) -> Option<Budget> {
-    let (teams, alone): (Vec<_>, Vec<_>) = patterns.partition(|pattern| may_have_subagents(pattern));
+    let (teams, alone): (Vec<_>, Vec<_>) = patterns.partition(|pattern| is_team(session, pattern));
     let count = |patterns: &[&PatternName]| u32::try_from(patterns.len()).unwrap_or(u32::MAX);
     let (teams, alone) = (count(&teams), count(&alone));
     let left = for_subagents(session);
@@ -51,9 +79,14 @@ pub(crate) fn share<'p>(session: &Session, patterns: impl Iterator<Item = &'p Pa
     session.has_budgets().then(|| Budget { agents, ..left.shared_by(teams.saturating_add(alone)) })
 }
 
+/// Whether a session with this pattern may have subagents: of its own, or called like tools.
+fn is_team(session: &Session, pattern: &PatternName) -> bool {
+    may_have_subagents(pattern) || can_be_called(session)
+}
+
 /// The part of a share that a subagent with this pattern can use.
-pub(crate) fn share_of(pattern: &PatternName, share: &Budget) -> Budget {
-    if may_have_subagents(pattern) { *share } else { Budget { agents: 1, ..*share } }
+pub(crate) fn share_of(session: &Session, pattern: &PatternName, share: &Budget) -> Budget {
+    if is_team(session, pattern) { *share } else { Budget { agents: 1, ..*share } }
 }
 
 /// How many subagents can be sent out now.
@@ -81,7 +114,7 @@ pub(crate) fn leaves_agents_below(session: &Session, count: u32) -> bool {
 }
 
 /// Why no subagents can be sent out.
-pub(crate) fn no_subagents(session: &Session) -> String {
+pub fn no_subagents(session: &Session) -> String {
     let limits = session.limits();
     format!(
         "what is left of the budget is not enough for subagents; raise max-model-calls ({}), max-tokens ({}), max-agents \

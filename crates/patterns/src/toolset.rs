@@ -1,9 +1,10 @@
 //! Which tools a session may see: group and state decide, and what can be called here.
 
+use crate::delegate::delegate;
 use crate::session::Session;
 use std::sync::Arc;
 use trellis_domain::GroupName;
-use trellis_domain::config::{Settings, ToolItem};
+use trellis_domain::config::{Settings, ToolItem, ToolKind};
 use trellis_domain::decision::Excluded;
 
 /// The tools that are offered, and those that are not, with the reason.
@@ -29,6 +30,12 @@ pub fn visible_in<'a>(session: &'a Session, state: &str) -> ToolSet<'a> {
             set.excluded.push(Excluded { name: name.clone(), reason: format!("not here: {reason}") });
         }
     }
+    set.offered.retain(|tool| {
+        let against = (tool.kind == ToolKind::Agent).then(|| delegate(session, tool).err()).flatten();
+        let is_offered = against.is_none();
+        set.excluded.extend(against.map(|reason| Excluded { name: tool.name.to_string(), reason }));
+        is_offered
+    });
     if session.revision() > 1 {
         // Models favour what they read first, so the order is the caller's.
         set.offered.sort_by_key(|tool| group.and_then(|names| names.iter().position(|name| is_in(tool, name))));

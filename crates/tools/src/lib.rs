@@ -110,10 +110,15 @@ impl Tools {
             ToolKind::SparqlQuery => self.sparql.call(&call).await,
             ToolKind::StructuredQuery => self.tables.ask(call).await,
             ToolKind::RowEmbeddingsQuery => self.tables.find(&call).await,
+            ToolKind::Agent => Err(ToolError::new(ONLY_IN_RUNS)),
             kind @ ToolKind::ToolService => Err(ToolError::new(not_available(kind))),
         }
     }
 }
+
+/// An agent is a session of the run that calls it.
+const ONLY_IN_RUNS: &str =
+    "an agent can be called only by a run; ask a question that needs it, or try it with `trellis ask --pattern`";
 
 fn not_available(kind: ToolKind) -> String {
     format!("tools of type `{}` are not available in this version", kind.as_str())
@@ -138,6 +143,8 @@ impl ToolRunner for Tools {
             ToolKind::SparqlQuery => self.sparql.obstacle(tool),
             ToolKind::StructuredQuery => self.tables.asking_obstacle(),
             ToolKind::RowEmbeddingsQuery => self.tables.finding_obstacle(tool, settings),
+            // What stands against it depends on who calls, and is said there.
+            ToolKind::Agent => None,
             kind @ ToolKind::ToolService => Some(not_available(kind)),
         }
     }

@@ -122,6 +122,10 @@ impl Settings {
                 | super::ToolKind::Http
                 | super::ToolKind::DocumentRag
                 | super::ToolKind::SparqlQuery => continue,
+                super::ToolKind::Agent => {
+                    problems.extend(self.agent_problems(name, tool));
+                    continue;
+                }
             };
             if !self.prompts.contains_key(template) {
                 let what = format!("there is no prompt `{template}`");
@@ -204,6 +208,22 @@ impl Settings {
             }
         }
         self.problems.push(problem);
+    }
+
+    /// What is wrong with the agent that a tool stands for.
+    fn agent_problems(&self, name: &ToolName, tool: &super::ToolItem) -> Vec<Problem> {
+        let problem = |field: &str, named: &str| Problem {
+            kind: "tool".to_owned(),
+            key: name.to_string(),
+            field: field.to_owned(),
+            what: format!("there is no {} `{named}`", field.replace('-', " ")),
+            mend: format!("name one that is configured, or add agent-{field}/{named}"),
+        };
+        let is_pattern = |name: &str| self.patterns.is_empty() || self.patterns.contains_key(name);
+        let pattern = tool.setting("pattern").filter(|name| !is_pattern(name));
+        let task_type = tool.setting("task-type").filter(|name| !self.task_types.contains_key(*name));
+        let pattern = pattern.map(|name| problem("pattern", name));
+        pattern.into_iter().chain(task_type.map(|name| problem("task-type", name))).collect()
     }
 
     /// A tool of a service that is missing, or that does not set what the service requires, is left out alone.

@@ -20,6 +20,7 @@ words!(
         Http,
         DocumentRag,
         SparqlQuery,
+        Agent,
     }
 );
 
@@ -27,7 +28,7 @@ impl ToolKind {
     /// Whether a call asks a model: it waits for its turn there, and keeps to its time by itself.
     pub fn asks_a_model(self) -> bool {
         match self {
-            Self::TextCompletion | Self::Prompt | Self::KnowledgeQuery | Self::StructuredQuery => true,
+            Self::TextCompletion | Self::Prompt | Self::KnowledgeQuery | Self::StructuredQuery | Self::Agent => true,
             Self::McpTool
             | Self::RowEmbeddingsQuery
             | Self::ToolService
@@ -73,7 +74,9 @@ impl ToolEffect {
             | ToolKind::TextCompletion
             | ToolKind::Prompt
             | ToolKind::StructuredQuery
-            | ToolKind::RowEmbeddingsQuery => Self::Read,
+            | ToolKind::RowEmbeddingsQuery
+            // What its agent does is guarded there.
+            | ToolKind::Agent => Self::Read,
             ToolKind::McpTool | ToolKind::ToolService => Self::Unsafe,
             ToolKind::Http => match method.to_ascii_uppercase().as_str() {
                 "GET" | "HEAD" | "OPTIONS" => Self::Read,
@@ -254,6 +257,11 @@ fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> 
             members.number("limit")?;
             members.text(&["collection"]).map(|_| ())
         }
+        ToolKind::Agent => {
+            let named = members.text(&["pattern"])?.or(members.text(&["task-type"])?);
+            let mend = "name a pattern, a task type, or both";
+            named.map(|_| ()).ok_or_else(|| members.problem("pattern", "no agent is named".to_owned(), mend.to_owned()))
+        }
         ToolKind::Http => need("url", "write an address such as https://api.example.com/cities/{city}"),
         ToolKind::RowEmbeddingsQuery => {
             members.number("limit")?;
@@ -282,6 +290,7 @@ fn read_arguments(members: &Members<'_>, kind: ToolKind) -> Result<Vec<ArgumentI
         ToolKind::KnowledgeQuery | ToolKind::TextCompletion | ToolKind::StructuredQuery => {
             fixed("question", "The question to ask")
         }
+        ToolKind::Agent => fixed("question", "What the agent is to find out, with everything that it needs to know"),
         ToolKind::RowEmbeddingsQuery => fixed("query", "The text to search for"),
         ToolKind::DocumentRag => fixed("question", "What to look for in the documents"),
         ToolKind::SparqlQuery => fixed("query", "A SPARQL 1.1 query: SELECT, ASK, CONSTRUCT or DESCRIBE"),

@@ -3,13 +3,14 @@
 //!
 //! - `{"tools": 2, "answer": "…"}`: an agent that calls a tool twice and answers
 //! - `{"tools": 4, "at_once": 2}`: the same with two calls in each reply
+//! - `{"agents": [goal, …]}`: one that calls the tool `colleague` with each goal in turn; with `"at_once": 2`, two at a time
 //! - `{"tools": 2, "unsound": true}` under `reflexion`: the same, and each call is found wanting
 //! - `{"to": "agent:react", "ask": goal}` under `dispatch`: the goal goes to that agent; without them, to a tool
 //! - `{"sides": ["a", "b"], "rounds": 3}` under `debate`: these sides, for so many rounds
 //! - `{"fail": true}`, `{"silent": true}`: one whose model is dead, or says nothing for ever
 //! - `{"team": [[goal, …], [goal, …]]}`: a supervisor with these goals in its first and second round
 //! - `{"plan": [step, …], "revisions": [[step, …]]}`: a plan; a step is `{"needs": [0], "tool": true, "fail": true,
-//!   "surprise": true}`
+//!   "surprise": true}`, or `{"agent": goal}` for one that calls `colleague`
 
 use crate::memory::scripted::{SILENT, Scripted};
 use crate::ports::{PromptCall, ToolCall};
@@ -22,14 +23,21 @@ pub fn reply_or_call(call: &PromptCall) -> Result<Scripted, String> {
     let text = call.variables.get("question").and_then(Value::as_str).unwrap_or_default();
     let scene: Value = serde_json::from_str(text).unwrap_or_default();
     let done = call.variables.get("history").and_then(Value::as_array).map_or(0, Vec::len) as u64;
-    let due = scene["tools"].as_u64().unwrap_or(0).saturating_sub(done).min(scene["at_once"].as_u64().unwrap_or(0));
+    let colleagues = scene["agents"].as_array().map_or(0, Vec::len) as u64;
+    let all = scene["tools"].as_u64().unwrap_or(0).max(colleagues);
+    let due = all.saturating_sub(done).min(scene["at_once"].as_u64().unwrap_or(0));
     if due == 0 || call.tools.is_none() {
         return reply(call).map(Scripted::from);
     }
-    let part = |number: u64| ReplyPart::Call {
-        id: Some(format!("call-{number}")),
-        function: "search".to_owned(),
-        arguments: json!({"thought": format!("step {number}"), "question": number.to_string()}).to_string().into(),
+    let part = |number: u64| {
+        let goal = usize::try_from(number).ok().and_then(|number| scene["agents"].get(number));
+        let function = if goal.is_some() { "colleague" } else { "search" };
+        let question = goal.map_or_else(|| number.to_string(), Value::to_string);
+        ReplyPart::Call {
+            id: Some(format!("call-{number}")),
+            function: function.to_owned(),
+            arguments: json!({"thought": format!("step {number}"), "question": question}).to_string().into(),
+        }
     };
     Ok(Scripted::Parts((done..done + due).map(part).collect()))
 }
@@ -98,6 +106,10 @@ pub fn result(call: &ToolCall) -> Result<String, String> {
 
 fn react(scene: &Value, history: &Value) -> String {
     let done = history.as_array().map_or(0, Vec::len) as u64;
+    if let Some(goal) = usize::try_from(done).ok().and_then(|done| scene["agents"].get(done)) {
+        let arguments = json!({"question": goal.to_string()});
+        return format!("Thought: step {done}\nAction: colleague\nArgs: {arguments}");
+    }
     if done < scene["tools"].as_u64().unwrap_or(0) {
         return format!("Thought: step {done}\nAction: search\nArgs: {{\"question\": \"{done}\"}}");
     }
@@ -142,6 +154,10 @@ fn steps(plan: &Value) -> Vec<Value> {
 
 fn step(step: &Value) -> Value {
     let surprising = step["surprise"] == true;
+    if step["agent"].is_object() {
+        let arguments = json!({"question": step["agent"].to_string()});
+        return json!({"tool": "colleague", "arguments": arguments, "surprising": surprising});
+    }
     if step["tool"] == true {
         let arguments = json!({"question": step["say"], "fail": step["fail"] == true});
         return json!({"tool": "search", "arguments": arguments, "surprising": surprising});

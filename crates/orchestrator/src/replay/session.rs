@@ -40,6 +40,7 @@ impl Replayed {
         }
         match &record.body {
             Body::Routed(routed) => self.open = vec![first_turn(&routed.pattern)],
+            Body::FannedOut(FannedOut { turn: Some(caller), .. }) => self.open.retain(|name| name != caller),
             Body::FannedOut(_) => {
                 let (session, now) = (&self.session, record.header.time);
                 // The turn that sent them out is closed with it.
@@ -132,7 +133,8 @@ impl Replayed {
     /// Nobody was asked because a budget was used up, as one is.
     fn declined(&self, order: &PromptOrder, replied: &Replied) -> Vec<String> {
         let reason = replied.reading.problem().unwrap_or_default();
-        if !spending::reached(&self.session, form(&order.reader)).iter().any(|reached| reached == reason) {
+        let reached = spending::reached_before(&self.session, form(&order.reader));
+        if !reached.iter().any(|reached| reached == reason) {
             return vec![format!("no model was asked ({reason}), but the budget is not used up")];
         }
         let expected = outcome_of_decline(&self.session, order.id, order.offered.clone(), reason.to_owned());
@@ -199,14 +201,29 @@ impl Replayed {
                 self.called(&tool, Some(key), observed)
             }
             Some(Effect::AskModel(_) | Effect::Decline { .. }) => vec!["no tool was to be called here".to_owned()],
+            None if self.had_no_agent_left(header, observed) => {
+                as_reported(observed.error.as_deref().unwrap_or_default(), observed)
+            }
             None => vec!["nothing ordered it".to_owned()],
         }
+    }
+
+    /// Whether an agent was not called because others, which have come back since, left no room for it.
+    fn had_no_agent_left(&self, header: &Header, observed: &Observed) -> bool {
+        let turn = |name: &Name| Turn { name: name.clone(), now: header.time };
+        let mut orders = self.open.iter().flat_map(|name| orders(&self.session, &turn(name)));
+        let is_called = orders.any(|order| match order {
+            Order::FanOut(fan_out) => fan_out.goals.iter().any(|goal| goal.call.as_ref() == Some(&header.name)),
+            _ => false,
+        });
+        let others = self.session.fan_outs().any(|fan_out| fan_out.turn.is_some());
+        is_called && others && observed.error == Some(spending::no_subagents(&self.session))
     }
 
     /// Whether a tool was not called because it asks models, for which the budget has no room.
     fn was_too_dear(&self, tool: &ToolName, observed: &Observed) -> bool {
         let asks = self.session.settings().tools.get(tool).is_some_and(|item| item.kind.asks_a_model());
-        let reached = spending::reached(&self.session, ReplyForm::Whole);
+        let reached = spending::reached_before(&self.session, ReplyForm::Whole);
         asks && observed.error.as_ref().is_some_and(|error| reached.contains(error))
     }
 
@@ -234,7 +251,11 @@ impl Replayed {
     }
 
     pub(super) fn fanned_out(&self, header: &Header, fan_out: &FannedOut, outage_ms: Option<u64>) -> Vec<String> {
-        let find = |order| if let Order::FanOut(fan_out) = order { Some(*fan_out) } else { None };
+        // Steps that go on side by side may each call an agent.
+        let find = |order| match order {
+            Order::FanOut(other) if other.turn == fan_out.turn => Some(*other),
+            _ => None,
+        };
         let Some((earliest, latest)) = self.ordered_until(header, find) else {
             return vec!["nothing ordered it".to_owned()];
         };

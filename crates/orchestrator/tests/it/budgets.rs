@@ -110,8 +110,10 @@ fn scene() -> impl Strategy<Value = Value> {
     let leaf =
         prop_oneof![(0..6_u32).prop_map(|tools| json!({"tools": tools, "answer": "so"})), Just(json!({"fail": true})),];
     leaf.prop_recursive(3, 40, 5, |inner| {
-        let round = prop::collection::vec(inner, 1..6);
-        prop::collection::vec(round, 1..4).prop_map(|rounds| json!({"team": rounds}))
+        let round = prop::collection::vec(inner.clone(), 1..6);
+        let team = prop::collection::vec(round, 1..4).prop_map(|rounds| json!({"team": rounds}));
+        let calls = (prop::collection::vec(inner, 1..4), 1..3_u32);
+        prop_oneof![team, calls.prop_map(|(agents, at_once)| json!({"agents": agents, "at_once": at_once}))]
     })
 }
 
@@ -128,6 +130,7 @@ fn budget() -> impl Strategy<Value = Budget> {
 /// stopped half way, so tokens may exceed it by what was in flight.
 async fn stays_within(scene: Value, budget: Budget) {
     let bench = Bench::play(memory()).await;
+    crate::agents::add_colleague(&bench, &json!({"pattern": "react"})).await;
     let limits = SomeLimits {
         max_model_calls: Some(budget.model_calls),
         max_tokens: Some(budget.tokens),

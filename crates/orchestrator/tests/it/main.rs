@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "a test may fail loudly")]
 #![allow(clippy::disallowed_methods, reason = "a test waits for what it tests")]
 
+mod agents;
 mod budgets;
 mod callers;
 mod cancel;

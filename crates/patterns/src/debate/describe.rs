@@ -78,7 +78,7 @@ impl DebateActs {
             1 => format!("Debate of {}", counted(fan_out.goals.len(), "side")),
             later => format!("Rebuttal {}", later - 1),
         };
-        self.rounds.fan_out(session, header, fan_out, SentOut { label, asking, reviews })
+        self.rounds.fan_out(session, header, fan_out, SentOut { label, asking, reviews, ..SentOut::default() })
     }
 
     /// What was decided between two rounds, as far as no event told of it yet. It travels inside the next one.

@@ -3,7 +3,7 @@
 use super::asking::Asking;
 use std::collections::{BTreeMap, BTreeSet};
 use trellis_domain::document::Payload;
-use trellis_domain::fan_out::Parent;
+use trellis_domain::fan_out::{FannedOut, Parent};
 use trellis_domain::record::{Accepted, Body, Intended, Name, Record};
 use trellis_domain::{ConversationId, SessionId, ToolName};
 use trellis_provenance::iri;
@@ -21,6 +21,10 @@ pub struct DescribedSession {
     pub(crate) routing: BTreeMap<Routing, Asking>,
     /// Calls of which nobody knows yet whether they were made, by the name of their outcome.
     intended: BTreeMap<Name, ToolName>,
+    /// The findings that calls of agents were answered with, by the name of the call's outcome.
+    findings: BTreeMap<Name, String>,
+    /// The rounds in which agents were called like tools.
+    called: BTreeSet<u32>,
 }
 
 /// What a model is asked before a pattern is chosen.
@@ -61,6 +65,8 @@ impl DescribedSession {
             models: BTreeSet::new(),
             routing: BTreeMap::new(),
             intended: BTreeMap::new(),
+            findings: BTreeMap::new(),
+            called: BTreeSet::new(),
         }
     }
 
@@ -97,6 +103,23 @@ impl DescribedSession {
     /// The tools of calls that were about to be made and of which nothing is known.
     pub(crate) fn uncertain(&self) -> impl Iterator<Item = &ToolName> {
         self.intended.values()
+    }
+
+    /// Agents were called like tools.
+    pub(crate) fn call_agents(&mut self, fan_out: &FannedOut) {
+        let of_calls = fan_out.goals.iter().filter_map(|goal| Some((goal.call.clone()?, goal.index)));
+        self.findings.extend(of_calls.map(|(call, index)| (call, iri::finding(&self.id, index))));
+        self.called.insert(fan_out.round);
+    }
+
+    /// Whether the agents of a round were called like tools.
+    pub(crate) fn was_called(&self, round: u32) -> bool {
+        self.called.contains(&round)
+    }
+
+    /// What the agent brought whose answer is recorded under this name.
+    pub(crate) fn finding_of(&self, outcome: &Name) -> Option<&String> {
+        self.findings.get(outcome)
     }
 
     pub(crate) fn conversation(&self) -> Option<&ConversationId> {

@@ -2,10 +2,12 @@
 //! what all of it means to a reader.
 
 mod another;
+mod calls;
 mod choices;
 pub(crate) mod describe;
 
 pub(crate) use another::{most_rounds, round_by_model, round_by_rule, round_without_model};
+pub(crate) use calls::{AgentCall, order_for};
 pub(crate) use choices::{goal_decisions, offered, offered_unless};
 
 use crate::contract::{Ending, Order};
@@ -19,7 +21,7 @@ use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Goal, Member, Parent, Resume};
 use trellis_domain::record::{Accepted, Replied, Routed};
 use trellis_domain::run::Termination;
-use trellis_domain::{GroupName, Hash, PatternName, SessionId, Timestamp};
+use trellis_domain::{GroupName, Hash, PatternName, SessionId, TaskTypeName, Timestamp};
 
 /// One goal for a subagent as the model wrote it, put right.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,20 +51,33 @@ pub(crate) fn order(
     let Some((id, accepted)) = session.id().zip(session.accepted()) else {
         return Order::End(Ending::failed(Termination::Error, "the session has no root"));
     };
-    let first: usize = session.fan_outs().map(|earlier| earlier.goals.len()).sum();
+    let first = next_index(session);
     let patterns = decisions.iter().find(|decision| decision.kind == DecisionKind::SubagentPattern);
     let usual = choices::usual(patterns.map(|decision| decision.options.as_slice()).unwrap_or_default());
     let goal = |(draft, index)| goal(id, accepted, round, index, draft, &usual);
     let goals: Vec<_> = drafts.iter().zip(first..).map(goal).collect();
+    let share = spending::share(session, goals.iter().map(|goal| &goal.pattern));
+    let fan_out = FannedOut { share, decisions, ..begun(session, id, accepted, round, now) };
+    Order::FanOut(Box::new(FannedOut { goals, ..fan_out }))
+}
+
+/// The number of the next subagent.
+fn next_index(session: &Session) -> usize {
+    session.fan_outs().map(|earlier| earlier.goals.len()).sum()
+}
+
+/// A fan-out before it is said who is sent out.
+fn begun(session: &Session, id: &SessionId, accepted: &Accepted, round: u32, now: Timestamp) -> FannedOut {
     // Each round before this one is two steps: what was sent out, and what came of it.
     let history = accepted.history.len() + 2 * session.fan_outs().count();
-    Order::FanOut(Box::new(FannedOut {
+    FannedOut {
         round,
         correlation: id.correlation(round),
         deadline: deadline(session, now),
-        share: spending::share(session, goals.iter().map(|goal| &goal.pattern)),
-        goals,
-        decisions,
+        share: None,
+        goals: Vec::new(),
+        decisions: Vec::new(),
+        turn: None,
         resume: Resume {
             reply_to: accepted.request_id.clone(),
             streaming: accepted.streaming,
@@ -71,7 +86,7 @@ pub(crate) fn order(
             framing: session.routed().map(|routed| Arc::clone(&routed.framing)).unwrap_or_default(),
             history: u32::try_from(history).unwrap_or(u32::MAX),
         },
-    }))
+    }
 }
 
 fn goal(id: &SessionId, accepted: &Accepted, round: u32, index: usize, draft: &GoalDraft, usual: &PatternName) -> Goal {
@@ -83,6 +98,8 @@ fn goal(id: &SessionId, accepted: &Accepted, round: u32, index: usize, draft: &G
         pattern: draft.pattern.as_ref().unwrap_or(usual).clone(),
         group: draft.group.clone().or_else(|| accepted.group.clone()),
         context: draft.context.clone(),
+        task_type: None,
+        call: None,
     }
 }
 
@@ -120,7 +137,7 @@ pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Acc
         streaming: accepted.streaming,
         conversation: accepted.conversation.clone(),
         pattern: Some(goal.pattern.clone()),
-        task_type: Some(routed.task_type.clone()),
+        task_type: Some(task_type_of(routed, goal).clone()),
         framing: Arc::default(),
         limits: accepted.limits.clone(),
         history: Vec::new(),
@@ -141,31 +158,38 @@ pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Acc
 
 fn routing(session: &Session, routed: &Routed, fan_out: &FannedOut, goal: &Goal, accepted: &Accepted) -> Routed {
     let settings = session.settings();
+    // A subagent with a task type of its own has that one's words, and not its parent's.
+    let own = goal.task_type.as_ref().and_then(|name| settings.task_types.get(name));
+    let (framing, termination) = own.map_or_else(
+        || (Arc::clone(&routed.framing), routed.termination.clone()),
+        |own| (own.framing.as_str().into(), own.termination.clone()),
+    );
     // The schema has no field for the slice of context: it is appended to the framing.
-    let framing = match (&*routed.framing, goal.context.as_str()) {
-        (_, "") => Arc::clone(&routed.framing),
+    let framing = match (&*framing, goal.context.as_str()) {
+        (_, "") => framing,
         ("", context) => context.into(),
         (framing, context) => format!("{framing}\n\n{context}").into(),
     };
-    let (task_type, pattern) = (&routed.task_type, &goal.pattern);
+    let (task_type, pattern) = (task_type_of(routed, goal), &goal.pattern);
     let limits = router::limits_for(settings, task_type, pattern, Some(&accepted.limits), session.operator());
     Routed {
         task_type: task_type.clone(),
         pattern: pattern.clone(),
         framing,
-        termination: routed.termination.clone(),
-        limits: fan_out.share.iter().fold(limits, |limits, share| limits.within(&share_of(pattern, share))),
-        decisions: vec![inherited_task_type(session, routed), chosen_pattern(session, fan_out, goal)],
+        termination,
+        limits: fan_out.share.iter().fold(limits, |limits, share| limits.within(&share_of(session, pattern, share))),
+        decisions: vec![inherited_task_type(session, task_type), chosen_pattern(session, fan_out, goal)],
     }
 }
 
-/// Subagents work on a part of the same task: its type is theirs.
-fn inherited_task_type(session: &Session, routed: &Routed) -> Decision {
-    let only = vec![routed.task_type.to_string()];
-    from_above(
-        session.offered(DecisionKind::TaskType, only, session.config_source("agent-task-type")),
-        &routed.task_type,
-    )
+/// Subagents work on a part of the same task: its type is theirs, unless the tool that called them has one.
+fn task_type_of<'g>(routed: &'g Routed, goal: &'g Goal) -> &'g TaskTypeName {
+    goal.task_type.as_ref().unwrap_or(&routed.task_type)
+}
+
+fn inherited_task_type(session: &Session, task_type: &TaskTypeName) -> Decision {
+    let only = vec![task_type.to_string()];
+    from_above(session.offered(DecisionKind::TaskType, only, session.config_source("agent-task-type")), task_type)
 }
 
 /// The choice that the supervisor made for this goal, seen from below.
@@ -187,7 +211,7 @@ fn from_above(offered: Decision, chosen: &str) -> Decision {
 
 /// What the subagents of all joins brought, first round first.
 pub(crate) fn members(session: &Session) -> impl Iterator<Item = &Member> {
-    (1..).map_while(|round| session.joined(round)).flat_map(|joined| &joined.members)
+    session.joins().flat_map(|joined| &joined.members)
 }
 
 /// What subagents were sent for and did not bring, in any round. A later one may have found it by another way; that is

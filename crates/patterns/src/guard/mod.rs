@@ -1,6 +1,7 @@
 //! Calls that are not simply made: somebody has to agree, or nobody knows whether they were made already. Every pattern
 //! orders calls as it likes; here they are held back.
 
+mod agents;
 mod approval;
 mod budgets;
 mod uncertain;
@@ -10,7 +11,7 @@ use crate::session::Session;
 use crate::text::cut;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use trellis_domain::config::ToolItem;
+use trellis_domain::config::{ToolItem, ToolKind};
 use trellis_domain::decision::DecisionKind;
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::Name;
@@ -37,24 +38,27 @@ pub enum Asker {
     SameHand,
 }
 
-/// The orders of a turn, with a question in the place of the first call that needs an answer.
+/// The orders of a turn, with a question in the place of the first call that needs an answer, and with agents sent out in
+/// the place of the calls that only they can answer.
 pub fn guarded(session: &Session, turn: &Turn, orders: Vec<Order>, asker: Asker) -> Vec<Order> {
     let mut guarded = Vec::with_capacity(orders.len());
+    let mut of_agents = Vec::new();
     for order in orders {
         match order {
             Order::Perform(name, Effect::AskModel(order)) if !session.has(&name) => {
                 guarded.push(Order::Perform(name, budgets::affordable(session, order, asker)));
             }
             Order::Perform(name, Effect::CallTool { tool, arguments }) if !session.has(&name) => {
-                let effect = match session.settings().tools.get(&tool).cloned() {
+                let held = match session.settings().tools.get(&tool).cloned() {
                     Some(item) => {
                         let call = Call { name: name.clone(), item, tool, arguments };
                         held_back(session, turn, call, asker)
                     }
-                    None => Ok(Effect::CallTool { tool, arguments }),
+                    None => Ok(Held::Effect(Effect::CallTool { tool, arguments })),
                 };
-                match effect {
-                    Ok(effect) => guarded.push(Order::Perform(name, effect)),
+                match held {
+                    Ok(Held::Effect(effect)) => guarded.push(Order::Perform(name, effect)),
+                    Ok(Held::OfAgent(call)) => of_agents.push(call),
                     // It is not this turn that goes on.
                     Err(instead) => return vec![instead],
                 }
@@ -68,18 +72,32 @@ pub fn guarded(session: &Session, turn: &Turn, orders: Vec<Order>, asker: Asker)
             | Order::End(_) => guarded.push(order),
         }
     }
+    if guarded.is_empty() {
+        // Whatever else was called beside them has come back.
+        guarded.extend(agents::sent_out(session, turn, &of_agents));
+    }
     guarded
 }
 
+/// What comes of a call.
+enum Held {
+    Effect(Effect),
+    /// An agent is to be sent out for it.
+    OfAgent(Call),
+}
+
 /// The call, or what is done in its place; otherwise what is done in the place of everything else.
-fn held_back(session: &Session, turn: &Turn, call: Call, asker: Asker) -> Result<Effect, Order> {
+fn held_back(session: &Session, turn: &Turn, call: Call, asker: Asker) -> Result<Held, Order> {
     let item = Arc::clone(&call.item);
     let effect = match approval::agreed(session, turn, call)? {
+        Ok(call) if item.kind == ToolKind::Agent => {
+            return Ok(agents::answered(session, &call)?.map_or(Held::OfAgent(call), Held::Effect));
+        }
         Ok(call) => uncertain::settled(session, turn, call, asker)?,
         Err(effect) => effect,
     };
     // Last: what somebody has said about a call counts whether there is a budget for it or not.
-    Ok(budgets::affordable_call(session, &item, effect, asker))
+    Ok(Held::Effect(budgets::affordable_call(session, &item, effect, asker)))
 }
 
 /// Whether that a call is about to be made is recorded before it is. Runs that began by older rules do not.

@@ -136,10 +136,12 @@ impl Iterations {
         let call = header.name.as_observation().unwrap_or(1);
         let called = node_of_call(&session.id, &header.name);
         let id = format!("{called}/observation");
+        let told = observed.trace.last().map(|told| &told.id);
+        let before = told.or_else(|| session.finding_of(&header.name)).cloned();
         let node = Node::new(&id)
             .types(&[prov::class::ENTITY, tg::class::OBSERVATION])
             .label("Observation")
-            .derived_from([observed.trace.last().map_or(called, |told| told.id.clone())])
+            .derived_from([before.unwrap_or(called)])
             .document(&id, "Agent Observation", observed.result.as_ref())
             .error(observed.error.as_deref())
             .marks(header.attempt, header.late);

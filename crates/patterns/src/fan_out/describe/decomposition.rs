@@ -24,8 +24,9 @@ impl Rounds {
         by: SentOut,
     ) -> Act {
         let id = iri::decomposition(&session.id, fan_out.round);
-        let SentOut { label, asking, reviews } = by;
+        let SentOut { label, asking, reviews, calls } = by;
         let parents = match fan_out.round {
+            _ if !calls.is_empty() => calls,
             0 | 1 => session.first_parents(),
             later => vec![iri::decomposition(&session.id, later - 1)],
         };

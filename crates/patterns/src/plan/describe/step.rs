@@ -57,6 +57,7 @@ impl PlanActs {
             .document(&iri::step_document(&session.id, i), self.title(i), document)
             .error(observed.and_then(|observed| observed.error.as_deref()))
             .links(trellis::REVIEW, &reviews.iris)
+            .links(prov::WAS_INFLUENCED_BY, session.finding_of(&header.name))
             .marks(asking.attempt().max(header.attempt), header.late);
         let main = observed.into_iter().fold(main, with_tool_facts);
         let mut cost = observed.map(|observed| observed.usage.clone()).unwrap_or_default();

@@ -64,7 +64,7 @@ impl TeamActs {
         let asking = self.pending.remove(&TeamTurn::Decompose);
         let reviews = self.carried(session);
         let label = format!("Decomposed into {} research threads", fan_out.goals.len());
-        self.rounds.fan_out(session, header, fan_out, SentOut { label, asking, reviews })
+        self.rounds.fan_out(session, header, fan_out, SentOut { label, asking, reviews, ..SentOut::default() })
     }
 
     /// The judgements that are settled and that no event told of yet. They are events of nobody's: stock readers know no
