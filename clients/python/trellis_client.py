@@ -299,6 +299,14 @@ class Trellis:
         self._call("POST", f"/runs/{_id(run)}/cancel")
         return self.run(run)
 
+    def tell(self, run: str | Run, message: str) -> int:
+        """Tells a run something while it is under way. Gives how many agents will hear it.
+
+            trellis.tell(run, "Only look at the last two years.")
+        """
+        told = self._call("POST", f"/runs/{_id(run)}/tell", body={"message": message})
+        return int(told["agents"])
+
     def load(self, file: str | Path, collection: str = "default") -> LoadedDocument | LoadedKnowledge:
         """Loads a file into a collection: RDF as knowledge, by the end of its name, everything else as a document that is
         searched.

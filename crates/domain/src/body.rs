@@ -13,6 +13,7 @@ use crate::prompt_use::{FailedAttempt, Incomplete, ModelCall, PromptUse};
 use crate::rdf::Quad;
 use crate::reading::{Citation, Reading, is_left_out};
 use crate::run::Termination;
+use crate::told::Told;
 use crate::usage::Usage;
 use crate::{
     Caller, Collection, Configured, ConversationId, GroupName, Hash, PatternName, RequestId, RunId, TaskTypeName,
@@ -33,6 +34,7 @@ pub enum Body {
     Joined(Joined),
     Parked(Box<Parked>),
     Settled(Box<Settled>),
+    Told(Told),
     Ended(Box<Ended>),
 }
 
@@ -76,6 +78,7 @@ as_kind!(
     as_joined: Joined,
     as_parked: Parked,
     as_settled: Settled,
+    as_told: Told,
     as_ended: Ended
 );
 
@@ -117,7 +120,7 @@ impl Body {
             Self::FannedOut(fan_out) => decisions(&mut fan_out.decisions).collect(),
             Self::Joined(joined) => joined.members.iter_mut().filter_map(|member| text(&mut member.answer)).collect(),
             // There were none of these then.
-            Self::Intended(_) | Self::Parked(_) | Self::Settled(_) => Vec::new(),
+            Self::Intended(_) | Self::Parked(_) | Self::Settled(_) | Self::Told(_) => Vec::new(),
             Self::Ended(ended) => text(&mut ended.answer).into_iter().collect(),
         }
     }
@@ -184,8 +187,8 @@ pub struct Accepted {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks this way")]
-fn is_first(revision: &u32) -> bool {
-    *revision == 0
+fn is_first(number: &u32) -> bool {
+    *number == 0
 }
 
 /// An earlier question of a conversation and its answer, each cut to what is shown.
@@ -250,6 +253,9 @@ pub struct Replied {
     /// What had to be put right in the reply, and before it could be read.
     #[serde(rename = "mended", default, skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<String>,
+    /// How many messages the session had been told when the model was asked.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub heard: u32,
 }
 
 impl Replied {

@@ -42,6 +42,7 @@ pub mod sealed;
 mod secret;
 pub mod table;
 pub mod time;
+pub mod told;
 mod unreadable;
 mod upgrade;
 pub mod usage;

@@ -33,6 +33,7 @@ pub enum Core {
     ParkDecision(u32),
     /// A turn: nobody has answered in time.
     ParkExpiry(u32),
+    Told(u32),
     /// A call that is about to be made. They count from 1 for each call.
     Intent(u32),
     End,
@@ -54,6 +55,7 @@ impl Core {
             | Self::ParkDecision(_)
             | Self::ParkExpiry(_)
             | Self::Intent(_)
+            | Self::Told(_)
             | Self::End => false,
         }
     }
@@ -123,6 +125,11 @@ impl Name {
         Self::new(format!("park/{n}/expiry"))
     }
 
+    /// Message `n` to a session that is under way, counted from 1.
+    pub fn told(n: u32) -> Self {
+        Self::new(format!("told/{n}"))
+    }
+
     /// That the call whose outcome is recorded under `about` is about to be made, for the `n`th time.
     pub fn intent(about: &Self, n: u32) -> Self {
         Self::new(format!("{about}/intent/{n}"))
@@ -185,6 +192,7 @@ impl Name {
             ["park", n] => number(n).map(Core::Park),
             ["park", n, "decision"] => number(n).map(Core::ParkDecision),
             ["park", n, "expiry"] => number(n).map(Core::ParkExpiry),
+            ["told", n] => number(n).map(Core::Told),
             ["end"] => Some(Core::End),
             [_, .., "intent", n] => number(n).map(Core::Intent),
             _ => None,

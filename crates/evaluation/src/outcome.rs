@@ -111,6 +111,7 @@ impl Outcome {
                 | Body::Intended(_)
                 | Body::Parked(_)
                 | Body::Settled(_)
+                | Body::Told(_)
                 | Body::Ended(_) => {}
             }
         }
@@ -166,6 +167,7 @@ impl Outcome {
             | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
+            | Body::Told(_)
             | Body::Ended(_) => 0,
         };
         self.failed_attempts += failed as u64;

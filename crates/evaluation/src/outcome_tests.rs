@@ -47,6 +47,7 @@ fn replied(reading: Reading) -> Replied {
         incomplete: None,
         enforced: false,
         repairs: Vec::new(),
+        heard: 0,
     }
 }
 
@@ -117,6 +118,7 @@ fn a_run_is_summed_up_with_its_subagents() {
             Replied {
                 decision: vec![by_model(Enforcement::Validated)],
                 repairs: vec!["a brace was missing".into()],
+                heard: 0,
                 ..replied(Reading::acted("search", search.clone()))
             },
         ),

@@ -20,7 +20,7 @@ use trellis_orchestrator::ports::{
 use trellis_orchestrator::tables::{Asker, TableLoader};
 use trellis_orchestrator::{
     AcceptError, Acceptance, Answered, Answering, Cancelling, DecideError, Earlier, Item, Question, RunService,
-    RunSubscription, TurnError,
+    RunSubscription, TellError, Telling, TurnError,
 };
 
 /// A server's connections to everything behind it.
@@ -183,6 +183,12 @@ impl Inside {
     pub(crate) async fn decide(&self, run: &RunId, answer: Answering) -> Uninterrupted<Answered, DecideError> {
         let (here, run) = (self.clone(), run.clone());
         tokio::spawn(async move { here.runs().decide(&here.workspace, &run, &answer).await }).await
+    }
+
+    /// Tells a run something for the caller.
+    pub(crate) async fn tell(&self, run: &RunId, text: String, surface: Surface) -> Uninterrupted<Telling, TellError> {
+        let (here, run, by) = (self.clone(), run.clone(), self.caller(surface));
+        tokio::spawn(async move { here.runs().tell(&here.workspace, &run, &text, &by).await }).await
     }
 }
 

@@ -98,6 +98,7 @@ fn record(of: &str, reply: PromptReply) -> Arc<Record> {
         incomplete: None,
         enforced: false,
         repairs: vec!["a bracket was missing".to_owned(), crate::thinking::UNMARKED.to_owned()],
+        heard: 0,
     };
     Arc::new(Record { header, body: Body::from(replied) })
 }

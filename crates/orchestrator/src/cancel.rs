@@ -91,7 +91,7 @@ impl Orchestrator {
     }
 
     /// The root session of a run, as if it were being handled. It is no turn that this is done in.
-    async fn root(&self, workspace: &Workspace, run: &RunId) -> Result<Option<Handling>, TurnError> {
+    pub(crate) async fn root(&self, workspace: &Workspace, run: &RunId) -> Result<Option<Handling>, TurnError> {
         let scope = Scope { workspace: workspace.clone(), ..Scope::default() };
         let mut key = TurnKey { scope, run: run.clone(), session: run.clone(), name: Name::end() };
         let Some(session) = self.load_without_settings(&key).await? else { return Ok(None) };

@@ -115,6 +115,7 @@ fn replied(reading: Reading) -> Session {
         enforced: false,
         failures: Vec::new(),
         repairs: Vec::new(),
+        heard: 0,
     };
     session.apply(record(Name::iteration(1), Body::from(replied)));
     session

@@ -56,6 +56,7 @@ impl Handling {
         let begun = self.session.intents(&name);
         let is_of_call = body.as_observed().is_some_and(|observed| observed.idempotency_key.is_some());
         let mut outcome = self.own(name, body);
+        outcome.causes.extend(heard(&outcome.body));
         if begun > 0 && is_of_call {
             outcome.causes = vec![Name::intent(&outcome.name, begun).into()];
         }
@@ -113,6 +114,11 @@ impl Handling {
             open,
         }
     }
+}
+
+/// The last message that a model was told before it replied.
+pub(crate) fn heard(body: &Body) -> Option<Cause> {
+    body.as_replied().filter(|replied| replied.heard > 0).map(|replied| Name::told(replied.heard).into())
 }
 
 /// What a record of a session follows from. What is not the pattern's own follows from everything.

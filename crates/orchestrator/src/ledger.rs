@@ -278,6 +278,7 @@ fn update(summary: &mut RunSummary, record: &Record) {
         | Body::Intended(_)
         | Body::FannedOut(_)
         | Body::Joined(_)
+        | Body::Told(_)
         | Body::Parked(_) => {}
     }
     if summary.state == RunState::Waiting && summary.parked.is_empty() {
@@ -299,6 +300,7 @@ fn update(summary: &mut RunSummary, record: &Record) {
         | Body::Joined(_)
         | Body::Parked(_)
         | Body::Settled(_)
+        | Body::Told(_)
         | Body::Ended(_) => {}
         Body::Replied(_) | Body::Observed(_) => {
             if !summary.state.is_end() && summary.parked.is_empty() {

@@ -19,6 +19,7 @@ pub(crate) fn messages_of(record: &Record) -> Vec<Arc<str>> {
         | Body::Intended(_)
         | Body::Parked(_)
         | Body::Settled(_)
+        | Body::Told(_)
         | Body::Ended(_) => Vec::new(),
     }
 }

@@ -65,7 +65,7 @@ impl Orchestrator {
                 failed_call(name, form(&reader), prompt, error, ms, offered)
             }
         };
-        (body, attempt)
+        (with_heard(body, handling.session.told_count()), attempt)
     }
 
     /// Calls a tool. Its error is told to the model, and only a success changes the state.
@@ -121,6 +121,14 @@ impl Orchestrator {
         let result = Document::stored(text);
         Body::Observed(Observed { result, error, ms, state, idempotency_key: Some(key), usage, calls, trace })
     }
+}
+
+/// The reply with what the model had been told by people when it was asked.
+fn with_heard(mut body: Body, heard: u32) -> Body {
+    if let Body::Replied(replied) = &mut body {
+        replied.heard = heard;
+    }
+    body
 }
 
 /// The name of a call and what it is called with: the same call has the same key, whoever makes it.
@@ -270,6 +278,7 @@ fn unanswered(prompt: PromptUse, reading: Reading, offered: Vec<Decision>) -> Re
         incomplete: None,
         enforced: false,
         repairs: Vec::new(),
+        heard: 0,
     }
 }
 
@@ -469,6 +478,7 @@ impl<'a> LiveReply<'a> {
             incomplete,
             enforced: reply.enforced,
             repairs: [reply.repairs, read.repairs].concat(),
+            heard: 0,
         }
     }
 }

@@ -107,6 +107,7 @@ fn decisions(body: &Body) -> &[Decision] {
         | Body::Observed(_)
         | Body::Joined(_)
         | Body::Parked(_)
+        | Body::Told(_)
         | Body::Ended(_) => &[],
     }
 }

@@ -199,6 +199,7 @@ impl Fixture {
             decision: read.decisions,
             citations: read.citations,
             repairs: read.repairs,
+            heard: 0,
             ..replied
         };
         self.record(name.clone(), Body::from(replied));
@@ -282,5 +283,6 @@ fn replied(text: &str, reading: Reading) -> Replied {
         enforced: false,
         failures: Vec::new(),
         repairs: Vec::new(),
+        heard: 0,
     }
 }

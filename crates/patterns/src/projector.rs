@@ -3,7 +3,7 @@
 use crate::contract::Pattern;
 use crate::describe::asking::Asking;
 use crate::describe::described_session::{DescribedSession, Routing};
-use crate::describe::{Describer, beginning, end, late, park};
+use crate::describe::{Describer, beginning, end, late, park, told};
 use crate::fan_out::describe::{called, came_back};
 use crate::react::{Iterations, React};
 use crate::registry;
@@ -175,6 +175,7 @@ impl Described {
             Body::FannedOut(_) | Body::Joined(_) => own.describe(described, record),
             Body::Parked(parked) => vec![park::question(described, header, parked)],
             Body::Settled(settled) => vec![park::answer(described, header, settled)],
+            Body::Told(message) => vec![told::message(described, header, message)],
             Body::Ended(ended) => {
                 let rest = own.end(described, ended);
                 vec![end::end(described, header, ended, rest)]

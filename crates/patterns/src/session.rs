@@ -16,6 +16,7 @@ use trellis_domain::limits::{Limits, OperatorLimits, PinnedLimits};
 use trellis_domain::outage::Outages;
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Record, Replied, Routed};
+use trellis_domain::told::Told;
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp, Workspace};
 
@@ -102,6 +103,10 @@ impl Session {
             let name = &record.header.name;
             self.count(&record.body);
             self.order.push(name.clone());
+            if record.body.as_told().is_some() {
+                // Whatever was under way goes on as if nobody had said anything; who hears it says so.
+                return;
+            }
             self.tips
                 .retain(|tip| !record.header.causes.iter().any(|cause| cause.session.is_none() && cause.name == *tip));
             self.tips.push(name.clone());
@@ -125,6 +130,7 @@ impl Session {
             | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
+            | Body::Told(_)
             | Body::Ended(_) => {}
         }
     }
@@ -347,6 +353,25 @@ impl Session {
         self.records.get(&Name::park_decision(number))?.body.as_settled()
     }
 
+    /// What the session was told while it was under way, first message first.
+    pub fn told(&self) -> impl Iterator<Item = &Told> {
+        (1..).map_while(|n| self.records.get(&Name::told(n))?.body.as_told())
+    }
+
+    /// How many messages that are.
+    pub fn told_count(&self) -> u32 {
+        u32::try_from(self.told().count()).unwrap_or(u32::MAX)
+    }
+
+    /// The messages after the first so many and up to another, as a model is told them; none if there are none.
+    pub(crate) fn messages(&self, after: u32, until: u32) -> Option<String> {
+        let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        let messages = self.told().take(count(until)).skip(count(after));
+        let lines: Vec<_> =
+            messages.map(|told| format!("New message from the person who asked: {}", told.text.text())).collect();
+        (!lines.is_empty()).then(|| lines.join("\n\n"))
+    }
+
     /// How often the call whose outcome is recorded under this name was about to be made.
     pub fn intents(&self, about: &Name) -> u32 {
         let made = (1..).take_while(|n| self.has(&Name::intent(about, *n)));
@@ -391,23 +416,32 @@ impl Session {
     }
 
     /// What every prompt is told besides the question: the configured context, the framing, the task type's words
-    /// on when to stop, what was said before in the conversation, and the steps that the caller brought along. Null if
-    /// there is none of them.
+    /// on when to stop, what was said before in the conversation, the steps that the caller brought along, and what was
+    /// said since. Null if there is none of them.
     pub fn context(&self) -> Value {
-        self.context_with(self.brought())
+        self.context_with([self.brought(), self.all_messages()])
     }
 
     /// The same for a prompt that lists the steps that the caller brought along before its own.
     pub fn context_without_steps(&self) -> Value {
-        self.context_with(String::new())
+        self.context_with([self.all_messages(), String::new()])
     }
 
-    fn context_with(&self, brought: String) -> Value {
+    /// The same for a prompt that stands before a conversation, in which messages have their place.
+    pub fn context_before_turns(&self) -> Value {
+        self.context_with(Default::default())
+    }
+
+    fn all_messages(&self) -> String {
+        self.messages(0, u32::MAX).unwrap_or_default()
+    }
+
+    fn context_with(&self, [brought, messages]: [String; 2]) -> Value {
         let routed = self.routed();
         let framing = routed.map(|routed| routed.framing.to_string()).unwrap_or_default();
         let stop = routed.map(|routed| routed.termination.as_str()).filter(|words| !words.is_empty());
         let stop = stop.map(|words| format!("When to stop: {words}")).unwrap_or_default();
-        let parts = [self.settings.additional_context.clone(), framing, stop, self.earlier(), brought];
+        let parts = [self.settings.additional_context.clone(), framing, stop, self.earlier(), brought, messages];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         if parts.is_empty() { Value::Null } else { json!(parts.join("\n\n")) }
     }
@@ -527,6 +561,7 @@ pub fn add_cost(usage: &mut Usage, body: &Body) {
         | Body::Intended(_)
         | Body::Parked(_)
         | Body::Settled(_)
+        | Body::Told(_)
         | Body::Ended(_) => {}
     }
 }

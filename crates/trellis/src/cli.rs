@@ -386,6 +386,15 @@ pub(crate) enum RunCommand {
         #[arg(long)]
         question: Option<String>,
     },
+    /// Tell a run something while it is under way
+    ///
+    /// Whatever its models are asked next, they are told this as well; all agents at work hear it.
+    Tell {
+        /// Run id, unique prefix, `last` or `@2`
+        run: String,
+        /// The message, such as "only look at the last two years"
+        message: String,
+    },
     /// Write a run's provenance as RDF
     Export {
         /// Run id, unique prefix, `last` or `@2`

@@ -16,7 +16,7 @@ use trellis_orchestrator::ports::{
     ConfigError, EmbedError, GraphError, JournalError, KnowledgeError, LogError, TablesError,
 };
 use trellis_orchestrator::service::PageError;
-use trellis_orchestrator::{AcceptError, DecideError};
+use trellis_orchestrator::{AcceptError, DecideError, TellError};
 use utoipa::openapi::RefOr;
 use utoipa::{IntoResponses, ToSchema};
 
@@ -196,6 +196,19 @@ impl From<DecideError> for ApiError {
             | DecideError::ResultMismatch
             | DecideError::TooLong { .. } => Self::request(message),
             DecideError::Turn(error) => error.into(),
+        }
+    }
+}
+
+impl From<TellError> for ApiError {
+    fn from(error: TellError) -> Self {
+        let message = error.to_string();
+        match error {
+            TellError::Unknown(run) => Self::no_run(run.as_str()),
+            TellError::Ended(state) => Self::ended(state),
+            TellError::TooMany(_) | TellError::TooBusy => Self::new(StatusCode::CONFLICT, "conflict", message),
+            TellError::Empty | TellError::TooLong { .. } => Self::request(message),
+            TellError::Turn(error) => error.into(),
         }
     }
 }

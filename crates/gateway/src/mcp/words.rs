@@ -21,6 +21,7 @@ pub(super) fn progress(event: &RunEvent) -> String {
                 event.details.option_sets.iter().flat_map(|set| &set.chosen).map(String::as_str).collect();
             format!("was decided: {}", chosen.join(", "))
         }
+        RunEvent::RunTold(event) => format!("was told: {}", shortened(&event.details.message)),
         RunEvent::AgentCompleted(event) => format!("an agent has ended: {}", event.details.state),
         RunEvent::RunCompleted(event) | RunEvent::RunFailed(event) => format!("has ended: {}", event.details.state),
     }
@@ -61,6 +62,7 @@ pub(super) fn option_sets(event: &RunEvent) -> &[OptionSet] {
         | RunEvent::CallIntended(_)
         | RunEvent::FanOutJoined(_)
         | RunEvent::DecisionRequested(_)
+        | RunEvent::RunTold(_)
         | RunEvent::AgentCompleted(_)
         | RunEvent::RunCompleted(_)
         | RunEvent::RunFailed(_) => &[],

@@ -80,6 +80,7 @@ impl RecordedRun {
                 | Body::Intended(_)
                 | Body::Parked(_)
                 | Body::Settled(_)
+                | Body::Told(_)
                 | Body::Ended(_) => {}
             }
         }

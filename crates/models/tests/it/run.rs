@@ -155,6 +155,7 @@ fn choices(records: &[Arc<Record>]) -> Vec<(DecisionKind, String, Enforcement)> 
         | Body::Intended(_)
         | Body::Parked(_)
         | Body::Settled(_)
+        | Body::Told(_)
         | Body::Ended(_) => &[],
     });
     let by_model = decisions.filter(|decision| decision.decided_by == DecidedBy::Model);
@@ -306,7 +307,8 @@ fn story(records: &[Arc<Record>]) -> Vec<String> {
             | Body::Joined(_)
             | Body::Intended(_)
             | Body::Parked(_)
-            | Body::Settled(_) => String::new(),
+            | Body::Settled(_)
+            | Body::Told(_) => String::new(),
         };
         format!("{} {body}", record.header.name)
     });

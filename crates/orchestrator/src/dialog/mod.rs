@@ -131,6 +131,7 @@ impl Dialog {
             | Body::Intended(_)
             | Body::FannedOut(_)
             | Body::Settled(_)
+            | Body::Told(_)
             | Body::Ended(_) => {}
         }
         out.extend(self.projector.apply(record).into_iter().map(explanation));

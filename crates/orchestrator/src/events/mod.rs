@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use trellis_domain::record::{Accepted, Body, Record};
 use trellis_domain::run::RunState;
-use trellis_domain::{RunId, SessionId};
+use trellis_domain::told::Told;
+use trellis_domain::{Caller, RunId, SessionId};
 use utoipa::ToSchema;
 
 /// The version of the events' shape; the first event of a stream carries it.
@@ -46,6 +47,8 @@ pub enum RunEvent {
     DecisionRequested(Durable<DecisionRequested>),
     #[serde(rename = "decision.made")]
     DecisionMade(Durable<DecisionMade>),
+    #[serde(rename = "run.told")]
+    RunTold(Durable<RunTold>),
     #[serde(rename = "agent.completed")]
     AgentCompleted(Durable<SessionEnded>),
     #[serde(rename = "run.completed")]
@@ -114,6 +117,21 @@ impl RunStarted {
     }
 }
 
+/// Somebody told an agent something while it was at work. Models that are asked afterwards are told it.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct RunTold {
+    pub message: String,
+    /// Who said it: `name`, if it is known, and `surface`, the way in
+    #[schema(value_type = Object)]
+    pub told_by: Caller,
+}
+
+impl RunTold {
+    fn new(told: &Told) -> Self {
+        Self { message: told.text.text().to_owned(), told_by: told.by.clone() }
+    }
+}
+
 impl RunEvent {
     /// The event of an item of this run's stream.
     pub fn of(run: &RunId, item: &Item) -> Self {
@@ -145,6 +163,7 @@ impl RunEvent {
             Body::Joined(joined) => Self::FanOutJoined(Durable::new(record, FanOutJoin::new(joined))),
             Body::Parked(parked) => Self::DecisionRequested(Durable::new(record, DecisionRequested::new(parked))),
             Body::Settled(settled) => Self::DecisionMade(Durable::new(record, DecisionMade::new(settled))),
+            Body::Told(told) => Self::RunTold(Durable::new(record, RunTold::new(told))),
             Body::Ended(ended) => {
                 let event = Durable::new(record, SessionEnded::new(is_root.then_some(run), ended));
                 match ended.reason.run_state() {
@@ -173,6 +192,7 @@ impl RunEvent {
             Self::FanOutJoined(_) => "fanout.joined",
             Self::DecisionRequested(_) => "decision.requested",
             Self::DecisionMade(_) => "decision.made",
+            Self::RunTold(_) => "run.told",
             Self::AgentCompleted(_) => "agent.completed",
             Self::RunCompleted(_) => "run.completed",
             Self::RunFailed(_) => "run.failed",

@@ -129,6 +129,7 @@ fn replied() -> Body {
         enforced: false,
         failures: Vec::new(),
         repairs: Vec::new(),
+        heard: 0,
     })
 }
 

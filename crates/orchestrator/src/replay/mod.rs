@@ -10,7 +10,7 @@ mod session;
 use crate::decide::{TOO_LATE, ended_below, orders, run_is_over};
 use crate::fan_in::{end_of, member, unjoined};
 use crate::given_up::was_given_up;
-use crate::handling::causes_of;
+use crate::handling::{causes_of, heard};
 use difference::differs;
 use session::Replayed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,6 +92,7 @@ impl Run {
             | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
+            | Body::Told(_)
             | Body::Ended(_) => match self.sessions.get(&id) {
                 Some(replayed) => self.check(replayed, record),
                 None => vec!["nothing began its session".to_owned()],
@@ -153,6 +154,7 @@ impl Run {
             Body::Joined(joined) => self.joined(replayed, header, joined),
             Body::Parked(parked) => replayed.parked(header, parked, self.outage_ms),
             Body::Settled(settled) => replayed.settled(header, settled),
+            Body::Told(_) => replayed.told(header),
             Body::Ended(ended) => self.ended(replayed, header, ended),
         };
         let pinned = replayed.session.record(&Name::session()).map(|first| first.header.config);
@@ -172,6 +174,7 @@ impl Run {
             Some(joined) => self.causes_of_join(replayed.session.fan_out(joined.round)?, joined),
             None => causes_of(&replayed.session, &header.name),
         };
+        expected.extend(heard(&record.body));
         let begun = record.body.as_observed().and_then(|observed| replayed.begun_call(&header.name, observed));
         if begun.is_some() {
             // It follows from the time when it was about to be made that it belongs to, of which there may be several.
@@ -291,6 +294,8 @@ fn misnamed(record: &Record) -> Option<String> {
         Body::Joined(joined) => Name::join(joined.round),
         Body::Parked(parked) => Name::park(parked.number),
         Body::Settled(settled) => Name::park_decision(settled.number),
+        // Its number is looked at with those before it.
+        Body::Told(_) => return None,
         Body::Ended(_) => Name::end(),
         Body::Replied(_) | Body::Intended(_) | Body::Observed(_) => return None,
     };

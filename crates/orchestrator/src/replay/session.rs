@@ -52,7 +52,12 @@ impl Replayed {
             Body::Joined(joined) => self.open.push(after_join(&self.session, joined.round)),
             Body::Parked(parked) => self.open.retain(|name| *name != parked.turn),
             Body::Settled(settled) => self.open.extend(self.session.park(settled.number).map(|park| park.turn.clone())),
-            Body::Accepted(_) | Body::Replied(_) | Body::Intended(_) | Body::Observed(_) | Body::Ended(_) => {}
+            Body::Accepted(_)
+            | Body::Replied(_)
+            | Body::Intended(_)
+            | Body::Observed(_)
+            | Body::Told(_)
+            | Body::Ended(_) => {}
         }
         self.settle(record.header.time);
     }
@@ -119,7 +124,16 @@ impl Replayed {
         }
     }
 
+    /// What somebody said is given, but it was said one thing after the other, and to a session that could hear it.
+    pub(super) fn told(&self, header: &Header) -> Vec<String> {
+        let next = Name::told(self.session.told_count().saturating_add(1));
+        (header.name != next).then(|| format!("it should be called {next}")).into_iter().collect()
+    }
+
     pub(super) fn replied(&self, header: &Header, replied: &Replied) -> Vec<String> {
+        if replied.heard > self.session.told_count() {
+            return vec!["its model had heard what nobody had said".to_owned()];
+        }
         match self.ordered(header, &header.name) {
             Some(Effect::AskModel(order)) if replied.was_declined() => self.declined(&order, replied),
             Some(Effect::AskModel(order)) => self.read_again(&order, replied),

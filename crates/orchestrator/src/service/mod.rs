@@ -16,6 +16,7 @@ use crate::cancel::Cancelling;
 use crate::hub::Hub;
 use crate::orchestrator::{Orchestrator, TurnError};
 use crate::ports::{Journal, JournalError, World, all_due_turns};
+use crate::tell::{TellError, Telling};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use trellis_domain::ids::InvalidId;
@@ -74,6 +75,18 @@ impl RunService {
         answer: &Answering,
     ) -> Result<Answered, DecideError> {
         self.executor.decide(workspace, run, answer).await
+    }
+
+    /// Tells a run something while it is under way: what its models are asked next, they are asked knowing it. All agents that
+    /// are at work hear it. An answer that was given before is not taken back.
+    pub async fn tell(
+        &self,
+        workspace: &Workspace,
+        run: &RunId,
+        text: &str,
+        by: &Caller,
+    ) -> Result<Telling, TellError> {
+        self.executor.tell(workspace, run, text, by).await
     }
 
     /// Follows a run from after that sequence number on.

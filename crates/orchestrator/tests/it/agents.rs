@@ -116,7 +116,7 @@ async fn an_agent_that_fails_is_an_observation() {
     let played = play(&bench, &scene, "react", SomeLimits::default()).await;
     played.keeps_the_promises();
     let error = observations(&played)[0].error.clone().unwrap();
-    assert_eq!(error, "the agent `colleague` did not answer: the model is dead");
+    assert_eq!(error, "the agent `colleague` did not answer: the model did not answer: the model is dead");
     assert_eq!(played.answer(), "without it");
 }
 
@@ -174,7 +174,10 @@ async fn a_task_type_as_a_tool_brings_its_own_words_and_patterns() {
     played.keeps_the_promises();
     let below = played.records.iter().filter(|record| record.header.session != played.run);
     let routed = below.filter_map(|record| record.body.as_routed()).next().unwrap();
-    assert_eq!((&*routed.task_type, &*routed.pattern, &*routed.framing), ("audit", "plan-then-execute", "Check everything twice."));
+    assert_eq!(
+        (&*routed.task_type, &*routed.pattern, &*routed.framing),
+        ("audit", "plan-then-execute", "Check everything twice.")
+    );
     let [decision] = &fan_outs(&played)[0].decisions[..] else { panic!("one choice for one call") };
     assert_eq!(decision.excluded[0].name, "nowhere");
 }

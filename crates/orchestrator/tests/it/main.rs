@@ -23,6 +23,7 @@ mod replayed;
 mod search;
 mod several_calls;
 mod tables;
+mod told;
 mod tool_sets;
 mod trouble;
 mod uncertain;

@@ -39,6 +39,7 @@ impl Describer for DebateActs {
             | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
+            | Body::Told(_)
             | Body::Ended(_) => Vec::new(),
         }
     }

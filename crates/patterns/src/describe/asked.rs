@@ -39,12 +39,19 @@ pub(crate) fn described_with_cost(
         .texts(trellis::FAILED_ATTEMPT, asking.into_iter().flat_map(Asking::failures))
         .texts(trellis::MENDED, counting.into_iter().flat_map(|replied| &replied.repairs))
         .links_to(tg::THOUGHT, &thoughts)
+        .links(trellis::HEARD, heard(session, asking))
         .links(trellis::DECISION, decisions.iter().map(|placed| &placed.iri))
         .cost(cost);
     let mut nodes = vec![main];
     nodes.extend(thoughts);
     nodes.extend(decision_nodes(decisions));
     nodes
+}
+
+/// The last message that the model had been told.
+fn heard(session: &DescribedSession, asking: Option<&Asking>) -> Option<String> {
+    let heard = asking.and_then(Asking::counting).map(|replied| replied.heard).filter(|heard| *heard > 0)?;
+    Some(iri::named(&session.id, &Name::told(heard)))
 }
 
 /// The stored thoughts of all replies, as nodes of the same names as their documents. A second asking has its mark in

@@ -160,6 +160,7 @@ fn model(body: &Body) -> Option<&str> {
         | Body::Joined(_)
         | Body::Intended(_)
         | Body::Parked(_)
-        | Body::Settled(_) => None,
+        | Body::Settled(_)
+        | Body::Told(_) => None,
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod inside;
 pub(crate) mod late;
 mod notice;
 pub(crate) mod park;
+pub(crate) mod told;
 
 pub use described_session::DescribedSession;
 pub use end::Rest;

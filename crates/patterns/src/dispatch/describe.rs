@@ -40,6 +40,7 @@ impl Describer for DispatchActs {
             | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
+            | Body::Told(_)
             | Body::Ended(_) => Vec::new(),
         }
     }

@@ -92,7 +92,10 @@ impl Pattern for Dispatch {
 fn choose(session: &Session, turn: &Turn) -> Order {
     let failed = |error: &str| Order::End(Ending::failed(Termination::Error, error));
     // Once something was chosen, what is left to choose does not matter: the tool may have changed it.
-    if !session.has(&Name::iteration(1)) && prompt::choice(session).options.is_empty() {
+    let first = session.replied(&Name::iteration(1));
+    let is_open = first.is_none_or(|it| matches!(it.reading, Reading::Unusable { .. }))
+        && !session.has(&Name::iteration(1).retry());
+    if is_open && prompt::choice(session).options.is_empty() {
         return failed("there is neither a tool nor an agent to choose; configure one");
     }
     let replied = match settled(session, &Name::iteration(1), |problem| prompt::choose(session, problem)) {

@@ -164,12 +164,10 @@ fn routing(session: &Session, routed: &Routed, fan_out: &FannedOut, goal: &Goal,
         || (Arc::clone(&routed.framing), routed.termination.clone()),
         |own| (own.framing.as_str().into(), own.termination.clone()),
     );
-    // The schema has no field for the slice of context: it is appended to the framing.
-    let framing = match (&*framing, goal.context.as_str()) {
-        (_, "") => framing,
-        ("", context) => context.into(),
-        (framing, context) => format!("{framing}\n\n{context}").into(),
-    };
+    // The schema has no field for the slice of context: it is appended to the framing, with what was said meanwhile.
+    let said = session.messages(0, u32::MAX).unwrap_or_default();
+    let framing = [&*framing, &goal.context, &said].into_iter().filter(|part| !part.is_empty());
+    let framing: Arc<str> = framing.collect::<Vec<_>>().join("\n\n").into();
     let (task_type, pattern) = (task_type_of(routed, goal), &goal.pattern);
     let limits = router::limits_for(settings, task_type, pattern, Some(&accepted.limits), session.operator());
     Routed {

@@ -51,8 +51,7 @@ pub(super) fn sent_out(session: &Session, turn: &Turn, calls: &[Call]) -> Option
         Some((call.name.clone(), question, agent))
     };
     let calls = calls.iter().filter_map(|call| agent(call).map(|agent| (call, agent))).take(most);
-    let calls: Vec<_> = calls
-        .map(|(call, (name, question, agent))| AgentCall { name, tool: &call.item, question, agent })
-        .collect();
+    let calls: Vec<_> =
+        calls.map(|(call, (name, question, agent))| AgentCall { name, tool: &call.item, question, agent }).collect();
     (!calls.is_empty()).then(|| order_for(session, turn, calls))
 }

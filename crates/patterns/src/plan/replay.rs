@@ -51,6 +51,7 @@ impl<'s> PlanState<'s> {
                 | Body::Intended(_)
                 | Body::Parked(_)
                 | Body::Settled(_)
+                | Body::Told(_)
                 | Body::Ended(_),
                 _,
             ) => false,

@@ -126,6 +126,7 @@ fn replied(order: &PromptOrder, said: &Said) -> Body {
         incomplete: None,
         enforced: false,
         repairs: Vec::new(),
+        heard: 0,
     })
 }
 

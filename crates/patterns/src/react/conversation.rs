@@ -17,7 +17,7 @@ use std::sync::Arc;
 use trellis_domain::config::ToolItem;
 use trellis_domain::document::Document;
 use trellis_domain::parts::{ChatTurn, ReplyPart};
-use trellis_domain::record::{Incomplete, Observed, Reading, Replied};
+use trellis_domain::record::{Incomplete, Name, Observed, Reading, Replied};
 
 /// So much of a reply that could not be read is shown again.
 const SHOWN_OF_UNREADABLE: usize = 2_000;
@@ -27,6 +27,12 @@ const SHOWN_OF_REPETITION: usize = 200;
 /// What was said before iteration `n`. What comes `after` an iteration and before the next is the pattern's.
 pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<String>) -> Vec<ChatTurn> {
     let past = Past::before(session, n);
+    let is_told = session.has(&Name::told(1));
+    let told = |i: u32| is_told.then(|| messages_after(session, &past, i, n)).flatten();
+    let after = &|i: u32| match (after(i), told(i)) {
+        (Some(own), Some(told)) => Some(format!("{own}\n\n{told}")),
+        (own, told) => own.or(told),
+    };
     let progress = Progress::of(session, &past);
     let fold = Fold::of(session, &past, after, &progress);
     let functions = LazyCell::new(|| {
@@ -34,12 +40,17 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
         Functions::of(&all)
     });
     let mut turns: Vec<_> = fold.list(session).map(|list| ChatTurn::User { text: list.into() }).into_iter().collect();
+    // What a person said is shown, whatever becomes of the step that it came after.
+    let unshown = fold.shown_before(n).next().map_or(n, |(first, _)| first);
+    (0..unshown).filter_map(told).for_each(|message| add_words(&mut turns, &message));
     for (i, whole) in fold.shown_before(n) {
-        let Some((replied, done)) = past.get(i).filter(|(replied, _)| !replied.was_too_long()) else { continue };
-        if let Some(note) = progress.note(session, i) {
-            add_words(&mut turns, &note);
+        let is_left_out = past.get(i).is_none_or(|(replied, _)| replied.was_too_long());
+        let note = if is_left_out { None } else { progress.note(session, i) };
+        if is_left_out || note.is_some() {
+            note.into_iter().chain(told(i)).for_each(|words| add_words(&mut turns, &words));
             continue;
         }
+        let Some((replied, done)) = past.get(i) else { continue };
         let said = said(replied, &functions);
         let said = if whole { said } else { excerpts(said) };
         let calls: Vec<_> = said.iter().filter_map(as_call).collect();
@@ -70,6 +81,13 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
     turns
 }
 
+/// What a person said after iteration `i`: whatever the next one was the first to hear. Before the first iteration, `i` is 0.
+fn messages_after(session: &Session, past: &Past<'_>, i: u32, n: u32) -> Option<String> {
+    let heard = |i: u32| past.get(i).map_or(0, |(replied, _)| replied.heard);
+    let until = if i + 1 == n { u32::MAX } else { heard(i + 1) };
+    session.messages(heard(i), until)
+}
+
 /// The iterations before `n` whose results an answer can cite.
 pub(crate) fn citable(session: &Session, n: u32) -> Vec<u32> {
     let is_first_made = |i: u32| observation_of(session, i, 1).is_some_and(|it| has_number(session, it));
@@ -87,7 +105,8 @@ fn marked(session: &Session, i: u32, text: &str) -> String {
 
 /// What only the model was told is nothing to cite.
 fn has_number(session: &Session, observed: &Observed) -> bool {
-    session.revision() > 1 && observed.idempotency_key.is_some()
+    let by_agent = || observed.error.is_none() && session.fan_outs().any(|fan_out| fan_out.turn.is_some());
+    session.revision() > 1 && (observed.idempotency_key.is_some() || by_agent())
 }
 
 /// Adds what the user's side says besides. Some providers take nothing from a user between a result and a reply.

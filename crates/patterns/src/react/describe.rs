@@ -54,6 +54,7 @@ impl Describer for Iterations {
             | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
+            | Body::Told(_)
             | Body::Ended(_) => Vec::new(),
         }
     }

@@ -38,7 +38,8 @@ pub(crate) fn as_conversation(
         let (variables, tools) = variables(session, n, room);
         return (variables, tools, Vec::new());
     }
-    let (variables, tools) = variables(session, 1, session.room());
+    let (mut variables, tools) = variables(session, 1, session.room());
+    variables.insert("context".to_owned(), session.context_before_turns());
     let turns = turns(session, n, after);
     (variables, tools, turns)
 }

@@ -25,6 +25,7 @@ const EDGES: &[&str] = &[
     trellis::DEPENDS_ON_PLANNED,
     trellis::DEPENDS_ON_STEP,
     trellis::FAN_OUT,
+    trellis::HEARD,
     trellis::JOIN,
     trellis::JOINED,
     trellis::LATE_NODE,

@@ -103,6 +103,7 @@ async fn one_run(global: &Global, command: &RunCommand) -> Result<Exit, Failure>
             let wish = decide::TypedDecision { run, choice, reason, arguments, result };
             decide::run(&desk, global, wish, question.as_deref()).await
         }
+        RunCommand::Tell { run, message } => run::tell(&Desk::change(global, "run tell")?, global, run, message).await,
         RunCommand::Cancel { run } => run::cancel(&Desk::change(global, "run cancel")?, global, run).await,
     }
 }

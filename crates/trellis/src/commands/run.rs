@@ -8,9 +8,9 @@ use crate::show::tree::usual_width;
 use crate::show::{Marks, clean, note, print_json, print_line, print_plain_or_coloured, short};
 use serde::Serialize;
 use serde_json::json;
-use trellis_domain::RunId;
 use trellis_domain::document::Document;
 use trellis_domain::run::RunState;
+use trellis_domain::{RunId, counted};
 use trellis_orchestrator::Cancelling;
 use trellis_orchestrator::ledger::summary_of;
 use trellis_orchestrator::ports::{RealWorld, World};
@@ -88,6 +88,19 @@ pub(crate) async fn cancel(desk: &Desk, global: &Global, wish: &str) -> Result<E
     match global.output {
         Output::Json => print_json(&json!({"run_id": run.as_str(), "state": RunState::Cancelled}).to_string())?,
         Output::Text | Output::Ndjson | Output::Csv => print_line(&format!("cancelled: run {run}"))?,
+    }
+    Ok(Exit::Ok)
+}
+
+pub(crate) async fn tell(desk: &Desk, global: &Global, wish: &str, message: &str) -> Result<Exit, Failure> {
+    let run = desk.find_run(wish).await?;
+    let agents = desk.tell(&run, message).await?;
+    match global.output {
+        Output::Json => print_json(&json!({"run_id": run.as_str(), "agents": agents}).to_string())?,
+        Output::Text | Output::Ndjson | Output::Csv => {
+            let goes_on = if matches!(desk, Desk::Local(_)) { "; `trellis resume` goes on with it" } else { "" };
+            print_line(&format!("told: {} of run {run}{goes_on}", counted(agents, "agent")))?;
+        }
     }
     Ok(Exit::Ok)
 }

@@ -10,7 +10,7 @@ use trellis_domain::record::Record;
 use trellis_orchestrator::evidence::Evidence;
 use trellis_orchestrator::ports::{Config, Log, RunFilter};
 use trellis_orchestrator::summary::{Change, ListedRuns};
-use trellis_orchestrator::{Answering, Cancelling, DecideError};
+use trellis_orchestrator::{Answering, Cancelling, DecideError, TellError};
 
 impl App {
     pub(super) async fn list(
@@ -62,6 +62,21 @@ impl App {
                 | DecideError::NoArguments
                 | DecideError::ResultMismatch
                 | DecideError::TooLong { .. }),
+            ) => Err(Failure::usage(error.to_string())),
+        }
+    }
+
+    pub(super) async fn tell(&self, run: &RunId, message: &str) -> Result<usize, Failure> {
+        match self.runs().tell(self.workspace(), run, message, &person::caller()).await {
+            Ok(told) => Ok(told.agents),
+            Err(TellError::Turn(error)) => Err(error.into()),
+            Err(error @ TellError::Unknown(_)) => Err(Failure::new(Exit::NotFound, error.to_string())),
+            Err(
+                error @ (TellError::Ended(_)
+                | TellError::Empty
+                | TellError::TooLong { .. }
+                | TellError::TooMany(_)
+                | TellError::TooBusy),
             ) => Err(Failure::usage(error.to_string())),
         }
     }

@@ -190,6 +190,14 @@ impl Desk {
         }
     }
 
+    /// Tells a run something while it is under way. Gives how many agents will hear it.
+    pub(crate) async fn tell(&self, run: &RunId, message: &str) -> Result<usize, Failure> {
+        match self {
+            Self::Local(app) => app.tell(run, message).await,
+            Self::Remote(server) => server.tell(run, message).await,
+        }
+    }
+
     /// The version of the configuration and all its items, sorted.
     pub(crate) async fn items(&self) -> Result<(u64, Vec<StoredItem>), Failure> {
         match self {

@@ -170,6 +170,12 @@ impl Server {
         self.json::<Value>(request).await.map(|_| ()).map_err(|trouble| self.failure(trouble))
     }
 
+    pub(super) async fn tell(&self, run: &RunId, message: &str) -> Result<usize, Failure> {
+        let request = self.request(Method::POST, &["runs", run.as_str(), "tell"], &[]);
+        let told: Value = self.ask(request.body(json!({ "message": message }).to_string())).await?;
+        Ok(told["agents"].as_u64().and_then(|agents| usize::try_from(agents).ok()).unwrap_or(1))
+    }
+
     pub(super) async fn items(&self) -> Result<(u64, Vec<StoredItem>), Failure> {
         let all: Items = self.ask(self.request(Method::GET, &["configuration"], &[])).await?;
         Ok((all.version, all.items))

@@ -126,6 +126,7 @@ fn links(run: &str, workspace: Option<&str>) -> Links {
         graph: link("/graph"),
         cancel: link("/cancel"),
         decide: link("/decide"),
+        tell: link("/tell"),
     }
 }
 

@@ -10,6 +10,7 @@ mod export;
 mod list;
 mod records;
 mod shapes;
+mod tell;
 pub(crate) mod wait;
 
 use super::{ApiError, Entered, FoundRun, JsonObject, Place, Placed, Usual};
@@ -32,6 +33,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(export::graph))
         .routes(routes!(cancel::cancel))
         .routes(routes!(decide::decide))
+        .routes(routes!(tell::tell))
 }
 
 /// A whole number in a parameter or header.

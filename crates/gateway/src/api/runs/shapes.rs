@@ -134,6 +134,7 @@ pub(crate) struct Links {
     pub(crate) graph: String,
     pub(crate) cancel: String,
     pub(crate) decide: String,
+    pub(crate) tell: String,
 }
 
 /// One server-sent event, as its fields say.
@@ -168,6 +169,24 @@ pub(crate) struct Decision {
     /// Such as `park/1`
     #[schema(nullable = false)]
     park: Option<String>,
+}
+
+/// A message to a run that is under way.
+#[derive(Debug, ToSchema)]
+pub(crate) struct Message {
+    /// At most 16 KiB
+    #[schema(example = "Only look at the last two years.")]
+    message: String,
+}
+
+/// A run that was told something.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ToldRun {
+    pub(crate) run_id: String,
+    /// The how manieth message to the run it is
+    pub(crate) number: u32,
+    /// How many agents were at work and will hear it
+    pub(crate) agents: usize,
 }
 
 /// A question that was answered.

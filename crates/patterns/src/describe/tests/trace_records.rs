@@ -261,7 +261,9 @@ fn check_record(session: &SessionTrace, Record { header, body }: &Record) {
     let iteration = super::asked::iteration(header);
     match body {
         // These runs ask nobody.
-        Body::Intended(_) | Body::Parked(_) | Body::Settled(_) => panic!("{} is unexpected", header.name),
+        Body::Intended(_) | Body::Parked(_) | Body::Settled(_) | Body::Told(_) => {
+            panic!("{} is unexpected", header.name)
+        }
         Body::Accepted(accepted) => {
             assert_eq!(session.question, accepted.question.text());
             assert_eq!(session.started, Some(header.time.to_string()));

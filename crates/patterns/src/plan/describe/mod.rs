@@ -41,6 +41,7 @@ impl Describer for PlanActs {
             | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
+            | Body::Told(_)
             | Body::Ended(_) => None,
         };
         act.into_iter().collect()

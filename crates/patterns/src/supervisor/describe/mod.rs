@@ -37,6 +37,7 @@ impl Describer for TeamActs {
             | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
+            | Body::Told(_)
             | Body::Ended(_) => Vec::new(),
         }
     }

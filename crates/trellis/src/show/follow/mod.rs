@@ -128,6 +128,7 @@ impl Follow {
             Body::Intended(_) => {}
             Body::Parked(parked) => self.parked(session, parked),
             Body::Settled(settled) => self.settled(session, settled),
+            Body::Told(told) => self.told(session, told),
             Body::Ended(ended) if *session == self.run => return self.end(ended),
             Body::Ended(ended) => self.agent_ended(session, ended),
         }

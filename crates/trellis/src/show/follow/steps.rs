@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use trellis_domain::document::Document;
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Accepted, Body, Ended, Observed, Reading, Record, Replied};
+use trellis_domain::told::Told;
 use trellis_domain::{SessionId, ToolName, counted};
 use trellis_patterns::describe::{Notice, Part, Shown, ShownLine, Tone};
 use trellis_patterns::notice;
@@ -187,6 +188,13 @@ impl Follow {
         }
     }
 
+    /// What somebody said to an agent at work.
+    pub(super) fn told(&mut self, session: &SessionId, told: &Told) {
+        let who = self.cast.agent(session);
+        let line = Line::new(self.screen.marks.choice, "told").of(who);
+        self.screen.line(&line.text(format!("{}, by {}", clean(told.text.text()), told.by)));
+    }
+
     /// Kept, never acted on.
     pub(super) fn late(&self, record: &Record) {
         let what = match &record.body {
@@ -199,6 +207,7 @@ impl Follow {
             | Body::Intended(_)
             | Body::Parked(_)
             | Body::Settled(_)
+            | Body::Told(_)
             | Body::Ended(_) => return,
         };
         let who = self.cast.owner(&record.header.session, &record.header.name);
