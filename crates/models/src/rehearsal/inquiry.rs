@@ -49,13 +49,19 @@ pub(super) const NOTES: Inquiry = Inquiry {
     dimension: "Notes",
     thought: "I look for notes on this: somebody may have met it before.",
 };
+/// The documents in `examples/lighthouses`, if they were loaded.
+pub(super) const LOADED: Inquiry = Inquiry {
+    tool: "lighthouses",
+    dimension: "Documents",
+    thought: "There are documents that may say it, so I look into them.",
+};
 pub(super) const KNOWLEDGE: Inquiry =
     Inquiry { tool: "ask-model", dimension: "Knowledge", thought: "I also ask for general knowledge on the question." };
 
 /// The dimensions of the specification's worked example.
 pub(super) const RISK: [&Inquiry; 4] = [&FINANCES, &FILINGS, &NEWS, &SUPPLY];
 
-const ALL: [&Inquiry; 8] = [&FINANCES, &FILINGS, &NEWS, &SUPPLY, &ARCHIVE, &REGISTER, &NOTES, &KNOWLEDGE];
+const ALL: [&Inquiry; 9] = [&FINANCES, &FILINGS, &NEWS, &SUPPLY, &ARCHIVE, &REGISTER, &NOTES, &LOADED, &KNOWLEDGE];
 
 /// Only these tools are ever called: a made-up call of somebody's own tool could do harm.
 pub(super) fn known(tool: &str) -> Option<&'static Inquiry> {
@@ -70,7 +76,7 @@ impl Inquiry {
 
     /// Whether the tool is asked the question itself, rather than about a company.
     pub(super) fn takes_questions(&self) -> bool {
-        [NOTES.tool, KNOWLEDGE.tool].contains(&self.tool)
+        [NOTES.tool, LOADED.tool, KNOWLEDGE.tool].contains(&self.tool)
     }
 
     /// A value for every argument that the tool has here: the seeded tools take one text, one that replaces them may

@@ -11,6 +11,7 @@ mod given;
 mod heard;
 mod inquiry;
 mod knowledge;
+mod loaded;
 mod minimal;
 mod plan;
 mod quote;

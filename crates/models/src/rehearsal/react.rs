@@ -2,8 +2,9 @@
 
 use super::answer;
 use super::given::Given;
-use super::inquiry::Inquiry;
+use super::inquiry::{Inquiry, LOADED};
 use super::line;
+use super::loaded;
 use super::scenario::Scenario;
 use serde_json::Value;
 
@@ -46,7 +47,10 @@ pub(super) fn step(given: Given<'_>) -> String {
     match planned.iter().find(|inquiry| !tried(inquiry)) {
         Some(inquiry) => scene.call(inquiry, &about),
         None if planned.is_empty() => scene.final_answer(&answer::summary(&scene)),
-        None => scene.final_answer(&answer(&scene, &scenario, &about)),
+        None => match scene.history.iter().zip(1..).find_map(|(step, n)| loaded::answer(scene.question, step, n)) {
+            Some(answer) => scene.final_answer(&answer),
+            None => scene.final_answer(&answer(&scene, &scenario, &about)),
+        },
     }
 }
 
@@ -60,7 +64,17 @@ fn planned(given: Given<'_>, scenario: &Scenario) -> Vec<&'static Inquiry> {
         | Scenario::Trace { .. }
         | Scenario::Other => usize::MAX,
     };
+    if matches!(scenario, Scenario::Other) && LOADED.offered(given) && is_about_lighthouses(given.question()) {
+        return vec![&LOADED];
+    }
     scenario.inquiries().into_iter().filter(|inquiry| inquiry.offered(given)).take(most).collect()
+}
+
+/// Whether the documents of the example can say something about it.
+fn is_about_lighthouses(question: &str) -> bool {
+    let words = ["lighthouse", "pharos", "hercules", "cordouan", "fresnel", "eddystone", "bell rock", "keeper"];
+    let lower = question.to_lowercase();
+    words.iter().any(|word| lower.contains(word))
 }
 
 fn answer(scene: &Scene<'_>, scenario: &Scenario, about: &str) -> String {

@@ -166,8 +166,13 @@ fn routing(session: &Session, routed: &Routed, fan_out: &FannedOut, goal: &Goal,
     );
     // The schema has no field for the slice of context: it is appended to the framing, with what was said meanwhile.
     let said = session.messages(0, u32::MAX).unwrap_or_default();
-    let framing = [&*framing, &goal.context, &said].into_iter().filter(|part| !part.is_empty());
-    let framing: Arc<str> = framing.collect::<Vec<_>>().join("\n\n").into();
+    let more: Vec<_> = [goal.context.as_str(), &said].into_iter().filter(|part| !part.is_empty()).collect();
+    let framing = if more.is_empty() {
+        framing
+    } else {
+        let own = Some(&*framing).filter(|own| !own.is_empty());
+        own.into_iter().chain(more).collect::<Vec<_>>().join("\n\n").into()
+    };
     let (task_type, pattern) = (task_type_of(routed, goal), &goal.pattern);
     let limits = router::limits_for(settings, task_type, pattern, Some(&accepted.limits), session.operator());
     Routed {
