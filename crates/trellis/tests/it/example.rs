@@ -18,6 +18,6 @@ fn an_answer_rests_on_a_passage_of_the_example() {
     let shown = ok(folder.path(), &["run", "show", "last"]);
     assert!(shown.contains("Bell Rock"), "{shown}");
     ok(folder.path(), &["verify", "last"]);
-    let tables = ok(folder.path(), &["tables", "list", "--collection", "lighthouses"]);
+    let tables = ok(folder.path(), &["tables", "list"]);
     assert!(tables.contains("lighthouses"), "{tables}");
 }
