@@ -256,6 +256,9 @@ pub(crate) struct Ask {
     /// Tool group; repeat for several, * for all
     #[arg(long)]
     pub(crate) group: Vec<String>,
+    /// Only this tool may be offered; repeat for several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Vec<String>,
     /// Collection of knowledge
     #[arg(long, default_value = "default")]
     pub(crate) collection: String,

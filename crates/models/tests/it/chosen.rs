@@ -49,7 +49,7 @@ const NONE: Value = Value::Null;
 fn call(settings: Arc<Settings>) -> PromptCall {
     let session = SessionId::new("s").unwrap();
     let (step, task_type) = (Name::iteration(1), Some("research".into()));
-    let labels = CallLabels { run: session.clone(), session, step, attempt: 1, task_type };
+    let labels = CallLabels { run: session.clone(), session, step, attempt: 1, task_type, model: None };
     PromptCall { settings, id: "question".to_owned(), labels: Some(labels), ..PromptCall::default() }
 }
 

@@ -33,7 +33,8 @@ pub use library::{
 };
 pub use log::{Log, LogEntry, LogError, Verdict};
 pub use prompter::{
-    CallLabels, Completion, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink,
+    CallLabels, Completion, ModelWish, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent,
+    ReplySink, distinct,
 };
 pub use queue::{Delivery, Queue, QueueError, Receipt, Role};
 pub use search::{
