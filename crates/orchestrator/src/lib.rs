@@ -106,6 +106,7 @@ mod step;
 pub mod summary;
 mod suspects;
 pub mod tables;
+pub mod toolbox;
 mod trials;
 mod unread;
 mod worker;

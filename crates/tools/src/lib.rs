@@ -25,7 +25,8 @@ use trellis_orchestrator::documents::Retriever;
 use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{
-    BoxFuture, Embedder, Graph, ModelWish, Prompter, Search, Tables, ToolCall, ToolError, ToolOutput, ToolRunner, World,
+    BoxFuture, Embedder, Graph, ModelWish, Prompter, Search, Tables, ToolCall, ToolError, ToolOutput, ToolRunner,
+    ToolServers, World,
 };
 
 /// All kinds of tools, each in its own module.
@@ -139,6 +140,10 @@ impl ToolRunner for Tools {
                 service::obstacle(&self.outside.http, tool, settings).or_else(|| arguments::obstacle(tool))
             }
         }
+    }
+
+    fn servers(&self) -> Option<&dyn ToolServers> {
+        Some(&self.outside.mcp)
     }
 
     fn capacity(&self, tool: &ToolItem, settings: &Settings, wish: ModelWish<'_>) -> Option<Arc<CallCapacity>> {

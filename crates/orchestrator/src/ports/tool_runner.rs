@@ -1,6 +1,6 @@
 //! Tool calls by descriptor.
 
-use super::{BoxFuture, CallLabels, ModelWish};
+use super::{BoxFuture, CallLabels, ModelWish, ToolServers};
 use crate::permits::{CallCapacity, Permit};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -63,6 +63,11 @@ pub trait ToolRunner: Send + Sync + std::fmt::Debug {
 
     /// Why a tool cannot be called here, if that is known before it is: then it is not offered.
     fn obstacle(&self, _tool: &ToolItem, _settings: &Settings) -> Option<String> {
+        None
+    }
+
+    /// The servers whose tools can be made configuration, if there may be some.
+    fn servers(&self) -> Option<&dyn ToolServers> {
         None
     }
 
