@@ -47,10 +47,24 @@ fn each_kind_names_the_field_and_the_mend() {
         "`applicable-states`: the list contains a number",
     );
     check("tool-service", r#"{"request-queue":"q"}"#, "`response-queue`: is missing");
+    check("tool-service", r#"{"url":"https://a.example","headers":[]}"#, "`headers`: expected an object");
     check("mcp", "{}", "`url`: is missing");
     check("prompt", r#"{"prompt":"x"}"#, "`key`: is neither");
     check("agent-pattern", r#"{"limits":{"max-iteration":3}}"#, "`limits`: unknown field");
     check("agent-task-type", r#"{"valid_patterns":"react"}"#, "`valid_patterns`: expected a list");
+}
+
+#[test]
+fn a_service_without_an_address_is_read_and_not_taken() {
+    let queues = r#"{"request-queue": "request:tg:joke", "response-queue": "response:tg:joke"}"#;
+    assert!(
+        matches!(validate("tool-service", "joke", queues), Ok(ConfigItem::ToolService(_))),
+        "runs may be pinned to it"
+    );
+    let problem = not_served("tool-service", "joke", queues).unwrap().to_string();
+    assert!(problem.contains("message broker") && problem.contains("add the `url`"), "{problem}");
+    assert_eq!(not_served("tool-service", "joke", r#"{"url": "https://jokes.example/"}"#), None);
+    assert_eq!(not_served("tool", "joke", queues), None);
 }
 
 #[test]

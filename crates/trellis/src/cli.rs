@@ -485,10 +485,10 @@ pub(crate) struct AddTool {
     pub(crate) name: String,
     /// JSON, @FILE to read a file, or - for standard input; `http` with --openapi
     pub(crate) value: Option<String>,
-    /// OpenAPI document in JSON, version 3.0 or 3.1: one of its operations becomes the tool
+    /// `OpenAPI` document in JSON, version 3.0 or 3.1: one of its operations becomes the tool
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) openapi: Option<String>,
-    /// Which of them: its operationId, or method and path such as "GET /cities/{city}"
+    /// Which of them: its `operationId`, or method and path such as "GET /cities/{city}"
     #[arg(long, value_name = "ID", requires = "openapi")]
     pub(crate) operation: Option<String>,
     /// Address to use instead of the server that the document names

@@ -117,7 +117,7 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
     }
 
-    /// An operation of an OpenAPI document can be no tool.
+    /// An operation of an `OpenAPI` document can be no tool.
     pub(crate) fn no_operation(error: &OpenApiError) -> Self {
         let member = match error {
             OpenApiError::Server(_) => "; `server` names it",

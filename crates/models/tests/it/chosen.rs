@@ -102,6 +102,29 @@ async fn the_most_specific_place_that_names_a_model_counts() {
 }
 
 #[tokio::test]
+async fn the_caller_of_a_run_chooses_out_of_the_models_that_are_configured() {
+    let stub = server().await;
+    let connections = connections(&stub, patient());
+    let by_operator =
+        Models::new(connections.named("ollama/flag").unwrap()).or(connections.named("ollama/next").unwrap());
+    let prompter =
+        TemplatePrompter::with_models(by_operator.clone().connecting(connections.clone()), Arc::new(RealWorld));
+    let settings = settings(json!("ollama/workspace"), json!(["ollama/prompt"]), json!("ollama/task"));
+    assert_eq!(
+        prompter.choosable(&settings),
+        ["ollama/flag", "ollama/next", "ollama/workspace", "ollama/prompt", "ollama/task"]
+    );
+    for name in ["ollama/next", "ollama/workspace"] {
+        let mut call = call(Arc::clone(&settings));
+        call.labels.as_mut().unwrap().model = Some(name.to_owned());
+        prompter.ask(call, &mut Unheard).await.unwrap();
+    }
+    assert_eq!(asked(&stub), ["next", "workspace"], "nothing more specific counts against it");
+    let named = TemplatePrompter::with_models(by_operator.named().connecting(connections), Arc::new(RealWorld));
+    assert!(!named.choosable(&settings).contains(&"ollama/workspace".to_owned()), "the operator's count before it");
+}
+
+#[tokio::test]
 async fn a_model_that_cannot_be_connected_is_on_record_and_the_next_one_answers() {
     let stub = server().await;
     let models = Models::new(Arc::new(Rehearsal::instant())).connecting(connections(&stub, patient()));

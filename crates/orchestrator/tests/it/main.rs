@@ -20,6 +20,7 @@ mod processes;
 mod promises;
 mod replayed;
 mod search;
+mod selected;
 mod several_calls;
 mod tables;
 mod tool_sets;

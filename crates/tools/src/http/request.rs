@@ -122,10 +122,8 @@ impl Template {
         let mut url = Url::parse(&filled).map_err(|error| format!("`{filled}` is no address: {error}"))?;
         for (name, value) in &self.query {
             if let Some(repeated) = repeated(value) {
-                let values = given(repeated).into_iter().flat_map(|value| match value {
-                    Value::Array(values) => values.as_slice(),
-                    _ => std::slice::from_ref(value),
-                });
+                let all = |value| Value::as_array(value).map_or(std::slice::from_ref(value), Vec::as_slice);
+                let values = given(repeated).map(all).unwrap_or_default().iter();
                 url.query_pairs_mut().extend_pairs(values.map(|value| (name, plain(value))));
                 continue;
             }

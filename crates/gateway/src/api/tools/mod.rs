@@ -83,7 +83,7 @@ async fn listed(inside: &Inside, item: &StoredItem) -> Result<Option<ListedTool>
 
 /// Add or change a tool
 ///
-/// The body is its item, as `trellis tools add` takes it. With `openapi` it is one operation of an OpenAPI document, which
+/// The body is its item, as `trellis tools add` takes it. With `openapi` it is one operation of an `OpenAPI` document, which
 /// is stored as the request that it describes. New runs use it.
 #[utoipa::path(
     put, path = "/api/v1/tools/{name}", tag = "tools", operation_id = "putTool",

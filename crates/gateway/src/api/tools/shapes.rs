@@ -41,7 +41,7 @@ pub(crate) struct AddedTool {
     pub(crate) notes: Vec<String>,
 }
 
-/// The item of a tool, or an operation of an OpenAPI document.
+/// The item of a tool, or an operation of an `OpenAPI` document.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "only the schema is used")]
 #[schema(example = json!({
@@ -54,7 +54,7 @@ pub(crate) struct NewTool {
     #[serde(rename = "type")]
     #[schema(nullable = false)]
     kind: Option<String>,
-    /// An OpenAPI document, version 3.0 or 3.1
+    /// An `OpenAPI` document, version 3.0 or 3.1
     #[schema(nullable = false, value_type = Option<Object>)]
     openapi: Option<Value>,
     /// Which of its operations: `operationId`, or method and path as `GET /cities/{city}`

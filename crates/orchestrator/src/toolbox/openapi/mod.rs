@@ -1,4 +1,4 @@
-//! One operation of an OpenAPI document as a tool of the kind `http`: the request with places for arguments, what is said
+//! One operation of an `OpenAPI` document as a tool of the kind `http`: the request with places for arguments, what is said
 //! of each of them, and the names of the secrets that it needs. What comes out is all there is: the document is not read
 //! again when the tool is called.
 //!

@@ -70,7 +70,7 @@ impl Request {
             let (place, after) = inside.split_once('}').ok_or_else(|| inside.to_owned())?;
             let argument = self.in_path.iter().find(|(parameter, _)| parameter == place);
             let (_, name) = argument.ok_or_else(|| place.to_owned())?;
-            filled.push_str(&format!("{before}{{{name}}}"));
+            filled.extend([before, "{", name, "}"]);
             rest = after;
         }
         filled.push_str(rest);

@@ -1,4 +1,4 @@
-//! An operation of an OpenAPI document as the item of a tool. What is stored says everything, and the document is not read
+//! An operation of an `OpenAPI` document as the item of a tool. What is stored says everything, and the document is not read
 //! again.
 
 use crate::cli::AddTool;
@@ -52,7 +52,7 @@ fn refused(place: &str, error: &OpenApiError) -> Failure {
 }
 
 fn unreadable(place: &str, bytes: &[u8], error: &serde_json::Error) -> Failure {
-    let looks_like_yaml = bytes.starts_with(b"openapi:") || place.ends_with(".yaml") || place.ends_with(".yml");
+    let looks_like_yaml = bytes.starts_with(b"openapi:") || bytes.starts_with(b"%YAML") || bytes.starts_with(b"---");
     let why = if looks_like_yaml {
         "it is YAML, and only JSON is read; most servers publish it as openapi.json, too".to_owned()
     } else {
