@@ -6,6 +6,7 @@
 //! `cargo xtask test` installs those clients and runs everything; plain `cargo test` leaves out what needs them.
 #![allow(clippy::return_self_not_must_use, reason = "a check is made for its own sake")]
 
+mod api;
 mod asking;
 mod clients;
 mod mcp;
@@ -17,6 +18,7 @@ mod server;
 mod stage;
 pub mod vendor;
 
+pub use api::ApiServer;
 pub use asking::Asking;
 pub use clients::Output;
 pub use mcp::McpServer;

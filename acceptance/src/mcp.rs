@@ -21,21 +21,7 @@ pub struct McpServer {
 impl McpServer {
     /// Starts it over HTTP, and waits until it can be reached.
     pub async fn start() -> Self {
-        let port = free_port();
-        let child = Command::new(python())
-            .arg(script())
-            .arg(port.to_string())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("the server can be started");
-        let listens = async {
-            while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, listens).await.expect("the server listens");
+        let (port, child) = listening(&script()).await;
         Self { port, folder: TempDir::new().expect("a temporary folder can be made"), _child: child }
     }
 
@@ -51,6 +37,26 @@ impl McpServer {
         std::fs::write(&file, servers.to_string()).expect("a temporary folder can be written to");
         file
     }
+}
+
+/// Starts a server of Python's at a free port, and waits until it can be reached.
+pub(crate) async fn listening(script: &Path) -> (u16, Child) {
+    let port = free_port();
+    let child = Command::new(python())
+        .arg(script)
+        .arg(port.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the server can be started");
+    let listens = async {
+        while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, listens).await.expect("the server listens");
+    (port, child)
 }
 
 fn python() -> PathBuf {

@@ -106,6 +106,7 @@ pub(crate) async fn ask(runs: &RunService, n: usize) -> Result<RunId> {
         },
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
+        selection: trellis_domain::Selection::default(),
         by: None,
     };
     Ok(runs.accept(question).await?.run)

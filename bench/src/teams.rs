@@ -97,6 +97,7 @@ async fn ask(engine: &Engine, n: usize, scene: &Value, pattern: &str, limits: So
         },
         limits,
         names: UnknownNames::Refuse,
+        selection: trellis_domain::Selection::default(),
         by: None,
     };
     Ok(engine.runs.accept(question).await?.run)

@@ -19,6 +19,7 @@ mod mcp;
 mod mcp_served;
 mod model;
 mod openai;
+mod operations;
 mod own_client;
 mod prompts;
 mod real;

@@ -16,7 +16,8 @@ use crate::run::Termination;
 use crate::told::Told;
 use crate::usage::Usage;
 use crate::{
-    Caller, Collection, Configured, ConversationId, GroupName, Hash, PatternName, RequestId, RunId, TaskTypeName,
+    Caller, Collection, Configured, ConversationId, GroupName, Hash, PatternName, RequestId, RunId, Selection,
+    TaskTypeName,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -147,6 +148,9 @@ pub struct Accepted {
     pub framing: Arc<str>,
     #[serde(default)]
     pub limits: SomeLimits,
+    /// What the caller chose out of the configured tools and models.
+    #[serde(default, skip_serializing_if = "Selection::is_everything")]
+    pub selection: Selection,
     /// Caller-supplied history: context, not iterations of this session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<AgentStep>,

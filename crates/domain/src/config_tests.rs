@@ -47,10 +47,24 @@ fn each_kind_names_the_field_and_the_mend() {
         "`applicable-states`: the list contains a number",
     );
     check("tool-service", r#"{"request-queue":"q"}"#, "`response-queue`: is missing");
+    check("tool-service", r#"{"url":"https://a.example","headers":[]}"#, "`headers`: expected an object");
     check("mcp", "{}", "`url`: is missing");
     check("prompt", r#"{"prompt":"x"}"#, "`key`: is neither");
     check("agent-pattern", r#"{"limits":{"max-iteration":3}}"#, "`limits`: unknown field");
     check("agent-task-type", r#"{"valid_patterns":"react"}"#, "`valid_patterns`: expected a list");
+}
+
+#[test]
+fn a_service_without_an_address_is_read_and_not_taken() {
+    let queues = r#"{"request-queue": "request:tg:joke", "response-queue": "response:tg:joke"}"#;
+    assert!(
+        matches!(validate("tool-service", "joke", queues), Ok(ConfigItem::ToolService(_))),
+        "runs may be pinned to it"
+    );
+    let problem = not_served("tool-service", "joke", queues).unwrap().to_string();
+    assert!(problem.contains("message broker") && problem.contains("add the `url`"), "{problem}");
+    assert_eq!(not_served("tool-service", "joke", r#"{"url": "https://jokes.example/"}"#), None);
+    assert_eq!(not_served("tool", "joke", queues), None);
 }
 
 #[test]
@@ -154,7 +168,8 @@ fn no_secret_is_left_in_a_redacted_snapshot_and_all_else_is_as_before() {
     let read = Settings::from_snapshot(text.as_bytes()).unwrap();
     assert_eq!(read.mcp["it"].url, "https://[redacted]@a.example/mcp?[redacted]");
     assert_eq!(read.tools["it"].setting("x"), Some("kept"));
-    assert_eq!((read.version, read.patterns, read.tool_services), (3, settings.patterns, settings.tool_services));
+    assert_eq!((read.version, read.patterns), (3, settings.patterns));
+    assert_eq!(read.tool_services["it"].headers["Authorization"], "[redacted]");
     let (_, plain) = Settings::take(3, [item("mcp", r#"{"url": "https://a.example"}"#)]);
     assert_eq!(without_secrets(&String::from_utf8(plain).unwrap()), None);
 }

@@ -11,10 +11,10 @@ use parking_lot::RwLock;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use trellis_domain::RunId;
 use trellis_domain::config::{Settings, StoredItem, ToolItem, ToolKind};
-use trellis_domain::{RunId, TaskTypeName};
 use trellis_orchestrator::permits::CallCapacity;
-use trellis_orchestrator::ports::{BoxFuture, ToolCall, ToolError, ToolOutput, ToolRunner};
+use trellis_orchestrator::ports::{BoxFuture, ModelWish, ToolCall, ToolError, ToolOutput, ToolRunner};
 
 pub const SEARCH: &str = "search";
 pub const CALCULATOR: &str = "calculator";
@@ -83,13 +83,8 @@ impl ToolRunner for FixtureTools {
         if is_fixture(tool) { None } else { self.inner.obstacle(tool, settings) }
     }
 
-    fn capacity(
-        &self,
-        tool: &ToolItem,
-        settings: &Settings,
-        task_type: Option<&TaskTypeName>,
-    ) -> Option<Arc<CallCapacity>> {
-        if is_fixture(tool) { None } else { self.inner.capacity(tool, settings, task_type) }
+    fn capacity(&self, tool: &ToolItem, settings: &Settings, wish: ModelWish<'_>) -> Option<Arc<CallCapacity>> {
+        if is_fixture(tool) { None } else { self.inner.capacity(tool, settings, wish) }
     }
 }
 

@@ -31,7 +31,7 @@ fn call(tool: Arc<ToolItem>, in_run: &str, arguments: &Value) -> ToolCall {
         document: None,
         timeout: Duration::from_mins(1),
         max_reply_bytes: 1 << 20,
-        labels: Some(CallLabels { run, session, step, attempt: 1, task_type: None }),
+        labels: Some(CallLabels { run, session, step, attempt: 1, task_type: None, model: None }),
         permit: Permit::default(),
     }
 }

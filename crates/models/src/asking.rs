@@ -113,8 +113,8 @@ impl Asking {
 
     /// What configuration says about the models of this prompt.
     pub(crate) fn wishes(&self) -> Wishes<'_> {
-        let task_type = self.request.labels.as_ref().and_then(|labels: &CallLabels| labels.task_type.as_ref());
-        Wishes::of(PromptNeed { settings: &self.settings, id: &self.request.prompt, task_type })
+        let wish = self.request.labels.as_ref().map(CallLabels::wish).unwrap_or_default();
+        Wishes::of(PromptNeed { settings: &self.settings, id: &self.request.prompt, wish })
     }
 
     /// Waits for the turn of this call at a model that has room for so many.

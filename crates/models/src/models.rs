@@ -5,7 +5,7 @@ use crate::connections::Connections;
 use crate::provider::Provider;
 use std::sync::Arc;
 use trellis_domain::config::Settings;
-use trellis_orchestrator::ports::PromptNeed;
+use trellis_orchestrator::ports::{PromptNeed, distinct};
 
 /// The operator's models in the order in which they are asked, and how others are found that configuration names.
 #[derive(Debug, Clone)]
@@ -44,6 +44,8 @@ impl Candidate {
 /// What configuration says about the models of one prompt, the most specific first.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wishes<'c> {
+    /// What the caller of the run chose.
+    pub(crate) request: Option<&'c str>,
     pub(crate) prompt: &'c [String],
     pub(crate) task_type: &'c [String],
     pub(crate) workspace: &'c [String],
@@ -52,9 +54,11 @@ pub(crate) struct Wishes<'c> {
 impl<'c> Wishes<'c> {
     pub(crate) fn of(need: PromptNeed<'c>) -> Self {
         let Settings { prompts, task_types, models, .. } = need.settings;
+        let task_type = need.wish.task_type.and_then(|name| task_types.get(name));
         Self {
+            request: need.wish.model,
             prompt: prompts.get(need.id).map_or(&[], |prompt| &prompt.models),
-            task_type: need.task_type.and_then(|name| task_types.get(name)).map_or(&[], |task_type| &task_type.models),
+            task_type: task_type.map_or(&[], |task_type| &task_type.models),
             workspace: models,
         }
     }
@@ -91,12 +95,23 @@ impl Models {
         self.of_operator().map(|model| model.name()).collect()
     }
 
+    /// Those that a caller may choose from: what is asked here, whoever names it.
+    pub(crate) fn choosable(&self, settings: &Settings) -> Vec<String> {
+        let by_workspace = if self.are_named { &[][..] } else { &settings.models };
+        distinct(self.names().into_iter().chain(by_workspace.iter().chain(settings.special_models()).cloned()))
+    }
+
     pub(crate) fn of_operator(&self) -> impl Iterator<Item = &Arc<dyn Provider>> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// Whom a prompt goes to: to those that the most specific place names, and to nobody else.
+    /// Whom a prompt goes to: to the one that the caller chose, else to those that the most specific place names, and to nobody else.
     pub(crate) fn candidates(&self, wishes: &Wishes<'_>) -> Vec<Candidate> {
+        if let Some(name) = wishes.request {
+            let of_operator = self.of_operator().find(|model| model.name() == name);
+            let chosen = of_operator.cloned().map_or_else(|| Candidate::Named(name.to_owned()), Candidate::Ready);
+            return vec![chosen];
+        }
         let by_workspace = if self.are_named { &[] } else { wishes.workspace };
         let most_specific =
             [wishes.prompt, wishes.task_type, by_workspace].into_iter().find(|models| !models.is_empty());

@@ -10,6 +10,7 @@ use crate::template::Templates;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Timestamp;
+use trellis_domain::config::Settings;
 use trellis_domain::document::Document;
 use trellis_domain::parts::Piece;
 use trellis_domain::record::FailedAttempt;
@@ -325,6 +326,10 @@ impl Prompter for TemplatePrompter {
 
     fn models(&self) -> Vec<String> {
         self.models.names()
+    }
+
+    fn choosable(&self, settings: &Settings) -> Vec<String> {
+        self.models.choosable(settings)
     }
 }
 

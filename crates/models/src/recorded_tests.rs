@@ -55,7 +55,7 @@ fn call(of: &str, question: &str, template: &str, schema: Option<Value>) -> Prom
         id: "greet".to_owned(),
         variables: [("question".to_owned(), json!(question))].into_iter().collect(),
         schema,
-        labels: Some(CallLabels { run, session, step, attempt: 1, task_type: None }),
+        labels: Some(CallLabels { run, session, step, attempt: 1, task_type: None, model: None }),
         ..PromptCall::default()
     }
 }

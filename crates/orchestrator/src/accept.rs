@@ -1,7 +1,7 @@
 //! Accepting a question: a commit that opens its first turn. Only then is the caller told.
 
 use crate::orchestrator::Orchestrator;
-use crate::ports::{Commit, ConfigError, JournalError, NewRecord, NewTurn, Outcome, PromptNeed, RunFilter};
+use crate::ports::{Commit, ConfigError, JournalError, ModelWish, NewRecord, NewTurn, Outcome, PromptNeed, RunFilter};
 use std::sync::Arc;
 use trellis_domain::config::{Settings, ToolItem};
 use trellis_domain::decision::Excluded;
@@ -14,7 +14,8 @@ use trellis_domain::record::{Accepted, Body, Cause, Exchange, Name, REVISION, Re
 use trellis_domain::request::{TooLarge, check_sizes, earlier_fingerprint, fingerprint};
 use trellis_domain::run::RunSummary;
 use trellis_domain::{
-    Caller, Collection, ConversationId, Hash, PatternName, RequestId, RunId, Scope, SessionId, TaskTypeName, counted,
+    Caller, Collection, ConversationId, Hash, PatternName, RequestId, RunId, Scope, Selection, SessionId, TaskTypeName,
+    counted,
 };
 use trellis_patterns::router::{self, Refusal, Wishes};
 use trellis_patterns::{first_turn, react};
@@ -28,6 +29,8 @@ pub struct Question {
     pub request: AgentRequest,
     pub limits: SomeLimits,
     pub names: UnknownNames,
+    /// What the caller chooses out of the configured tools and models.
+    pub selection: Selection,
     /// Who asks. Not part of what tells a repetition from another request.
     pub by: Option<Caller>,
 }
@@ -163,12 +166,15 @@ impl Orchestrator {
         if question.names == UnknownNames::Refuse {
             router::check(&settings, wishes, accepted.group.as_deref())?;
         }
+        let choosable = || self.ports.prompter.choosable(&settings);
+        router::check_selection(&settings, accepted.group.as_deref(), &accepted.selection, choosable)?;
         let open = self.ports.journal.open_runs().await?;
         if open >= self.options.max_open_runs {
             return Err(AcceptError::TooManyRuns { open });
         }
         let configured = self.ports.config.configured(&question.scope.workspace, settings.version).await?;
-        let need = PromptNeed { settings: &settings, id: router::ROUTE, task_type: None };
+        let wish = ModelWish { task_type: None, model: accepted.selection.model.as_deref() };
+        let need = PromptNeed { settings: &settings, id: router::ROUTE, wish };
         let routed_apart = !self.ports.prompter.routes_in_one_call(need);
         let room = self.ports.prompter.room(PromptNeed { id: react::PROMPT, ..need });
         let obstacle = |tool: &Arc<ToolItem>| {
@@ -194,6 +200,7 @@ impl Orchestrator {
             return Err(AcceptError::QuestionTooLong { bytes: request.question.len(), limit });
         }
         check_sizes(request, limit)?;
+        question.selection.check_size()?;
         let conversation = match request.conversation_id.as_str() {
             "" => None,
             id => Some(ConversationId::new(id)?),
@@ -222,6 +229,7 @@ impl Orchestrator {
             routed_apart: false,
             room: None,
             not_here: Vec::new(),
+            selection: question.selection.clone(),
         })
     }
 
@@ -249,7 +257,7 @@ impl Orchestrator {
             (accepted.request == wanted.request || accepted.request == before()) && earlier.fits(&accepted.earlier)
         });
         Ok(same.map_or(ExistingSession::Other, |accepted| ExistingSession::Same {
-            limits: accepted.limits == wanted.limits,
+            limits: accepted.limits == wanted.limits && accepted.selection == wanted.selection,
         }))
     }
 

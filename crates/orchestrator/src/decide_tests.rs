@@ -77,6 +77,7 @@ fn subagent_of(pattern: &str) -> Session {
         routed_apart: false,
         room: None,
         not_here: Vec::new(),
+        selection: trellis_domain::Selection::default(),
     };
     let routed = Routed {
         task_type: "general".into(),

@@ -44,6 +44,7 @@
 //!     request: AgentRequest { question: "What is the answer?".to_owned(), ..AgentRequest::default() },
 //!     limits: SomeLimits::default(),
 //!     names: UnknownNames::Refuse,
+//!     selection: trellis_domain::Selection::default(),
 //!     by: None,
 //! };
 //! let run = runs.accept(question).await?.run;
@@ -106,6 +107,7 @@ pub mod summary;
 mod suspects;
 pub mod tables;
 mod tell;
+pub mod toolbox;
 mod trials;
 mod unread;
 mod worker;

@@ -6,7 +6,7 @@ use crate::messages::{answer_id, thought_id};
 use crate::orchestrator::Orchestrator;
 use crate::permits::{CallCapacity, Permit};
 use crate::ports::{
-    CallLabels, PromptCall, PromptError, PromptNeed, PromptReply, ReplySink, ToolCall, ToolError, World,
+    CallLabels, ModelWish, PromptCall, PromptError, PromptNeed, PromptReply, ReplySink, ToolCall, ToolError, World,
 };
 use crate::repetition::{Noticed, Repetition};
 use serde_json::{Map, Value};
@@ -21,7 +21,7 @@ use trellis_domain::record::{
     Body, FailedAttempt, Incomplete, Name, Observed, PromptUse, Reading, Replied, ReplyFormat,
 };
 use trellis_domain::usage::Usage;
-use trellis_domain::{Hash, SessionId, TaskTypeName, Timestamp, ToolName};
+use trellis_domain::{Hash, SessionId, Timestamp, ToolName};
 use trellis_patterns::react::decoder::ReplyDecoder;
 use trellis_patterns::react::parser::{Channel, Fragment};
 use trellis_patterns::{CallPlace, Effect, PromptOrder, Reader, ReplyForm, Session, form, pattern, read_in};
@@ -30,10 +30,10 @@ use trellis_provenance::iri;
 impl Orchestrator {
     /// Where the call of an effect has to wait for its turn, if it may have to.
     pub(crate) fn capacity(&self, session: &Session, effect: &Effect) -> Option<Arc<CallCapacity>> {
-        let (settings, task_type) = (session.settings(), task_type(session));
+        let (settings, wish) = (session.settings(), wish(session));
         match effect {
-            Effect::AskModel(order) => self.ports.prompter.capacity(PromptNeed { settings, id: order.id, task_type }),
-            Effect::CallTool { tool, .. } => self.ports.tools.capacity(settings.tools.get(tool)?, settings, task_type),
+            Effect::AskModel(order) => self.ports.prompter.capacity(PromptNeed { settings, id: order.id, wish }),
+            Effect::CallTool { tool, .. } => self.ports.tools.capacity(settings.tools.get(tool)?, settings, wish),
             Effect::Report { .. } | Effect::Take { .. } | Effect::Decline { .. } => None,
         }
     }
@@ -213,17 +213,20 @@ pub(crate) fn outcome_as_told(result: String, state: Option<String>) -> Body {
 }
 
 fn labels(handling: &Handling, name: &Name) -> CallLabels {
+    let wish = wish(&handling.session);
     CallLabels {
         run: handling.key.run.clone(),
         session: handling.key.session.clone(),
         step: name.clone(),
         attempt: handling.attempt,
-        task_type: task_type(&handling.session).cloned(),
+        task_type: wish.task_type.cloned(),
+        model: wish.model.map(str::to_owned),
     }
 }
 
-fn task_type(session: &Session) -> Option<&TaskTypeName> {
-    session.routed().map(|routed| &routed.task_type)
+fn wish(session: &Session) -> ModelWish<'_> {
+    let model = session.accepted().and_then(|accepted| accepted.selection.model.as_deref());
+    ModelWish { task_type: session.routed().map(|routed| &routed.task_type), model }
 }
 
 /// A call of a subagent may outlast the subagent's deadline by this much, so that what was paid for is recorded.

@@ -53,6 +53,7 @@ pub(crate) fn question(text: &str) -> Accepted {
         routed_apart: false,
         room: None,
         not_here: Vec::new(),
+        selection: trellis_domain::Selection::default(),
     }
 }
 

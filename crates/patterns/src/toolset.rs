@@ -1,17 +1,26 @@
-//! Which tools a session may see: group and state decide, and what can be called here.
+//! Which tools a session may see: group and state decide, what its caller asked for, and what can be called here.
 
 use crate::delegate::delegate;
 use crate::session::Session;
 use std::sync::Arc;
-use trellis_domain::GroupName;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
 use trellis_domain::decision::Excluded;
+use trellis_domain::{GroupName, ToolName};
 
 /// The tools that are offered, and those that are not, with the reason.
 #[derive(Debug, Default)]
 pub struct ToolSet<'a> {
     pub offered: Vec<&'a Arc<ToolItem>>,
     pub excluded: Vec<Excluded>,
+}
+
+impl ToolSet<'_> {
+    /// Leaves nothing but what was asked for by name.
+    fn narrow(&mut self, names: &[ToolName]) {
+        let others = self.offered.extract_if(.., |tool| !names.contains(&tool.name));
+        let reason = || "not asked for".to_owned();
+        self.excluded.extend(others.map(|tool| Excluded { name: tool.name.to_string(), reason: reason() }));
+    }
 }
 
 /// The tools visible to a session now.
@@ -23,6 +32,10 @@ pub fn visible(session: &Session) -> ToolSet<'_> {
 pub fn visible_in<'a>(session: &'a Session, state: &str) -> ToolSet<'a> {
     let group = session.accepted().and_then(|accepted| accepted.group.as_deref());
     let mut set = select(session.settings(), group, state);
+    let asked_for = session.accepted().and_then(|accepted| accepted.selection.tools.as_deref());
+    if let Some(names) = asked_for {
+        set.narrow(names);
+    }
     let not_here = session.accepted().map(|accepted| accepted.not_here.as_slice()).unwrap_or_default();
     for Excluded { name, reason } in not_here {
         if let Some(place) = set.offered.iter().position(|tool| tool.name == name.as_str()) {
@@ -38,7 +51,10 @@ pub fn visible_in<'a>(session: &'a Session, state: &str) -> ToolSet<'a> {
     });
     if session.revision() > 1 {
         // Models favour what they read first, so the order is the caller's.
-        set.offered.sort_by_key(|tool| group.and_then(|names| names.iter().position(|name| is_in(tool, name))));
+        set.offered.sort_by_key(|tool| {
+            let by_name = asked_for.and_then(|names| names.iter().position(|name| *name == tool.name));
+            by_name.or_else(|| group.and_then(|names| names.iter().position(|name| is_in(tool, name))))
+        });
     }
     set
 }
@@ -59,11 +75,16 @@ pub fn select<'a>(settings: &'a Settings, group: Option<&[GroupName]>, state: &s
     set
 }
 
-fn reason_against(tool: &ToolItem, group: Option<&[GroupName]>, state: &str) -> Option<String> {
+/// Whether a tool is in one of the groups that are asked for.
+pub fn is_asked_for(tool: &ToolItem, group: Option<&[GroupName]>) -> bool {
     let usual = ["default".into()];
-    let wanted = group.unwrap_or(&usual);
-    let in_group = wanted.iter().any(|name| is_in(tool, name));
-    if !in_group {
+    group.unwrap_or(&usual).iter().any(|name| is_in(tool, name))
+}
+
+fn reason_against(tool: &ToolItem, group: Option<&[GroupName]>, state: &str) -> Option<String> {
+    if !is_asked_for(tool, group) {
+        let usual = ["default".into()];
+        let wanted = group.unwrap_or(&usual);
         return Some(format!("group: tool is in [{}], asked for [{}]", tool.groups.join(", "), wanted.join(", ")));
     }
     match &tool.applicable_states {

@@ -71,3 +71,22 @@ fn tools_are_offered_in_the_order_of_the_groups_that_were_asked_for() {
     assert_eq!(offered(2, &["all"]), ["a", "b"]);
     assert_eq!(offered(1, &["facts", "sums"]), ["a", "b"], "by older rules");
 }
+
+#[test]
+fn tools_that_a_caller_names_are_all_that_is_offered_and_in_their_order() {
+    let tools = ["a", "b", "c"].map(|name| (name, format!(r#"{{"type":"text-completion","name":"{name}"}}"#)));
+    let tools: Vec<_> = tools.iter().map(|(key, value)| ("tool", *key, value.as_str())).collect();
+    let seen = |names: Option<&[&str]>| {
+        let tools_named = names.map(|names| names.iter().map(|name| (*name).into()).collect());
+        let selection = trellis_domain::Selection { tools: tools_named, model: None };
+        let accepted = trellis_domain::record::Accepted { selection, revision: 2, ..crate::fixture::question("why?") };
+        let fixture = crate::fixture::Fixture::begun(crate::fixture::settings(&tools), accepted);
+        let set = visible(&fixture.session);
+        let offered: Vec<_> = set.offered.iter().map(|tool| tool.name.to_string()).collect();
+        (offered.join(" "), set.excluded.into_iter().map(|out| format!("{}: {}", out.name, out.reason)).collect())
+    };
+    let out = |names: &[&str]| names.iter().map(|name| format!("{name}: not asked for")).collect::<Vec<_>>();
+    assert_eq!(seen(None), ("a b c".to_owned(), Vec::new()));
+    assert_eq!(seen(Some(&["c", "a"])), ("c a".to_owned(), out(&["b"])));
+    assert_eq!(seen(Some(&[])), (String::new(), out(&["a", "b", "c"])));
+}

@@ -46,6 +46,7 @@ fn question(number: usize, asked: &Asked) -> Question {
         request,
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
+        selection: trellis_domain::Selection::default(),
         by: None,
     }
 }

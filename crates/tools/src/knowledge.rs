@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use trellis_domain::config::{Settings, ToolItem};
 use trellis_domain::record::Explained;
-use trellis_domain::{Collection, Hash, TaskTypeName};
+use trellis_domain::{Collection, Hash};
 use trellis_orchestrator::graph_rag::{Asker, CONCEPTS, GraphBounds, GraphQuestion, GraphRag, Listener, Written};
 use trellis_orchestrator::permits::CallCapacity;
-use trellis_orchestrator::ports::{KnowledgePlace, PromptNeed, ReplySink, ToolCall, ToolError, ToolOutput};
+use trellis_orchestrator::ports::{KnowledgePlace, ModelWish, PromptNeed, ReplySink, ToolCall, ToolError, ToolOutput};
 
 const NOTHING: &str = "no knowledge is loaded here";
 /// Bytes of a question that is asked of a graph.
@@ -31,8 +31,8 @@ impl KnowledgeQuery {
     }
 
     /// That of the model that is asked first.
-    pub(crate) fn capacity(&self, settings: &Settings, task_type: Option<&TaskTypeName>) -> Option<Arc<CallCapacity>> {
-        self.rag.as_ref()?.prompter.capacity(PromptNeed { settings, id: CONCEPTS, task_type })
+    pub(crate) fn capacity(&self, settings: &Settings, wish: ModelWish<'_>) -> Option<Arc<CallCapacity>> {
+        self.rag.as_ref()?.prompter.capacity(PromptNeed { settings, id: CONCEPTS, wish })
     }
 
     pub(crate) async fn call(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {

@@ -8,6 +8,7 @@ pub mod http;
 mod knowledge;
 pub mod mcp;
 mod prompt;
+mod service;
 mod sparql;
 mod tables;
 
@@ -19,13 +20,13 @@ use prompt::Prompts;
 use sparql::Sparql;
 use std::sync::Arc;
 use tables::TableTools;
-use trellis_domain::TaskTypeName;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
 use trellis_orchestrator::documents::Retriever;
 use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{
-    BoxFuture, Embedder, Graph, Prompter, Search, Tables, ToolCall, ToolError, ToolOutput, ToolRunner, World,
+    BoxFuture, Embedder, Graph, ModelWish, Prompter, Search, Tables, ToolCall, ToolError, ToolOutput, ToolRunner,
+    ToolServers, World,
 };
 
 /// All kinds of tools, each in its own module.
@@ -93,25 +94,15 @@ impl Tools {
     async fn perform(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {
         match call.tool.kind {
             ToolKind::TextCompletion | ToolKind::Prompt => self.prompts.call(call).await,
-            kind @ (ToolKind::Http | ToolKind::McpTool) => {
-                // A tool on a server may be configured without a word about its arguments: the server knows them.
-                let is_told = kind == ToolKind::Http || !call.tool.arguments.is_empty();
-                let arguments =
-                    if is_told { arguments::fitted(&call.tool, &call.arguments) } else { Ok(call.arguments) };
-                let call = ToolCall { arguments: arguments.map_err(ToolError::new)?, ..call };
-                if kind == ToolKind::Http {
-                    self.outside.http.call(&call).await
-                } else {
-                    self.outside.mcp.call(&call).await
-                }
-            }
+            ToolKind::Http => self.outside.http.call(&fitted(call)?).await,
+            ToolKind::McpTool => self.outside.mcp.call(&fitted_if_told(call)?).await,
+            ToolKind::ToolService => service::call(&self.outside.http, &fitted_if_told(call)?).await,
             ToolKind::DocumentRag => self.documents.call(&call).await,
             ToolKind::KnowledgeQuery => self.knowledge.call(call).await,
             ToolKind::SparqlQuery => self.sparql.call(&call).await,
             ToolKind::StructuredQuery => self.tables.ask(call).await,
             ToolKind::RowEmbeddingsQuery => self.tables.find(&call).await,
             ToolKind::Agent => Err(ToolError::new(ONLY_IN_RUNS)),
-            kind @ ToolKind::ToolService => Err(ToolError::new(not_available(kind))),
         }
     }
 }
@@ -120,8 +111,15 @@ impl Tools {
 const ONLY_IN_RUNS: &str =
     "an agent can be called only by a run; ask a question that needs it, or try it with `trellis ask --pattern`";
 
-fn not_available(kind: ToolKind) -> String {
-    format!("tools of type `{}` are not available in this version", kind.as_str())
+/// The call with arguments as its tool wants them.
+fn fitted(call: ToolCall) -> Result<ToolCall, ToolError> {
+    let arguments = arguments::fitted(&call.tool, &call.arguments).map_err(ToolError::new)?;
+    Ok(ToolCall { arguments, ..call })
+}
+
+/// A tool of somebody else's may be configured without a word about its arguments: whoever has it knows them.
+fn fitted_if_told(call: ToolCall) -> Result<ToolCall, ToolError> {
+    if call.tool.arguments.is_empty() { Ok(call) } else { fitted(call) }
 }
 
 impl ToolRunner for Tools {
@@ -145,23 +143,24 @@ impl ToolRunner for Tools {
             ToolKind::RowEmbeddingsQuery => self.tables.finding_obstacle(tool, settings),
             // What stands against it depends on who calls, and is said there.
             ToolKind::Agent => None,
-            kind @ ToolKind::ToolService => Some(not_available(kind)),
+            ToolKind::ToolService => {
+                service::obstacle(&self.outside.http, tool, settings).or_else(|| arguments::obstacle(tool))
+            }
         }
     }
 
-    fn capacity(
-        &self,
-        tool: &ToolItem,
-        settings: &Settings,
-        task_type: Option<&TaskTypeName>,
-    ) -> Option<Arc<CallCapacity>> {
+    fn servers(&self) -> Option<&dyn ToolServers> {
+        Some(&self.outside.mcp)
+    }
+
+    fn capacity(&self, tool: &ToolItem, settings: &Settings, wish: ModelWish<'_>) -> Option<Arc<CallCapacity>> {
         if tool.kind == ToolKind::KnowledgeQuery {
-            return self.knowledge.capacity(settings, task_type);
+            return self.knowledge.capacity(settings, wish);
         }
         if tool.kind == ToolKind::StructuredQuery {
-            return self.tables.capacity(settings, task_type);
+            return self.tables.capacity(settings, wish);
         }
-        if tool.kind.asks_a_model() { self.prompts.capacity(tool, settings, task_type) } else { None }
+        if tool.kind.asks_a_model() { self.prompts.capacity(tool, settings, wish) } else { None }
     }
 }
 

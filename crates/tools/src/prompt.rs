@@ -3,11 +3,10 @@
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use trellis_domain::TaskTypeName;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{
-    PromptCall, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall, ToolError, ToolOutput,
+    ModelWish, PromptCall, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink, ToolCall, ToolError, ToolOutput,
 };
 
 /// The prompt behind tools of kind `text-completion`, and its only variable.
@@ -49,10 +48,10 @@ impl Prompts {
         &self,
         tool: &ToolItem,
         settings: &Settings,
-        task_type: Option<&TaskTypeName>,
+        wish: ModelWish<'_>,
     ) -> Option<Arc<CallCapacity>> {
         let id = if tool.kind == ToolKind::TextCompletion { QUESTION } else { template(tool) };
-        self.prompter.capacity(PromptNeed { settings, id, task_type })
+        self.prompter.capacity(PromptNeed { settings, id, wish })
     }
 
     async fn prompt(&self, id: String, variables: Map<String, Value>, call: ToolCall) -> Result<ToolOutput, ToolError> {

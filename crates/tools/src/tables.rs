@@ -3,11 +3,11 @@
 
 use serde_json::Value;
 use std::sync::Arc;
+use trellis_domain::Collection;
 use trellis_domain::config::{Settings, ToolItem};
-use trellis_domain::{Collection, TaskTypeName};
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{
-    Embedder, PromptNeed, Prompter, TablePlace, Tables, ToolCall, ToolError, ToolOutput,
+    Embedder, ModelWish, PromptNeed, Prompter, TablePlace, Tables, ToolCall, ToolError, ToolOutput,
 };
 use trellis_orchestrator::tables::{AskError, Asker, GRAPHQL, QuestionCall, RowFinder, TableAnswer};
 
@@ -56,8 +56,8 @@ impl TableTools {
         (!is_known).then(|| format!("there is no schema `{schema}`; add it as configuration item schema/{schema}"))
     }
 
-    pub(crate) fn capacity(&self, settings: &Settings, task_type: Option<&TaskTypeName>) -> Option<Arc<CallCapacity>> {
-        self.asker.as_ref()?.prompter.capacity(PromptNeed { settings, id: GRAPHQL, task_type })
+    pub(crate) fn capacity(&self, settings: &Settings, wish: ModelWish<'_>) -> Option<Arc<CallCapacity>> {
+        self.asker.as_ref()?.prompter.capacity(PromptNeed { settings, id: GRAPHQL, wish })
     }
 
     pub(crate) async fn ask(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {

@@ -71,13 +71,6 @@ async fn a_missing_argument_is_named_together_with_the_expected_ones() {
 }
 
 #[tokio::test]
-async fn other_kinds_say_that_they_are_not_available() {
-    let value = r#"{"type": "tool-service", "service": "s"}"#;
-    let error = echo(value, json!({ "question": "Why?" })).await.unwrap_err();
-    assert_eq!(error, "tools of type `tool-service` are not available in this version");
-}
-
-#[tokio::test]
 async fn a_models_failure_becomes_the_tools_error() {
     let tools = Tools::new(Arc::new(ScriptedPrompter::new(|_| Err("overloaded".to_owned()))));
     let error = tools.call(call(tool(ASK), &json!({ "question": "Why?" }))).await.unwrap_err();

@@ -4,6 +4,7 @@ use crate::named::{Limit, QueryLimit};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use trellis_domain::run::RunState;
+use trellis_orchestrator::toolbox::openapi::SecretName;
 
 /// Ask questions, and be able to prove how they were answered.
 #[derive(Debug, Parser)]
@@ -256,6 +257,9 @@ pub(crate) struct Ask {
     /// Tool group; repeat for several, * for all
     #[arg(long)]
     pub(crate) group: Vec<String>,
+    /// Only this tool may be offered; repeat for several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Vec<String>,
     /// Collection of knowledge
     #[arg(long, default_value = "default")]
     pub(crate) collection: String,
@@ -464,13 +468,12 @@ pub(crate) enum ToolsCommand {
         name: String,
         /// NAME=VALUE for each argument, or one JSON object
         arguments: Vec<String>,
+        /// Call it although it is unsafe: every call changes something more
+        #[arg(long = "unsafe")]
+        may_be_unsafe: bool,
     },
     /// Add a tool
-    Add {
-        name: String,
-        /// JSON, @FILE to read a file, or - for standard input
-        value: String,
-    },
+    Add(AddTool),
     /// Remove a tool
     Remove { name: String },
     /// List what the MCP servers of --mcp-config have, and add it as tools
@@ -484,6 +487,25 @@ pub(crate) enum ToolsCommand {
         #[arg(long, value_name = "TOOL", value_delimiter = ',')]
         only: Vec<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddTool {
+    pub(crate) name: String,
+    /// JSON, @FILE to read a file, or - for standard input; `http` with --openapi
+    pub(crate) value: Option<String>,
+    /// `OpenAPI` document in JSON, version 3.0 or 3.1: one of its operations becomes the tool
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) openapi: Option<String>,
+    /// Which of them: its `operationId`, or method and path such as "GET /cities/{city}"
+    #[arg(long, value_name = "ID", requires = "openapi")]
+    pub(crate) operation: Option<String>,
+    /// Address to use instead of the server that the document names
+    #[arg(long, value_name = "URL", requires = "openapi")]
+    pub(crate) server: Option<String>,
+    /// Secret of the operator that holds the key which the operation needs; repeat as SCHEME=NAME if it needs several
+    #[arg(long, value_name = "NAME", requires = "openapi")]
+    pub(crate) secret: Vec<SecretName>,
 }
 
 #[derive(Debug, Subcommand)]

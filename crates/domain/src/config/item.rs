@@ -5,7 +5,7 @@ use super::{AGENT_TYPES, Problem, ToolItem};
 use crate::PatternName;
 use crate::limits::SomeLimits;
 use crate::table::TableSchema;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// A valid configuration item.
@@ -29,11 +29,13 @@ pub enum ConfigItem {
     Other,
 }
 
-/// A service reached over queues.
+/// A service whose tools have its calls in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolServiceItem {
-    pub request_queue: String,
-    pub response_queue: String,
+    /// Where it takes requests over HTTP; none if it only listens to queues.
+    pub url: Option<String>,
+    /// What is sent along, with places for secrets.
+    pub headers: Map<String, Value>,
     /// Name of each parameter, and whether a tool must set it.
     pub config_params: Vec<(String, bool)>,
 }
@@ -174,8 +176,11 @@ fn plain_text(value: &str) -> String {
     serde_json::from_str(value).unwrap_or_else(|_| value.to_owned())
 }
 
+/// Said of services that only listen to queues.
+pub const ONLY_QUEUES: &str = "the service is reached over queues of a message broker, and there is none here";
+
 fn read_tool_service(members: &Members<'_>) -> Result<ConfigItem, Problem> {
-    let queue = |name| members.required_text(name, "both request-queue and response-queue are needed");
+    let queue = |name| members.required_text(name, "write a `url`, or both request-queue and response-queue");
     let parameter = |value: &Value| match value {
         Value::String(name) => Ok((name.clone(), false)),
         Value::Object(map) => {
@@ -195,8 +200,35 @@ fn read_tool_service(members: &Members<'_>) -> Result<ConfigItem, Problem> {
             return Err(members.problem("config-params", what, "write a list of names"));
         }
     };
-    let (request_queue, response_queue) = (queue("request-queue")?, queue("response-queue")?);
-    Ok(ConfigItem::ToolService(ToolServiceItem { request_queue, response_queue, config_params }))
+    let url = members.text(&["url"])?.filter(|url| !url.trim().is_empty());
+    if url.is_none() {
+        // As the original wants it. Whether anybody listens there is another question.
+        queue("request-queue")?;
+        queue("response-queue")?;
+    }
+    let headers = match members.map.get("headers") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(headers)) => headers.clone(),
+        Some(other) => {
+            let what = format!("expected an object, found {}", kind_of(other));
+            return Err(members.problem("headers", what, r#"write {"authorization": "Bearer {secret:NAME}"}"#));
+        }
+    };
+    Ok(ConfigItem::ToolService(ToolServiceItem { url, headers, config_params }))
+}
+
+/// Why an item that is valid is not taken: nothing here can do what it says. What was stored before is kept and read.
+pub fn not_served(kind: &str, key: &str, value: &str) -> Option<Problem> {
+    let Ok(ConfigItem::ToolService(ToolServiceItem { url: None, .. })) = validate(kind, key, value) else {
+        return None;
+    };
+    Some(Problem {
+        kind: kind.to_owned(),
+        key: key.to_owned(),
+        field: "request-queue".to_owned(),
+        what: ONLY_QUEUES.to_owned(),
+        mend: "add the `url` at which it takes the same requests over HTTP".to_owned(),
+    })
 }
 
 fn read_mcp(members: &Members<'_>) -> Result<ConfigItem, Problem> {

@@ -9,7 +9,8 @@ mod settings;
 mod tool;
 
 pub use item::{
-    ConfigItem, Example, McpItem, PatternItem, PromptItem, PromptReply, TaskTypeItem, ToolServiceItem, validate,
+    ConfigItem, Example, McpItem, ONLY_QUEUES, PatternItem, PromptItem, PromptReply, TaskTypeItem, ToolServiceItem,
+    not_served, validate,
 };
 pub use secrets::without_secrets;
 pub use settings::{Settings, StoredItem};

@@ -99,6 +99,12 @@ impl Settings {
         settings
     }
 
+    /// The models that prompts and task types name for themselves.
+    pub fn special_models(&self) -> impl Iterator<Item = &String> {
+        let by_prompt = self.prompts.values().flat_map(|prompt| &prompt.models);
+        by_prompt.chain(self.task_types.values().flat_map(|task_type| &task_type.models))
+    }
+
     /// What does not fit together, though each item is valid by itself.
     pub fn inconsistencies(&self) -> Vec<Problem> {
         let problem = |kind: &str, key: &str, field: &str, what: String, mend: &str| Problem {

@@ -47,7 +47,7 @@ pub(crate) struct Items {
 /// The version that a change has made.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Changed {
-    version: u64,
+    pub(crate) version: u64,
 }
 
 /// Items to be written.

@@ -16,6 +16,8 @@ use trellis_orchestrator::ports::{
     ConfigError, EmbedError, GraphError, JournalError, KnowledgeError, LogError, TablesError,
 };
 use trellis_orchestrator::service::PageError;
+use trellis_orchestrator::toolbox::openapi::OpenApiError;
+use trellis_orchestrator::toolbox::{DiscoverError, TrialError};
 use trellis_orchestrator::{AcceptError, DecideError, TellError};
 use utoipa::openapi::RefOr;
 use utoipa::{IntoResponses, ToSchema};
@@ -110,6 +112,27 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "not-found", message)
     }
 
+    pub(crate) fn no_tool(name: &str) -> Self {
+        let message = format!("there is no tool `{name:.100}`; GET /api/v1/tools lists them");
+        Self::new(StatusCode::NOT_FOUND, "not-found", message)
+    }
+
+    /// An operation of an `OpenAPI` document can be no tool.
+    pub(crate) fn no_operation(error: &OpenApiError) -> Self {
+        let member = match error {
+            OpenApiError::Server(_) => "; `server` names it",
+            OpenApiError::NeedsSecret { .. } => "; `secrets` names it",
+            OpenApiError::NotOpenApi(_)
+            | OpenApiError::NoOperation { .. }
+            | OpenApiError::Unnamed { .. }
+            | OpenApiError::Reference { .. }
+            | OpenApiError::TooLarge { .. }
+            | OpenApiError::Security(_)
+            | OpenApiError::NotSupported { .. } => "",
+        };
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "no-operation", format!("{error}{member}"))
+    }
+
     /// The rows are there; what finds them by meaning is not.
     pub(crate) fn no_vectors(error: &EmbedError) -> Self {
         let message = format!("no vectors could be made: {error}; load the file again");
@@ -177,6 +200,26 @@ impl ApiError {
     pub(crate) fn internal(error: impl std::fmt::Display) -> Self {
         tracing::error!(%error, "a request failed");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "an internal error; the server's log says more")
+    }
+}
+
+impl From<TrialError> for ApiError {
+    fn from(error: TrialError) -> Self {
+        let message = error.to_string();
+        match error {
+            TrialError::Unknown(name) => Self::no_tool(&name),
+            TrialError::NotHere { .. } => Self::new(StatusCode::CONFLICT, "not-here", message),
+            TrialError::Unsafe(_) => {
+                let message = format!("{message}; send `\"unsafe\": true` to call it all the same");
+                Self::new(StatusCode::CONFLICT, "unsafe", message)
+            }
+        }
+    }
+}
+
+impl From<DiscoverError> for ApiError {
+    fn from(error: DiscoverError) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", error.to_string())
     }
 }
 

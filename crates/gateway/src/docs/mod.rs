@@ -31,6 +31,7 @@ use utoipa_axum::router::OpenApiRouter;
         (name = "log", description = "What proves that no record was changed."),
         (name = "knowledge", description = "What was loaded, by collection."),
         (name = "tables", description = "Rows that were loaded, by collection and schema."),
+        (name = "tools", description = "What agents can do, and what one call of it brings."),
         (name = "configuration", description = "Patterns, task types, tools and prompts, with their versions."),
         (name = "compatible", description = "What stock TrustGraph clients use. They work unchanged."),
         (name = "health", description = "For whoever keeps the server running."),

@@ -94,6 +94,7 @@ async fn accept(server: &McpServer, arguments: Arguments<'_>) -> Result<RunId, A
         request,
         limits: limits(arguments.0)?,
         names: UnknownNames::Refuse,
+        selection: trellis_domain::Selection::default(),
         by: Some(inside.caller(Surface::Mcp)),
     };
     Ok(inside.accept(question).await??.run)

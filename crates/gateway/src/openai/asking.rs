@@ -10,7 +10,7 @@ use std::time::Duration;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::run::RunState;
-use trellis_domain::{RunId, Scope, Surface};
+use trellis_domain::{RunId, Scope, Selection, Surface};
 use trellis_orchestrator::Question;
 use trellis_orchestrator::accept::{Earlier, UnknownNames};
 
@@ -65,8 +65,8 @@ pub(super) async fn accept(
     };
     let scope = Scope { workspace: inside.workspace().clone(), ..Scope::default() };
     let by = Some(inside.caller(Surface::Openai));
-    let question =
-        Question { scope, request_id, request, limits: SomeLimits::default(), names: UnknownNames::Refuse, by };
+    let (limits, selection) = (SomeLimits::default(), Selection::default());
+    let question = Question { scope, request_id, request, limits, names: UnknownNames::Refuse, selection, by };
     Ok(inside.accept_after(question, wish.earlier).await??.run)
 }
 

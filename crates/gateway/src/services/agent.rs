@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use trellis_domain::gateway::{self as dialect, Compact};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::{AgentRequest, AgentResponse, ErrorInfo, message_type};
-use trellis_domain::{RunId, Workspace};
+use trellis_domain::{RunId, Selection, Workspace};
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::dialog::Dialog;
 use trellis_orchestrator::{AcceptError, Item, RunSubscription};
@@ -135,8 +135,8 @@ async fn begin(gateway: &Gateway, call: Call) -> Result<(Following, bool), Servi
     let streaming = request.streaming;
     let request_id = inside.runs().new_request_id().map_err(|error| ServiceError::gateway(error.to_string()))?;
     let workspace = scope.workspace.clone();
-    let question =
-        Question { scope, request_id, request, limits: SomeLimits::default(), names: UnknownNames::FallBack, by };
+    let (limits, selection) = (SomeLimits::default(), Selection::default());
+    let question = Question { scope, request_id, request, limits, names: UnknownNames::FallBack, selection, by };
     let accepted = inside.accept(question).await?;
     let run = accepted.map_err(refused)?.run;
     let subscription = inside.runs().follow(&workspace, &run, 0);

@@ -67,6 +67,7 @@ pub(crate) fn request(expected: PromptReply) -> ModelRequest {
             step: Name::iteration(3),
             attempt: 1,
             task_type: None,
+            model: None,
         }),
         drawn: Vec::new(),
         sent: LastSent::default(),

@@ -49,7 +49,7 @@ const NONE: Value = Value::Null;
 fn call(settings: Arc<Settings>) -> PromptCall {
     let session = SessionId::new("s").unwrap();
     let (step, task_type) = (Name::iteration(1), Some("research".into()));
-    let labels = CallLabels { run: session.clone(), session, step, attempt: 1, task_type };
+    let labels = CallLabels { run: session.clone(), session, step, attempt: 1, task_type, model: None };
     PromptCall { settings, id: "question".to_owned(), labels: Some(labels), ..PromptCall::default() }
 }
 
@@ -99,6 +99,29 @@ async fn the_most_specific_place_that_names_a_model_counts() {
     let completion = Completion { settings, prompt: "Why?".to_owned(), ..Completion::default() };
     by_environment.complete(completion, &mut Unheard).await.unwrap();
     assert_eq!(asked(&stub).last(), Some(&json!("workspace")), "texts without a template follow the workspace, too");
+}
+
+#[tokio::test]
+async fn the_caller_of_a_run_chooses_out_of_the_models_that_are_configured() {
+    let stub = server().await;
+    let connections = connections(&stub, patient());
+    let by_operator =
+        Models::new(connections.named("ollama/flag").unwrap()).or(connections.named("ollama/next").unwrap());
+    let prompter =
+        TemplatePrompter::with_models(by_operator.clone().connecting(connections.clone()), Arc::new(RealWorld));
+    let settings = settings(json!("ollama/workspace"), json!(["ollama/prompt"]), json!("ollama/task"));
+    assert_eq!(
+        prompter.choosable(&settings),
+        ["ollama/flag", "ollama/next", "ollama/workspace", "ollama/prompt", "ollama/task"]
+    );
+    for name in ["ollama/next", "ollama/workspace"] {
+        let mut call = call(Arc::clone(&settings));
+        call.labels.as_mut().unwrap().model = Some(name.to_owned());
+        prompter.ask(call, &mut Unheard).await.unwrap();
+    }
+    assert_eq!(asked(&stub), ["next", "workspace"], "nothing more specific counts against it");
+    let named = TemplatePrompter::with_models(by_operator.named().connecting(connections), Arc::new(RealWorld));
+    assert!(!named.choosable(&settings).contains(&"ollama/workspace".to_owned()), "the operator's count before it");
 }
 
 #[tokio::test]

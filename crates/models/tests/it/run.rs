@@ -122,6 +122,7 @@ async fn run_with(model: Arc<dyn Provider>, pattern: &str) -> Vec<Arc<Record>> {
         request,
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
+        selection: trellis_domain::Selection::default(),
         by: None,
     };
     let run = runs.accept(question).await.unwrap().run;

@@ -74,6 +74,7 @@ pub(crate) fn accepted(question: &str) -> Body {
         routed_apart: false,
         room: None,
         not_here: Vec::new(),
+        selection: trellis_domain::Selection::default(),
     })
 }
 

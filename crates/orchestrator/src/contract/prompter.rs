@@ -40,6 +40,7 @@ pub async fn suite(prompter: &dyn Prompter, settings: Arc<Settings>, prompt: &st
             step: Name::iteration(1),
             attempt: 1,
             task_type: None,
+            model: None,
         }),
         ..PromptCall::default()
     };

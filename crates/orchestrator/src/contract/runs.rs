@@ -90,6 +90,7 @@ impl Bench {
             request,
             limits,
             names: UnknownNames::Refuse,
+            selection: trellis_domain::Selection::default(),
             by: None,
         };
         Ok(self.runs().accept(question).await?.run)
@@ -274,6 +275,7 @@ async fn the_same_request_attaches_and_another_gets_its_own_session(store: Store
         request: AgentRequest { question: text.to_owned(), session_id: "mine".to_owned(), ..AgentRequest::default() },
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
+        selection: trellis_domain::Selection::default(),
         by: Some(alice.clone()),
     };
     let first = bench.runs().accept(question("a?")).await.expect("a good question");

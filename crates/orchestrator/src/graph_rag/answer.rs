@@ -225,7 +225,8 @@ impl Inquiry<'_> {
     async fn write(&mut self, explored: &Explored, sources: &[Source]) -> GraphAnswer {
         let id = (SYNTHESIS, Use::Answer);
         let settings = self.models.settings();
-        let room = self.models.prompter().room(PromptNeed { settings, id: SYNTHESIS, task_type: None });
+        let need = PromptNeed { settings, id: SYNTHESIS, wish: self.models.wish() };
+        let room = self.models.prompter().room(need);
         let (knowledge, left_out) = shown(&explored.kept, room.unwrap_or(MOST_KNOWLEDGE).min(MOST_KNOWLEDGE));
         let variables = [
             ("query", json!(self.question.query)),

@@ -1,7 +1,7 @@
 //! Asking models while a question is answered: each call on record, all of them within the time of the question.
 
 use crate::permits::Permit;
-use crate::ports::{CallLabels, PromptCall, PromptReply, Prompter, ReplySink};
+use crate::ports::{CallLabels, ModelWish, PromptCall, PromptReply, Prompter, ReplySink};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -54,6 +54,10 @@ impl<'p> Models<'p> {
 
     pub(super) fn settings(&self) -> &Settings {
         &self.asker.settings
+    }
+
+    pub(super) fn wish(&self) -> ModelWish<'_> {
+        self.asker.labels.as_ref().map(CallLabels::wish).unwrap_or_default()
     }
 
     pub(super) fn prompter(&self) -> &'p dyn Prompter {

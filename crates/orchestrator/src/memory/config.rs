@@ -4,7 +4,7 @@ use crate::ports::{BoxFuture, Config, ConfigError, HistoryEntry, Signal, SignalL
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trellis_domain::config::{Problem, Settings, StoredItem, validate};
+use trellis_domain::config::{Problem, Settings, StoredItem, not_served, validate};
 use trellis_domain::{Caller, Configured, Hash, Workspace};
 
 #[derive(Debug)]
@@ -96,6 +96,7 @@ fn name_problem(item: &StoredItem, what: String, mend: &str) -> Problem {
 pub fn check_items(items: &[StoredItem]) -> Result<(), ConfigError> {
     let mut problems: Vec<_> = items.iter().filter_map(misnamed).collect();
     problems.extend(items.iter().filter_map(|item| validate(&item.kind, &item.key, &item.value).err()));
+    problems.extend(items.iter().filter_map(|item| not_served(&item.kind, &item.key, &item.value)));
     for (place, item) in items.iter().enumerate() {
         if items[..place].iter().any(|earlier| earlier.kind == item.kind && earlier.key == item.key) {
             problems.push(name_problem(item, "is named twice".to_owned(), "keep one of the two"));

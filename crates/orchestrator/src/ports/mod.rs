@@ -15,6 +15,7 @@ mod signal;
 mod stream;
 mod tables;
 mod tool_runner;
+mod tool_servers;
 mod world;
 
 pub use config::{Config, ConfigError, HistoryEntry};
@@ -33,7 +34,8 @@ pub use library::{
 };
 pub use log::{Log, LogEntry, LogError, Verdict};
 pub use prompter::{
-    CallLabels, Completion, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent, ReplySink,
+    CallLabels, Completion, ModelWish, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent,
+    ReplySink, distinct,
 };
 pub use queue::{Delivery, Queue, QueueError, Receipt, Role};
 pub use search::{
@@ -47,6 +49,7 @@ pub use tables::{
     TablesError, TablesFuture, Test, ValueQuery, ValueVector,
 };
 pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};
+pub use tool_servers::{Discovered, ToolServers};
 pub use world::{RealWorld, World};
 
 /// A boxed future, as ports return them.

@@ -39,8 +39,16 @@ pub struct PromptNeed<'a> {
     pub settings: &'a Settings,
     /// The prompt's id.
     pub id: &'a str,
+    pub wish: ModelWish<'a>,
+}
+
+/// What a run says about the models that its prompts go to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ModelWish<'a> {
     /// None before it is known.
     pub task_type: Option<&'a TaskTypeName>,
+    /// The one that the caller chose.
+    pub model: Option<&'a str>,
 }
 
 /// One text to complete as it stands, without a template and outside of any run.
@@ -71,9 +79,16 @@ pub struct CallLabels {
     pub attempt: u32,
     /// The kind of problem, which may name models of its own; none before it is known.
     pub task_type: Option<TaskTypeName>,
+    /// The model that the caller of the run chose, if it did.
+    pub model: Option<String>,
 }
 
 impl CallLabels {
+    /// What the run says about the models that its prompts go to.
+    pub fn wish(&self) -> ModelWish<'_> {
+        ModelWish { task_type: self.task_type.as_ref(), model: self.model.as_deref() }
+    }
+
     /// `session/step`.
     pub fn place(&self) -> String {
         format!("{}/{}", self.session, self.step)
@@ -216,4 +231,16 @@ pub trait Prompter: Send + Sync + std::fmt::Debug {
     fn models(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// The models that a caller may choose from, as `provider/model`: those that are asked here, whoever names them.
+    fn choosable(&self, settings: &Settings) -> Vec<String> {
+        let by_configuration = settings.models.iter().chain(settings.special_models()).cloned();
+        distinct(self.models().into_iter().chain(by_configuration))
+    }
+}
+
+/// Each of them once, in their order.
+pub fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    names.filter(|name| seen.insert(name.clone())).collect()
 }

@@ -1,13 +1,13 @@
 //! Tool calls by descriptor.
 
-use super::{BoxFuture, CallLabels};
+use super::{BoxFuture, CallLabels, ModelWish, ToolServers};
 use crate::permits::{CallCapacity, Permit};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::{Settings, ToolItem};
 use trellis_domain::record::{Explained, ModelCall};
-use trellis_domain::{Collection, Scope, TaskTypeName};
+use trellis_domain::{Collection, Scope};
 
 #[derive(Debug, Clone)]
 pub struct ToolCall {
@@ -66,13 +66,13 @@ pub trait ToolRunner: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// The servers whose tools can be made configuration, if there may be some.
+    fn servers(&self) -> Option<&dyn ToolServers> {
+        None
+    }
+
     /// Where a call of this tool has to wait for its turn, if it may have to: a tool may ask a model.
-    fn capacity(
-        &self,
-        _tool: &ToolItem,
-        _settings: &Settings,
-        _task_type: Option<&TaskTypeName>,
-    ) -> Option<Arc<CallCapacity>> {
+    fn capacity(&self, _tool: &ToolItem, _settings: &Settings, _wish: ModelWish<'_>) -> Option<Arc<CallCapacity>> {
         None
     }
 }

@@ -64,6 +64,7 @@ async fn ask(bench: &Bench, workspace: &Workspace, n: usize) -> RunId {
         request: AgentRequest { question: format!("question {n}"), ..AgentRequest::default() },
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
+        selection: trellis_domain::Selection::default(),
         by: None,
     };
     bench.runs().accept(question).await.unwrap().run

@@ -30,6 +30,7 @@ async fn asked_after(said: &[(u32, Option<Earlier>)]) -> (Vec<String>, Vec<Resul
             request: question(&json!({"answer": format!("answer {n}")}), "react"),
             limits: SomeLimits::default(),
             names: UnknownNames::Refuse,
+            selection: trellis_domain::Selection::default(),
             by: None,
         };
         let accepted = bench.runs().accept_after(question, &earlier.clone().unwrap_or_default()).await;

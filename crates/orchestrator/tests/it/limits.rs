@@ -154,6 +154,7 @@ async fn more_open_runs_than_allowed_are_refused_clearly() {
         request: AgentRequest { question: "q".into(), ..AgentRequest::default() },
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
+        selection: trellis_domain::Selection::default(),
         by: None,
     };
     let refused = RunService::new(&Arc::new(full)).accept(question).await.unwrap_err().to_string();
@@ -170,6 +171,7 @@ async fn bad_questions_are_refused_with_a_reason_and_leave_nothing() {
             request,
             limits: SomeLimits::default(),
             names: UnknownNames::Refuse,
+            selection: trellis_domain::Selection::default(),
             by: None,
         };
         bench.runs().accept(question).await.map(|accepted| accepted.run).unwrap_err().to_string()

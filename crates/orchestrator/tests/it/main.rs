@@ -21,6 +21,7 @@ mod processes;
 mod promises;
 mod replayed;
 mod search;
+mod selected;
 mod several_calls;
 mod tables;
 mod told;

@@ -188,6 +188,7 @@ impl TwoProcesses {
             },
             limits: SomeLimits::default(),
             names: UnknownNames::Refuse,
+            selection: trellis_domain::Selection::default(),
             by: None,
         };
         RunService::new(&self.two).accept(question).await.unwrap().run

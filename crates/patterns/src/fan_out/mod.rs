@@ -152,6 +152,7 @@ pub fn child(session: &Session, fan_out: &FannedOut, goal: &Goal) -> Option<(Acc
         routed_apart: accepted.routed_apart,
         room: accepted.room,
         not_here: accepted.not_here.clone(),
+        selection: accepted.selection.clone(),
     };
     Some((begun, routing(session, routed, fan_out, goal, accepted)))
 }

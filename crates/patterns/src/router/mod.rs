@@ -11,7 +11,7 @@ mod options;
 mod prompt;
 pub(crate) mod together;
 
-pub use check::{Refusal, check};
+pub use check::{Refusal, check, check_selection};
 pub use limits::limits_for;
 pub use options::callable;
 pub use prompt::ROUTE;

@@ -6,10 +6,11 @@ mod guard;
 mod request;
 
 pub use guard::{Reach, Refused};
+pub(crate) use request::Filled;
 pub use request::Template;
 
 use guard::GuardedNames;
-use request::{Filled, HeaderPart};
+use request::HeaderPart;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, Url};
 use std::collections::BTreeMap;
@@ -37,6 +38,17 @@ pub struct ToolSecret {
     /// Where it may be sent to; hosts as in [`Reach::hosts`].
     pub hosts: Vec<String>,
 }
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) text: String,
+    /// There was more than is read.
+    pub(crate) is_cut: bool,
+}
+
+/// Whether nothing that matters comes after a line.
+pub(crate) type IsLast<'a> = &'a mut (dyn FnMut(&str) -> bool + Send);
 
 /// Calls addresses, as far as the operator allows.
 #[derive(Debug)]
@@ -78,8 +90,23 @@ impl Http {
     pub async fn call(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
         let template = Template::read(&call.tool.settings).map_err(|(_, why)| ToolError::new(why))?;
         let filled = template.fill(&call.arguments).map_err(ToolError::new)?;
-        let response = self.send(filled, call).await.map_err(ToolError::new)?;
-        self.read(response).await.map_err(ToolError::new)
+        let received = self.exchange(filled, call, &mut |_| false).await.map_err(ToolError::new)?;
+        let mut text = received.text;
+        if received.is_cut {
+            text.push_str("\n[cut off: the answer was longer than 1 MB]");
+        }
+        Ok(ToolOutput { text, ..ToolOutput::default() })
+    }
+
+    /// Sends a request and reads the answer, up to the line that says that it is the last one.
+    pub(crate) async fn exchange(
+        &self,
+        filled: Filled,
+        call: &ToolCall,
+        is_last: IsLast<'_>,
+    ) -> Result<Received, String> {
+        let response = self.send(filled, call).await?;
+        self.read(response, is_last).await
     }
 
     async fn send(&self, filled: Filled, call: &ToolCall) -> Result<Response, String> {
@@ -145,12 +172,14 @@ impl Http {
     }
 
     /// What came back, without secrets that the other side repeats.
-    async fn read(&self, mut response: Response) -> Result<ToolOutput, String> {
+    async fn read(&self, mut response: Response, is_last: IsLast<'_>) -> Result<Received, String> {
         let (status, place) = (response.status(), shown(response.url()));
         let kind =
             response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default().to_owned();
-        let (mut bytes, mut is_cut, mut permit) = (Vec::new(), false, None);
-        while let Some(chunk) = response.chunk().await.map_err(|error| format!("{place}: {}", cause(&error)))? {
+        let (mut bytes, mut is_cut, mut permit, mut begin) = (Vec::new(), false, None, 0);
+        'reading: while let Some(chunk) =
+            response.chunk().await.map_err(|error| format!("{place}: {}", cause(&error)))?
+        {
             if permit.is_none() && bytes.len() + chunk.len() > LARGE_BYTES {
                 permit = self.large.acquire().await.ok();
             }
@@ -160,6 +189,13 @@ impl Http {
                 is_cut = true;
                 break;
             }
+            while let Some(length) = bytes[begin..].iter().position(|byte| *byte == b'\n') {
+                let line = String::from_utf8_lossy(&bytes[begin..begin + length]);
+                begin += length + 1;
+                if is_last(&line) {
+                    break 'reading;
+                }
+            }
         }
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
@@ -168,13 +204,10 @@ impl Http {
             }
             Err(error) => format!("({} bytes of {}, which is no text)", error.as_bytes().len(), or(&kind, "something")),
         };
-        let mut text =
+        let text =
             self.secrets.values().flat_map(|secret| &secret.value).fold(text, |text, secret| secret.redact(&text));
-        if is_cut {
-            text.push_str("\n[cut off: the answer was longer than 1 MB]");
-        }
         if status.is_success() {
-            return Ok(ToolOutput { text, ..ToolOutput::default() });
+            return Ok(Received { text, is_cut });
         }
         let told = &text[..text.floor_char_boundary(TOLD)];
         Err(format!("{place} answered {status}: {}", told.trim()))
@@ -236,4 +269,4 @@ fn or<'t>(text: &'t str, otherwise: &'t str) -> &'t str {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -3,7 +3,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What may stand in a part of an address as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -21,6 +21,8 @@ pub struct Template {
     query: Map<String, Value>,
     headers: BTreeMap<String, String>,
     body: Option<Value>,
+    /// Arguments that a call may leave out, by the tool's own words.
+    optional: BTreeSet<String>,
 }
 
 /// One request, ready but for its secrets.
@@ -71,7 +73,8 @@ impl Template {
             }
         };
         let headers = object("headers")?.into_iter().map(header).collect::<Result<_, _>>()?;
-        let template = Self { method, url: url.trim().to_owned(), query: object("query")?, headers, body };
+        let (url, optional) = (url.trim().to_owned(), optional(settings));
+        let template = Self { method, url, query: object("query")?, headers, body, optional };
         template.check_host()?;
         Ok(template)
     }
@@ -118,13 +121,20 @@ impl Template {
         let filled = fill(&self.url, &encoded);
         let mut url = Url::parse(&filled).map_err(|error| format!("`{filled}` is no address: {error}"))?;
         for (name, value) in &self.query {
+            if let Some(repeated) = repeated(value) {
+                let all = |value| Value::as_array(value).map_or(std::slice::from_ref(value), Vec::as_slice);
+                let values = given(repeated).map(all).unwrap_or_default().iter();
+                url.query_pairs_mut().extend_pairs(values.map(|value| (name, plain(value))));
+                continue;
+            }
             let value = plain(value);
             if places(&value).all(|name| given(name).is_some()) {
                 url.query_pairs_mut().append_pair(name, &fill(&value, &|name| given(name).map(plain)));
             }
         }
         let mut headers = BTreeMap::new();
-        for (name, value) in &self.headers {
+        let is_left_out = |place: &str| self.optional.contains(place) && given(place).is_none();
+        for (name, value) in self.headers.iter().filter(|(_, value)| !places(value).any(is_left_out)) {
             let part = |piece: Piece<'_>| match piece {
                 Piece::Text(text) => Ok(HeaderPart::Text(text.to_owned())),
                 Piece::Place(place) => match (place.strip_prefix(SECRET), given(place)) {
@@ -135,9 +145,22 @@ impl Template {
             };
             headers.insert(name.clone(), pieces(value).map(part).collect::<Result<_, _>>()?);
         }
-        let body = self.body.as_ref().map(|body| fill_value(body, arguments));
+        let body = self.body.as_ref().map(|body| fill_value(body, arguments)).filter(|body| !body.is_null());
         Ok(Filled { method: self.method.clone(), url, headers, body })
     }
+}
+
+/// The names of arguments that need not be given.
+fn optional(settings: &Map<String, Value>) -> BTreeSet<String> {
+    let arguments = settings.get("arguments").and_then(Value::as_array).into_iter().flatten();
+    let optional = arguments.filter(|argument| argument["required"] == false);
+    optional.filter_map(|argument| argument["name"].as_str().map(str::to_owned)).collect()
+}
+
+/// The argument of `["{name}"]`: a parameter of a query that is repeated for each member of a list.
+fn repeated(value: &Value) -> Option<&str> {
+    let [Value::String(only)] = value.as_array()?.as_slice() else { return None };
+    only.strip_prefix('{')?.strip_suffix('}').filter(|name| is_name(name))
 }
 
 /// A value as text: texts as they are, everything else as JSON.
@@ -266,6 +289,21 @@ mod tests {
         assert_eq!(sent.method, Method::POST);
         let all = json!({ "question": "why?", "top": [1, 2] });
         assert_eq!(sent.body, Some(json!({ "q": "why?", "top": [1, 2], "all": all, "note": "about why?", "n": 1 })));
+    }
+
+    #[test]
+    fn lists_are_repeated_and_what_may_be_left_out_is() {
+        let argument = |name: &str| json!({ "name": name, "required": false });
+        let settings = json!({
+            "url": "https://a.example/", "method": "POST", "query": { "tag": ["{tags}"] }, "body": "{body}",
+            "headers": { "x-trace": "{trace}", "x-kind": "a" }, "arguments": [argument("trace"), argument("body")],
+        });
+        let sent = filled(settings.clone(), json!({ "tags": ["a b", 3], "trace": "t" })).unwrap();
+        assert_eq!(sent.url.as_str(), "https://a.example/?tag=a+b&tag=3");
+        assert_eq!(sent.headers.len(), 2);
+        let sent = filled(settings, json!({ "tags": "one" })).unwrap();
+        assert_eq!((sent.url.as_str(), sent.body), ("https://a.example/?tag=one", None));
+        assert_eq!(sent.headers.keys().collect::<Vec<_>>(), ["x-kind"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use trellis_domain::config::{ConfigItem, Settings, validate};
 
 /// Serves these answers, one for each request in turn, and keeps what was asked.
-async fn serve(answers: Vec<String>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
+pub(crate) async fn serve(answers: Vec<String>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let served = tokio::spawn(async move {
@@ -35,11 +35,11 @@ fn is_whole(request: &[u8]) -> bool {
     body.len() >= length.map_or(0, |length| length.trim().parse().unwrap())
 }
 
-fn answer(status: &str, headers: &str, body: &str) -> String {
+pub(crate) fn answer(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n{body}", body.len())
 }
 
-fn http(hosts: &[&str], private: bool) -> Http {
+pub(crate) fn http(hosts: &[&str], private: bool) -> Http {
     let secret = ToolSecret { value: Ok(Secret::new("sk-weather-1").unwrap()), hosts: vec!["127.0.0.1".to_owned()] };
     let reach = Reach { hosts: hosts.iter().map(|host| (*host).to_owned()).collect(), private };
     Http::new(reach, BTreeMap::from([("WEATHER".to_owned(), secret)]))

@@ -1,6 +1,6 @@
 //! A server that is spoken to: how the conversation begins, and what went wrong.
 
-use super::discovered::Discovered;
+use super::discovered::discovered;
 use super::program::Running;
 use super::servers::{Program, Transport};
 use super::web::{Address, Bounded, MOST_BYTES, Trouble};
@@ -85,7 +85,7 @@ impl Connection {
     }
 
     /// The tools that the server has. A server may have an endless list of them.
-    pub(super) async fn tools(&self, server: &str) -> Result<Vec<Discovered>, String> {
+    pub(super) async fn tools(&self, server: &str) -> Result<Vec<trellis_orchestrator::ports::Discovered>, String> {
         let (mut tools, mut bytes, mut cursors) = (Vec::new(), 0, Vec::new());
         loop {
             self.expect_more();
@@ -95,7 +95,7 @@ impl Connection {
                 Err(ServiceError::UnexpectedResponse) => return Err(NOT_A_LIST.to_owned()),
                 Err(error) => return Err(self.why(error).await),
             };
-            let found = page.tools.iter().map(|tool| Discovered::of(server, tool));
+            let found = page.tools.iter().map(|tool| discovered(server, tool));
             tools.extend(found.inspect(|tool| bytes += tool.item("").to_string().len()));
             let Some(next) = page.next_cursor.filter(|next| !next.is_empty()) else { return Ok(tools) };
             bytes += next.len();

@@ -11,7 +11,6 @@ mod server_client;
 mod servers;
 mod web;
 
-pub use discovered::Discovered;
 pub use servers::{Server, Servers, read_servers};
 
 use crate::http::Reach;
@@ -26,7 +25,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::Workspace;
 use trellis_domain::config::{McpItem, Settings, ToolItem};
-use trellis_orchestrator::ports::{ToolCall, ToolError, ToolOutput};
+use trellis_orchestrator::ports::{BoxFuture, Discovered, ToolCall, ToolError, ToolOutput, ToolServers};
 use web::Address;
 
 /// Where a call says that it is the same as one before.
@@ -154,6 +153,20 @@ impl Mcp {
     pub async fn discover(&self, server: &str) -> Result<Vec<Discovered>, String> {
         let client = self.server(server)?;
         client.tools(server).await.map_err(|why| client.redacted(why))
+    }
+}
+
+impl ToolServers for Mcp {
+    fn names(&self, _workspace: &Workspace) -> Vec<String> {
+        self.servers.keys().cloned().collect()
+    }
+
+    fn discover<'a>(
+        &'a self,
+        _workspace: &'a Workspace,
+        server: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<Discovered>, String>> {
+        Box::pin(self.discover(server))
     }
 }
 

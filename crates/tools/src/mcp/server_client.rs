@@ -1,7 +1,6 @@
 //! The client of one server: opens the connection when it is needed, and again after it has ended.
 
 use super::connection::Connection;
-use super::discovered::Discovered;
 use super::servers::Server;
 use crate::http::Reach;
 use parking_lot::Mutex;
@@ -9,6 +8,7 @@ use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
+use trellis_orchestrator::ports::Discovered;
 
 const GONE: &str = "the server is not spoken to any more";
 /// A server that let a call wait in vain has as long again, and so much more, to show that it is still there: one that does

@@ -14,7 +14,7 @@ use crate::show::note;
 use crate::tool_settings;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
-use trellis_domain::{RequestId, RunId};
+use trellis_domain::{RequestId, RunId, Selection, ToolName};
 use trellis_models::Models;
 use trellis_orchestrator::RunService;
 use trellis_orchestrator::accept::{Question, UnknownNames};
@@ -65,6 +65,7 @@ async fn here(
         request,
         limits,
         names: UnknownNames::Refuse,
+        selection: Selection { tools: tools(ask), model: None },
         by: Some(person::caller()),
     };
     let runs = RunService::new(&orchestrator);
@@ -115,13 +116,10 @@ async fn there(
     (request, limits): (AgentRequest, SomeLimits),
     interrupt: &mut Interrupt,
 ) -> Result<Exit, Failure> {
-    if !global.model.is_empty() {
-        let url = server.url();
-        return Err(Failure::usage(format!("{url} asks the models that it was started with; leave --model out")));
-    }
+    let selection = Selection { tools: tools(ask), model: model_there(global, server)? };
     let id = fresh_id()?;
     let run = tokio::select! {
-        run = server.accept(&request, &limits, &id) => run?,
+        run = server.accept(&request, &limits, &selection, &id) => run?,
         () = interrupt.received() => {
             note("stopped before the server had answered; `trellis runs` tells whether it has the question");
             return Ok(Exit::Interrupted);
@@ -140,6 +138,23 @@ async fn there(
         Ok(None) | Err(_) => {
             detached(global, &run, &goes_on(&run, &server.flags()));
             Ok(Exit::Interrupted)
+        }
+    }
+}
+
+/// The tools that may be offered, if some are named.
+fn tools(ask: &Ask) -> Option<Vec<ToolName>> {
+    (!ask.tool.is_empty()).then(|| ask.tool.iter().map(|name| name.as_str().into()).collect())
+}
+
+/// The model that a server is to ask: one of its own.
+fn model_there(global: &Global, server: &Server) -> Result<Option<String>, Failure> {
+    match global.model.as_slice() {
+        [] => Ok(None),
+        [model] => Ok(Some(model.clone())),
+        _ => {
+            let url = server.url();
+            Err(Failure::usage(format!("{url} asks one model if one is named with --model; name one of its own")))
         }
     }
 }

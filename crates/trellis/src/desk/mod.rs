@@ -11,12 +11,14 @@ mod server;
 mod sse;
 mod stream;
 mod tables;
+mod tools;
 
 pub(crate) use documents::{DocumentFile, LoadedDocument};
 pub(crate) use knowledge::RdfFile;
 pub(crate) use server::{Origin, Server};
 pub(crate) use stream::Stream;
 pub(crate) use tables::RowsFile;
+pub(crate) use tools::WantedCall;
 
 use crate::app::{App, Closed, Purpose, workspace};
 use crate::cli::Global;

@@ -11,7 +11,7 @@ use trellis_domain::config::StoredItem;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::record::{Name, Record};
-use trellis_domain::{RequestId, RunId};
+use trellis_domain::{RequestId, RunId, Selection};
 use trellis_orchestrator::evidence::Evidence;
 use trellis_orchestrator::ports::{LogEntry, RunFilter, Verdict};
 use trellis_orchestrator::service::RecordPage;
@@ -129,13 +129,21 @@ impl Server {
         &self,
         request: &AgentRequest,
         limits: &SomeLimits,
+        selection: &Selection,
         id: &RequestId,
     ) -> Result<RunId, Failure> {
-        let body = json!({
+        let mut body = json!({
             "question": request.question, "pattern": request.pattern, "task_type": request.task_type,
             "group": request.group, "collection": request.collection, "conversation_id": request.conversation_id,
             "session_id": request.session_id, "streaming": request.streaming, "limits": limits,
         });
+        // Servers of earlier versions know neither.
+        if let Some(tools) = &selection.tools {
+            body["tools"] = json!(tools);
+        }
+        if let Some(model) = &selection.model {
+            body["model"] = json!(model);
+        }
         let mut message = self.request(Method::POST, &["runs"], &[]).body(body.to_string());
         if request.session_id.is_empty() {
             message = message.header("idempotency-key", id.as_str());

@@ -201,6 +201,15 @@ impl Server {
         self.json(request).await.map_err(|trouble| self.failure(trouble))
     }
 
+    /// The same for what may take longer.
+    pub(super) async fn ask_within<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+        time_limit: Duration,
+    ) -> Result<T, Failure> {
+        self.json_within(request, time_limit).await.map_err(|trouble| self.failure(trouble))
+    }
+
     pub(super) fn failure(&self, trouble: ServerTrouble) -> Failure {
         match trouble {
             ServerTrouble::Lost(why) => Failure::new(Exit::Unreachable, self.unreachable(&why)),

@@ -26,12 +26,37 @@ fn answer(stream: TcpStream) -> Option<()> {
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
-    let body = match first.split(' ').nth(1)?.strip_prefix("/now/") {
+    let path = first.split(' ').nth(1)?;
+    let body = match path.strip_prefix("/now/") {
+        _ if path == "/openapi.json" => openapi().to_string(),
+        _ if path == "/jokes" => joke(&serde_json::from_slice(&body).ok()?),
         Some(city) => json!({ "city": city, "celsius": 7, "with_key": key == "sk-weather-1" }).to_string(),
         None => model(&serde_json::from_slice(&body).ok()?),
     };
     let reply = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     stream.get_mut().write_all(reply.as_bytes()).ok()
+}
+
+/// One operation, which needs a key and is where the document is.
+fn openapi() -> Value {
+    let city =
+        json!({ "name": "city", "in": "path", "required": true, "schema": { "$ref": "#/components/schemas/City" } });
+    let operation = json!({ "operationId": "now", "summary": "The weather in a city now", "parameters": [city] });
+    let keys = json!({ "key": { "type": "apiKey", "in": "header", "name": "x-key" } });
+    let types = json!({ "City": { "type": "string", "maxLength": 20 } });
+    json!({
+        "openapi": "3.1.0", "info": { "title": "Weather", "version": "1" }, "security": [{ "key": [] }],
+        "paths": { "/now/{city}": { "get": operation } },
+        "components": { "securitySchemes": keys, "schemas": types },
+    })
+}
+
+/// A service as TrustGraph's, which tells its reply in pieces.
+fn joke(request: &Value) -> String {
+    let read = |name: &str| serde_json::from_str::<Value>(request[name].as_str().unwrap()).unwrap();
+    let pieces = [json!({ "response": read("config")["style"] }), json!({ "response": "" })];
+    let last = json!({ "response": format!(" joke about {}", read("arguments")["topic"]), "end_of_stream": true });
+    pieces.iter().chain([&last]).map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// Looks at the weather once, and tells what it was.
@@ -117,4 +142,75 @@ fn a_run_calls_the_tool_and_its_trace_says_so() {
     assert!(!stdout(&output).contains("7 degrees"), "{}", stdout(&output));
     let shown = json(data.path(), &["run", "show", "last"]).to_string();
     assert!(shown.contains("not here: the operator does not allow calls to 127.0.0.1"), "{shown}");
+}
+
+#[test]
+fn an_operation_of_a_published_document_is_a_tool() {
+    let address = serve();
+    let data = folder(&address);
+    ok(data.path(), &["tools", "remove", "weather"]);
+    let document = format!("http://{address}/openapi.json");
+    let add = |more: &[&str]| {
+        let arguments = [&["tools", "add", "weather", "http", "--openapi", &document], more].concat();
+        allowed(&data, &arguments).output().unwrap()
+    };
+    let unnamed = stderr(&add(&[]));
+    assert!(unnamed.contains("name one of its operations: now") && unnamed.contains("--operation"), "{unnamed}");
+    let keyless = stderr(&add(&["--operation", "now"]));
+    assert!(keyless.contains("needs a key (`key`, the header x-key)") && keyless.contains("--secret"), "{keyless}");
+    let added = add(&["--operation", "now", "--secret", "WEATHER"]);
+    assert!(added.status.success(), "{}", stderr(&added));
+    let stored = ok(data.path(), &["config", "get", "tool", "weather"]);
+    assert!(
+        stored.contains(&format!("http://{address}/now/{{city}}")) && stored.contains("{secret:WEATHER}"),
+        "{stored}"
+    );
+    let tried = allowed(&data, &["tools", "test", "weather", "city=Oslo"]).output().unwrap();
+    assert_eq!(stdout(&tried).trim(), r#"{"city":"Oslo","celsius":7,"with_key":true}"#, "{}", stderr(&tried));
+    let long =
+        stderr(&allowed(&data, &["tools", "test", "weather", "city=Llanfairpwllgwyngyllgogerych"]).output().unwrap());
+    assert!(long.contains("longer than 20"), "{long}");
+    std::fs::write(data.path().join("api.yaml"), "openapi: 3.1.0\n").unwrap();
+    let file = data.path().join("api.yaml");
+    let (code, yaml) = fails(data.path(), &["tools", "add", "x", "http", "--openapi", file.to_str().unwrap()]);
+    assert!(code == 2 && yaml.contains("it is YAML, and only JSON is read"), "{code} {yaml}");
+}
+
+#[test]
+fn a_tool_of_a_service_is_called_over_http_and_one_with_queues_alone_is_refused() {
+    let address = serve();
+    let data = folder(&address);
+    let queues = r#"{"request-queue": "request:tg:joke", "response-queue": "response:tg:joke"}"#;
+    let (code, refused) = fails(data.path(), &["config", "put", "tool-service", "joke", queues]);
+    assert!(code != 0 && refused.contains("message broker") && refused.contains("add the `url`"), "{refused}");
+    let service =
+        json!({ "url": format!("http://{address}/jokes"), "config-params": [{ "name": "style", "required": true }] });
+    ok(data.path(), &["config", "put", "tool-service", "joke", &service.to_string()]);
+    let argument = json!({ "name": "topic", "type": "string", "description": "what about" });
+    let tool = json!({ "type": "tool-service", "service": "joke", "style": "dry", "arguments": [argument] });
+    ok(data.path(), &["tools", "add", "joke", &tool.to_string()]);
+    let call = ["tools", "test", "joke", "topic=moss"];
+    let unsafe_one = allowed(&data, &call).output().unwrap();
+    assert_eq!(unsafe_one.status.code(), Some(2), "{}", stdout(&unsafe_one));
+    assert!(stderr(&unsafe_one).contains("--unsafe calls it all the same"), "{}", stderr(&unsafe_one));
+    let told = allowed(&data, &[&call[..], &["--unsafe"]].concat()).output().unwrap();
+    assert_eq!(stdout(&told).trim(), r#"dry joke about "moss""#, "{}", stderr(&told));
+    let doctor = ok(data.path(), &["doctor"]);
+    assert!(doctor.contains("joke is not offered: the operator does not allow calls to 127.0.0.1"), "{doctor}");
+}
+
+#[test]
+fn a_question_names_the_tools_that_may_be_offered() {
+    let data = folder(&serve());
+    let ask = |tools: &[&str]| {
+        let question = ["ask", "How warm is it in Oslo?", "--pattern", "react", "--task-type", "general"];
+        let tools = tools.iter().flat_map(|name| ["--tool", name]);
+        allowed(&data, &question.into_iter().chain(tools).collect::<Vec<_>>()).output().unwrap()
+    };
+    let unknown = stderr(&ask(&["wether"]));
+    assert!(unknown.contains("there is no tool `wether`; choose from") && unknown.contains("weather"), "{unknown}");
+    assert!(ask(&["weather"]).status.success());
+    let shown = json(data.path(), &["run", "show", "last"]).to_string();
+    assert!(shown.contains("not asked for"), "{shown}");
+    assert!(ok(data.path(), &["verify", "last"]).starts_with("ok"));
 }

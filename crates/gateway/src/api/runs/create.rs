@@ -15,7 +15,7 @@ use std::sync::Arc;
 use trellis_domain::ids::iri_part;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::{AgentRequest, AgentStep};
-use trellis_domain::{RequestId, Scope, Surface};
+use trellis_domain::{RequestId, Scope, Selection, Surface};
 use trellis_orchestrator::Question;
 use trellis_orchestrator::accept::UnknownNames;
 use utoipa::IntoParams;
@@ -76,7 +76,7 @@ pub(crate) async fn create(
     }
     let time = wait::wanted(asked.wait.as_deref())?;
     let key = idempotency_key(&headers)?;
-    let (request, limits) = read_question(&body)?;
+    let (request, limits, selection) = read_question(&body)?;
     let request_id = match key {
         Some(_) if !request.session_id.is_empty() => {
             let message = "a session id makes a request repeatable by itself; leave out it or the Idempotency-Key";
@@ -87,7 +87,7 @@ pub(crate) async fn create(
     };
     let scope = Scope { workspace: inside.workspace().clone(), ..Scope::default() };
     let by = Some(inside.caller(Surface::Api));
-    let question = Question { scope, request_id, request, limits, names: UnknownNames::Refuse, by };
+    let question = Question { scope, request_id, request, limits, names: UnknownNames::Refuse, selection, by };
     let accepted = inside.accept(question).await??;
     // It is on record. Many may wait, and nobody else's question is to wait for them.
     drop(body);
@@ -131,7 +131,7 @@ fn links(run: &str, workspace: Option<&str>) -> Links {
 }
 
 /// The members of a new run.
-const MEMBERS: [&str; 12] = [
+const MEMBERS: [&str; 14] = [
     "question",
     "pattern",
     "task_type",
@@ -144,9 +144,11 @@ const MEMBERS: [&str; 12] = [
     "streaming",
     "history",
     "limits",
+    "tools",
+    "model",
 ];
 
-fn read_question(body: &Map<String, Value>) -> Result<(AgentRequest, SomeLimits), ApiError> {
+fn read_question(body: &Map<String, Value>) -> Result<(AgentRequest, SomeLimits, Selection), ApiError> {
     refuse_unknown(body, &MEMBERS, "a new run")?;
     let members = Members::new(body);
     let text = |name: &str| members.text(name).map(|text| text.unwrap_or_default().to_owned());
@@ -166,7 +168,14 @@ fn read_question(body: &Map<String, Value>) -> Result<(AgentRequest, SomeLimits)
         history: history(members)?,
         ..usual
     };
-    Ok((request, limits(members)?))
+    Ok((request, limits(members)?, selection(members)?))
+}
+
+/// What the caller chooses out of what is configured. Empty names choose nothing.
+fn selection(members: Members<'_>) -> Result<Selection, ApiError> {
+    let tools = members.texts("tools")?.map(|names| names.iter().map(|name| name.as_str().into()).collect());
+    let model = members.text("model")?.filter(|name| !name.is_empty()).map(str::to_owned);
+    Ok(Selection { tools, model })
 }
 
 fn no_question() -> ApiError {

@@ -40,6 +40,12 @@ pub(crate) struct NewRun {
     /// Steps that were taken elsewhere, as context
     history: Option<Vec<HistoryStep>>,
     limits: Option<RunLimits>,
+    /// Only these tools may be offered, by name; an empty list for none. They have to be in the groups that are asked for
+    #[schema(max_items = 100, example = json!(["weather"]))]
+    tools: Option<Vec<String>>,
+    /// The model that is asked, out of those that are configured, as `provider/model`
+    #[schema(max_length = 200)]
+    model: Option<String>,
 }
 
 /// A step that was taken elsewhere.

@@ -8,6 +8,7 @@ mod following;
 mod looking;
 mod openai;
 mod server;
+mod tools;
 
 use serde_json::{Value, json};
 

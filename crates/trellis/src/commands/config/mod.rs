@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::Path;
-use trellis_domain::config::{AGENT_TYPES, Problem, Settings, StoredItem, validate};
+use trellis_domain::config::{AGENT_TYPES, Problem, Settings, StoredItem, not_served, validate};
 use trellis_patterns::missing_prompts;
 
 /// An exported file.
@@ -40,6 +40,7 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
             let items = read_file(file)?;
             problems.extend(items.iter().filter_map(|item| validate(&item.kind, &item.key, &item.value).err()));
             problems.extend(items.iter().filter_map(broken_template));
+            problems.extend(items.iter().filter_map(|item| not_served(&item.kind, &item.key, &item.value)));
         }
         return report(global, &problems);
     }
@@ -110,6 +111,7 @@ fn print_value(value: String) -> Result<Exit, Failure> {
 pub(crate) fn problems(settings: &Settings, items: &[StoredItem]) -> Vec<Problem> {
     let mut problems = settings.problems.clone();
     problems.extend(items.iter().filter_map(broken_template));
+    problems.extend(items.iter().filter_map(|item| not_served(&item.kind, &item.key, &item.value)));
     problems.extend(settings.inconsistencies());
     problems.extend(missing_prompts(settings));
     problems

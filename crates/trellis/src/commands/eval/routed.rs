@@ -4,6 +4,7 @@ use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
 use trellis_domain::RunId;
+use trellis_domain::config::Settings;
 use trellis_domain::record::{Core, Name};
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{
@@ -72,6 +73,10 @@ impl Prompter for RoutedOnly {
 
     fn models(&self) -> Vec<String> {
         self.inner.models()
+    }
+
+    fn choosable(&self, settings: &Settings) -> Vec<String> {
+        self.inner.choosable(settings)
     }
 }
 

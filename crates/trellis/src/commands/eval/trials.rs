@@ -218,6 +218,7 @@ fn question(app: &App, item: &Item, named: Option<&String>, request_id: RequestI
         request,
         limits: SomeLimits::default(),
         names: UnknownNames::Refuse,
+        selection: trellis_domain::Selection::default(),
         by: Some(person::caller()),
     }
 }

@@ -1,25 +1,18 @@
 //! Tools from the command line: which there are, whether they can be called here, and what one brings.
 
 mod discover;
+mod openapi;
 
-use crate::app::{self, App, Purpose};
-use crate::cli::{Global, Output, ToolsCommand};
-use crate::desk::Desk;
+use crate::app::Purpose;
+use crate::cli::{AddTool, Global, Output, ToolsCommand};
+use crate::desk::{Desk, WantedCall};
 use crate::failure::{Exit, Failure};
-use crate::limits;
 use crate::serving::Interrupt;
 use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line};
-use crate::tool_settings;
 use discover::Wanted;
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
-use std::time::Duration;
-use trellis_domain::Collection;
-use trellis_domain::config::{Settings, StoredItem, ToolItem};
-use trellis_orchestrator::ports::{Config as _, RealWorld, ToolCall, ToolRunner, World};
-use trellis_tools::Tools;
-
-const KIND: &str = "tool";
+use trellis_domain::config::StoredItem;
+use trellis_orchestrator::toolbox::{KIND, ListedTool, find_item};
 
 pub(crate) async fn run(global: &Global, command: &ToolsCommand) -> Result<Exit, Failure> {
     // Programs that were started are not in the terminal's group: they end when what is done here is let go.
@@ -33,42 +26,20 @@ pub(crate) async fn run(global: &Global, command: &ToolsCommand) -> Result<Exit,
 async fn perform(global: &Global, command: &ToolsCommand) -> Result<Exit, Failure> {
     match command {
         ToolsCommand::List => list(global).await,
-        ToolsCommand::Test { name, arguments } => test(global, name, arguments).await,
-        ToolsCommand::Add { name, value } => add(global, name, value).await,
+        ToolsCommand::Test { name, arguments, may_be_unsafe } => test(global, name, arguments, *may_be_unsafe).await,
+        ToolsCommand::Add(tool) => add(global, tool).await,
         ToolsCommand::Discover { server, add, only } => {
             discover::run(global, &Wanted { server: server.as_deref(), only }, *add).await
         }
         ToolsCommand::Remove { name } => {
             let desk = Desk::work(global, "tools", Purpose::Write).await?;
-            let Some(version) = desk.delete(KIND, name).await? else { return Err(unknown(name)) };
+            let key = find_item(&desk.items().await?.1, name).map(|item| item.key.clone());
+            let Some(version) = desk.delete(KIND, key.as_deref().unwrap_or(name)).await? else {
+                return Err(unknown(name));
+            };
             note(&format!("removed {}, configuration version {version}; runs that have begun keep it", clean(name)));
             Ok(Exit::Ok)
         }
-    }
-}
-
-/// A folder's tools as they would be called.
-struct Bench {
-    app: App,
-    settings: Arc<Settings>,
-    tools: Tools,
-}
-
-impl Bench {
-    async fn open(global: &Global) -> Result<Self, Failure> {
-        if global.url.is_some() {
-            return Err(Failure::usage("tools are called by the process that has the folder: leave --url out"));
-        }
-        let app = App::open(global, "tools", Purpose::Read).await.map_err(Failure::from)?;
-        let (version, items) = app.store.config.all(app.workspace()).await?;
-        let settings = Arc::new(Settings::take(version, items).0);
-        let prompter = app.prompter(app::models(global)?);
-        let tools = app.tools(&prompter, tool_settings::outside(global)?);
-        Ok(Self { app, settings, tools })
-    }
-
-    fn tool(&self, name: &str) -> Result<&Arc<ToolItem>, Failure> {
-        self.settings.tools.values().find(|tool| tool.name == name).ok_or_else(|| unknown(name))
     }
 }
 
@@ -77,24 +48,15 @@ fn unknown(name: &str) -> Failure {
 }
 
 async fn list(global: &Global) -> Result<Exit, Failure> {
-    let bench = Bench::open(global).await?;
-    let listed = bench.settings.tools.values().map(|tool| {
-        let obstacle = bench.tools.obstacle(tool, &bench.settings);
-        (tool, obstacle)
-    });
+    let listed = Desk::work(global, "tools", Purpose::Read).await?.tools(global).await?;
     if global.output != Output::Text {
-        let tool = |(tool, obstacle): (&Arc<ToolItem>, Option<String>)| {
-            json!({
-                "name": tool.name, "type": tool.kind.as_str(), "description": tool.description, "groups": tool.groups,
-                "arguments": tool.arguments, "can_be_called": obstacle.is_none(), "why_not": obstacle,
-            })
-        };
-        print_json(&json!({ "tools": listed.map(tool).collect::<Vec<_>>() }).to_string())?;
+        print_json(&json!({ "tools": listed }).to_string())?;
         return Ok(Exit::Ok);
     }
-    let rows = listed.map(|(tool, obstacle)| {
-        let state = obstacle.map_or_else(|| "yes".to_owned(), |why| format!("no: {}", one_line(&clean(&why))));
-        vec![clean(&tool.name), tool.kind.as_str().to_owned(), clean(&tool.groups.join(", ")), state]
+    let rows = listed.iter().map(|tool| {
+        let state = tool.why_not.as_ref().map(|why| format!("no: {}", one_line(&clean(why))));
+        let state = state.unwrap_or_else(|| "yes".to_owned());
+        vec![clean(&tool.name), tool.kind.clone(), clean(&tool.groups.join(", ")), state]
     });
     let header = ["TOOL", "TYPE", "GROUPS", "OFFERED HERE"].map(str::to_owned).to_vec();
     let rows: Vec<_> = std::iter::once(header).chain(rows).collect();
@@ -103,38 +65,22 @@ async fn list(global: &Global) -> Result<Exit, Failure> {
 }
 
 /// Calls a tool once, outside of any run, and prints what a model would be shown.
-async fn test(global: &Global, name: &str, arguments: &[String]) -> Result<Exit, Failure> {
-    let bench = Bench::open(global).await?;
-    let tool = bench.tool(name)?;
-    let limits = limits::of_operator(global, &[])?.usual;
-    let call = ToolCall {
-        scope: bench.app.scope.clone(),
-        collection: Collection::default(),
-        settings: Arc::clone(&bench.settings),
-        tool: Arc::clone(tool),
-        arguments: read_arguments(tool, arguments)?,
-        idempotency_key: RealWorld.fresh_id(),
-        step: None,
-        document: None,
-        timeout: Duration::from_millis(limits.tool_timeout_ms),
-        max_reply_bytes: limits.max_reply_bytes,
-        labels: None,
-        permit: trellis_orchestrator::permits::Permit::default(),
-    };
-    let timeout = call.timeout;
-    let called = tokio::time::timeout(timeout, bench.tools.call(call)).await;
-    match called {
-        Ok(Ok(output)) => {
-            print_line(&clean(&output.text))?;
-            Ok(Exit::Ok)
-        }
-        Ok(Err(error)) => Err(Failure::new(Exit::RunFailed, format!("the tool brought nothing: {error}"))),
-        Err(_) => Err(Failure::new(Exit::RunFailed, format!("the tool did not answer within {} s", timeout.as_secs()))),
+async fn test(global: &Global, name: &str, arguments: &[String], may_be_unsafe: bool) -> Result<Exit, Failure> {
+    let desk = Desk::work(global, "tools", Purpose::Read).await?;
+    let listed = desk.tools(global).await?;
+    let tool = listed.iter().find(|tool| tool.name == name).ok_or_else(|| unknown(name))?;
+    let call = WantedCall { name, arguments: read_arguments(tool, arguments)?, may_be_unsafe };
+    let outcome = desk.try_tool(global, call).await?;
+    if !outcome.failed {
+        print_line(&clean(&outcome.observation))?;
+        return Ok(Exit::Ok);
     }
+    let why = outcome.observation.strip_prefix("Error: ").unwrap_or(&outcome.observation);
+    Err(Failure::new(Exit::RunFailed, format!("the tool brought nothing: {why}")))
 }
 
 /// `name=value`, or one JSON object. What is no text by the tool's own words is read as JSON.
-fn read_arguments(tool: &ToolItem, written: &[String]) -> Result<Map<String, Value>, Failure> {
+fn read_arguments(tool: &ListedTool, written: &[String]) -> Result<Map<String, Value>, Failure> {
     if let [only] = written
         && let Ok(Value::Object(members)) = serde_json::from_str(only)
     {
@@ -154,14 +100,25 @@ fn read_arguments(tool: &ToolItem, written: &[String]) -> Result<Map<String, Val
     written.iter().map(pair).collect()
 }
 
-async fn add(global: &Global, name: &str, value: &str) -> Result<Exit, Failure> {
-    let value = match value.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file).map_err(|error| Failure::usage(format!("{file}: {error}")))?,
-        None if value == "-" => super::read_input("the tool")?,
-        None => value.to_owned(),
+async fn add(global: &Global, add: &AddTool) -> Result<Exit, Failure> {
+    let value = match (&add.openapi, add.value.as_deref()) {
+        (Some(place), None | Some("http")) => openapi::item(add, place).await?,
+        (Some(_), Some(_)) => {
+            return Err(Failure::usage("--openapi makes the tool; write `http`, or nothing, before it"));
+        }
+        (None, None | Some("http")) => {
+            return Err(Failure::usage(
+                "say what the tool is: JSON, @FILE, -, or http --openapi FILE|URL --operation ID",
+            ));
+        }
+        (None, Some("-")) => super::read_input("the tool")?,
+        (None, Some(value)) => match value.strip_prefix('@') {
+            Some(file) => std::fs::read_to_string(file).map_err(|error| Failure::usage(format!("{file}: {error}")))?,
+            None => value.to_owned(),
+        },
     };
     let desk = Desk::work(global, "tools", Purpose::Write).await?;
-    let item = StoredItem { kind: KIND.to_owned(), key: name.to_owned(), value };
+    let (name, item) = (&add.name, StoredItem { kind: KIND.to_owned(), key: add.name.clone(), value });
     let version = desk.put(vec![item]).await?;
     note(&format!("added {}, configuration version {version}; `trellis tools test {0}` calls it", clean(name)));
     Ok(Exit::Ok)

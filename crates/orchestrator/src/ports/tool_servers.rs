@@ -1,0 +1,41 @@
+//! Servers that have tools of their own, which become configuration before any model is offered them.
+
+use super::BoxFuture;
+use serde_json::{Value, json};
+use trellis_domain::Workspace;
+use trellis_domain::config::ToolEffect;
+
+/// A tool that a server has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Discovered {
+    pub server: String,
+    pub name: String,
+    pub description: String,
+    /// What a call changes, by the server's own account.
+    pub effect: ToolEffect,
+    /// What calls of it take, as the members of configuration items say it.
+    pub arguments: Vec<Value>,
+}
+
+impl Discovered {
+    /// The item under which the tool is offered by this name.
+    pub fn item(&self, name: &str) -> Value {
+        json!({
+            "type": "mcp-tool", "name": name, "description": self.description, "server": self.server,
+            "mcp-tool": self.name, "effect": self.effect.as_str(), "arguments": self.arguments,
+        })
+    }
+}
+
+/// The servers of the operator.
+pub trait ToolServers: Send + Sync + std::fmt::Debug {
+    /// Those that a workspace may use, by name.
+    fn names(&self, workspace: &Workspace) -> Vec<String>;
+
+    /// The tools that one of them has for a workspace. The error says why they are not known.
+    fn discover<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        server: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<Discovered>, String>>;
+}
