@@ -1,6 +1,6 @@
 //! Whether the record of a run was held against the log, and how much that may take.
 
-use super::{question, use_tool};
+use super::{call, newest, newest_headers, question, speak, use_tool};
 use crate::house::{House, Setup};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -33,6 +33,7 @@ impl Log for SizedLog {
         most: usize,
     ) -> BoxFuture<'a, Result<Option<Evidence>, LogError>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
+        assert!(self.bytes < usize::MAX, "a fault of the server");
         if self.bytes > most {
             return Box::pin(std::future::ready(Err(LogError::TooLarge(most))));
         }
@@ -81,6 +82,21 @@ async fn a_run_that_is_too_large_is_said_not_to_be_checked() {
     assert!(text.contains("was not checked") && text.contains(&format!("`trellis verify {run}`")), "{text}");
     use_tool(&house, "wait_for_run", &json!({"run_id": run})).await;
     assert_eq!(log.asked.load(Ordering::Relaxed), 1);
+    house.shut().await;
+}
+
+/// Clients wait for an answer.
+#[tokio::test]
+async fn a_call_that_meets_a_fault_of_the_server_is_answered() {
+    let (house, _) = house(usize::MAX).await;
+    let (status, told) = speak(&house, "", &call("ask", &question(&json!({"answer": "so"})))).await;
+    assert_eq!((status, &told[0]["id"], &told[0]["error"]["code"]), (200, &json!(7), &json!(-32603)), "{told:?}");
+    let listed = use_tool(&house, "list_runs", &json!({})).await;
+    let get = json!({"jsonrpc": "2.0", "id": 8, "method": "tasks/get",
+        "params": {"taskId": listed["structuredContent"]["runs"][0]["run_id"]}});
+    let get = newest(get, &json!({"io.modelcontextprotocol/tasks": {}}));
+    let (_, told) = speak(&house, &newest_headers(&get), &get).await;
+    assert_eq!((&told[0]["id"], &told[0]["error"]["code"]), (&json!(8), &json!(-32603)), "{told:?}");
     house.shut().await;
 }
 
