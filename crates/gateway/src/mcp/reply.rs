@@ -35,9 +35,10 @@ pub(super) fn refusal(error: ApiError) -> CallToolResult {
 pub(super) async fn outcome(server: &McpServer, run: &RunSummary) -> Result<ToolReply, ApiError> {
     let inside = &server.inside;
     let whole = inside.runs().whole(run).await?;
-    let verdict = match whole.state.is_end() {
-        true => Some(server.gateway.capacity().checks.of(inside.log(), inside.workspace(), run).await?),
-        false => None,
+    let verdict = if whole.state.is_end() {
+        Some(server.gateway.capacity().checks.of(inside.log(), inside.workspace(), run).await?)
+    } else {
+        None
     };
     let answer = whole.answer.as_deref().unwrap_or_default();
     let is_error = whole.state.is_end() && answer.is_empty();
