@@ -71,6 +71,16 @@ impl Term {
             Self::Quoted { .. } => "",
         }
     }
+
+    /// Bytes of all its texts, those of a quoted triple too.
+    pub fn text_bytes(&self) -> usize {
+        match self {
+            Self::Iri { iri } => iri.len(),
+            Self::Literal { value, datatype, language } => value.len() + datatype.len() + language.len(),
+            Self::Blank { id } => id.len(),
+            Self::Quoted { triple } => triple.text_bytes(),
+        }
+    }
 }
 
 impl fmt::Display for Term {
@@ -121,6 +131,12 @@ pub struct Triple {
     pub o: Term,
 }
 
+impl Triple {
+    pub fn text_bytes(&self) -> usize {
+        self.s.text_bytes() + self.p.text_bytes() + self.o.text_bytes()
+    }
+}
+
 /// A triple in a named graph; `g` empty or absent means the default graph.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Quad {
@@ -129,6 +145,14 @@ pub struct Quad {
     pub o: Term,
     #[serde(default, deserialize_with = "named_graph", skip_serializing_if = "Option::is_none")]
     pub g: Option<String>,
+}
+
+impl Quad {
+    /// Bytes of all its texts.
+    pub fn text_bytes(&self) -> usize {
+        let graph = self.g.as_ref().map_or(0, String::len);
+        self.s.text_bytes() + self.p.text_bytes() + self.o.text_bytes() + graph
+    }
 }
 
 /// The empty name is the default graph.

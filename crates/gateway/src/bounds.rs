@@ -30,6 +30,10 @@ pub(crate) const UNREAD_IN_ALL: usize = 64 << 20;
 pub(crate) const FLOORS: usize = 4;
 /// Replies that may be large are made so many at a time.
 pub(crate) const MADE_AT_ONCE: usize = 4;
+/// Runs whose evidence is gathered at a time.
+pub(crate) const CHECKED_AT_ONCE: usize = 2;
+/// Most bytes of the records in one reply with a run's evidence.
+pub(crate) const EVIDENCE: usize = 32 << 20;
 /// Bytes that wait in a connection's own buffer in the system.
 pub(crate) const SEND_BUFFER: u32 = 256 << 10;
 /// Most bytes of one frame to a client: the stock one closes the connection at 1 MiB, and then waits for ever.

@@ -1,6 +1,7 @@
 //! Everything of which there is only so much, for all callers of a server together.
 
 use crate::bounds;
+use crate::checks::Checks;
 use crate::guests::Guests;
 use crate::knocks::Knocks;
 use crate::loads::Loads;
@@ -16,6 +17,7 @@ pub(crate) struct Capacity {
     pub(crate) guests: Guests,
     pub(crate) knocks: Knocks,
     pub(crate) loads: Loads,
+    pub(crate) checks: Checks,
     making: Semaphore,
     outstanding: Arc<Semaphore>,
 }
@@ -28,6 +30,7 @@ impl Capacity {
             guests: Guests::default(),
             knocks: Knocks::default(),
             loads: Loads::default(),
+            checks: Checks::default(),
             making: Semaphore::new(bounds::MADE_AT_ONCE),
             outstanding: Arc::new(Semaphore::new(bounds::OUTSTANDING_IN_ALL)),
         }

@@ -12,6 +12,7 @@ mod bounds;
 mod call;
 mod calls;
 mod capacity;
+mod checks;
 mod docs;
 mod documents;
 mod error;

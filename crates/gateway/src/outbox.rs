@@ -96,6 +96,32 @@ struct Envelope<'a, T> {
     complete: bool,
 }
 
+/// Whether a reply with texts of so many bytes does not fit into a frame. Most are far from it, and then nothing has to be
+/// written to know it.
+pub(crate) fn is_too_long<T: Serialize>(texts: usize, reply: impl FnOnce() -> T) -> bool {
+    const ENVELOPE: usize = 1 << 10;
+    if texts <= bounds::PIECE {
+        return false;
+    }
+    let mut written = Counted(0);
+    serde_json::to_writer(&mut written, &reply()).expect("replies are always JSON");
+    written.0 + ENVELOPE > bounds::FRAME
+}
+
+/// Keeps nothing of what is written but its length.
+struct Counted(usize);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Outbox {
     pub(crate) fn new(id: Option<Value>, to: Replies) -> Self {
         Self { id, to, scratch: Mutex::default(), set_aside: Mutex::default() }

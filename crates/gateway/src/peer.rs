@@ -42,7 +42,7 @@ impl Connection {
 
 impl Peer {
     /// Waits until the peer has gone.
-    async fn left(&self) {
+    pub(crate) async fn left(&self) {
         while self.0.ready(Interest::READABLE).await.is_ok_and(|ready| !ready.is_read_closed()) {
             tokio::time::sleep(AGAIN).await;
         }

@@ -1,7 +1,7 @@
 //! Effects: asking a model and calling a tool. Whatever happens becomes an outcome that is recorded.
 
 use crate::handling::Handling;
-use crate::hub::{TextKind, TextWriter};
+use crate::hub::{TextKind, TextWriter, explained_bytes};
 use crate::messages::{answer_id, thought_id};
 use crate::orchestrator::Orchestrator;
 use crate::permits::{CallCapacity, Permit};
@@ -18,7 +18,7 @@ use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
 use trellis_domain::parts::{CallPiece, Piece, Reply, ReplyPart};
 use trellis_domain::record::{
-    Body, FailedAttempt, Incomplete, Name, Observed, PromptUse, Reading, Replied, ReplyFormat,
+    Body, Explained, FailedAttempt, Incomplete, Name, Observed, PromptUse, Reading, Replied, ReplyFormat,
 };
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp, ToolName};
@@ -111,7 +111,10 @@ impl Orchestrator {
         };
         let (result, ms) = (result.unwrap_or_else(late), world.now().ms_since(started));
         let (text, error, calls, trace, state) = match result {
-            Ok(output) => (output.text.trim().to_owned(), None, output.calls, output.trace, item.state.clone()),
+            Ok(output) => {
+                let trace = bounded(output.trace, tool);
+                (output.text.trim().to_owned(), None, output.calls, trace, item.state.clone())
+            }
             Err(ToolError { reason, calls }) => (format!("Error: {reason}"), Some(reason), calls, Vec::new(), None),
         };
         let mut usage = Usage::default();
@@ -129,6 +132,18 @@ fn with_heard(mut body: Body, heard: u32) -> Body {
         replied.heard = heard;
     }
     body
+}
+
+/// What a tool tells of its steps is recorded with what it brought. Ours tell far less than this.
+const MOST_TOLD: usize = 4 << 20;
+
+fn bounded(trace: Vec<Explained>, tool: &ToolName) -> Vec<Explained> {
+    let bytes = explained_bytes(&trace);
+    if bytes <= MOST_TOLD {
+        return trace;
+    }
+    tracing::warn!(tool = tool.as_str(), bytes, "a tool tells too much of its steps: they are not recorded");
+    Vec::new()
 }
 
 /// The name of a call and what it is called with: the same call has the same key, whoever makes it.

@@ -38,7 +38,26 @@ fn checkpoint(reader: &Reader<'_>, key: &Key) -> Result<Checkpoint, JournalError
     Ok(Checkpoint { origin: key.origin().to_owned(), size, root: log::root(reader, size)? })
 }
 
-fn evidence(tables: &Tables, key: &Key, workspace: &Workspace, run: &RunId) -> Result<Option<Evidence>, JournalError> {
+/// Counts what is gathered, and ends it when that is too much.
+struct Room {
+    most: usize,
+    left: usize,
+}
+
+impl Room {
+    fn take(&mut self, bytes: usize) -> Result<(), LogError> {
+        self.left = self.left.checked_sub(bytes).ok_or(LogError::TooLarge(self.most))?;
+        Ok(())
+    }
+}
+
+fn evidence(
+    tables: &Tables,
+    key: &Key,
+    (workspace, run): (&Workspace, &RunId),
+    most: usize,
+) -> Result<Option<Evidence>, LogError> {
+    let mut room = Room { most, left: most };
     let reader = tables.read();
     let summary = reader.run(workspace, run);
     if matches!(summary, Ok(None)) && reader.index_prefix(&keys::events(workspace, run)).next().is_none() {
@@ -55,7 +74,9 @@ fn evidence(tables: &Tables, key: &Key, workspace: &Workspace, run: &RunId) -> R
             evidence.faults.push(format!("event {} has no record, or the log does not name it", number + 1));
             continue;
         };
-        evidence.entries.push(proven(&reader, workspace, &stored, leaf, prove(leaf)?));
+        let entry = proven(&reader, workspace, &stored, leaf, prove(leaf)?);
+        room.take(stored.len() + entry.large.values().map(|text| text.len()).sum::<usize>())?;
+        evidence.entries.push(entry);
     }
     for (leaf, key, value) in erasures(&reader)? {
         let Ok(erasure) = serde_json::from_slice::<Erasure>(&value) else { continue };
@@ -64,12 +85,17 @@ fn evidence(tables: &Tables, key: &Key, workspace: &Workspace, run: &RunId) -> R
             evidence.erasures.push(ProvenErasure { leaf, proof: prove(leaf)?, input, erasure });
         }
     }
-    derived(&reader, workspace, run, &mut evidence);
+    derived(&reader, (workspace, run), &mut evidence, &mut room)?;
     Ok(Some(evidence))
 }
 
 /// What the store makes of the records must follow from them, and what they name must be there.
-fn derived(reader: &Reader<'_>, workspace: &Workspace, run: &RunId, evidence: &mut Evidence) {
+fn derived(
+    reader: &Reader<'_>,
+    (workspace, run): (&Workspace, &RunId),
+    evidence: &mut Evidence,
+    room: &mut Room,
+) -> Result<(), LogError> {
     let (_, records) = check::records(reader, workspace, run);
     match reader.run(workspace, run) {
         Ok(Some(line)) if summary_of(&records).as_ref() == Some(&line) => {}
@@ -83,6 +109,7 @@ fn derived(reader: &Reader<'_>, workspace: &Workspace, run: &RunId, evidence: &m
         match reader.blob(workspace, hash) {
             // Held against its hash here: nobody else has what is secret in it.
             Ok(Some(bytes)) if Hash::of(&bytes) == hash => {
+                room.take(bytes.len())?;
                 let whole = String::from_utf8_lossy(&bytes).into_owned();
                 match without_secrets(&whole) {
                     Some(text) => evidence.redacted.push(RedactedConfiguration { hash, text }),
@@ -102,6 +129,7 @@ fn derived(reader: &Reader<'_>, workspace: &Workspace, run: &RunId, evidence: &m
     if stored != records.len() {
         evidence.faults.push(format!("run {run} has {stored} records, and {} are listed", records.len()));
     }
+    Ok(())
 }
 
 fn proven(reader: &Reader<'_>, workspace: &Workspace, stored: &[u8], leaf: u64, proof: Vec<Hash>) -> ProvenRecord {
@@ -191,10 +219,15 @@ impl Log for EmbeddedLog {
         &'a self,
         workspace: &'a Workspace,
         run: &'a RunId,
-    ) -> BoxFuture<'a, Result<Option<Evidence>, JournalError>> {
+        most: usize,
+    ) -> BoxFuture<'a, Result<Option<Evidence>, LogError>> {
         let (tables, key) = (self.journal.tables.clone(), Arc::clone(&self.key));
         let (workspace, run) = (workspace.clone(), run.clone());
-        Box::pin(off_the_runtime(move || evidence(&tables, &key, &workspace, &run)))
+        let gathered = off_the_runtime(move || match evidence(&tables, &key, (&workspace, &run), most) {
+            Err(LogError::Store(error)) => Err(error),
+            gathered_or_not => Ok(gathered_or_not),
+        });
+        Box::pin(async move { gathered.await? })
     }
 
     fn entries(&self, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<LogEntry>, JournalError>> {
@@ -210,7 +243,9 @@ impl Log for EmbeddedLog {
             let verdict = off_the_runtime(move || match against(&tables, &note) {
                 Ok(verdict) => Ok(verdict),
                 Err(LogError::Store(error)) => Err(error),
-                Err(LogError::Checkpoint(error)) => Err(JournalError::Read(error.to_string())),
+                Err(error @ (LogError::Checkpoint(_) | LogError::TooLarge(_))) => {
+                    Err(JournalError::Read(error.to_string()))
+                }
             });
             Ok(verdict.await?)
         })

@@ -22,9 +22,10 @@ pub fn infer(name: &str, source: Source) -> Result<TableSchema, ReadError> {
         interrupted: fault.interrupted,
     };
     let mut records = Records::new(reader, format, encoding);
+    let keys = keys(name);
     let mut columns: Vec<Seen> = Vec::new();
     for column in records.columns().map_err(failed)?.unwrap_or_default() {
-        columns.push(Seen::new(column));
+        columns.push(Seen::new(column, &keys));
     }
     let mut rows = 0;
     for record in records {
@@ -33,7 +34,7 @@ pub fn infer(name: &str, source: Source) -> Result<TableSchema, ReadError> {
         for (column, value) in &record.cells {
             let place = columns.iter().position(|seen| seen.column == *column);
             let place = place.unwrap_or_else(|| {
-                columns.push(Seen::new(column));
+                columns.push(Seen::new(column, &keys));
                 columns.len() - 1
             });
             columns[place].look(value);
@@ -55,15 +56,17 @@ struct Seen {
     longest: usize,
     /// What all its values can be.
     can_be: Vec<FieldKind>,
-    /// None if some value came twice, or too many came to be sure.
+    /// None if it is not called like a key, some value came twice, or too many came to be sure.
     different: Option<HashSet<u64>>,
 }
 
 impl Seen {
-    fn new(column: &str) -> Self {
+    fn new(column: &str, keys: &[String]) -> Self {
         let can_be =
             vec![FieldKind::Integer, FieldKind::Float, FieldKind::Boolean, FieldKind::Date, FieldKind::Timestamp];
-        Self { column: column.to_owned(), present: 0, longest: 0, can_be, different: Some(HashSet::new()) }
+        // What no key can be is not remembered: there may be many columns, and all of them different in each row.
+        let different = keys.contains(&graphql_name(column)).then(HashSet::new);
+        Self { column: column.to_owned(), present: 0, longest: 0, can_be, different }
     }
 
     fn look(&mut self, value: &Value) {
@@ -87,6 +90,11 @@ impl Seen {
     fn kind(&self) -> FieldKind {
         if self.present == 0 { FieldKind::String } else { self.can_be.first().copied().unwrap_or(FieldKind::String) }
     }
+}
+
+#[cfg(test)]
+pub(crate) fn remembers(column: &str, keys: &[String]) -> bool {
+    Seen::new(column, keys).different.is_some()
 }
 
 fn can_be(kind: FieldKind, text: &str) -> bool {
@@ -152,12 +160,16 @@ fn schema(name: &str, file: &str, columns: &[Seen], rows: u64) -> TableSchema {
     TableSchema { name: name.to_owned(), description: format!("Rows of {file:.200}"), fields }
 }
 
-/// The field that is named like a key and tells all rows apart.
-fn key(table: &str, columns: &[Seen], fields: &[TableField], rows: u64) -> Option<usize> {
+/// What the key of a table may be called, the likeliest first.
+fn keys(table: &str) -> [String; 5] {
     let plural = table.strip_suffix("ies").map(|stem| format!("{stem}y"));
     let singular = plural.unwrap_or_else(|| table.strip_suffix('s').unwrap_or(table).to_owned());
-    let wanted =
-        ["id".to_owned(), format!("{table}_id"), format!("{singular}_id"), "uuid".to_owned(), "key".to_owned()];
+    ["id".to_owned(), format!("{table}_id"), format!("{singular}_id"), "uuid".to_owned(), "key".to_owned()]
+}
+
+/// The field that is named like a key and tells all rows apart.
+fn key(table: &str, columns: &[Seen], fields: &[TableField], rows: u64) -> Option<usize> {
+    let wanted = keys(table);
     let tells_apart = |seen: &Seen| seen.present == rows && seen.different.is_some();
     let places = wanted.iter().filter_map(|name| fields.iter().position(|field| &field.name == name));
     places.into_iter().find(|place| tells_apart(&columns[*place]))

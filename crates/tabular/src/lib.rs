@@ -13,6 +13,7 @@ pub use infer::infer;
 use delimited::Delimited;
 use json_lines::JsonLines;
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -183,7 +184,8 @@ impl Rows {
         let Some(columns) = self.records.columns()? else { return Ok(()) };
         let known = columns.iter().any(|column| field_of(&self.schema, column).is_some());
         if known {
-            return Ok(());
+            let names = columns.iter().map(String::as_str);
+            return one_field_for_each(&self.schema, names).map_err(|what| Fault::new(1, what));
         }
         let names: Vec<_> = self.schema.fields.iter().map(|field| field.name.as_str()).collect();
         let what = format!(
@@ -206,9 +208,12 @@ impl Rows {
             Err(fault) => return Some(Err(fault)),
         };
         let mut cells = Map::new();
-        for (column, value) in record.cells {
-            if let Some(field) = field_of(&self.schema, &column) {
-                cells.insert(field.to_owned(), value);
+        for (column, value) in &record.cells {
+            let Some(field) = field_of(&self.schema, column) else { continue };
+            if cells.insert(field.to_owned(), value.clone()).is_some()
+                && let Err(what) = one_field_for_each(&self.schema, record.cells.keys().map(String::as_str))
+            {
+                return Some(Err(Fault::new(record.line, what)));
             }
         }
         Some(self.schema.row(&cells).map_err(|error| {
@@ -221,7 +226,33 @@ impl Rows {
 /// The field that a column is for: of the same name, or of the name that a schema is given for it.
 fn field_of<'a>(schema: &'a TableSchema, column: &str) -> Option<&'a str> {
     let named = |name: &str| schema.field(name).map(|field| field.name.as_str());
-    named(column).or_else(|| named(column.trim())).or_else(|| named(&graphql_name(column)))
+    let made = graphql_name(column);
+    // Of columns whose names become the same all but the first have a number, and say which column they are.
+    let numbered = || {
+        let is_made = |name: &str| {
+            let number = name.strip_prefix(&made).and_then(|rest| rest.strip_prefix('_'));
+            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let found = schema.fields.iter().find(|field| field.description == column && is_made(&field.name));
+        found.map(|field| field.name.as_str())
+    };
+    numbered().or_else(|| named(column)).or_else(|| named(column.trim())).or_else(|| named(&made))
+}
+
+/// Two columns that are for one field would leave one value of both: which is wanted nobody knows.
+fn one_field_for_each<'c>(schema: &TableSchema, columns: impl Iterator<Item = &'c str>) -> Result<(), String> {
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    for column in columns {
+        let Some(field) = field_of(schema, column) else { continue };
+        if let Some(other) = known.insert(field, column) {
+            return Err(format!(
+                "the columns `{other:.100}` and `{column:.100}` are both for the field `{field}`; rename one of them, or add \
+                 a field to schema/{}",
+                schema.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 impl Iterator for Rows {

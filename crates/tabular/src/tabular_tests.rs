@@ -155,6 +155,34 @@ fn a_schema_is_made_of_all_values() {
 }
 
 #[test]
+fn columns_whose_names_become_the_same_keep_their_own_values() {
+    let text = "id,First Name,first name,first_name\n1,a,b,c\n";
+    let made = infer("people", source(Format::Csv, text)).unwrap();
+    let rows = read(source(Format::Csv, text), Arc::new(made)).unwrap();
+    assert_eq!(rows, [json!({"id": 1, "first_name": "a", "first_name_2": "b", "first_name_3": "c"})]);
+}
+
+#[test]
+fn two_columns_for_one_field_are_refused() {
+    let names = texts(&["first_name", "b"]);
+    let told = read(source(Format::Csv, "First Name,b,first-name\n1,2,3\n"), Arc::clone(&names)).unwrap_err();
+    assert_eq!(
+        told,
+        "file:1: the columns `First Name` and `first-name` are both for the field `first_name`; rename one of them, or add \
+         a field to schema/t"
+    );
+    let lines = "{\"b\": \"1\"}\n{\"First Name\": \"1\", \"first-name\": \"2\"}\n";
+    let told = read(source(Format::JsonLines, lines), names).unwrap_err();
+    assert!(told.starts_with("file:2: the columns `First Name` and `first-name` are both"), "{told}");
+}
+
+#[test]
+fn only_what_can_be_a_key_is_remembered() {
+    let keys = ["id".to_owned()];
+    assert!(infer::remembers("ID", &keys) && !infer::remembers("amount", &keys));
+}
+
+#[test]
 fn what_does_not_tell_rows_apart_is_no_key() {
     let made = |text: &str| infer("t", source(Format::Csv, text)).unwrap();
     assert!(made("id,x\n1,a\n2,b\n").fields[0].primary_key);

@@ -1,36 +1,18 @@
 use super::*;
 use crate::Tools;
+use crate::tests::call;
 use serde_json::json;
 use std::sync::Arc;
-use std::time::Duration;
 use trellis_domain::config::{ConfigItem, Settings, validate};
-use trellis_domain::{Hash, Scope, Workspace};
+use trellis_domain::{Hash, Workspace};
 use trellis_orchestrator::memory::MemorySearch;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::permits::Permit;
 use trellis_orchestrator::ports::{DocumentInfo, Passage, Place, RealWorld, Search, SearchDocument, ToolRunner};
 
 fn tool(value: &str) -> Arc<ToolItem> {
     match validate("tool", "handbook", value) {
         Ok(ConfigItem::Tool(tool)) => tool,
         other => panic!("not a tool: {other:?}"),
-    }
-}
-
-fn call(tool: Arc<ToolItem>, arguments: &Value) -> ToolCall {
-    ToolCall {
-        scope: Scope::default(),
-        collection: Collection::default(),
-        settings: Arc::new(Settings::default()),
-        tool,
-        arguments: arguments.as_object().cloned().unwrap(),
-        idempotency_key: "k".to_owned(),
-        step: None,
-        document: None,
-        timeout: Duration::from_mins(1),
-        max_reply_bytes: 1 << 20,
-        labels: None,
-        permit: Permit::default(),
     }
 }
 

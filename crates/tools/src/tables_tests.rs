@@ -1,13 +1,10 @@
 use super::*;
 use crate::Tools;
 use serde_json::json;
-use std::time::Duration;
-use trellis_domain::Scope;
 use trellis_domain::config::{ConfigItem, StoredItem, validate};
 use trellis_orchestrator::contract::tables::{cities, place, put};
 use trellis_orchestrator::memory::MemoryTables;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::permits::Permit;
 use trellis_orchestrator::ports::{BoxFuture, EmbedError, TextRole, ToolRunner, ValueVector};
 
 const ASKING: &str = r#"{"type": "structured-query", "description": "cities"}"#;
@@ -33,20 +30,7 @@ fn settings() -> Settings {
 }
 
 fn call(item: &str, arguments: &Value) -> ToolCall {
-    ToolCall {
-        scope: Scope::default(),
-        collection: Collection::default(),
-        settings: Arc::new(settings()),
-        tool: tool(item),
-        arguments: arguments.as_object().cloned().unwrap(),
-        idempotency_key: "k".to_owned(),
-        step: None,
-        document: None,
-        timeout: Duration::from_mins(1),
-        max_reply_bytes: 1 << 20,
-        labels: None,
-        permit: Permit::default(),
-    }
+    ToolCall { settings: Arc::new(settings()), ..crate::tests::call(tool(item), arguments) }
 }
 
 async fn tools(reply: &str) -> Tools {

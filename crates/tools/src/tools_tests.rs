@@ -15,7 +15,8 @@ fn tool(value: &str) -> Arc<ToolItem> {
     }
 }
 
-fn call(tool: Arc<ToolItem>, arguments: &Value) -> ToolCall {
+/// A call of a tool by a run that has nothing to say about it.
+pub(crate) fn call(tool: Arc<ToolItem>, arguments: &Value) -> ToolCall {
     ToolCall {
         scope: Scope::default(),
         collection: Collection::default(),

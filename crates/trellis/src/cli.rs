@@ -113,6 +113,9 @@ pub(crate) enum Command {
     /// What is loaded
     #[command(subcommand)]
     Knowledge(KnowledgeCommand),
+    /// Documents that are searched
+    #[command(subcommand)]
+    Documents(DocumentsCommand),
     /// Rows that are loaded, by table
     #[command(subcommand)]
     Tables(TablesCommand),
@@ -181,6 +184,18 @@ pub(crate) enum KnowledgeCommand {
     /// Remove all knowledge of a collection
     Remove {
         /// Name of the collection
+        collection: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DocumentsCommand {
+    /// Remove a document: its passages, and all versions of it in the library
+    Remove {
+        /// What it was loaded as: the path or the address
+        id: String,
+        /// Collection that it is in
+        #[arg(long, default_value = "default", value_name = "NAME")]
         collection: String,
     },
 }

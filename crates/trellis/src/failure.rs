@@ -111,7 +111,7 @@ impl From<ConfigError> for Failure {
 impl From<LogError> for Failure {
     fn from(error: LogError) -> Self {
         match error {
-            LogError::Checkpoint(_) => Self::usage(error.to_string()),
+            LogError::Checkpoint(_) | LogError::TooLarge(_) => Self::usage(error.to_string()),
             LogError::Store(error) => error.into(),
         }
     }

@@ -14,7 +14,7 @@ pub use item::{
 };
 pub use secrets::without_secrets;
 pub use settings::{Settings, StoredItem};
-pub use tool::{ArgumentItem, AskingItem, OnUncertain, ToolEffect, ToolItem, ToolKind};
+pub use tool::{ArgumentItem, AskingItem, GRAPH_LIMITS, OnUncertain, ToolEffect, ToolItem, ToolKind};
 
 /// The configuration types that the agent reads.
 pub const AGENT_TYPES: [&str; 8] =

@@ -273,7 +273,7 @@ fn check_settings(members: &Members<'_>, kind: ToolKind) -> Result<(), Problem> 
 }
 
 /// How far a question to a knowledge graph may go, by the names that requests have for it.
-const GRAPH_LIMITS: [&str; 7] = [
+pub const GRAPH_LIMITS: [&str; 7] = [
     "entity-limit",
     "triple-limit",
     "max-subgraph-size",

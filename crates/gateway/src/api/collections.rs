@@ -34,27 +34,7 @@ pub(super) fn takes_uploads(path: &str) -> bool {
 /// What is loaded.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Collections {
-    collections: Vec<LoadedCollectionBody>,
-}
-
-/// A collection that has knowledge.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = LoadedCollection)]
-pub(crate) struct LoadedCollectionBody {
-    collection: String,
-    /// Statements that it has
-    quads: u64,
-    /// Files and other sources that were loaded to their end
-    sources: u64,
-    /// Sources of which only a part may be there; loading them again completes them
-    unfinished: Vec<String>,
-}
-
-impl From<LoadedCollection> for LoadedCollectionBody {
-    fn from(loaded: LoadedCollection) -> Self {
-        let LoadedCollection { collection, quads, sources, unfinished } = loaded;
-        Self { collection: collection.to_string(), quads, sources, unfinished }
-    }
+    collections: Vec<LoadedCollection>,
 }
 
 /// List what is loaded
@@ -66,8 +46,7 @@ impl From<LoadedCollection> for LoadedCollectionBody {
     responses((status = 200, description = "All of them", body = Collections), Usual),
 )]
 async fn list(Entered { inside, .. }: Entered) -> Result<Json<Collections>, ApiError> {
-    let collections = inside.knowledge().collections(inside.workspace()).await?;
-    Ok(Json(Collections { collections: collections.into_iter().map(Into::into).collect() }))
+    Ok(Json(Collections { collections: inside.knowledge().collections(inside.workspace()).await? }))
 }
 
 /// How a file is to be read.

@@ -1,6 +1,7 @@
 //! Why a request of our own API was not served, always in the same shape.
 
 use crate::access::EnterError;
+use crate::checks::CheckError;
 use crate::error::{Code, ServiceError};
 use crate::responses::{by_status, with_retry_after};
 use axum::Json;
@@ -9,8 +10,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tokio::task::JoinError;
-use trellis_domain::Collection;
 use trellis_domain::run::RunState;
+use trellis_domain::{Collection, RunId};
 use trellis_orchestrator::orchestrator::TurnError;
 use trellis_orchestrator::ports::{
     ConfigError, EmbedError, GraphError, JournalError, KnowledgeError, LogError, TablesError,
@@ -156,6 +157,16 @@ impl ApiError {
     /// There is more than fits into one reply.
     pub(crate) fn too_large(what: impl std::fmt::Display) -> Self {
         let message = format!("{what}; read its records, which come in pages");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
+    }
+
+    /// Checking such a run is for whoever is where its records are.
+    pub(crate) fn evidence_too_large(run: &RunId, most: usize) -> Self {
+        let message = format!(
+            "the records of run {run} have more than {} MiB, too much for one reply; check it on the machine of the server \
+             with `trellis verify {run}`, or read its records, which come in pages",
+            most >> 20
+        );
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
     }
 
@@ -326,7 +337,17 @@ impl From<LogError> for ApiError {
     fn from(error: LogError) -> Self {
         match error {
             error @ LogError::Checkpoint(_) => Self::request(error.to_string()),
+            error @ LogError::TooLarge(_) => Self::too_large(error),
             LogError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<CheckError> for ApiError {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::Store(error) => error.into(),
+            CheckError::Bug(error) => Self::internal(error),
         }
     }
 }

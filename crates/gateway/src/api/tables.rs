@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use trellis_domain::Collection;
 use trellis_orchestrator::ports::{LoadedTable, TablePlace};
-use trellis_orchestrator::tables::TableLoadError;
+use trellis_orchestrator::tables::{LoadedRows, TableLoadError};
 use trellis_tabular::{Encoding, Format, ReadError, Rows, Source};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -34,26 +34,7 @@ pub(super) fn takes_uploads(path: &str) -> bool {
 /// Tables that have rows.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Tables {
-    tables: Vec<LoadedTableBody>,
-}
-
-/// A table that has rows.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = LoadedTable)]
-pub(crate) struct LoadedTableBody {
-    collection: String,
-    /// The name of its schema
-    table: String,
-    rows: u64,
-    /// Sources of which only a part may be there; loading them again completes them
-    unfinished: Vec<String>,
-}
-
-impl From<LoadedTable> for LoadedTableBody {
-    fn from(loaded: LoadedTable) -> Self {
-        let LoadedTable { collection, table, rows, unfinished } = loaded;
-        Self { collection: collection.to_string(), table, rows, unfinished }
-    }
+    tables: Vec<LoadedTable>,
 }
 
 /// List tables
@@ -65,8 +46,7 @@ impl From<LoadedTable> for LoadedTableBody {
     responses((status = 200, description = "All of them", body = Tables), Usual),
 )]
 async fn list(Entered { inside, .. }: Entered) -> Result<Json<Tables>, ApiError> {
-    let tables = inside.tables().tables().tables(inside.workspace()).await?;
-    Ok(Json(Tables { tables: tables.into_iter().map(Into::into).collect() }))
+    Ok(Json(Tables { tables: inside.tables().tables().tables(inside.workspace()).await? }))
 }
 
 /// How a file is to be read.
@@ -99,6 +79,16 @@ pub(crate) struct LoadedRowsBody {
     new: u64,
     /// Those that took the place of others with the same key
     changed: u64,
+    /// Values that are not found by meaning: the table has as many that are as it can have
+    #[serde(skip_serializing_if = "Option::is_none")]
+    without_vectors: Option<u64>,
+}
+
+impl From<LoadedRows> for LoadedRowsBody {
+    fn from(loaded: LoadedRows) -> Self {
+        let LoadedRows { rows, new, changed, without_vectors } = loaded;
+        Self { rows, new, changed, without_vectors: Some(without_vectors).filter(|values| *values > 0) }
+    }
 }
 
 /// Load rows
@@ -108,8 +98,7 @@ pub(crate) struct LoadedRowsBody {
 #[utoipa::path(
     post, path = "/api/v1/tables/{collection}/{table}/rows", tag = "tables", operation_id = "loadRows",
     params(
-        ("collection" = String, Path, description = "Where the rows go"),
-        ("table" = String, Path, description = "The name of their schema"),
+        TableNames,
         Reading,
     ),
     request_body(content = String, description = "The file", content_type = "text/csv"),
@@ -149,7 +138,7 @@ async fn load_rows(
     };
     drop(permit);
     match loaded {
-        Ok(loaded) => Ok(Json(LoadedRowsBody { rows: loaded.rows, new: loaded.new, changed: loaded.changed })),
+        Ok(loaded) => Ok(Json(loaded.into())),
         Err(TableLoadError::Source(error)) => Err(unreadable(error)),
         Err(TableLoadError::Tables(error)) => Err(error.into()),
         Err(TableLoadError::Embed(error)) => Err(ApiError::no_vectors(&error)),
@@ -181,8 +170,7 @@ pub(crate) struct RemovedTable {
 #[utoipa::path(
     delete, path = "/api/v1/tables/{collection}/{table}", tag = "tables", operation_id = "removeTable",
     params(
-        ("collection" = String, Path, description = "Where the rows are"),
-        ("table" = String, Path, description = "The name of their schema"),
+        TableNames,
         Place,
     ),
     responses((status = 200, description = "It is gone", body = RemovedTable), Usual),
@@ -195,11 +183,21 @@ async fn remove_table(names: Names, Entered { inside, .. }: Entered) -> Result<J
     Ok(Json(RemovedTable { rows }))
 }
 
-/// The names in the path, if they can be read.
-type Names = Result<Path<(String, String)>, PathRejection>;
+/// The names in the path.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct TableNames {
+    /// Where its rows are
+    collection: String,
+    /// The name of its schema
+    table: String,
+}
+
+/// If they can be read.
+type Names = Result<Path<TableNames>, PathRejection>;
 
 fn named(names: Names) -> Result<(Collection, String), ApiError> {
-    let Path((collection, table)) = names.map_err(|error| ApiError::request(error.body_text()))?;
+    let Path(TableNames { collection, table }) = names.map_err(|error| ApiError::request(error.body_text()))?;
     let collection = Collection::new(&collection).map_err(|error| ApiError::request(error.to_string()))?;
     Ok((collection, table))
 }

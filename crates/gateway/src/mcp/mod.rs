@@ -27,6 +27,7 @@ use crate::bounds;
 use crate::error::{Code, ServiceError};
 use crate::inside::Gateway;
 use crate::json::check_values;
+use crate::peer::{Peer, while_there};
 use crate::request_memory::BodyPlace;
 use crate::unread::Unread;
 use axum::body::{Body, Bytes};
@@ -57,6 +58,7 @@ async fn over_http(
     State(gateway): State<Arc<Gateway>>,
     entered: Result<Entered, ApiError>,
     place: Option<Extension<BodyPlace>>,
+    peer: Option<Extension<Peer>>,
     request: Request,
 ) -> Result<Response, McpRefusal> {
     let inside = entered?.inside;
@@ -74,8 +76,18 @@ async fn over_http(
         .disable_allowed_hosts();
     let service =
         StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config);
-    let response = service.handle(Request::from_parts(parts, Body::from(body))).await;
-    Ok(response.map(|body| Body::from_stream(held(Body::new(body), unread))).into_response())
+    let handled = service.handle(Request::from_parts(parts, Body::from(body)));
+    // Whoever has left waits for nothing any more. A run that was begun goes on.
+    let Some(response) = while_there(peer.as_deref(), handled).await else {
+        return Err(ServiceError::gateway("the caller has left").into());
+    };
+    let left = async move {
+        match peer {
+            Some(Extension(peer)) => peer.left().await,
+            None => std::future::pending().await,
+        }
+    };
+    Ok(response.map(|body| Body::from_stream(held(Body::new(body), unread).take_until(left))).into_response())
 }
 
 /// A reply that takes its room piece by piece, until it is read.

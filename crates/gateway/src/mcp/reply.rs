@@ -2,14 +2,11 @@
 
 use super::server::McpServer;
 use crate::api::ApiError;
+use crate::checks::Verdict;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 use trellis_domain::run::{RunState, RunSummary};
-use trellis_orchestrator::audit::Audit;
 use trellis_orchestrator::summary::WholeRun;
-
-/// Runs with more records are not checked in passing: `trellis verify` does it.
-const CHECKED_RECORDS: u64 = 2_000;
 
 /// What a tool brought.
 #[derive(Debug)]
@@ -36,30 +33,25 @@ pub(super) fn refusal(error: ApiError) -> CallToolResult {
 
 /// What came of a run, as far as something has.
 pub(super) async fn outcome(server: &McpServer, run: &RunSummary) -> Result<ToolReply, ApiError> {
-    let whole = server.inside.runs().whole(run).await?;
-    let faults = if whole.state.is_end() { check(server, run).await? } else { None };
+    let inside = &server.inside;
+    let whole = inside.runs().whole(run).await?;
+    let verdict = if whole.state.is_end() {
+        Some(server.gateway.capacity().checks.of(inside.log(), inside.workspace(), run).await?)
+    } else {
+        None
+    };
     let answer = whole.answer.as_deref().unwrap_or_default();
     let is_error = whole.state.is_end() && answer.is_empty();
-    let text = in_words(&whole, answer, faults.as_deref());
-    Ok(ToolReply { text, value: value(&whole, faults), is_error })
+    let text = in_words(&whole, answer, verdict.as_ref());
+    Ok(ToolReply { text, value: value(&whole, verdict), is_error })
 }
 
-/// What is wrong with the record of a run that has ended: each record is looked for in the signed log, and derived again from
-/// those before it. None if that was not done.
-async fn check(server: &McpServer, run: &RunSummary) -> Result<Option<Vec<String>>, ApiError> {
-    if run.seq > CHECKED_RECORDS {
-        return Ok(None);
-    }
-    let _turn = server.gateway.capacity().make().await;
-    let inside = &server.inside;
-    let Some(evidence) = inside.log().evidence(inside.workspace(), &run.run).await? else { return Ok(None) };
-    let audited = tokio::task::spawn_blocking(move || Audit::of(&evidence).0).await.map_err(ApiError::internal)?;
-    // What was not derived again is not called right.
-    let is_whole = audited.replay.gaps.is_empty() || !audited.faults.is_empty();
-    Ok(is_whole.then_some(audited.faults))
-}
-
-fn value(whole: &WholeRun, faults: Option<Vec<String>>) -> Value {
+fn value(whole: &WholeRun, verdict: Option<Verdict>) -> Value {
+    let (faults, not_checked) = match verdict {
+        Some(Verdict::Checked(faults)) => (Some(faults), None),
+        Some(Verdict::NotChecked(why)) => (None, Some(why)),
+        None => (None, None),
+    };
     let partial = matches!(whole.state, RunState::AnsweredPartial | RunState::Limit);
     json!({
         "run_id": whole.run_id,
@@ -71,6 +63,7 @@ fn value(whole: &WholeRun, faults: Option<Vec<String>>) -> Value {
         "partial": partial,
         "left_out": whole.left_out,
         "verified": faults.as_ref().map(Vec::is_empty),
+        "not_checked": not_checked,
         "faults": faults.unwrap_or_default(),
         "pattern": whole.pattern,
         "task_type": whole.task_type,
@@ -83,7 +76,7 @@ fn value(whole: &WholeRun, faults: Option<Vec<String>>) -> Value {
     })
 }
 
-fn in_words(whole: &WholeRun, answer: &str, faults: Option<&[String]>) -> String {
+fn in_words(whole: &WholeRun, answer: &str, verdict: Option<&Verdict>) -> String {
     let run = &whole.run_id;
     let reason = whole.reason.map_or("", |reason| reason.as_str());
     let text = match whole.state {
@@ -107,8 +100,14 @@ fn in_words(whole: &WholeRun, answer: &str, faults: Option<&[String]>) -> String
             format!("Run {run} ended without an answer ({reason}): {why}")
         }
     };
-    match faults {
-        Some([first, ..]) => format!("{text}\n\n(Its record is damaged: {first})"),
-        Some([]) | None => text,
+    match verdict {
+        Some(Verdict::Checked(faults)) => match faults.first() {
+            Some(first) => format!("{text}\n\n(Its record is damaged: {first})"),
+            None => text,
+        },
+        Some(Verdict::NotChecked(why)) => {
+            format!("{text}\n\n(Its record was not checked: {why}. `trellis verify {run}` checks it.)")
+        }
+        None => text,
     }
 }

@@ -4,6 +4,7 @@ use super::{ask, explain, reply, search, tasks, tools};
 use crate::api::ApiError;
 use crate::inside::{Gateway, Inside};
 use crate::request_memory::BodyPlace;
+use futures_util::FutureExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, GetTaskParams, GetTaskResult,
     Implementation, ListToolsResult, PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig, Tool,
@@ -11,6 +12,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 const INSTRUCTIONS: &str = "Agents whose every decision is recorded. `ask` begins a run and waits for its answer; a run that \
@@ -91,7 +93,7 @@ impl ServerHandler for McpServer {
             return Ok(reply::refusal(busy).into());
         };
         let arguments = request.arguments.unwrap_or_default();
-        let called = self.call(&request.name, &arguments, &context).await;
+        let called = guarded(self.call(&request.name, &arguments, &context)).await?;
         Ok(called.unwrap_or_else(|error| reply::refusal(error).into()))
     }
 
@@ -100,12 +102,18 @@ impl ServerHandler for McpServer {
         request: GetTaskParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        tasks::get(self, &request.task_id).await
+        guarded(tasks::get(self, &request.task_id)).await?
     }
 
     async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        tasks::cancel(self, &request.task_id).await
+        guarded(tasks::cancel(self, &request.task_id)).await?
     }
+}
+
+/// A call must have an answer whatever happens: clients wait for it.
+async fn guarded<T>(work: impl Future<Output = T>) -> Result<T, ErrorData> {
+    let fault = |_| ErrorData::internal_error("this call met a fault of the server; its log tells more", None);
+    AssertUnwindSafe(work).catch_unwind().await.map_err(fault)
 }
 
 /// A call may wait for long, and what came with it is kept as long: no more of it than anybody needs.

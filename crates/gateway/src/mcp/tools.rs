@@ -159,7 +159,8 @@ fn outcome() -> Value {
         "partial": {"type": "boolean", "description": "The answer does without something that was planned"},
         "left_out": texts("What a limit did not let be done"),
         "verified": {"type": ["boolean", "null"], "description": "Every record of the run is in the signed log, unchanged, and \
-            follows from those before it; null while it has not ended, and for very long runs"},
+            follows from those before it; null while it has not ended, and if it was not checked"},
+        "not_checked": maybe("Why the records were not checked, if they were not; `trellis verify` does"),
         "faults": texts("What is wrong with the records, if they are not verified"),
         "pattern": {"type": "string"},
         "task_type": {"type": "string"},

@@ -4,11 +4,12 @@ use crate::bounds;
 use crate::call::Call;
 use crate::error::{Code, Gone, ServiceError, StreamError};
 use crate::inside::Gateway;
-use crate::outbox::Outbox;
+use crate::outbox::{self, Outbox};
 use serde_json::{Map, Value, json};
 use trellis_domain::gateway::{self as dialect, Compact};
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::{AgentRequest, AgentResponse, ErrorInfo, message_type};
+use trellis_domain::rdf::Quad;
 use trellis_domain::{RunId, Selection, Workspace};
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::dialog::Dialog;
@@ -81,11 +82,8 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Servi
 
 /// Whether a message does not fit into a frame. The envelope around it is small.
 fn is_too_long(message: &AgentResponse) -> bool {
-    const ENVELOPE: usize = 1 << 10;
-    let explained = message.explain_triples.iter().map(|quad| quad.o.text().len());
-    // Most are far from it, and then nothing has to be written to know it.
-    message.content.len() + explained.sum::<usize>() > bounds::PIECE
-        && dialect::response(message).to_string().len() + ENVELOPE > bounds::FRAME
+    let explained: usize = message.explain_triples.iter().map(Quad::text_bytes).sum();
+    outbox::is_too_long(message.content.len() + explained, || Compact::from(message))
 }
 
 /// A run that somebody follows.
@@ -155,5 +153,23 @@ fn failed(error: &ServiceError) -> AgentResponse {
         end_of_dialog: true,
         error: Some(ErrorInfo { kind: Code::Agent.word().to_owned(), message: error.message.clone() }),
         ..AgentResponse::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trellis_domain::rdf::{Term, Triple};
+
+    /// The edges of an explanation are quoted triples.
+    #[test]
+    fn what_a_quoted_triple_says_counts() {
+        let node = || Term::iri("urn:a");
+        let triple = Box::new(Triple { s: node(), p: node(), o: Term::literal("x".repeat(100 << 10)) });
+        let quad = Quad { s: node(), p: node(), o: Term::Quoted { triple }, g: None };
+        let explained =
+            |count| AgentResponse { explain_triples: vec![quad.clone(); count], ..AgentResponse::default() };
+        assert!(!is_too_long(&explained(10)));
+        assert!(is_too_long(&explained(11)));
     }
 }

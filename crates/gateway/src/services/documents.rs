@@ -106,6 +106,7 @@ impl Loading {
         };
         let kind = kind_of_name(&id).unwrap_or_else(|| kind_of(&content)).to_owned();
         let document = NewDocument { id, title: None, kind, content };
+        let loader = loader.by(call.inside.caller(call.surface));
         match loader.load(call.workspace(), &collection, document).await {
             Ok(done) => Ok(json!({"document": done.text, "passages": done.passages})),
             Err(LoadError::Search(error)) => Err(error.into()),

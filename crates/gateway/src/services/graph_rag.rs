@@ -9,13 +9,15 @@ use crate::bounds;
 use crate::call::Call;
 use crate::error::{Code, ServiceError, StreamError};
 use crate::inside::Gateway;
-use crate::outbox::Outbox;
+use crate::outbox::{self, Outbox};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use trellis_domain::config::GRAPH_LIMITS;
+use trellis_domain::rdf::Quad;
 use trellis_domain::record::Explained;
 use trellis_domain::usage::Usage;
 use trellis_orchestrator::graph_rag::{
@@ -113,7 +115,7 @@ fn question(call: &Call) -> Result<GraphQuestion, ServiceError> {
         return Err(ServiceError::request("`grounding-seeds` and `graph-seeds` are mutually exclusive"));
     }
     let mut limits = Vec::new();
-    for name in LIMITS {
+    for name in GRAPH_LIMITS {
         limits.push((name, members.count(name)?));
     }
     let place = KnowledgePlace { workspace: call.workspace().clone(), collection: collection(call)? };
@@ -127,16 +129,6 @@ fn question(call: &Call) -> Result<GraphQuestion, ServiceError> {
         ..GraphQuestion::new(place, query, call.inside.world().fresh_id())
     })
 }
-
-const LIMITS: [&str; 7] = [
-    "entity-limit",
-    "triple-limit",
-    "max-subgraph-size",
-    "max-path-length",
-    "edge-score-limit",
-    "edge-limit",
-    "max-reranker-input",
-];
 
 fn steps(values: &[Value]) -> Result<Vec<TraversalStep>, ServiceError> {
     if values.len() > MOST_NAMED {
@@ -231,11 +223,17 @@ impl Listener for Telling {
     }
 }
 
+/// A step with what it says of itself. One that is too long for a frame goes without, as an agent's does.
 fn explained(step: &Explained) -> Value {
-    json!({
-        "message_type": "explain", "response": "", "explain_id": step.id, "explain_graph": GRAPH_RETRIEVAL,
-        "explain_triples": step.quads, "end_of_stream": false, "end_of_session": false,
-    })
+    let told = |quads: &[Quad]| {
+        json!({
+            "message_type": "explain", "response": "", "explain_id": step.id, "explain_graph": GRAPH_RETRIEVAL,
+            "explain_triples": quads, "end_of_stream": false, "end_of_session": false,
+        })
+    };
+    let whole = told(&step.quads);
+    let bytes = step.quads.iter().map(Quad::text_bytes).sum();
+    if outbox::is_too_long(bytes, || &whole) { told(&[]) } else { whole }
 }
 
 fn chunk(text: &str, last: bool) -> Value {
@@ -259,4 +257,21 @@ fn last(answer: &GraphAnswer, text: &str, ends_stream: bool) -> Value {
         last["sources"] = json!(answer.sources);
     }
     last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trellis_domain::rdf::{Term, Triple};
+
+    #[test]
+    fn a_step_that_is_too_long_for_a_frame_goes_without_what_it_says() {
+        let node = || Term::iri("urn:a");
+        let triple = Box::new(Triple { s: node(), p: node(), o: Term::literal("x".repeat(100 << 10)) });
+        let quad = Quad { s: node(), p: node(), o: Term::Quoted { triple }, g: None };
+        let told = |count| explained(&Explained { id: "urn:step".to_owned(), quads: vec![quad.clone(); count] });
+        assert_eq!(told(10)["explain_triples"].as_array().unwrap().len(), 10);
+        let long = told(11);
+        assert_eq!((&long["explain_triples"], &long["explain_id"]), (&json!([]), &json!("urn:step")));
+    }
 }

@@ -15,14 +15,13 @@ use trellis_orchestrator::tables::graphql::{GraphqlAnswer, GraphqlRequest, answe
 use trellis_orchestrator::tables::{AskError, NearError, QuestionCall, RowFinder};
 
 /// How long a query over rows may take.
-/// Each of them is looked up.
-const MOST_VALUES: u64 = 100;
 const QUERY: Duration = Duration::from_mins(1);
 /// Rows for a question, as the original has it, and at most.
 const ROWS: u64 = 100;
 const MOST_ROWS: u64 = 1_000;
-/// Values by meaning.
+/// Values by meaning, and at most: each of them is looked up.
 const VALUES: u64 = 10;
+const MOST_VALUES: u64 = 100;
 
 impl From<TablesError> for ServiceError {
     fn from(error: TablesError) -> Self {
@@ -50,10 +49,13 @@ pub(super) async fn rows(call: Call) -> Result<Value, ServiceError> {
     let (settings, collection) = (inside.config().pin(call.workspace()).await?, collection(&call)?);
     let place = (call.workspace(), &collection);
     let answering = answer(&**inside.tables().tables(), place, &settings.schemas, &request);
-    let answer = tokio::time::timeout(QUERY, answering)
-        .await
-        .map_err(|_| ServiceError::new(Code::RowsQuery, format!("the query took longer than {} s", QUERY.as_secs())))?;
-    Ok(reply(answer))
+    Ok(reply(in_time(QUERY, Code::RowsQuery, answering).await?))
+}
+
+/// Nobody is kept waiting for ever, nor keeps others from their turn.
+async fn in_time<T>(limit: Duration, code: Code, work: impl Future<Output = T>) -> Result<T, ServiceError> {
+    let late = |_| ServiceError::new(code, format!("the query took longer than {} s", limit.as_secs()));
+    tokio::time::timeout(limit, work).await.map_err(late)
 }
 
 fn reply(answer: GraphqlAnswer) -> Value {
@@ -90,7 +92,11 @@ pub(super) async fn ask(gateway: &Gateway, call: Call) -> Result<Value, ServiceE
     let _in_flight = begin(gateway)?;
     let question = question(&call, ROWS).await?;
     let failed = |error: AskError| ServiceError::new(Code::StructuredQuery, error.reason);
-    let found = call.inside.asker().answer(question, &collection(&call)?).await.map_err(failed)?;
+    let (asker, collection) = (call.inside.asker(), collection(&call)?);
+    // First a model is asked, then the tables are.
+    let limit = Duration::from_millis(call.inside.limits().model_timeout_ms) + QUERY;
+    let answering = in_time(limit, Code::StructuredQuery, asker.answer(question, &collection));
+    let found = answering.await?.map_err(failed)?;
     let errors: Vec<_> = found.answer.errors.iter().map(|error| error.message.clone()).collect();
     Ok(json!({"data": found.answer.data, "errors": errors}))
 }
@@ -132,8 +138,8 @@ pub(super) async fn near(call: Call) -> Result<Value, ServiceError> {
     let embedder = loader.embedder().ok_or_else(|| ServiceError::gateway(unset))?;
     let finder = RowFinder { tables: Arc::clone(loader.tables()), embedder: Arc::clone(embedder) };
     let place = TablePlace { workspace: call.workspace().clone(), collection: collection(&call)?, table };
-    let found = finder.near(&place, field, vector, usize::try_from(limit).unwrap_or(usize::MAX)).await;
-    let found = found.map_err(|error| match error {
+    let finding = finder.near(&place, field, vector, usize::try_from(limit).unwrap_or(usize::MAX));
+    let found = in_time(QUERY, Code::RowsQuery, finding).await?.map_err(|error| match error {
         NearError::Tables(error) => error.into(),
         NearError::Embed(error) => error.into(),
         NearError::NoVectors { .. } => ServiceError::request(error.to_string()),
@@ -143,4 +149,16 @@ pub(super) async fn near(call: Call) -> Result<Value, ServiceError> {
         json!({"index_name": field, "index_value": [text], "text": text, "score": score})
     };
     Ok(json!({"matches": found.into_iter().map(shown).collect::<Vec<_>>()}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_query_that_does_not_end_is_ended() {
+        let endless = std::future::pending::<()>();
+        let error = in_time(Duration::from_millis(1), Code::StructuredQuery, endless).await.unwrap_err();
+        assert!(error.object().to_string().contains("took longer than"), "{error:?}");
+    }
 }

@@ -22,7 +22,7 @@ use trellis_orchestrator::memory::{
     EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryKnowledge, MemoryLibrary, MemoryTables,
 };
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
-use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Prompter, RealWorld};
+use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Log, Prompter, RealWorld};
 use trellis_orchestrator::tables::TableLoader;
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
@@ -35,6 +35,7 @@ pub(crate) struct Setup {
     /// Says what a test wants it to say instead of what the store holds.
     pub(crate) graph: Option<Arc<dyn Graph>>,
     pub(crate) graph_rag: Option<GraphRag>,
+    pub(crate) log: Arc<dyn Log>,
     /// Without workers, questions wait.
     pub(crate) at_work: bool,
     /// Goes on taking connections while it is about to stop.
@@ -57,6 +58,7 @@ impl Default for Setup {
             access,
             graph: None,
             graph_rag: None,
+            log: Arc::new(EmptyLog),
             at_work: true,
             lingers: false,
         }
@@ -66,6 +68,7 @@ impl Default for Setup {
 pub(crate) struct House {
     pub(crate) bench: Bench,
     pub(crate) address: String,
+    pub(crate) gateway: Arc<Gateway>,
     pub(crate) close: watch::Sender<Phase>,
     stop: watch::Sender<Option<Stop>>,
     tasks: Vec<JoinHandle<()>>,
@@ -117,7 +120,7 @@ impl House {
             knowledge: Arc::clone(&knowledge) as _,
             graph_rag: setup.graph_rag,
             tables: TableLoader::new(Arc::new(MemoryTables::default()), None),
-            log: Arc::new(EmptyLog),
+            log: setup.log,
             run_text: Arc::new(Counted),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),
             documents: None,
@@ -127,6 +130,7 @@ impl House {
             phase,
             calls: Calls::default(),
         }));
+        let own = Arc::clone(&gateway);
         let (address, served) = if setup.lingers {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();
@@ -141,7 +145,7 @@ impl House {
             let workers = Workers::new(Arc::clone(&bench.orchestrator), WorkerOptions::default());
             tasks.push(tokio::spawn(async move { workers.run(stopped).await }));
         }
-        Self { bench, address: address.to_string(), close, stop, tasks }
+        Self { bench, address: address.to_string(), gateway: own, close, stop, tasks }
     }
 
     /// Stops as a server does, and waits for it. Work in hand is let go.

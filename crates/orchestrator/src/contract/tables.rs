@@ -2,8 +2,9 @@
 
 use crate::ports::{
     Condition, Direction, FoundRows, PutRows, RowQuery, TablePlace, Tables, TablesError, Test, ValueQuery, ValueVector,
+    Vectorless,
 };
-use crate::tables::MOST_AT_ONCE;
+use crate::tables::{MOST_AT_ONCE, MOST_VECTORS};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use trellis_domain::table::{Row, TableSchema};
@@ -22,8 +23,10 @@ pub async fn suite<F: Future<Output = Arc<dyn Tables>>>(fresh: impl Fn() -> F) {
     removed_tables_are_gone_and_can_begin_anew(&*fresh().await).await;
     another_key_is_refused_and_nothing_of_the_call_is_kept(&*fresh().await).await;
     unfinished_sources_are_told(&*fresh().await).await;
+    sources_that_were_given_up_keep_nobody_out(&*fresh().await).await;
     long_texts_are_found_and_told_apart(&*fresh().await).await;
     values_are_found_by_meaning(&*fresh().await).await;
+    a_table_has_room_for_so_many_vectors(&*fresh().await).await;
 }
 
 /// Cities with a key; `name` and `people` are indexed, the others are not.
@@ -290,6 +293,48 @@ async fn unfinished_sources_are_told(tables: &dyn Tables) {
     tables.finish(&place("elsewhere"), "source").await.expect("nothing is there to finish");
 }
 
+async fn sources_that_were_given_up_keep_nobody_out(tables: &dyn Tables) {
+    let schema = cities();
+    let load = async |source: &str| {
+        let one = rows(&schema, &json!([{"id": 1, "name": "Oslo"}]));
+        tables
+            .put(&place("cities"), Arc::clone(&schema), source, one)
+            .await
+            .expect("there is always room for one more");
+    };
+    load("zero").await;
+    for number in 0..1_005 {
+        load(&format!("source{number:04}")).await;
+        // One that goes on is not forgotten.
+        if number % 500 == 0 {
+            load("a load that goes on").await;
+        }
+    }
+    let listed = tables.tables(&Workspace::default()).await.expect("they can be listed").remove(0).unfinished;
+    assert_eq!(listed.len(), 1_000, "those that came last");
+    assert!(listed.iter().any(|source| source == "source1004") && listed.is_sorted());
+    assert!(listed.iter().any(|source| source == "a load that goes on") && !listed.iter().any(|it| it == "zero"));
+}
+
+async fn a_table_has_room_for_so_many_vectors(tables: &dyn Tables) {
+    put(tables, &cities(), &six()).await;
+    let here = place("cities");
+    let value = |number: u64| ("name".to_owned(), format!("{number}"));
+    let vector = |number: u64| ValueVector { field: "name".to_owned(), text: format!("{number}"), vector: vec![1.0] };
+    for start in (0..MOST_VECTORS - 10).step_by(20_000) {
+        let end = (start + 20_000).min(MOST_VECTORS - 10);
+        assert_eq!(tables.put_vectors(&here, "m", (start..end).map(vector).collect()).await.expect("good vectors"), 0);
+    }
+    let asked = (MOST_VECTORS - 20..MOST_VECTORS + 5).map(value).collect();
+    let unknown = tables.without_vectors(&here, "m", asked).await.expect("the tables work");
+    assert_eq!((unknown.values.len(), unknown.no_room), (10, 5));
+    let more = (MOST_VECTORS - 20..MOST_VECTORS + 5).map(vector).collect();
+    assert_eq!(tables.put_vectors(&here, "m", more).await.expect("the rest is left out"), 5);
+    let unknown = tables.without_vectors(&here, "m", vec![value(0), value(MOST_VECTORS)]).await.expect("they work");
+    assert_eq!(unknown, Vectorless { values: Vec::new(), no_room: 1 });
+    assert_eq!(tables.put_vectors(&here, "other", vec![vector(0)]).await.expect("each model has its own"), 0);
+}
+
 async fn long_texts_are_found_and_told_apart(tables: &dyn Tables) {
     let start = "ä".repeat(200);
     let (one, other) = (format!("{start} one"), format!("{start} other"));
@@ -320,7 +365,7 @@ async fn values_are_found_by_meaning(tables: &dyn Tables) {
     tables.put_vectors(&here, "other", vec![value("name", "Graz", &[1.0, 0.0])]).await.expect("good vectors");
     let asked = vec![pair("name", "Oslo"), pair("name", "Graz"), pair("country", "Oslo")];
     let unknown = tables.without_vectors(&here, "m", asked).await.expect("the tables work");
-    assert_eq!(unknown, [pair("name", "Graz"), pair("country", "Oslo")]);
+    assert_eq!(unknown, Vectorless { values: vec![pair("name", "Graz"), pair("country", "Oslo")], no_room: 0 });
     let ask = async |field: Option<&str>, vector: &[f32], limit| {
         let (model, field) = ("m".to_owned(), field.map(str::to_owned));
         let query = ValueQuery { model, vector: vector.to_vec(), field, limit };

@@ -1,5 +1,6 @@
 //! From a file to passages that can be found: read, keep the source, make vectors, index.
 
+use super::noted::{comment, tags};
 use super::rules::check_documents;
 use super::{Gate, Retriever};
 use crate::library;
@@ -9,7 +10,7 @@ use crate::ports::{
 };
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_domain::{Collection, Hash, Workspace};
+use trellis_domain::{Caller, Collection, Hash, Workspace};
 
 /// Passages that are indexed in one go: each go waits for the disk, and holds what it indexes in memory.
 const PASSAGES_AT_ONCE: usize = 5_000;
@@ -67,12 +68,14 @@ pub enum LoadError {
 /// Loads documents. Loading the same again changes nothing; after a crash, loading again completes it.
 #[derive(Debug, Clone)]
 pub struct Loader {
-    library: Arc<dyn Library>,
-    search: Arc<dyn Search>,
+    pub(super) library: Arc<dyn Library>,
+    pub(super) search: Arc<dyn Search>,
     reader: Arc<dyn DocumentReader>,
     embedder: Option<Arc<dyn Embedder>>,
     world: Arc<dyn World>,
     gate: Gate,
+    /// Who is noted beside what is loaded.
+    by: Option<Caller>,
 }
 
 /// A document that is ready to be indexed.
@@ -95,7 +98,13 @@ impl Loader {
         embedder: Option<Arc<dyn Embedder>>,
         world: Arc<dyn World>,
     ) -> Self {
-        Self { library, search, reader, embedder, world, gate: Gate::new(LOADING, LOADING_OF_ONE, WAITING) }
+        Self { library, search, reader, embedder, world, gate: Gate::new(LOADING, LOADING_OF_ONE, WAITING), by: None }
+    }
+
+    /// The same for somebody who is on record with what they load.
+    #[must_use]
+    pub fn by(&self, caller: Caller) -> Self {
+        Self { by: Some(caller), ..self.clone() }
     }
 
     pub fn search(&self) -> &dyn Search {
@@ -228,7 +237,7 @@ impl Loader {
         (source, title): (&str, &str),
         read: ReadDocument,
     ) -> Result<(), LoadError> {
-        let tags = vec![format!("collection:{collection}"), "searchable".to_owned()];
+        let tags = tags(collection, self.by.as_ref());
         let metadata = DocumentMetadata {
             id: source.to_owned(),
             kind: new.kind.clone(),
@@ -236,7 +245,7 @@ impl Loader {
             parent: None,
             time: self.world.now(),
             title: title.to_owned(),
-            comments: format!("loaded as {}", new.id),
+            comments: comment(&new.id),
             metadata: Vec::new(),
             tags,
         };
@@ -306,4 +315,4 @@ pub fn kind_of_name(name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 #[path = "load_tests.rs"]
-mod tests;
+pub(super) mod tests;

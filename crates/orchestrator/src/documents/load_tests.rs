@@ -53,28 +53,28 @@ impl Embedder for Sea {
     }
 }
 
-fn loader(embedder: Option<Arc<dyn Embedder>>) -> Loader {
+pub(in crate::documents) fn loader(embedder: Option<Arc<dyn Embedder>>) -> Loader {
     let world: Arc<dyn World> = Arc::new(RealWorld);
     let library = MemoryLibrary::new(Arc::new(MemoryJournal::default()), Arc::clone(&world));
     let search = Arc::new(MemorySearch::default());
     Loader::new(Arc::new(library), search, Arc::new(Lines), embedder, world)
 }
 
-fn file(id: &str, content: &str) -> NewDocument {
+pub(in crate::documents) fn file(id: &str, content: &str) -> NewDocument {
     NewDocument { id: id.into(), title: None, kind: "text/plain".into(), content: content.into() }
 }
 
-async fn load(loader: &Loader, document: NewDocument) -> Loaded {
+pub(in crate::documents) async fn load(loader: &Loader, document: NewDocument) -> Loaded {
     loader.load(&Workspace::default(), &Collection::default(), document).await.unwrap()
 }
 
-async fn content(loader: &Loader, id: &str) -> String {
+pub(in crate::documents) async fn content(loader: &Loader, id: &str) -> String {
     let ws = Workspace::default();
     let document = loader.library.find(&ws, id).await.unwrap().unwrap();
     String::from_utf8(loader.library.read(&ws, &document, 0..u64::MAX).await.unwrap()).unwrap()
 }
 
-async fn found(loader: &Loader, question: &str) -> (Vec<String>, Option<String>) {
+pub(in crate::documents) async fn found(loader: &Loader, question: &str) -> (Vec<String>, Option<String>) {
     let found = loader.retriever().find(&Workspace::default(), &Collection::default(), question, 5).await.unwrap();
     (found.passages.into_iter().map(|found| found.passage.text).collect(), found.words_only)
 }

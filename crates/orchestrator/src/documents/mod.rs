@@ -3,6 +3,8 @@
 mod fusion;
 mod gate;
 mod load;
+mod noted;
+mod remove;
 mod retrieve;
 mod rules;
 mod words;
@@ -10,6 +12,7 @@ mod words;
 pub use fusion::fuse;
 pub use gate::{Entered, Gate};
 pub use load::{LoadError, Loaded, Loader, NewDocument, Outcome, kind_of_name};
+pub use remove::RemovedDocument;
 pub use retrieve::{Retrieved, Retriever};
 pub use rules::{
     LARGEST_PASSAGE, MOST_CANDIDATES, MOST_DIMENSIONS, MOST_DOCUMENTS_AT_ONCE, MOST_FOUND, MOST_PASSAGES,

@@ -218,6 +218,36 @@ async fn a_node_with_very_many_edges_leaves_room_for_the_others() {
 }
 
 #[tokio::test]
+async fn what_is_kept_has_room_in_what_is_told_and_what_has_none_is_named() {
+    let note = |n: usize| Quad {
+        s: Term::iri("http://ex.org/mc"),
+        p: Term::iri("http://ex.org/note"),
+        o: Term::literal(format!("{n} {}", "x".repeat(4_000))),
+        g: None,
+    };
+    let mut quads: Vec<Quad> = (0..100).map(note).collect();
+    quads.push(label("mc", "Marie Curie"));
+    let prompter = ScriptedPrompter::new(|call| match call.id.as_str() {
+        "extract-concepts" => Ok("Marie Curie".to_owned()),
+        "kg-edge-scoring" => {
+            let edges: Vec<_> = (1..=100).map(|n| json!({"id": format!("e{n}"), "score": 5})).collect();
+            Ok(json!({ "edges": edges }).to_string())
+        }
+        _ => Ok("She wrote notes.".to_owned()),
+    });
+    let rag = rag(quads, prompter).await;
+    let mut question = question();
+    question.bounds = GraphBounds::wished(|_| Some(1_000));
+    let answer = ask(&rag, &question).await;
+    let bytes: usize = answer.trace.iter().flat_map(|told| &told.quads).map(Quad::text_bytes).sum();
+    assert!(bytes < 512 << 10, "{bytes}");
+    let kept = objects(&answer, tg::SELECTED_EDGE).len();
+    assert_eq!((kept, objects(&answer, trellis::CHOSEN).len()), (64, 64), "256 KiB of them");
+    let excluded = objects(&answer, trellis::EXCLUDED_OPTION);
+    assert!(excluded.iter().any(|told| told.contains("36 edges that would have been chosen")), "{excluded:?}");
+}
+
+#[tokio::test]
 async fn only_what_a_caller_allows_is_followed() {
     let mut quads = curies();
     let person = |name: &str| {

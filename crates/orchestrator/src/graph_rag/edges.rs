@@ -35,10 +35,6 @@ const MOST_BYTES: usize = 8 << 20;
 /// Edges to longer literals are not looked at.
 const LONGEST_LITERAL: usize = 4 << 10;
 
-fn size(triple: &Triple) -> usize {
-    [&triple.s, &triple.p, &triple.o].into_iter().map(|term| term.text().len()).sum()
-}
-
 /// Looks at a collection for one question.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'k> {
@@ -69,7 +65,7 @@ impl Reader<'_> {
             }
             let (edges, is_cut) = self.of_entity(entity, step).await?;
             around.cut += usize::from(is_cut);
-            bytes += edges.iter().map(|(triple, _)| size(triple)).sum::<usize>();
+            bytes += edges.iter().map(|(triple, _)| triple.text_bytes()).sum::<usize>();
             of_each.push(edges.into_iter());
         }
         let most = self.question.bounds.candidates;

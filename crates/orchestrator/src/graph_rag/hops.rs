@@ -16,6 +16,9 @@ const LONGEST_EDGE: usize = 240;
 /// Edges that are kept of a hop for which no model could be asked: without a judge, fewer are better.
 const UNJUDGED: usize = 10;
 
+/// Bytes of all edges that are kept, with what is said of them: they are recorded, and told in one piece.
+const MOST_KEPT: usize = 256 << 10;
+
 /// An edge with what its parts are called.
 #[derive(Debug, Clone)]
 struct Candidate {
@@ -37,6 +40,21 @@ pub(super) struct Explored {
     pub(super) kept: Vec<Kept>,
     /// One for each hop.
     pub(super) choices: Vec<Decision>,
+    bytes: usize,
+    /// Edges were left out because there was no room for them.
+    is_full: bool,
+}
+
+impl Explored {
+    /// Whether there is room for an edge. Where there is none for one there is none for those after it, which help less.
+    fn takes(&mut self, candidate: &Candidate, score: &Score) -> bool {
+        let bytes = candidate.triple.text_bytes() + score.reason.as_ref().map_or(0, String::len);
+        self.is_full |= self.bytes + bytes > MOST_KEPT;
+        if !self.is_full {
+            self.bytes += bytes;
+        }
+        !self.is_full
+    }
 }
 
 /// The way through one graph.
@@ -66,7 +84,7 @@ impl Traversal<'_, '_, '_> {
             }
             let candidates = self.candidates(around.edges).await?;
             let room = question.bounds.subgraph.saturating_sub(explored.kept.len());
-            let kept = self.keep(candidates, (room, around.cut), &mut explored.choices).await;
+            let kept = self.keep(candidates, (room, around.cut), &mut explored).await;
             let ends = kept.iter().flat_map(|kept| [&kept.edge.triple.s, &kept.edge.triple.o]);
             let mut next: Vec<Term> = Vec::new();
             for end in ends.filter(|end| matches!(end, Term::Iri { .. } | Term::Blank { .. })) {
@@ -76,7 +94,7 @@ impl Traversal<'_, '_, '_> {
             }
             explored.kept.extend(kept);
             frontier = self.reader.of_types(next, step.map(|step| step.types.as_slice()).unwrap_or_default()).await?;
-            if frontier.is_empty() || explored.kept.len() >= question.bounds.subgraph {
+            if frontier.is_empty() || explored.is_full || explored.kept.len() >= question.bounds.subgraph {
                 break;
             }
         }
@@ -113,7 +131,7 @@ impl Traversal<'_, '_, '_> {
         &mut self,
         mut candidates: Vec<Candidate>,
         (room, cut): (usize, usize),
-        choices: &mut Vec<Decision>,
+        explored: &mut Explored,
     ) -> Vec<Kept> {
         let bounds = self.reader.question.bounds;
         let left_out = candidates.len().saturating_sub(bounds.scored);
@@ -141,9 +159,16 @@ impl Traversal<'_, '_, '_> {
             by_fit(&candidates)
         };
         scores.truncate(bounds.edges.min(room));
-        let choice = choices.len();
+        let before = scores.len();
+        scores.retain(|score| explored.takes(&candidates[score.edge], score));
+        if scores.len() < before {
+            let reason = format!("all edges together have more than {} KiB", MOST_KEPT >> 10);
+            let name = format!("{} edges that would have been chosen", before - scores.len());
+            decision.excluded.push(Excluded { name, reason });
+        }
+        let choice = explored.choices.len();
         decision.chosen = scores.iter().map(|score| decision.options[score.edge].clone()).collect();
-        choices.push(decision);
+        explored.choices.push(decision);
         scores.into_iter().map(|score| self.kept(&candidates[score.edge], score, choice)).collect()
     }
 

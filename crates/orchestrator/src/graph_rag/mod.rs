@@ -14,6 +14,7 @@ mod indexed;
 mod labels;
 mod models;
 mod names;
+mod open_sources;
 mod scoring;
 mod sources;
 

@@ -25,7 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 use trellis_domain::parts::ReplyPart;
-use trellis_domain::record::{Name, Record};
+use trellis_domain::rdf::Quad;
+use trellis_domain::record::{Explained, Name, Record};
 use trellis_domain::{RunId, SessionId, Workspace};
 
 /// A run and where it is.
@@ -192,9 +193,15 @@ pub fn size_of_texts(record: &Record) -> usize {
         body.as_replied()
             .map(|replied| replied.raw.text().len() + replied.parts.iter().map(ReplyPart::len).sum::<usize>()),
         body.as_observed().and_then(|observed| observed.result.as_ref()).map(|result| result.text().len()),
+        body.as_observed().map(|observed| explained_bytes(&observed.trace)),
         body.as_ended().and_then(|ended| ended.answer.as_ref()).map(|answer| answer.text().len()),
     ];
     lengths.into_iter().flatten().sum()
+}
+
+/// Bytes of what a tool tells of its steps.
+pub(crate) fn explained_bytes(trace: &[Explained]) -> usize {
+    trace.iter().flat_map(|told| &told.quads).map(Quad::text_bytes).sum()
 }
 
 #[cfg(test)]

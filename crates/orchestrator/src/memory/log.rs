@@ -28,7 +28,8 @@ impl Log for EmptyLog {
         &'a self,
         _workspace: &'a Workspace,
         _run: &'a RunId,
-    ) -> BoxFuture<'a, Result<Option<Evidence>, JournalError>> {
+        _most: usize,
+    ) -> BoxFuture<'a, Result<Option<Evidence>, LogError>> {
         Box::pin(std::future::ready(Ok(Some(Evidence { checkpoint: Self::note(), ..Evidence::default() }))))
     }
 

@@ -3,14 +3,14 @@
 use crate::documents::normalised;
 use crate::ports::{
     FoundRows, LoadedTable, NearValue, NearValues, PutRows, RowQuery, TablePlace, Tables, TablesError, TablesFuture,
-    ValueQuery, ValueVector,
+    ValueQuery, ValueVector, Vectorless,
 };
 use crate::tables::{
-    Collector, MOST_FOUND, MOST_TABLES, MOST_UNFINISHED, MOST_VECTORS, Plan, check_layout, check_rows, check_vectors,
-    follow, plan,
+    Collector, MOST_FOUND, MOST_TABLES, MOST_VECTORS, Plan, check_layout, check_rows, check_vectors, follow,
+    note_unfinished, plan, sorted,
 };
 use parking_lot::RwLock;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::table::{Row, RowKey, TableLayout, TableSchema, index_value};
 use trellis_domain::{Collection, Workspace};
@@ -19,9 +19,16 @@ use trellis_domain::{Collection, Workspace};
 struct Table {
     layout: TableLayout,
     rows: BTreeMap<RowKey, Row>,
-    unfinished: BTreeSet<String>,
+    unfinished: Vec<String>,
     /// By model, field and text.
     vectors: BTreeMap<(String, String, String), Vec<f32>>,
+}
+
+impl Table {
+    /// How many values have vectors of a model.
+    fn count(&self, model: &str) -> u64 {
+        self.vectors.keys().filter(|(known, _, _)| known == model).count() as u64
+    }
 }
 
 #[derive(Debug, Default)]
@@ -48,9 +55,6 @@ impl MemoryTables {
         match tables.get(place) {
             Some(table) => {
                 check_layout(&place.table, &table.layout, schema)?;
-                if table.unfinished.len() >= MOST_UNFINISHED && !table.unfinished.contains(source) {
-                    return Err(TablesError::Refused("too many sources are unfinished".to_owned()));
-                }
             }
             None if of_workspace >= MOST_TABLES => {
                 return Err(TablesError::Refused(format!("a workspace has at most {MOST_TABLES} tables")));
@@ -59,7 +63,7 @@ impl MemoryTables {
         }
         let begin = || Table { layout: schema.layout(), ..Table::default() };
         let table = tables.entry(place.clone()).or_insert_with(begin);
-        table.unfinished.insert(source.to_owned());
+        note_unfinished(&place.table, &mut table.unfinished, source);
         let mut put = PutRows::default();
         for (key, row) in rows {
             match table.rows.insert(key, row.clone()) {
@@ -85,7 +89,7 @@ impl Tables for MemoryTables {
 
     fn finish<'a>(&'a self, place: &'a TablePlace, source: &'a str) -> TablesFuture<'a, ()> {
         if let Some(table) = self.tables.write().get_mut(place) {
-            table.unfinished.remove(source);
+            table.unfinished.retain(|known| known != source);
         }
         ready(Ok(()))
     }
@@ -102,7 +106,7 @@ impl Tables for MemoryTables {
             collection: place.collection.clone(),
             table: place.table.clone(),
             rows: table.rows.len() as u64,
-            unfinished: table.unfinished.iter().cloned().collect(),
+            unfinished: sorted(table.unfinished.clone()),
         });
         ready(Ok(listed.collect()))
     }
@@ -123,12 +127,14 @@ impl Tables for MemoryTables {
         place: &'a TablePlace,
         model: &'a str,
         mut values: Vec<(String, String)>,
-    ) -> TablesFuture<'a, Vec<(String, String)>> {
+    ) -> TablesFuture<'a, Vectorless> {
+        let mut room = MOST_VECTORS;
         if let Some(table) = self.tables.read().get(place) {
-            values
-                .retain(|(field, text)| !table.vectors.contains_key(&(model.to_owned(), field.clone(), text.clone())));
+            let key = |(field, text): &(String, String)| (model.to_owned(), field.clone(), text.clone());
+            values.retain(|value| !table.vectors.contains_key(&key(value)));
+            room = room.saturating_sub(table.count(model));
         }
-        ready(Ok(values))
+        ready(Ok(Vectorless::within(values, room)))
     }
 
     fn put_vectors<'a>(
@@ -136,18 +142,25 @@ impl Tables for MemoryTables {
         place: &'a TablePlace,
         model: &'a str,
         vectors: Vec<ValueVector>,
-    ) -> TablesFuture<'a, ()> {
+    ) -> TablesFuture<'a, u64> {
         if let Err(error) = check_vectors(&vectors) {
             return ready(Err(error));
         }
+        let mut no_room = 0;
         if let Some(table) = self.tables.write().get_mut(place) {
-            if (table.vectors.len() + vectors.len()) as u64 > MOST_VECTORS {
-                return ready(Err(TablesError::Refused(format!("a table has at most {MOST_VECTORS} vectors"))));
+            let mut count = table.count(model);
+            for ValueVector { field, text, vector } in vectors {
+                let key = (model.to_owned(), field, text);
+                let is_new = !table.vectors.contains_key(&key);
+                if is_new && count >= MOST_VECTORS {
+                    no_room += 1;
+                    continue;
+                }
+                count += u64::from(is_new);
+                table.vectors.insert(key, vector);
             }
-            let keyed = vectors.into_iter().map(|value| ((model.to_owned(), value.field, value.text), value.vector));
-            table.vectors.extend(keyed);
         }
-        ready(Ok(()))
+        ready(Ok(no_room))
     }
 
     fn near<'a>(&'a self, place: &'a TablePlace, query: ValueQuery) -> TablesFuture<'a, NearValues> {

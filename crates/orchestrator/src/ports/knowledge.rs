@@ -4,6 +4,7 @@ use super::{BoxFuture, JournalError, QuadPattern};
 use serde::{Deserialize, Serialize};
 use trellis_domain::rdf::Quad;
 use trellis_domain::{Collection, Workspace};
+use utoipa::ToSchema;
 
 /// Where knowledge is kept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,8 +21,9 @@ pub struct Added {
 }
 
 /// A collection that has knowledge, or of which a load has begun.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LoadedCollection {
+    #[schema(value_type = String)]
     pub collection: Collection,
     pub quads: u64,
     /// Files and other sources that were loaded to their end.

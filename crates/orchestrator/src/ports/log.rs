@@ -36,6 +36,8 @@ pub struct Verdict {
 pub enum LogError {
     #[error("this is no checkpoint: {0}")]
     Checkpoint(#[from] NotACheckpoint),
+    #[error("the records of this run have more than {0} bytes")]
+    TooLarge(usize),
     #[error(transparent)]
     Store(#[from] JournalError),
 }
@@ -49,12 +51,14 @@ pub trait Log: Send + Sync + std::fmt::Debug {
     /// Size and root now, signed with the store's key.
     fn checkpoint(&self) -> BoxFuture<'_, Result<String, JournalError>>;
 
-    /// Everything that others need to check a run. None if there is no such run.
+    /// Everything that others need to check a run, if its records and configurations have no more bytes than `most`. None
+    /// if there is no such run.
     fn evidence<'a>(
         &'a self,
         workspace: &'a Workspace,
         run: &'a RunId,
-    ) -> BoxFuture<'a, Result<Option<Evidence>, JournalError>>;
+        most: usize,
+    ) -> BoxFuture<'a, Result<Option<Evidence>, LogError>>;
 
     /// Entries from this number on.
     fn entries(&self, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<LogEntry>, JournalError>>;

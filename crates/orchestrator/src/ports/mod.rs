@@ -46,7 +46,7 @@ pub use signal::{Signal, SignalListener};
 pub use stream::{Heard, Stream, StreamListener, StreamMessage, StreamNotice, TextChunk, TextKind};
 pub use tables::{
     Condition, Direction, FoundRows, LoadedTable, NearValue, NearValues, PutRows, RowQuery, TablePlace, Tables,
-    TablesError, TablesFuture, Test, ValueQuery, ValueVector,
+    TablesError, TablesFuture, Test, ValueQuery, ValueVector, Vectorless,
 };
 pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};
 pub use tool_servers::{Discovered, ToolServers};

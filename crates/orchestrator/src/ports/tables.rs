@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use trellis_domain::table::{Row, RowKey, TableSchema};
 use trellis_domain::{Collection, Workspace};
+use utoipa::ToSchema;
 
 /// Where rows are kept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,9 +26,11 @@ pub struct PutRows {
 }
 
 /// A table that has rows, or of which a load has begun.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LoadedTable {
+    #[schema(value_type = String)]
     pub collection: Collection,
+    /// The name of its schema.
     pub table: String,
     pub rows: u64,
     /// Sources of which only a part may be there, by name: loading them again completes them.
@@ -94,6 +97,25 @@ pub struct ValueVector {
     pub field: String,
     pub text: String,
     pub vector: Vec<f32>,
+}
+
+/// Values without vectors.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Vectorless {
+    /// As pairs of field and text.
+    pub values: Vec<(String, String)>,
+    /// How many others there are, which the table has no room for.
+    pub no_room: u64,
+}
+
+impl Vectorless {
+    /// Of all values that have none, as many as there is room for.
+    pub fn within(mut values: Vec<(String, String)>, room: u64) -> Self {
+        let kept = usize::try_from(room).unwrap_or(usize::MAX).min(values.len());
+        let no_room = (values.len() - kept) as u64;
+        values.truncate(kept);
+        Self { values, no_room }
+    }
 }
 
 /// What is near in meaning.
@@ -171,21 +193,23 @@ pub trait Tables: Send + Sync + std::fmt::Debug {
     /// The same for all tables of a collection: how many there were.
     fn remove_collection<'a>(&'a self, workspace: &'a Workspace, collection: &'a Collection) -> TablesFuture<'a, u64>;
 
-    /// Those of these values, as pairs of field and text, of which a model's vectors are not known yet.
+    /// Those of these values, as pairs of field and text, of which a model's vectors are not known yet, as far as there is
+    /// room for them.
     fn without_vectors<'a>(
         &'a self,
         place: &'a TablePlace,
         model: &'a str,
         values: Vec<(String, String)>,
-    ) -> TablesFuture<'a, Vec<(String, String)>>;
+    ) -> TablesFuture<'a, Vectorless>;
 
-    /// Keeps vectors of values. A table that was never begun has none.
+    /// Keeps vectors of values, as far as there is room; says how many there was none for. A table that was never begun has
+    /// none.
     fn put_vectors<'a>(
         &'a self,
         place: &'a TablePlace,
         model: &'a str,
         vectors: Vec<ValueVector>,
-    ) -> TablesFuture<'a, ()>;
+    ) -> TablesFuture<'a, u64>;
 
     /// Values near to a vector. Some of them may be those of rows that have changed since.
     fn near<'a>(&'a self, place: &'a TablePlace, query: ValueQuery) -> TablesFuture<'a, NearValues>;

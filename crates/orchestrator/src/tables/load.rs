@@ -21,6 +21,23 @@ pub struct LoadedRows {
     pub new: u64,
     /// Rows that took the place of others with the same key.
     pub changed: u64,
+    /// Values that are not found by meaning, because the table has as many that are as it can have.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub without_vectors: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl LoadedRows {
+    fn add(&mut self, batch: Self) {
+        self.rows += batch.rows;
+        self.new += batch.new;
+        self.changed += batch.changed;
+        self.without_vectors += batch.without_vectors;
+    }
 }
 
 /// Why a load ended before its time. What was put before stays.
@@ -69,21 +86,26 @@ impl TableLoader {
         schema: &Arc<TableSchema>,
         source: &str,
         rows: Vec<Row>,
-    ) -> Result<PutRows, TableLoadError<E>> {
+    ) -> Result<LoadedRows, TableLoadError<E>> {
+        let count = rows.len() as u64;
         let values = if self.embedder.is_some() { values(schema, &rows) } else { Vec::new() };
-        let put = self.tables.put(place, Arc::clone(schema), source, rows).await?;
+        let PutRows { new, changed } = self.tables.put(place, Arc::clone(schema), source, rows).await?;
+        let mut loaded = LoadedRows { rows: count, new, changed, without_vectors: 0 };
         if let Some(embedder) = self.embedder.as_ref().filter(|_| !values.is_empty()) {
             let model = embedder.model();
             let unknown = self.tables.without_vectors(place, model, values).await?;
+            loaded.without_vectors += unknown.no_room;
+            let unknown = unknown.values;
             if !unknown.is_empty() {
                 let texts = unknown.iter().map(|(_, text)| text.clone()).collect();
                 let made = embedder.embed(texts, TextRole::Passage).await.map_err(TableLoadError::Embed)?;
                 let vectors = unknown.into_iter().zip(made);
                 let vectors = vectors.map(|((field, text), vector)| ValueVector { field, text, vector }).collect();
-                self.tables.put_vectors(place, model, vectors).await?;
+                // Others may have loaded meanwhile, too.
+                loaded.without_vectors += self.tables.put_vectors(place, model, vectors).await?;
             }
         }
-        Ok(put)
+        Ok(loaded)
     }
 
     /// Puts what a source has, batch by batch, and tells how far it is. Reading a source blocks, so it has a thread of its
@@ -105,10 +127,7 @@ impl TableLoader {
                     return Ok(());
                 }
                 let full = std::mem::take(batch);
-                loaded.rows += full.len() as u64;
-                let put = runtime.block_on(this.put(&place, &schema, &source, full))?;
-                loaded.new += put.new;
-                loaded.changed += put.changed;
+                loaded.add(runtime.block_on(this.put(&place, &schema, &source, full))?);
                 progress(*loaded);
                 Ok::<_, TableLoadError<E>>(())
             };

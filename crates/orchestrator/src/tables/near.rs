@@ -4,6 +4,7 @@ use super::rules::MOST_FOUND;
 use crate::ports::{
     Condition, EmbedError, Embedder, NearValue, RowQuery, TablePlace, Tables, TablesError, Test, TextRole, ValueQuery,
 };
+use serde_json::Value;
 use std::sync::Arc;
 
 /// How many more values are looked at than are wanted: those of rows that have changed are passed over.
@@ -79,7 +80,10 @@ impl RowFinder {
 
     /// Whether a row has this value now. What cannot be found out counts as there.
     async fn is_there(&self, place: &TablePlace, value: &NearValue) -> bool {
-        let test = Test::Is(value.text.as_str().into());
+        // Numbers and truth have their vectors as texts.
+        let said = serde_json::from_str(&value.text).ok();
+        let said = said.filter(|value: &Value| value.is_number() || value.is_boolean());
+        let test = Test::In([value.text.as_str().into()].into_iter().chain(said).collect());
         let conditions = vec![Condition { field: value.field.clone(), test }];
         let query = RowQuery { conditions, limit: 1, budget: LOOKED_AT, ..RowQuery::default() };
         self.tables.find(place, query).await.map_or(true, |found| !found.rows.is_empty())

@@ -20,8 +20,8 @@ pub const MOST_VECTORS: u64 = 200_000;
 pub const LONGEST_VALUE: usize = 8 << 10;
 /// Numbers of a vector.
 const MOST_DIMENSIONS: usize = 4_096;
-/// Sources of a table that are unfinished.
-pub const MOST_UNFINISHED: usize = 1_000;
+/// Sources of a table that are known to be unfinished.
+const MOST_UNFINISHED: usize = 1_000;
 const LONGEST_SOURCE: usize = 2 << 10;
 
 /// Rows with their keys, if they can be kept.
@@ -40,6 +40,27 @@ pub fn check_rows(schema: &TableSchema, source: &str, rows: Vec<Row>) -> Result<
         schema.key(&row).map(|key| (key, row)).map_err(refused)
     });
     checked.collect()
+}
+
+/// Notes that a source is being loaded. Those that came last are last; of very many the one that nobody has touched for the
+/// longest is forgotten, so that loads that were given up never keep others out. Whether anything changed.
+pub fn note_unfinished(table: &str, unfinished: &mut Vec<String>, source: &str) -> bool {
+    if unfinished.last().is_some_and(|last| last == source) {
+        return false;
+    }
+    unfinished.retain(|known| known != source);
+    if unfinished.len() >= MOST_UNFINISHED {
+        let forgotten = unfinished.remove(0);
+        tracing::warn!(table, source = forgotten, "a load that was never finished is forgotten: there are too many");
+    }
+    unfinished.push(source.to_owned());
+    true
+}
+
+/// Names as they are listed.
+pub fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort_unstable();
+    names
 }
 
 /// Whether rows of a schema can go into a table that was begun with this layout.

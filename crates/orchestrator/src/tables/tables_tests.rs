@@ -2,7 +2,7 @@ use super::*;
 use crate::memory::MemoryTables;
 use crate::memory::scripted::ScriptedPrompter;
 use crate::permits::Permit;
-use crate::ports::{BoxFuture, EmbedError, Embedder, PromptCall, TablePlace, Tables, TextRole};
+use crate::ports::{BoxFuture, EmbedError, Embedder, PromptCall, TablePlace, Tables, TextRole, ValueVector};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -173,4 +173,37 @@ async fn rows_are_found_by_meaning_as_they_are_now() {
     let finder = RowFinder { tables: bare, embedder: letters };
     let error = finder.find(&place("cities"), None, "x", 5).await.unwrap_err();
     assert!(error.to_string().contains("no vectors of test/letters; load it again"), "{error}");
+}
+
+#[tokio::test]
+async fn numbers_are_found_by_meaning_too() {
+    let (tables, letters): (Arc<dyn Tables>, _) = (Arc::new(MemoryTables::default()), Arc::new(Letters::default()));
+    let item = json!({
+        "fields": [{"name": "id", "type": "integer", "primary_key": true}, {"name": "year", "type": "integer"}],
+        "vector-indexes": ["year"],
+    });
+    let schema = Arc::new(TableSchema::from_json("cities", item.as_object().unwrap()).unwrap());
+    let row = |id: u64, year: u64| schema.row(json!({"id": id, "year": year}).as_object().unwrap());
+    let loader = TableLoader::new(Arc::clone(&tables), Some(Arc::clone(&letters) as _));
+    let rows = vec![row(1, 1815), row(2, 1852)].into_iter();
+    loader.load(place("cities"), Arc::clone(&schema), "s".to_owned(), rows, |_| {}).await.unwrap();
+    let finder = RowFinder { tables, embedder: letters };
+    let found = finder.find(&place("cities"), None, "1815", 5).await.unwrap();
+    assert_eq!(found.iter().map(|value| value.text.as_str()).collect::<Vec<_>>(), ["1815", "1852"]);
+}
+
+#[tokio::test]
+async fn rows_of_a_table_that_has_all_its_vectors_are_loaded_without() {
+    let (tables, letters) = (loaded(&["cities"]).await, Arc::new(Letters::default()));
+    let vector =
+        |number: u64| ValueVector { field: "name".to_owned(), text: format!("{number}"), vector: vec![1.0, 1.0, 1.0] };
+    let all = (1..MOST_VECTORS).map(vector).collect();
+    assert_eq!(tables.put_vectors(&place("cities"), "test/letters", all).await.unwrap(), 0);
+    let schema = Arc::clone(&settings().schemas["cities"]);
+    let row = |name: &str| schema.row(json!({"name": name}).as_object().unwrap());
+    let loader = TableLoader::new(tables, Some(Arc::clone(&letters) as _));
+    let rows = vec![row("Ankara"), row("Oslo"), row("Rome")].into_iter();
+    let came = loader.load(place("cities"), Arc::clone(&schema), "s".to_owned(), rows, |_| {}).await.unwrap();
+    assert_eq!(came, LoadedRows { rows: 3, new: 3, changed: 0, without_vectors: 2 });
+    assert_eq!(*letters.0.lock(), ["Ankara"], "nothing is asked for that nobody keeps");
 }

@@ -4,7 +4,7 @@ use super::database::{Database, damaged};
 use crate::tables::read_failed;
 use fjall::{Readable, Snapshot};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use trellis_domain::table::TableLayout;
 use trellis_domain::{Collection, Workspace};
 use trellis_orchestrator::ports::{JournalError, TablePlace};
@@ -21,8 +21,9 @@ pub(super) struct Entry {
     pub(super) id: u64,
     pub(super) layout: TableLayout,
     pub(super) rows: u64,
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(super) unfinished: BTreeSet<String>,
+    /// Those that were loaded last are last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) unfinished: Vec<String>,
     /// How many values have vectors, by model; the models have numbers here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) vectors: BTreeMap<String, u64>,

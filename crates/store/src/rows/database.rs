@@ -15,7 +15,7 @@ use std::time::Duration;
 use trellis_domain::table::{Row, RowKey, TableSchema, index_value};
 use trellis_domain::{Collection, Workspace};
 use trellis_orchestrator::ports::{JournalError, LoadedTable, PutRows, TablePlace, TablesError};
-use trellis_orchestrator::tables::{MOST_TABLES, MOST_UNFINISHED, check_layout, check_rows};
+use trellis_orchestrator::tables::{MOST_TABLES, check_layout, check_rows, note_unfinished, sorted};
 
 const MB: u64 = 1 << 20;
 /// The only version there is.
@@ -134,16 +134,13 @@ impl Database {
             None => self.begin(&snapshot, &mut batch, place, schema)?,
         };
         check_layout(&place.table, &entry.layout, schema)?;
-        let is_marked = !entry.unfinished.insert(source.to_owned());
-        if entry.unfinished.len() > MOST_UNFINISHED {
-            return Err(TablesError::Refused("too many sources are unfinished".to_owned()));
-        }
+        let is_noted = note_unfinished(&place.table, &mut entry.unfinished, source);
         let mut put = PutRows::default();
         for (key, row) in rows {
             self.put_row(&snapshot, &mut batch, &entry, &key, &row, &mut put)?;
         }
         entry.rows += put.new;
-        if !is_marked || put != PutRows::default() {
+        if is_noted || put != PutRows::default() {
             batch.insert(&self.catalogue, catalogue::key(place), entry.to_bytes());
             commit(batch)?;
         }
@@ -209,8 +206,9 @@ impl Database {
             let _alone = self.alone();
             // Somebody may have removed the table meanwhile: then there is nothing to finish.
             if let Some(mut entry) = catalogue::entry(self, &self.read(), place)?
-                && entry.unfinished.remove(source)
+                && entry.unfinished.iter().any(|known| known == source)
             {
+                entry.unfinished.retain(|known| known != source);
                 let mut batch = self.batch();
                 batch.insert(&self.catalogue, catalogue::key(place), entry.to_bytes());
                 commit(batch)?;
@@ -227,7 +225,7 @@ impl Database {
                 collection: place.collection,
                 table: place.table,
                 rows: entry.rows,
-                unfinished: entry.unfinished.into_iter().collect(),
+                unfinished: sorted(entry.unfinished),
             })
             .collect();
         listed.sort_by(|one, other| (&one.collection, &one.table).cmp(&(&other.collection, &other.table)));

@@ -22,8 +22,9 @@ use trellis_domain::{Collection, Workspace};
 use trellis_orchestrator::documents::Gate;
 use trellis_orchestrator::ports::{
     FoundRows, JournalError, LoadedTable, NearValues, PutRows, RowQuery, TablePlace, Tables, TablesError, TablesFuture,
-    ValueQuery, ValueVector,
+    ValueQuery, ValueVector, Vectorless,
 };
+use trellis_orchestrator::tables::MOST_VECTORS;
 
 /// Batches that are written and queries that are answered at once, in all and of one workspace, and how long one waits.
 const WRITERS: (usize, usize) = (2, 1);
@@ -176,11 +177,11 @@ impl Tables for EmbeddedTables {
         place: &'a TablePlace,
         model: &'a str,
         values: Vec<(String, String)>,
-    ) -> TablesFuture<'a, Vec<(String, String)>> {
+    ) -> TablesFuture<'a, Vectorless> {
         let (owned, model) = (place.clone(), model.to_owned());
         let look = move |tables: &Self| match tables.existing()? {
             Some(database) => database.without_vectors(&owned, &model, values),
-            None => Ok(values),
+            None => Ok(Vectorless::within(values, MOST_VECTORS)),
         };
         Box::pin(self.work(&self.0.readers, &place.workspace, look))
     }
@@ -190,7 +191,7 @@ impl Tables for EmbeddedTables {
         place: &'a TablePlace,
         model: &'a str,
         vectors: Vec<ValueVector>,
-    ) -> TablesFuture<'a, ()> {
+    ) -> TablesFuture<'a, u64> {
         let (owned, model) = (place.clone(), model.to_owned());
         let put = move |tables: &Self| tables.open()?.put_vectors(&owned, &model, &vectors);
         Box::pin(self.work(&self.0.writers, &place.workspace, put))

@@ -5,10 +5,11 @@ use super::database::{Database, commit, damaged};
 use super::finding::Wanted;
 use crate::tables::read_failed;
 use fjall::Readable;
+use std::collections::HashSet;
 use trellis_domain::Hash;
 use trellis_orchestrator::documents::normalised;
 use trellis_orchestrator::ports::{
-    JournalError, NearValue, NearValues, TablePlace, TablesError, ValueQuery, ValueVector,
+    JournalError, NearValue, NearValues, TablePlace, TablesError, ValueQuery, ValueVector, Vectorless,
 };
 use trellis_orchestrator::tables::{MOST_FOUND, MOST_VECTORS, check_vectors};
 
@@ -50,9 +51,11 @@ impl Database {
         place: &TablePlace,
         model: &str,
         values: Vec<(String, String)>,
-    ) -> Result<Vec<(String, String)>, TablesError> {
+    ) -> Result<Vectorless, TablesError> {
         let snapshot = self.read();
-        let Some(entry) = catalogue::entry(self, &snapshot, place)? else { return Ok(values) };
+        let Some(entry) = catalogue::entry(self, &snapshot, place)? else {
+            return Ok(Vectorless::within(values, MOST_VECTORS));
+        };
         let mut unknown = Vec::new();
         for (field, text) in values {
             let is_known = snapshot.contains_key(&self.vectors, key(&entry, model, &field, &text));
@@ -60,7 +63,8 @@ impl Database {
                 unknown.push((field, text));
             }
         }
-        Ok(unknown)
+        let known = entry.vectors.get(model).copied().unwrap_or_default();
+        Ok(Vectorless::within(unknown, MOST_VECTORS.saturating_sub(known)))
     }
 
     pub(super) fn put_vectors(
@@ -68,29 +72,31 @@ impl Database {
         place: &TablePlace,
         model: &str,
         vectors: &[ValueVector],
-    ) -> Result<(), TablesError> {
+    ) -> Result<u64, TablesError> {
         check_vectors(vectors)?;
         self.wait_for_room();
         let _alone = self.alone();
         let snapshot = self.read();
-        let Some(mut entry) = catalogue::entry(self, &snapshot, place)? else { return Ok(()) };
+        let Some(mut entry) = catalogue::entry(self, &snapshot, place)? else { return Ok(0) };
         let mut batch = self.batch();
-        let mut new = 0;
+        let (mut new, mut no_room) = (HashSet::new(), 0);
+        let known = entry.vectors.get(model).copied().unwrap_or_default();
         for value in vectors {
             let key = key(&entry, model, &value.field, &value.text);
-            new += u64::from(!snapshot.contains_key(&self.vectors, &key).map_err(read_failed)?);
+            let is_new = !snapshot.contains_key(&self.vectors, &key).map_err(read_failed)? && !new.contains(&key);
+            if is_new && known + new.len() as u64 >= MOST_VECTORS {
+                no_room += 1;
+                continue;
+            }
+            if is_new {
+                new.insert(key.clone());
+            }
             batch.insert(&self.vectors, key, to_bytes(value));
         }
-        let known = entry.vectors.entry(model.to_owned()).or_default();
-        *known += new;
-        if *known > MOST_VECTORS {
-            return Err(TablesError::Refused(format!(
-                "more than {MOST_VECTORS} values of `{}` would have vectors; name fewer fields in `vector-indexes`",
-                place.table
-            )));
-        }
+        entry.vectors.insert(model.to_owned(), known + new.len() as u64);
         batch.insert(&self.catalogue, catalogue::key(place), entry.to_bytes());
-        Ok(commit(batch)?)
+        commit(batch)?;
+        Ok(no_room)
     }
 
     pub(super) fn near(

@@ -18,7 +18,7 @@ use trellis_domain::{Caller, Hash, RunId, Timestamp, Workspace};
 use trellis_orchestrator::audit::Audit;
 use trellis_orchestrator::checkpoint::{Checkpoint, Signature};
 use trellis_orchestrator::evidence::{Erasure, Evidence, ProvenErasure};
-use trellis_orchestrator::ports::{Config, Journal, Log};
+use trellis_orchestrator::ports::{Config, Journal, Log, LogError};
 use trellis_store::{ErasureRequest, Store};
 
 type Row = (Vec<u8>, Vec<u8>);
@@ -50,7 +50,7 @@ fn tamper(path: &Path, table: &str, change: impl Fn(&Row) -> Fate) -> usize {
 }
 
 async fn evidence(store: &Store, run: &RunId) -> Evidence {
-    store.log.evidence(&Workspace::default(), run).await.unwrap().unwrap()
+    store.log.evidence(&Workspace::default(), run, usize::MAX).await.unwrap().unwrap()
 }
 
 async fn faults(store: &Store, run: &RunId) -> Vec<String> {
@@ -264,6 +264,20 @@ async fn an_erased_text_is_gone_from_every_file_and_everything_still_verifies() 
     assert_eq!(summary.question, "[erased]");
     drop(store);
     assert!(!occurs(folder.path(), secret.as_bytes()), "it lies in a file");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn evidence_is_gathered_only_as_far_as_there_is_room_for_it() {
+    let folder = TempDir::new().unwrap();
+    let run = fill(folder.path(), 1).await.remove(0);
+    let store = open(folder.path()).unwrap();
+    let records: usize = evidence(&store, &run).await.entries.iter().map(|entry| entry.proven.len()).sum();
+    // What records name, such as configurations, counts as well.
+    for most in [records / 2, records + 1] {
+        let refused = store.log.evidence(&Workspace::default(), &run, most).await.unwrap_err();
+        assert!(matches!(refused, LogError::TooLarge(told) if told == most), "{refused}");
+    }
+    assert!(store.log.evidence(&Workspace::default(), &run, 100 * records).await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]

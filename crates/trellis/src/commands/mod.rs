@@ -4,6 +4,7 @@ mod ask;
 mod config;
 mod decide;
 mod doctor;
+mod documents;
 mod enforcement;
 mod erase;
 mod eval;
@@ -56,6 +57,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Erase(erase) => erase::run(global, erase).await,
         Command::Load(load) => load::run(global, load).await,
         Command::Knowledge(command) => knowledge::run(global, command).await,
+        Command::Documents(command) => documents::run(global, command).await,
         Command::Tables(command) => tables::run(global, command).await,
         Command::Sparql { query, limit, timeout, query_limit } => {
             let query = if query == "-" { read_input("the query")? } else { query.clone() };

@@ -38,7 +38,7 @@ impl App {
     }
 
     pub(super) async fn evidence(&self, run: &RunId) -> Result<Evidence, Failure> {
-        let evidence = self.store.log.evidence(self.workspace(), run).await?;
+        let evidence = self.store.log.evidence(self.workspace(), run, usize::MAX).await?;
         evidence
             .ok_or_else(|| Failure::new(Exit::NotFound, format!("there is no run `{run}`; `trellis runs` lists them")))
     }

@@ -102,6 +102,50 @@ fn loaded_documents_survive_a_kill_and_are_found() {
 }
 
 #[test]
+fn a_removed_document_is_gone_on_the_folder_and_at_a_server() {
+    let data = TempDir::new().unwrap();
+    ok(data.path(), &["tools", "add", "handbook", TOOL]);
+    let file = data.path().join("handbook.md");
+    std::fs::write(&file, HANDBOOK).unwrap();
+    let file = file.to_str().unwrap();
+    let asked = "When are refunds paid?";
+    let remove_twice = || {
+        let removed = ok(data.path(), &["documents", "remove", file]);
+        assert!(removed.contains("with 1 version"), "{removed}");
+        let (code, again) = crate::fails(data.path(), &["documents", "remove", file]);
+        assert!(code == 5 && again.contains("nothing is loaded as"), "{again}");
+    };
+    ok(data.path(), &["load", file]);
+    assert!(found(data.path(), asked).contains("within a week"));
+    remove_twice();
+    assert!(!found(data.path(), asked).contains("within a week"));
+    let server = Served::start(data.path());
+    ok(data.path(), &["load", file]);
+    remove_twice();
+    server.kill();
+    assert!(!found(data.path(), asked).contains("within a week"));
+}
+
+/// Whoever removes a document from the library does not want it to be found.
+#[test]
+fn what_leaves_the_library_is_not_found_any_more() {
+    let data = TempDir::new().unwrap();
+    ok(data.path(), &["tools", "add", "handbook", TOOL]);
+    let server = Served::start(data.path());
+    let loaded = load(&server, "text-load", &json!({ "id": "handbook.md", "text": HANDBOOK }));
+    let librarian = |operation: &str| {
+        let body = json!({"operation": operation, "document-id": loaded["document"]});
+        server.json("POST", "/api/v1/librarian", &body.to_string())
+    };
+    let kept = librarian("get-document-metadata")["document-metadata"].clone();
+    assert!(kept["tags"].to_string().contains("loaded-over:trustgraph-rest"), "{kept}");
+    librarian("remove-document");
+    server.kill();
+    let left = found(data.path(), "When are refunds paid?");
+    assert!(!left.contains("within a week"), "{left}");
+}
+
+#[test]
 fn an_agent_looks_into_documents_and_the_run_shows_what_it_read() {
     let data = TempDir::new().unwrap();
     ok(data.path(), &["tools", "add", "handbook", TOOL]);

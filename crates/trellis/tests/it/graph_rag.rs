@@ -3,7 +3,6 @@
 use crate::served::Served;
 use crate::{json, ok, trellis};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
@@ -29,20 +28,10 @@ fn loaded(data: &Path) {
 
 /// A model server. Each prompt is known by its first words.
 fn answer(stream: TcpStream) -> Option<()> {
-    let mut stream = BufReader::new(stream);
-    let (mut line, mut length) = (String::new(), 0);
-    stream.read_line(&mut line).ok()?;
-    line.clear();
-    while stream.read_line(&mut line).ok()? > 2 {
-        let (name, value) = line.split_once(':').unwrap_or((&line, ""));
-        if name.eq_ignore_ascii_case("content-length") {
-            length = value.trim().parse().ok()?;
-        }
-        line.clear();
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).ok()?;
-    let request: Value = serde_json::from_slice(&body).ok()?;
+    crate::documents::serve(stream, reply)
+}
+
+fn reply(request: &Value) -> String {
     let said = request["messages"].to_string();
     let text = if said.contains("You prepare a search") {
         "Marie Curie\nborn in".to_owned()
@@ -60,9 +49,7 @@ fn answer(stream: TcpStream) -> Option<()> {
     };
     let usage = json!({"prompt_tokens": 10, "completion_tokens": 3});
     let chunk = json!({"choices": [{"delta": {"content": text}, "finish_reason": "stop"}], "usage": usage});
-    let body = format!("data: {chunk}\n\ndata: [DONE]\n\n");
-    let reply = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    stream.get_mut().write_all(reply.as_bytes()).ok()
+    format!("data: {chunk}\n\ndata: [DONE]\n\n")
 }
 
 fn with_model<'c>(command: &'c mut Command, address: &str) -> &'c mut Command {

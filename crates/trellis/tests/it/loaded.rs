@@ -1,11 +1,10 @@
 //! Files of RDF are loaded, asked about, removed; on the folder and through a server.
 
 use crate::served::Served;
-use crate::{fails, json, ok, run, somewhere, stderr, stdout, trellis};
+use crate::{fails, json, ok, run, somewhere, stderr, stdout, trellis, until};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 use tempfile::TempDir;
 
 const PEOPLE: &str = "@prefix : <http://example.com/> .\n\
@@ -126,9 +125,7 @@ fn killed_in_the_middle_of_a_load_it_is_completed_by_loading_again() {
         // Once tables are written, a part of the load is on disk.
         let tables = || std::fs::read_dir(knowledge.join("tables")).map_or(0, Iterator::count);
         let before = if kill == 0 { 0 } else { tables() };
-        while child.try_wait().unwrap().is_none() && tables() <= before {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until("a part is on disk", || child.try_wait().unwrap().is_some() || tables() > before);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(stdout(&run(data.path(), &["doctor"])).contains("knowledge"), "it can be opened");
@@ -156,12 +153,12 @@ fn a_large_file_takes_little_memory() {
         .unwrap();
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
-    while child.try_wait().unwrap().is_none() {
+    until("it is loaded", || {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
         peak = line.and_then(|kilobytes| kilobytes.trim().parse::<u64>().ok()).unwrap_or(0).max(peak);
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        child.try_wait().unwrap().is_some()
+    });
     assert!(child.wait().unwrap().success());
     assert!(peak > 0 && peak < 400 << 10, "{peak} kB");
 }

@@ -50,6 +50,17 @@ pub(crate) const TRACE: &str = "Trace step by step how Company X came to its pre
 /// A supervisor below a supervisor, and a sibling that stays silent.
 pub(crate) const COMPARE: &str = "Compare Company X and Company Y as potential partners by risk";
 
+/// Looks until it is so, for two minutes: machines that build are slow.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..12_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("not so: {what}");
+}
+
 /// A command on this data folder, with a rehearsal that does not dawdle.
 pub(crate) fn trellis(data: &Path, arguments: &[&str]) -> Command {
     let mut command = somewhere(data, arguments);

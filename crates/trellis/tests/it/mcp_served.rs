@@ -3,7 +3,8 @@
 use crate::served::Served;
 use crate::{json as told, ok, somewhere, stderr, trellis};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use tempfile::TempDir;
@@ -136,4 +137,40 @@ fn a_folder_that_is_served_is_asked_for_there() {
     client.leave();
     let known = server.json("GET", &format!("/api/v1/runs/{}", run.as_str().unwrap()), "");
     assert_eq!((&known["state"], &known["asked_by"]["surface"]), (&json!("answered"), &json!("mcp")));
+}
+
+/// A server that says something, and never the answer.
+fn evasive(stream: TcpStream) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    let (mut line, mut length) = (String::new(), 0);
+    while stream.read_line(&mut line).ok()? > 2 {
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().ok()?;
+        }
+        line.clear();
+    }
+    stream.read_exact(&mut vec![0; length]).ok()?;
+    let body = "data: {\"jsonrpc\": \"2.0\", \"method\": \"notifications/message\"}\n\n";
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close";
+    stream.get_mut().write_all(format!("{head}\r\n\r\n{body}").as_bytes()).ok()
+}
+
+#[test]
+fn every_request_has_an_answer_also_those_of_a_batch() {
+    let home = TempDir::new().unwrap();
+    let url = format!("http://{}", crate::listen(evasive));
+    let mut command = somewhere(home.path(), &["mcp", "--url", &url]);
+    let mut bridge = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let ping = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    writeln!(bridge.stdin.take().unwrap(), "{}\n{}\nnonsense", ping(1), json!([ping(2), ping(3)])).unwrap();
+    let output = bridge.wait_with_output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let mut answers: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    answers.retain(|message| message.get("error").is_some());
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    let ids: Vec<_> = answers.iter().map(|answer| answer["id"].clone()).collect();
+    assert_eq!(ids, [Value::Null, json!(1), json!(2), json!(3)], "{lines}");
+    assert!(answers[1]["error"]["message"].as_str().unwrap().contains("ended without an answer"), "{lines}");
 }

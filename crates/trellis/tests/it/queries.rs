@@ -1,6 +1,8 @@
 //! Queries that would end the server if they could, and queries that would keep all others waiting.
 
 use crate::served::Served;
+#[cfg(target_os = "linux")]
+use crate::until;
 use crate::{PARTNER, fails, ok};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -9,7 +11,6 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 use tempfile::TempDir;
 
 /// What the whole server has to get by with.
@@ -79,17 +80,6 @@ fn evaluating(server: u32) -> BTreeSet<u32> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     ids.filter(|id| parent(*id) == Some(server) && offered(*id)).collect()
-}
-
-#[cfg(target_os = "linux")]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..3000 {
-        if is_so() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    panic!("not so: {what}");
 }
 
 #[test]

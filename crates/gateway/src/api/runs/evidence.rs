@@ -1,8 +1,13 @@
 //! `GET /api/v1/runs/{id}/evidence`: what others need to check a run without trusting this server.
 
 use super::{ApiError, FoundRun, Place, Usual};
+use crate::bounds;
+use crate::inside::Gateway;
 use axum::Json;
+use axum::extract::State;
+use std::sync::Arc;
 use trellis_orchestrator::evidence::Evidence;
+use trellis_orchestrator::ports::LogError;
 
 /// Read a run's evidence
 ///
@@ -11,9 +16,19 @@ use trellis_orchestrator::evidence::Evidence;
 #[utoipa::path(
     get, path = "/api/v1/runs/{id}/evidence", tag = "runs", operation_id = "getEvidence",
     params(("id" = String, Path, description = "The whole id of a run"), Place),
-    responses((status = 200, description = "Records and proofs", body = Object), Usual),
+    responses(
+        (status = 200, description = "Records and proofs", body = Object),
+        (status = 413, description = "The run is too large for one reply; check it where its records are", body = ApiError),
+        Usual,
+    ),
 )]
-pub(crate) async fn evidence(FoundRun { inside, run, .. }: FoundRun) -> Result<Json<Evidence>, ApiError> {
-    let evidence = inside.log().evidence(inside.workspace(), &run.run).await?;
-    evidence.map(Json).ok_or_else(|| ApiError::no_run(run.run.as_str()))
+pub(crate) async fn evidence(
+    State(gateway): State<Arc<Gateway>>,
+    FoundRun { inside, run, .. }: FoundRun,
+) -> Result<Json<Evidence>, ApiError> {
+    let _turn = gateway.capacity().checks.turn().await;
+    match inside.log().evidence(inside.workspace(), &run.run, bounds::EVIDENCE).await {
+        Err(LogError::TooLarge(most)) => Err(ApiError::evidence_too_large(&run.run, most)),
+        evidence => evidence?.map(Json).ok_or_else(|| ApiError::no_run(run.run.as_str())),
+    }
 }

@@ -15,6 +15,7 @@ use metadata::{changes, processing, read_document, read_processing, written};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use trellis_domain::Workspace;
+use trellis_orchestrator::documents::LoadError;
 use trellis_orchestrator::library::add;
 use trellis_orchestrator::ports::{Library, LibraryError, Listing, StoredDocument};
 
@@ -105,7 +106,11 @@ impl Desk<'_> {
         Ok(reply([("document-metadata", written(&document))]))
     }
 
+    /// What was read of it leaves first: should this be stopped in between, asking again finds the rest.
     async fn remove(&self) -> Result<Value, ServiceError> {
+        if let Some(loader) = self.call.inside.documents() {
+            loader.forget(self.workspace(), self.document_id()?).await.map_err(unforgotten)?;
+        }
         self.library().remove(self.workspace(), self.document_id()?).await?;
         Ok(reply([]))
     }
@@ -172,6 +177,14 @@ impl Desk<'_> {
 
     fn now(&self) -> trellis_domain::Timestamp {
         self.call.inside.world().now()
+    }
+}
+
+fn unforgotten(error: LoadError) -> ServiceError {
+    match error {
+        LoadError::Search(error) => error.into(),
+        LoadError::Library(error) => error.into(),
+        error @ (LoadError::Read(_) | LoadError::Embed(_)) => ServiceError::gateway(error.to_string()),
     }
 }
 

@@ -1,8 +1,12 @@
 //! Questions, what comes of them, and what is told of them afterwards.
 
-use super::{call, careful, question, refusal, speak, use_tool, waiting, with_progress};
+use super::{
+    HEADERS, call, careful, newest, newest_headers, question, refusal, speak, use_tool, waiting, with_progress,
+};
 use crate::house::House;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
 
 fn valid(house_tools: &[Value], name: &str, value: &Value) {
     let tool = house_tools.iter().find(|tool| tool["name"] == name).unwrap();
@@ -83,6 +87,35 @@ async fn a_run_that_takes_longer_goes_on_and_is_ended_only_by_name() {
     assert_eq!(use_tool(&house, "cancel_run", &named).await["structuredContent"]["state"], "cancelled");
     assert!(refusal(&house, "wait_for_run", &run).await.contains("was cancelled"));
     house.shut().await;
+}
+
+/// Each call holds the gateway as long as it is served.
+#[tokio::test]
+async fn nobody_waits_for_a_caller_who_has_left() {
+    let house = House::with(waiting()).await;
+    let asked = use_tool(&house, "ask", &json!({"question": "?", "pattern": "react", "wait": 0})).await;
+    let waits = call("wait_for_run", &json!({"run_id": asked["structuredContent"]["run_id"], "wait": 600}));
+    let newer = newest(waits.clone(), &json!({}));
+    for (message, headers) in [(waits, String::new()), (newer.clone(), newest_headers(&newer))] {
+        let held = || Arc::strong_count(&house.gateway);
+        let before = held();
+        let text = message.to_string();
+        let stream = house.request("POST", "/mcp", &format!("{HEADERS}{headers}"), text.as_bytes()).await;
+        within(|| held() > before + 1).await;
+        drop(stream);
+        within(|| held() <= before).await;
+    }
+    house.shut().await;
+}
+
+/// Far less than the call would wait.
+async fn within(is_so: impl Fn() -> bool) {
+    let so = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), so).await.expect("not so after 30 s");
 }
 
 #[tokio::test]

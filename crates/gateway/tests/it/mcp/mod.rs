@@ -1,6 +1,7 @@
 //! `/mcp`: what clients of the Model Context Protocol meet, as bytes on the wire.
 
 mod asking;
+mod checked;
 mod doors;
 mod tasks;
 

@@ -98,8 +98,12 @@ impl Came {
                 format!("{}, as they were", counted(passages, "passage"))
             }
             Self::Document { passages, unchanged: false } => counted(passages, "passage"),
-            Self::Rows(LoadedTableRows { rows, new_rows, changed }) => {
-                format!("{} read, {new_rows} new, {changed} changed", counted(rows, "row"))
+            Self::Rows(LoadedTableRows { rows, new_rows, changed, without_vectors }) => {
+                let unfound = match without_vectors {
+                    0 => String::new(),
+                    values => format!(", {} without vectors", counted(values, "value")),
+                };
+                format!("{} read, {new_rows} new, {changed} changed{unfound}", counted(rows, "row"))
             }
         }
     }
@@ -111,11 +115,19 @@ struct LoadedTableRows {
     rows: u64,
     new_rows: u64,
     changed: u64,
+    /// Values that are not found by meaning.
+    #[serde(skip_serializing_if = "is_zero")]
+    without_vectors: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl From<LoadedRows> for LoadedTableRows {
-    fn from(LoadedRows { rows, new, changed }: LoadedRows) -> Self {
-        Self { rows, new_rows: new, changed }
+    fn from(LoadedRows { rows, new, changed, without_vectors }: LoadedRows) -> Self {
+        Self { rows, new_rows: new, changed, without_vectors }
     }
 }
 
@@ -183,6 +195,7 @@ pub(crate) async fn run(global: &Global, load: &Load) -> Result<Exit, Failure> {
             rows: sum.rows + rows.rows,
             new_rows: sum.new_rows + rows.new_rows,
             changed: sum.changed + rows.changed,
+            without_vectors: sum.without_vectors + rows.without_vectors,
         }),
         seconds: begun.elapsed().as_secs_f64(),
         files: done,
@@ -229,11 +242,16 @@ fn tell(global: &Global, totals: &Totals) -> Result<(), Failure> {
     let (new, seconds, collection) = (totals.new, totals.seconds, &totals.collection);
     let others = totals.documents + totals.tables + failed;
     let knowledge = (others < totals.files.len()).then(|| format!("{triples} read, {new} new"));
-    let LoadedTableRows { rows, new_rows, changed } = totals.rows;
+    let LoadedTableRows { rows, new_rows, changed, without_vectors } = totals.rows;
     let rows = (totals.tables > 0).then(|| format!("{} read, {new_rows} new, {changed} changed", counted(rows, "row")));
     let documents = (totals.documents > 0).then(|| counted(totals.passages, "passage"));
     let what: Vec<_> = knowledge.into_iter().chain(documents).chain(rows).collect();
     print_line(&format!("loaded {files} into {collection}: {}, {seconds:.1} s", what.join(", ")))?;
+    if without_vectors > 0 {
+        let values = counted(without_vectors, "value");
+        let full = "a table has vectors of at most 200,000; name fewer fields in `vector-indexes` of its schema";
+        note(&format!("{values} of rows cannot be found by meaning: {full}"));
+    }
     if failed > 0 {
         note(&format!("{} could not be loaded whole", counted(failed, "file")));
     }

@@ -3,8 +3,10 @@
 use super::message::{self, ClientLine, Request};
 use crate::desk::Server;
 use crate::failure::Failure;
+use futures_util::FutureExt;
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -71,41 +73,54 @@ async fn take(shared: &Arc<Shared>, line: &str, tasks: &mut JoinSet<()>, by_id: 
     while tasks.try_join_next().is_some() {
         by_id.retain(|_, handle| !handle.is_finished());
     }
-    match message::read(line) {
-        ClientLine::Ignored => {}
-        ClientLine::Cancel(id) => {
-            if let Some(handle) = by_id.remove(&id) {
-                handle.abort();
+    for message in message::read(line) {
+        match message {
+            ClientLine::Ignored => {}
+            ClientLine::Wrong(reply) => drop(shared.lines.send(reply).await),
+            ClientLine::Cancel(id) => {
+                if let Some(handle) = by_id.remove(&id) {
+                    handle.abort();
+                }
             }
-        }
-        ClientLine::Request(request) => {
-            if tasks.len() >= OUTSTANDING {
-                drop(tasks.join_next().await);
+            ClientLine::Request(request) => {
+                if tasks.len() >= OUTSTANDING {
+                    drop(tasks.join_next().await);
+                }
+                let (shared, id) = (Arc::clone(shared), message::key(&request.id));
+                by_id.insert(id, tasks.spawn(async move { answer(&shared, &request).await }));
             }
-            let (shared, id) = (Arc::clone(shared), message::key(&request.id));
-            by_id.insert(id, tasks.spawn(async move { pass_on(&shared, &request).await }));
         }
     }
 }
 
+/// A request has one answer whatever happens: clients wait for it.
+async fn answer(shared: &Shared, request: &Request) {
+    let mut answered = false;
+    let passed_on = AssertUnwindSafe(pass_on(shared, request, &mut answered)).catch_unwind().await;
+    let why = match passed_on {
+        Ok(Ok(())) => "the server's reply ended without an answer; ask again".to_owned(),
+        Ok(Err(failure)) => failure.message,
+        Err(_) => "passing this on met a fault of the program".to_owned(),
+    };
+    if !answered {
+        drop(shared.lines.send(request.failed(&why)).await);
+    }
+}
+
 /// One request, and everything that is said to it.
-async fn pass_on(shared: &Shared, request: &Request) {
+async fn pass_on(shared: &Shared, request: &Request, answered: &mut bool) -> Result<(), Failure> {
     let agreed = shared.agreed.lock().clone();
     let headers = request.headers(agreed.as_deref());
-    let told = async {
-        let mut reply = shared.server.speak(request.text.clone(), &headers).await?;
-        while let Some(line) = reply.next().await? {
-            if request.method == "initialize" {
-                *shared.agreed.lock() = message::agreed_version(&line);
-            }
-            // Nobody may be there to hear it.
-            drop(shared.lines.send(line).await);
+    let mut reply = shared.server.speak(request.text.clone(), &headers).await?;
+    while let Some(line) = reply.next().await? {
+        if request.method == "initialize" {
+            *shared.agreed.lock() = message::agreed_version(&line);
         }
-        Ok::<_, Failure>(())
-    };
-    if let Err(failure) = told.await {
-        drop(shared.lines.send(request.failed(&failure.message)).await);
+        *answered |= request.is_answered_by(&line);
+        // Nobody may be there to hear it.
+        drop(shared.lines.send(line).await);
     }
+    Ok(())
 }
 
 async fn write(mut lines: mpsc::Receiver<String>) -> std::io::Result<()> {

@@ -13,7 +13,12 @@ pub(super) enum ClientLine {
     Cancel(String),
     /// A server without sessions has no use for it.
     Ignored,
+    /// It is none of the protocol's messages. This is said to it.
+    Wrong(String),
 }
+
+/// Messages of one batch.
+const MOST_TOGETHER: usize = 256;
 
 #[derive(Debug, PartialEq)]
 pub(super) struct Request {
@@ -31,10 +36,40 @@ pub(super) fn key(id: &Value) -> String {
     id.to_string()
 }
 
-pub(super) fn read(line: &str) -> ClientLine {
-    let Ok(message) = serde_json::from_str::<Value>(line) else { return ClientLine::Ignored };
-    let (Some(method), params) = (message["method"].as_str(), &message["params"]) else { return ClientLine::Ignored };
-    let id = &message["id"];
+/// What a line says: one message, or those of a batch. Servers take them one by one, so that is how they are passed on, and
+/// each is answered by itself.
+pub(super) fn read(line: &str) -> Vec<ClientLine> {
+    const UNREADABLE: i32 = -32700;
+    if line.trim().is_empty() {
+        return Vec::new();
+    }
+    match serde_json::from_str::<Value>(line) {
+        Err(error) => vec![ClientLine::Wrong(error_line(&Value::Null, UNREADABLE, &format!("not JSON: {error}")))],
+        Ok(Value::Array(batch)) if batch.is_empty() => vec![invalid(&Value::Null, "the batch is empty")],
+        Ok(Value::Array(batch)) if batch.len() > MOST_TOGETHER => {
+            vec![invalid(&Value::Null, &format!("a batch has at most {MOST_TOGETHER} messages"))]
+        }
+        Ok(Value::Array(batch)) => batch.iter().map(|message| read_one(message, message.to_string())).collect(),
+        Ok(message) => vec![read_one(&message, line.to_owned())],
+    }
+}
+
+fn invalid(id: &Value, why: &str) -> ClientLine {
+    const INVALID: i32 = -32600;
+    ClientLine::Wrong(error_line(id, INVALID, why))
+}
+
+fn error_line(id: &Value, code: i32, why: &str) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": why}}).to_string()
+}
+
+fn read_one(message: &Value, text: String) -> ClientLine {
+    let (id, params) = (&message["id"], &message["params"]);
+    let Some(method) = message["method"].as_str() else {
+        // What a client answers to a server that asked nothing.
+        let is_answer = message.get("result").is_some() || message.get("error").is_some();
+        return if is_answer { ClientLine::Ignored } else { invalid(id, "the message has no `method`") };
+    };
     if id.is_null() {
         let wanted = &params["requestId"];
         return match method {
@@ -53,7 +88,7 @@ pub(super) fn read(line: &str) -> ClientLine {
         method: method.to_owned(),
         name: name.as_str().map(str::to_owned),
         version: params["_meta"][VERSION].as_str().map(str::to_owned),
-        text: line.to_owned(),
+        text,
     }))
 }
 
@@ -76,7 +111,14 @@ impl Request {
     /// What is said if there is no answer.
     pub(super) fn failed(&self, why: &str) -> String {
         const INTERNAL: i32 = -32603;
-        json!({"jsonrpc": "2.0", "id": self.id, "error": {"code": INTERNAL, "message": why}}).to_string()
+        error_line(&self.id, INTERNAL, why)
+    }
+
+    /// Whether a line is the answer to this, and not only said on the way there.
+    pub(super) fn is_answered_by(&self, line: &str) -> bool {
+        let Ok(said) = serde_json::from_str::<Value>(line) else { return false };
+        let is_answer = said.get("result").is_some() || said.get("error").is_some();
+        is_answer && said["id"] == self.id
     }
 }
 
@@ -91,9 +133,9 @@ mod tests {
     use super::*;
 
     fn request(message: &Value) -> Request {
-        match read(&message.to_string()) {
+        match read(&message.to_string()).remove(0) {
             ClientLine::Request(request) => *request,
-            other @ (ClientLine::Cancel(_) | ClientLine::Ignored) => panic!("{other:?}"),
+            other @ (ClientLine::Cancel(_) | ClientLine::Ignored | ClientLine::Wrong(_)) => panic!("{other:?}"),
         }
     }
 
@@ -118,10 +160,46 @@ mod tests {
     #[test]
     fn only_requests_are_passed_on_and_their_cancellations_understood() {
         let cancelled = json!({"method": "notifications/cancelled", "params": {"requestId": "7"}});
-        assert_eq!(read(&cancelled.to_string()), ClientLine::Cancel("\"7\"".to_owned()));
-        for line in ["", "{", "[]", r#"{"method": "notifications/initialized"}"#, r#"{"id": 1, "result": {}}"#] {
-            assert_eq!(read(line), ClientLine::Ignored, "{line}");
+        assert_eq!(read(&cancelled.to_string()), [ClientLine::Cancel("\"7\"".to_owned())]);
+        assert_eq!(read(" "), []);
+        for line in [r#"{"method": "notifications/initialized"}"#, r#"{"id": 1, "result": {}}"#] {
+            assert_eq!(read(line), [ClientLine::Ignored], "{line}");
         }
         assert_eq!(agreed_version(r#"{"result": {"protocolVersion": "2025-11-25"}}"#).as_deref(), Some("2025-11-25"));
+    }
+
+    #[test]
+    fn a_batch_is_taken_apart_and_what_is_no_message_is_told_so() {
+        let batch = r#"[{"id": 1, "method": "ping"}, {"method": "notifications/initialized"}, {"id": 2}]"#;
+        let read_apart = read(batch);
+        let [ClientLine::Request(first), ClientLine::Ignored, ClientLine::Wrong(last)] = read_apart.as_slice() else {
+            panic!("{read_apart:?}")
+        };
+        assert_eq!(
+            (&first.id, serde_json::from_str(&first.text).ok()),
+            (&json!(1), Some(json!({"id": 1, "method": "ping"})))
+        );
+        let last: Value = serde_json::from_str(last).unwrap();
+        assert_eq!((&last["id"], &last["error"]["code"]), (&json!(2), &json!(-32600)));
+        let many = format!("[{}0]", "0,".repeat(MOST_TOGETHER));
+        for (line, code) in [("{", -32700), ("[]", -32600), ("7", -32600), (many.as_str(), -32600)] {
+            let told = read(line);
+            let [ClientLine::Wrong(told)] = told.as_slice() else { panic!("{line}: {told:?}") };
+            let told: Value = serde_json::from_str(told).unwrap();
+            assert_eq!((&told["id"], &told["error"]["code"]), (&Value::Null, &json!(code)), "{line}");
+        }
+    }
+
+    #[test]
+    fn only_a_result_or_an_error_of_the_same_id_is_an_answer() {
+        let ping = request(&json!({"id": "a", "method": "ping"}));
+        assert!(
+            ping.is_answered_by(r#"{"id": "a", "result": {}}"#) && ping.is_answered_by(r#"{"id": "a", "error": {}}"#)
+        );
+        for line in
+            [r#"{"method": "notifications/progress"}"#, r#"{"id": "b", "result": {}}"#, r#"{"id": "a", "method": "m"}"#]
+        {
+            assert!(!ping.is_answered_by(line), "{line}");
+        }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) async fn run(global: &Global, limit: &[Limit]) -> Result<Exit, Failur
         },
     };
     match desk {
-        Desk::Local(app) => here(&app, global, own?, &mut interrupt).await,
+        Desk::Local(app) => Box::pin(here(&app, global, own?, &mut interrupt)).await,
         Desk::Remote(server) => {
             if !global.model.is_empty() || !limit.is_empty() {
                 let url = server.url();
