@@ -5,6 +5,7 @@ mod access;
 mod agent;
 mod bodies;
 mod collections;
+mod commands;
 mod config;
 mod description;
 mod documents;
