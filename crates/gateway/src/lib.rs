@@ -15,6 +15,7 @@ mod capacity;
 mod docs;
 mod documents;
 mod error;
+mod figures;
 mod frames;
 mod guests;
 mod health;

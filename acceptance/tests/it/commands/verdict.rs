@@ -71,6 +71,9 @@ fn is_traceback(said: &str) -> bool {
 
 /// The line that tells of an error, without the word for it.
 fn sentence(said: &str) -> Option<String> {
-    let told = |line: &str| WRONG.iter().find_map(|word| line.trim().strip_prefix(word).map(|rest| rest.trim().to_owned()));
-    said.lines().find_map(told)
+    let told =
+        |line: &str| WRONG.iter().find_map(|word| line.trim().strip_prefix(word).map(|rest| rest.trim().to_owned()));
+    // One command has no other way to say that it found nothing.
+    let found_nothing = |line: &str| line.starts_with("Unknown: ").then(|| line.to_owned());
+    said.lines().find_map(|line| told(line).or_else(|| found_nothing(line)))
 }

@@ -19,6 +19,9 @@ pub use tool::{ArgumentItem, AskingItem, OnUncertain, ToolEffect, ToolItem, Tool
 pub const AGENT_TYPES: [&str; 8] =
     ["tool", "tool-service", "mcp", "prompt", "agent", "agent-pattern", "agent-task-type", "schema"];
 
+/// The type of items that the program keeps for itself: nobody else writes them.
+pub const OWN_KIND: &str = "trellis";
+
 /// What is wrong with an item: which one, which field, and how to mend it.
 ///
 /// ```
