@@ -19,6 +19,7 @@ mod log;
 mod mcp;
 mod mcp_served;
 mod model;
+mod moving;
 mod openai;
 mod own_client;
 mod prompts;

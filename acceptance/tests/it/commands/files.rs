@@ -8,7 +8,7 @@ const PEOPLE: &str = "@prefix ex: <http://ex.org/> .\n@prefix rdfs: <http://www.
 
 const CITIES: &str = "id,name,people\n1,Oslo,709000\n2,Abba,2748000\n";
 
-/// A knowledge core with no triples, in MessagePack: `["t", {"m": {"i": "c", "m": "c", "c": "c"}, "t": []}]`.
+/// A knowledge core with no triples, in `MessagePack`: `["t", {"m": {"i": "c", "m": "c", "c": "c"}, "t": []}]`.
 const CORE: &[u8] = b"\x92\xa1t\x82\xa1m\x83\xa1i\xa1c\xa1m\xa1c\xa1c\xa1c\xa1t\x90";
 /// The same for vectors: `["de", {"m": {"i": "c", "m": "c", "c": "c"}, "c": []}]`.
 const VECTORS: &[u8] = b"\x92\xa2de\x82\xa1m\x83\xa1i\xa1c\xa1m\xa1c\xa1c\xa1c\xa1c\x90";

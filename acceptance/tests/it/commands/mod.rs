@@ -17,7 +17,7 @@ use table::table;
 use verdict::{Result, verdict};
 
 /// How long a command may take on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How long one is watched that only ends when it is told to.
 const GLANCE: Duration = Duration::from_secs(6);
 /// Chains that run side by side.

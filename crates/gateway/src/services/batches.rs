@@ -48,7 +48,7 @@ impl Portions {
     }
 
     /// Refuses more than can be given at once: nobody is to take a part for the whole.
-    pub(crate) fn check(self, found: usize) -> Result<(), ServiceError> {
+    pub(crate) fn check(found: usize) -> Result<(), ServiceError> {
         if found as u64 > MOST {
             let why =
                 format!("there are more than {MOST}, which is all that can be given at once; ask for a part of it");
@@ -161,8 +161,8 @@ mod tests {
         let all = |request: Value| Portions::of_all(Members::new(request.as_object().unwrap()));
         let wanted = all(json!({"limit": 1_000_000, "batch-size": 100})).unwrap();
         assert_eq!(wanted, Portions { limit: 100_001, streaming: false, batch: 100 });
-        assert!(wanted.check(100_000).is_ok());
-        assert!(wanted.check(100_001).unwrap_err().message.contains("more than 100000"));
+        assert!(Portions::check(100_000).is_ok());
+        assert!(Portions::check(100_001).unwrap_err().message.contains("more than 100000"));
         assert_eq!(all(json!({"limit": 7})).unwrap().limit, 7, "a wish is a wish");
         assert!(all(json!({"limit": 1_000_000, "batch-size": 0})).is_err());
     }

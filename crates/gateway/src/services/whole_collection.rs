@@ -54,7 +54,7 @@ async fn find(
         found = call.inside.knowledge().matching(&place, &pattern, portions.limit) => found?,
         () = gateway.closed() => return Err(ServiceError::stopping()),
     };
-    portions.check(found.len())?;
+    Portions::check(found.len())?;
     Ok(found)
 }
 

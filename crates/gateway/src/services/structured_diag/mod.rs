@@ -140,7 +140,7 @@ async fn describe(call: &Call, sample: &str, kind: Kind, name: &str) -> Result<V
                 if options.is_empty()
                     && let Some(told) = value["format"]["options"].as_object()
                 {
-                    options = told.clone();
+                    options.clone_from(told);
                 }
                 pairs = with_reply(pairs, &value, &look, &schema);
             }
