@@ -35,20 +35,19 @@ pub(super) fn table(results: &[Result]) -> String {
     let (total, fine) = (results.len(), count(|way| matches!(way, Way::Works)));
     let missing = count(|way| matches!(way, Way::NotHere(_)));
     let other = count(|way| matches!(way, Way::NotApplicable));
-    let mut page = HEAD.to_owned();
-    page.push_str(&format!("{total} commands: {fine} work, {missing} are not here, {other} are not applicable.\n\n"));
-    page.push_str("| command | result | |\n|---|---|---|\n");
-    for result in results {
-        let (way, said) = match &result.way {
-            Way::Works => ("works", String::new()),
-            Way::NotHere(words) => ("not here", format!("says: {words}")),
-            Way::NotApplicable => ("not applicable", String::new()),
-            Way::Bad(_) => ("fails", String::new()),
-        };
-        let parts: Vec<&str> = [result.note, &said].into_iter().filter(|part| !part.is_empty()).collect();
-        let about = parts.join("; ").replace('|', "\\|");
-        page.push_str(&format!("| `{}` | {way} | {about} |\n", result.command));
-    }
-    page.push_str(FOOT);
-    page
+    let counted = format!("{total} commands: {fine} work, {missing} are not here, {other} are not applicable.\n\n");
+    let rows: Vec<String> = results.iter().map(row).collect();
+    [HEAD, &counted, "| command | result | |\n|---|---|---|\n", &rows.concat(), FOOT].concat()
+}
+
+fn row(result: &Result) -> String {
+    let (way, said) = match &result.way {
+        Way::Works => ("works", String::new()),
+        Way::NotHere(words) => ("not here", format!("says: {words}")),
+        Way::NotApplicable => ("not applicable", String::new()),
+        Way::Bad(_) => ("fails", String::new()),
+    };
+    let parts: Vec<&str> = [result.note, &said].into_iter().filter(|part| !part.is_empty()).collect();
+    let about = parts.join("; ").replace('|', "\\|");
+    format!("| `{}` | {way} | {about} |\n", result.command)
 }
