@@ -82,6 +82,24 @@ impl Clients {
     pub(crate) async fn run(&self, program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
         run(&self.program(program), program, arguments, environment, self.room.path()).await
     }
+
+    /// The same, if it ends in time.
+    pub(crate) async fn run_within(
+        &self,
+        program: &str,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+        patience: Duration,
+    ) -> Option<Output> {
+        end_within(&self.program(program), program, arguments, environment, (self.room.path(), patience)).await
+    }
+
+    /// The installed programs whose names begin so.
+    pub(crate) fn names(&self, start: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.programs).expect("the clients are installed");
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        names.filter(|name| name.starts_with(start)).collect()
+    }
 }
 
 /// Runs a program to its end, in a folder where it may leave things lying about.
@@ -92,6 +110,17 @@ pub(crate) async fn run(
     environment: &[(&str, &str)],
     folder: &Path,
 ) -> Output {
+    let ended = end_within(program, shown, arguments, environment, (folder, PATIENCE)).await;
+    ended.unwrap_or_else(|| panic!("`{shown}` did not end within {PATIENCE:?}"))
+}
+
+async fn end_within(
+    program: &Path,
+    shown: &str,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+    (folder, patience): (&Path, Duration),
+) -> Option<Output> {
     let shown = [&[shown], arguments].concat().join(" ");
     let mut command = Command::new(program);
     for name in FOREIGN {
@@ -106,16 +135,15 @@ pub(crate) async fn run(
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let ended = tokio::time::timeout(PATIENCE, running).await;
-    let ended = ended.unwrap_or_else(|_| panic!("`{shown}` did not end within {PATIENCE:?}"));
+    let ended = tokio::time::timeout(patience, running).await.ok()?;
     let output = ended.unwrap_or_else(|error| panic!("`{shown}` cannot be started: {error}"));
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Output {
+    Some(Output {
         command: shown,
         stdout: text(output.stdout),
         stderr: text(output.stderr),
         succeeded: output.status.success(),
-    }
+    })
 }
 
 impl Output {

@@ -5,6 +5,7 @@ use crate::model::{MODEL, ScriptedModel};
 use crate::server::{Trellis, program};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A server of its own for one test, so that tests can run at the same time.
 #[derive(Debug)]
@@ -50,6 +51,16 @@ impl Stage {
     /// Runs one of the stock commands against the server.
     pub async fn tg(&self, command: &str, arguments: &[&str]) -> Output {
         self.begin(command, arguments).await
+    }
+
+    /// The same, unless it takes longer than that.
+    pub async fn tg_within(&self, command: &str, arguments: &[&str], patience: Duration) -> Option<Output> {
+        self.clients.run_within(command, arguments, &[("TRUSTGRAPH_URL", self.url())], patience).await
+    }
+
+    /// The installed commands whose names begin so.
+    pub fn commands(&self, start: &str) -> Vec<String> {
+        self.clients.names(start)
     }
 
     /// The same, running beside whatever else is done with the stage.

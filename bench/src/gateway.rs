@@ -138,6 +138,7 @@ async fn open(engine: &Engine) -> Result<(String, watch::Sender<Phase>)> {
         prompter: ports.prompter,
         tools: ports.tools,
         world: ports.world,
+        meter: Arc::default(),
         limits: engine.orchestrator.options.limits.clone(),
         library: Arc::clone(&engine.store.library) as _,
         documents: None,

@@ -63,6 +63,14 @@ pub(crate) fn reply(scene: &Scene<'_>) -> Option<Reply> {
         "graphql-generation" => json(json!({
             "query": "{ cities(where: {people: {gt: 1000000}}) { name people } }", "confidence": 0.9,
         })),
+        "diagnose-structured-data" => {
+            let mapping = |name: &str| json!({ "source_field": name, "target_field": name, "transforms": [] });
+            json(json!({
+                "format": { "type": "csv", "encoding": "utf-8", "options": { "delimiter": ",", "has_header": true } },
+                "mappings": [mapping("id"), mapping("name"), mapping("people")],
+                "output": { "schema_name": "cities", "options": { "confidence": 0.9 } },
+            }))
+        }
         "debate-moderate" => json(json!({ "decision": "answer", "reason": "Both have answered." })),
         // The names of a question are its words with a large letter.
         "extract-concepts" => {

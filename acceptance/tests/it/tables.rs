@@ -53,3 +53,30 @@ async fn rows_are_loaded_and_asked_by_the_commands() {
     stage.tg("tg-delete-collection", &["world", "-y"]).await.ok().says(&["deleted successfully"]);
     stage.trellis(&["tables", "list"]).await.ok().never_says("cities");
 }
+
+#[tokio::test]
+#[ignore = "needs the stock clients: run `cargo xtask test`"]
+async fn a_file_is_diagnosed_step_by_step_and_loaded_without_being_described() {
+    let stage = Stage::open().await;
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (input, descriptor) = (path("cities.csv"), path("descriptor.json"));
+    std::fs::write(&input, "id,name,people\n1,Oslo,709000\n2,Abba,2748000\n").unwrap();
+    let fields =
+        ["id", "name", "people"].map(|name| json!({"name": name, "type": "string", "primary_key": name == "id"}));
+    let schema = json!({"name": "cities", "description": "Cities", "fields": fields}).to_string();
+    stage.tg("tg-put-config-item", &["--type", "schema", "--key", "cities", "--value", &schema]).await.ok();
+    let step = async |arguments: &[&str]| {
+        stage.tg("tg-load-structured-data", &[&["-i", &input], arguments].concat()).await.ok()
+    };
+    step(&["--discover-schema"]).await.says(&["Best matching schema: cities"]);
+    step(&["--generate-descriptor", "--schema-name", "cities", "-o", &descriptor]).await;
+    step(&["--parse-only", "-d", &descriptor, "-o", &path("parsed.json")]).await;
+    assert!(std::fs::read_to_string(path("parsed.json")).unwrap().contains("Abba"));
+    step(&["--load", "-d", &descriptor]).await.says(&["Successfully imported: 2"]);
+    step(&["--auto", "--dry-run"]).await.says(&["Dry run successful!"]);
+    step(&["--auto"]).await.says(&["Auto-selected schema: cities", "Records imported: 2"]);
+    let query = ["-q", "{ cities(order_by: \"id\") { name } }", "--format", "csv"];
+    stage.tg("tg-invoke-rows-query", &query).await.ok().says(&["Oslo", "Abba"]);
+    stage.python("sdk_diagnosis.py").await.ok().says(&["csv", "['cities']", "NAME -> name"]);
+}

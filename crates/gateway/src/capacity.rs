@@ -7,8 +7,9 @@ use crate::knocks::Knocks;
 use crate::loads::Loads;
 use crate::request_memory::RequestMemory;
 use crate::unread::Unread;
+use parking_lot::Mutex;
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 #[derive(Debug)]
 pub(crate) struct Capacity {
@@ -18,8 +19,23 @@ pub(crate) struct Capacity {
     pub(crate) knocks: Knocks,
     pub(crate) loads: Loads,
     pub(crate) checks: Checks,
-    making: Semaphore,
+    making: Arc<Semaphore>,
     outstanding: Arc<Semaphore>,
+}
+
+/// The turn to make a reply. It ends with the last of its copies, or when it is given back.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+
+impl Turn {
+    /// What is done next takes long, and others are not to wait for it.
+    pub(crate) fn give_back(&self) {
+        drop(self.0.lock().take());
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.lock().is_some()
+    }
 }
 
 impl Capacity {
@@ -31,14 +47,15 @@ impl Capacity {
             knocks: Knocks::default(),
             loads: Loads::default(),
             checks: Checks::default(),
-            making: Semaphore::new(bounds::MADE_AT_ONCE),
+            making: Arc::new(Semaphore::new(bounds::MADE_AT_ONCE)),
             outstanding: Arc::new(Semaphore::new(bounds::OUTSTANDING_IN_ALL)),
         }
     }
 
     /// Waits for the turn to make a reply that may be large.
-    pub(crate) async fn make(&self) -> SemaphorePermit<'_> {
-        self.making.acquire().await.expect("the semaphore is never closed")
+    pub(crate) async fn make(&self) -> Turn {
+        let permit = Arc::clone(&self.making).acquire_owned().await.expect("the semaphore is never closed");
+        Turn(Arc::new(Mutex::new(Some(permit))))
     }
 
     /// The right to have one more unanswered request on a socket, if there are not too many.

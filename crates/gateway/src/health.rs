@@ -1,6 +1,6 @@
 //! Whether the server lives, and whether it takes questions.
 
-use crate::access::{EnterError, Reach};
+use crate::access::{EnterError, Identity, Reach};
 use crate::bearer::identify;
 use crate::error::{ErrorBody, ServiceError};
 use crate::inside::Gateway;
@@ -61,16 +61,22 @@ pub(crate) async fn ready(State(gateway): State<Arc<Gateway>>, headers: HeaderMa
 )]
 pub(crate) async fn metrics(State(gateway): State<Arc<Gateway>>, headers: HeaderMap) -> Result<String, ServiceError> {
     operator(&gateway, &headers)?;
+    let (read, written) = gateway.tokens();
     let open = gateway.open_runs().await?;
     Ok(format!(
-        "# HELP trellis_open_runs Runs without an end.\n# TYPE trellis_open_runs gauge\ntrellis_open_runs {open}\n"
+        "# HELP trellis_input_tokens_total Tokens that models have read since the start.\n\
+         # TYPE trellis_input_tokens_total counter\ntrellis_input_tokens_total {read}\n\
+         # HELP trellis_output_tokens_total Tokens that models have written since the start.\n\
+         # TYPE trellis_output_tokens_total counter\ntrellis_output_tokens_total {written}\n\
+         # HELP trellis_open_runs Runs without an end.\n# TYPE trellis_open_runs gauge\ntrellis_open_runs {open}\n"
     ))
 }
 
 /// Refuses whoever does not see all workspaces.
-fn operator(gateway: &Gateway, headers: &HeaderMap) -> Result<(), ServiceError> {
-    match identify(gateway, headers)?.reach {
-        Reach::All => Ok(()),
+pub(crate) fn operator(gateway: &Gateway, headers: &HeaderMap) -> Result<Identity, ServiceError> {
+    let identity = identify(gateway, headers)?;
+    match identity.reach {
+        Reach::All => Ok(identity),
         Reach::Only { .. } => Err(EnterError::Denied.into()),
     }
 }

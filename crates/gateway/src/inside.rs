@@ -11,9 +11,10 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinError;
 use trellis_domain::limits::Limits;
-use trellis_domain::{Caller, RunId, Surface, Workspace};
+use trellis_domain::{Caller, RunId, Surface, Timestamp, Workspace};
 use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::graph_rag::GraphRag;
+use trellis_orchestrator::meter::TokenMeter;
 use trellis_orchestrator::ports::{
     Asking, Config, ConfigError, Graph, JournalError, Knowledge, Library, Log, Prompter, ToolRunner, World,
 };
@@ -28,6 +29,7 @@ use trellis_orchestrator::{
 pub struct Gateway {
     behind: Arc<Behind>,
     access: Access,
+    meter: Arc<TokenMeter>,
     founder: Arc<dyn Founder>,
     /// One at a time: whoever comes second finds the workspace made.
     founding: Semaphore,
@@ -213,6 +215,7 @@ impl Gateway {
         Self {
             behind: Arc::new(behind),
             access: wiring.access,
+            meter: wiring.meter,
             founder: wiring.founder,
             founding: Semaphore::new(1),
             loopback_only: wiring.loopback_only,
@@ -302,6 +305,15 @@ impl Gateway {
     pub(crate) async fn open_runs(&self) -> Result<usize, ConfigError> {
         self.behind.config.workspaces().await?;
         Ok(self.behind.runs.count_open().await?)
+    }
+
+    /// Tokens that models have read and written since the start, of all workspaces.
+    pub(crate) fn tokens(&self) -> (u64, u64) {
+        (self.meter.read(), self.meter.written())
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.behind.world.now()
     }
 
     pub(crate) fn access(&self) -> &Access {

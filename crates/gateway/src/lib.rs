@@ -16,6 +16,7 @@ mod checks;
 mod docs;
 mod documents;
 mod error;
+mod figures;
 mod frames;
 mod guests;
 mod health;

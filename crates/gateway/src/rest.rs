@@ -6,6 +6,7 @@
 use crate::access::Identity;
 use crate::bearer::identify;
 use crate::call::Call;
+use crate::capacity::Turn;
 use crate::error::{Code, ErrorBody, ServiceError};
 use crate::inside::{Gateway, Inside};
 use crate::json::{self, JsonError};
@@ -58,6 +59,7 @@ impl IntoResponses for UsualErrors {
 pub(crate) async fn workspace_service(
     State(gateway): State<Arc<Gateway>>,
     Path(kind): Path<String>,
+    turn: Option<Extension<Turn>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ServiceError> {
@@ -65,7 +67,11 @@ pub(crate) async fn workspace_service(
     let request = read_object(&body)?;
     let service = Service::of_workspace(&kind).ok_or_else(unknown_kind)?;
     let inside = inside_of(&gateway, &identity, &request).await?;
-    Ok(answer(&gateway, service, Call { inside, surface: Surface::TrustgraphRest, flow: None, request }).await)
+    let call = Call { inside, surface: Surface::TrustgraphRest, flow: None, request };
+    if let Some(turn) = turn.filter(|_| service.takes_long(&call)) {
+        turn.give_back();
+    }
+    Ok(answer(&gateway, service, call).await)
 }
 
 /// Ask a service of a flow

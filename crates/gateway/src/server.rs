@@ -4,9 +4,11 @@ use crate::api;
 use crate::api::takes_upload;
 use crate::bearer;
 use crate::bounds;
+use crate::capacity::Turn;
 use crate::docs;
 use crate::documents;
 use crate::error::{Code, ServiceError};
+use crate::figures;
 use crate::guests::Client;
 use crate::health;
 use crate::import;
@@ -52,9 +54,11 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
         .route("/api/metrics", get(health::metrics))
+        .route("/api/metrics/query", get(figures::query))
         .route("/ontology", get(docs::ontology))
         // Until there is a page, whoever comes by browser is shown what there is.
         .route("/", get(async || Redirect::temporary("/api/docs")))
+        .route("/index.html", get(async || Redirect::temporary("/api/docs")))
         .merge(openai::routes())
         .merge(mcp::routes())
         .merge(docs::routes())
@@ -119,12 +123,15 @@ async fn known_callers(State(gateway): State<Arc<Gateway>>, request: Request, ne
 }
 
 /// Replies that are made whole wait here to be sent, so that all of them together take no more than there is room for.
-async fn held_replies(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Response {
+async fn held_replies(State(gateway): State<Arc<Gateway>>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let turn = if may_be_large(&path) { Some(gateway.capacity().make().await) } else { None };
+    if let Some(turn) = &turn {
+        request.extensions_mut().insert(turn.clone());
+    }
     let response = next.run(request).await;
     // Whoever has made a reply out of turn, because that took long, does not wait: many could.
-    let placed = gateway.capacity().unread.place(response, turn.is_some()).await;
+    let placed = gateway.capacity().unread.place(response, turn.as_ref().is_some_and(Turn::is_held)).await;
     placed.unwrap_or_else(|| {
         let full = "the server holds as much as it can of replies that nobody reads; ask again in a moment";
         error_at(&path, ServiceError::gateway(full).retry_after(1))

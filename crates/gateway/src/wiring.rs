@@ -10,6 +10,7 @@ use trellis_domain::run::RunSummary;
 use trellis_orchestrator::RunService;
 use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::graph_rag::GraphRag;
+use trellis_orchestrator::meter::TokenMeter;
 use trellis_orchestrator::ports::{
     BoxFuture, Config, ConfigError, Graph, Knowledge, Library, Log, Prompter, ToolRunner, World,
 };
@@ -37,6 +38,8 @@ pub struct Wiring {
     /// For calls of tools that belong to no run.
     pub tools: Arc<dyn ToolRunner>,
     pub world: Arc<dyn World>,
+    /// What the models of `prompter` have read and written.
+    pub meter: Arc<TokenMeter>,
     /// The operator's, for what belongs to no run.
     pub limits: OperatorLimits,
     pub library: Arc<dyn Library>,

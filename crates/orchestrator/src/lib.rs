@@ -74,6 +74,7 @@ mod claims;
 #[cfg(feature = "testing")]
 pub mod contract;
 mod decide;
+pub mod decision_scoring;
 pub mod dialog;
 pub mod documents;
 mod driver;
@@ -90,6 +91,7 @@ pub mod ledger;
 pub mod library;
 pub mod memory;
 mod messages;
+pub mod meter;
 pub mod orchestrator;
 mod park;
 mod perform;

@@ -13,6 +13,7 @@ use trellis_orchestrator::RunService;
 use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::graph_rag::{EntityNames, GraphRag, IndexedKnowledge};
 use trellis_orchestrator::hub::Hub;
+use trellis_orchestrator::meter::{Metered, TokenMeter};
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{Config, Embedder, Knowledge, Prompter, RealWorld, Search, ToolRunner, World};
 use trellis_orchestrator::queue::FairQueue;
@@ -40,6 +41,8 @@ pub(crate) struct App {
     /// For queries of tools. Commands that are about queries read them themselves, and tell what is wrong with them.
     queries: QuerySettings,
     pub(crate) scope: Scope,
+    /// What models read and write while this runs.
+    pub(crate) meter: Arc<TokenMeter>,
     pub(crate) world: Arc<dyn World>,
 }
 
@@ -119,7 +122,7 @@ impl App {
         let knowledge = Arc::new(IndexedKnowledge::new(Arc::clone(&store.knowledge) as _, entities.clone()));
         let queries = query_settings::of_operator(global, &[]).unwrap_or_default();
         let scope = Scope { workspace, ..Scope::default() };
-        Ok(Self { store, search, knowledge, entities, queries, scope, world })
+        Ok(Self { store, search, knowledge, entities, queries, scope, meter: Arc::default(), world })
     }
 
     /// Opens a folder that is there already: looking at something does not make it.
@@ -190,7 +193,8 @@ impl App {
 
     /// Asks these models.
     pub(crate) fn prompter(&self, models: Models) -> Arc<dyn Prompter> {
-        Arc::new(TemplatePrompter::with_models(models, Arc::clone(&self.world)))
+        let prompter = TemplatePrompter::with_models(models, Arc::clone(&self.world));
+        Arc::new(Metered::new(Arc::new(prompter), Arc::clone(&self.meter)))
     }
 
     /// The loop with whoever answers prompts, and with other tools in front of the usual ones.

@@ -34,6 +34,7 @@ pub(crate) fn gateway(
         prompter: Arc::clone(&orchestrator.ports.prompter),
         tools: Arc::clone(&orchestrator.ports.tools),
         world: Arc::clone(&app.world),
+        meter: Arc::clone(&app.meter),
         limits: orchestrator.options.limits.clone(),
         library: Arc::clone(&app.store.library) as _,
         documents: Some(documents),

@@ -1,13 +1,13 @@
 //! Configuration as people and programs may change it, whichever door they come in by.
 
 use std::sync::Arc;
-use trellis_domain::config::{ConfigItem, Problem, PromptItem, Settings, StoredItem, validate};
+use trellis_domain::config::{ConfigItem, OWN_KIND, Problem, PromptItem, Settings, StoredItem, validate};
 use trellis_domain::{Caller, Configured, Hash, Workspace};
 use trellis_models::check_template;
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, HistoryEntry, SignalListener};
 
 /// The type of the items that the program keeps for itself.
-pub(crate) const OWN: &str = "trellis";
+pub(crate) const OWN: &str = OWN_KIND;
 
 /// Refuses what the store cannot judge: templates that cannot be compiled, and changes of the program's own items.
 #[derive(Debug)]

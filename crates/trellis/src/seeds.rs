@@ -11,7 +11,7 @@ use trellis_domain::{Caller, Hash, Workspace};
 use trellis_orchestrator::ports::{Config, ConfigError};
 
 /// Counts up with every change of a seed; without that, a change does not reach existing workspaces.
-pub(crate) const VERSION: u64 = 10;
+pub(crate) const VERSION: u64 = 11;
 
 /// The kind of items that say how agents may work.
 const PATTERN: &str = "agent-pattern";
@@ -51,6 +51,8 @@ const PROMPTS: &[(&str, &str, &str)] = &prompts![
     text "kg-synthesis",
     json "schema-selection",
     json "graphql-generation",
+    json "diagnose-structured-data",
+    json "decision-scoring",
     text "sample-financial-data",
     text "sample-regulatory-filings",
     text "sample-news-search",

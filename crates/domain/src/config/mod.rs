@@ -20,6 +20,9 @@ pub use tool::{ArgumentItem, AskingItem, GRAPH_LIMITS, OnUncertain, ToolEffect, 
 pub const AGENT_TYPES: [&str; 8] =
     ["tool", "tool-service", "mcp", "prompt", "agent", "agent-pattern", "agent-task-type", "schema"];
 
+/// The type of items that the program keeps for itself: nobody else writes them.
+pub const OWN_KIND: &str = "trellis";
+
 /// What is wrong with an item: which one, which field, and how to mend it.
 ///
 /// ```

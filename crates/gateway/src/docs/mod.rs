@@ -38,7 +38,8 @@ use utoipa_axum::router::OpenApiRouter;
     ),
     paths(
         crate::rest::workspace_service, crate::rest::flow_service, crate::socket::upgrade, crate::documents::stream,
-        crate::import::upgrade, crate::rest::auth, crate::health::live, crate::health::ready, crate::health::metrics, ontology,
+        crate::import::upgrade, crate::rest::auth, crate::health::live, crate::health::ready, crate::health::metrics, crate::figures::query,
+        ontology,
     ),
     components(schemas(api::ApiError, RunEvent)),
     security((), ("bearer" = [])),

@@ -32,13 +32,37 @@ impl Portions {
                 "the member `limit` is {limit}; at most {MOST} can be asked for"
             )));
         }
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        Ok(Self { limit, streaming: members.flag("streaming")?, batch: Self::batch(members)? })
+    }
+
+    /// The same for a client that asks for more than there can be because it wants all: it gets all, or is told.
+    pub(crate) fn of_all(members: Members<'_>) -> Result<Self, ServiceError> {
+        match members.count("limit")? {
+            Some(limit) if limit > MOST => {
+                let limit = usize::try_from(MOST).unwrap_or(usize::MAX).saturating_add(1);
+                Ok(Self { limit, streaming: members.flag("streaming")?, batch: Self::batch(members)? })
+            }
+            _ => Self::read(members),
+        }
+    }
+
+    /// Refuses more than can be given at once: nobody is to take a part for the whole.
+    pub(crate) fn check(found: usize) -> Result<(), ServiceError> {
+        if found as u64 > MOST {
+            let why =
+                format!("there are more than {MOST}, which is all that can be given at once; ask for a part of it");
+            return Err(ServiceError::request(why));
+        }
+        Ok(())
+    }
+
+    fn batch(members: Members<'_>) -> Result<usize, ServiceError> {
         let batch = members.count("batch-size")?.unwrap_or(USUAL_BATCH);
         if batch == 0 {
             return Err(ServiceError::request("the member `batch-size` is 0; it must be at least 1"));
         }
-        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let (limit, batch) = (count(limit), count(batch.min(LARGEST_BATCH)));
-        Ok(Self { limit, streaming: members.flag("streaming")?, batch })
+        Ok(usize::try_from(batch.min(LARGEST_BATCH)).unwrap_or(usize::MAX))
     }
 
     /// Sends a list as one stream of replies, at least one. The last is marked as such.
@@ -130,6 +154,17 @@ mod tests {
             let refused = read(&json!({name: wrong})).unwrap_err();
             assert!(refused.message.contains(&format!("`{name}`")), "{wrong}: {refused}");
         }
+    }
+
+    #[test]
+    fn whoever_wants_all_gets_all_or_is_told() {
+        let all = |request: Value| Portions::of_all(Members::new(request.as_object().unwrap()));
+        let wanted = all(json!({"limit": 1_000_000, "batch-size": 100})).unwrap();
+        assert_eq!(wanted, Portions { limit: 100_001, streaming: false, batch: 100 });
+        assert!(Portions::check(100_000).is_ok());
+        assert!(Portions::check(100_001).unwrap_err().message.contains("more than 100000"));
+        assert_eq!(all(json!({"limit": 7})).unwrap().limit, 7, "a wish is a wish");
+        assert!(all(json!({"limit": 1_000_000, "batch-size": 0})).is_err());
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use crate::inside::Gateway;
 use crate::members::Members;
 use serde_json::{Map, Value, json};
 use trellis_domain::Workspace;
-use trellis_domain::config::StoredItem;
+use trellis_domain::config::{OWN_KIND, StoredItem};
 use trellis_orchestrator::ports::Config;
 
 pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, ServiceError> {
@@ -29,7 +29,8 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Servi
         "config" => {
             let (version, items) = config.all(workspace).await?;
             let mut types: Map<String, Value> = Map::new();
-            for StoredItem { kind, key, value } in items {
+            // What the program keeps for itself is nobody's to carry elsewhere: it could not be written there.
+            for StoredItem { kind, key, value } in items.into_iter().filter(|item| item.kind != OWN_KIND) {
                 types.entry(kind).or_insert_with(|| json!({}))[key] = json!(value);
             }
             Ok(reply(version, &json!([]), &json!([]), &Value::Object(types)))
@@ -62,12 +63,25 @@ async fn get(config: &dyn Config, workspace: &Workspace, members: Members<'_>) -
     Ok(reply(version, &json!(values), &json!([]), &json!({})))
 }
 
+/// What says the same as what is there, in other spaces, is left as it is: clients that import a whole configuration
+/// write everything anew, and what nobody changed must not look as if somebody had.
 async fn put(call: &Call) -> Result<Value, ServiceError> {
-    let items = call.members().items("values")?;
+    let mut items = call.members().items("values")?;
+    if items.len() > 1 {
+        let (_, present) = call.inside.config().all(call.workspace()).await?;
+        items.retain(|item| !present.iter().any(|present| says_the_same(present, item)));
+    }
     if !items.is_empty() {
         call.inside.config().put(call.workspace(), items, call.caller()).await?;
     }
     Ok(done())
+}
+
+fn says_the_same(present: &StoredItem, item: &StoredItem) -> bool {
+    let value = |text: &str| serde_json::from_str::<Value>(text).ok();
+    (&present.kind, &present.key) == (&item.kind, &item.key)
+        && (present.value == item.value
+            || value(&item.value).is_some_and(|wanted| value(&present.value) == Some(wanted)))
 }
 
 async fn delete(call: &Call) -> Result<Value, ServiceError> {

@@ -36,6 +36,17 @@ impl From<EmbedError> for ServiceError {
     }
 }
 
+impl From<LoadError> for ServiceError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Search(error) => error.into(),
+            LoadError::Embed(error) => error.into(),
+            LoadError::Library(error) => error.into(),
+            LoadError::Read(error) => Self::request(error.to_string()),
+        }
+    }
+}
+
 fn loader(inside: &Inside) -> Result<&Loader, ServiceError> {
     inside.documents().ok_or_else(|| ServiceError::gateway("no documents are searched on this server"))
 }
@@ -107,13 +118,8 @@ impl Loading {
         let kind = kind_of_name(&id).unwrap_or_else(|| kind_of(&content)).to_owned();
         let document = NewDocument { id, title: None, kind, content };
         let loader = loader.by(call.inside.caller(call.surface));
-        match loader.load(call.workspace(), &collection, document).await {
-            Ok(done) => Ok(json!({"document": done.text, "passages": done.passages})),
-            Err(LoadError::Search(error)) => Err(error.into()),
-            Err(LoadError::Embed(error)) => Err(error.into()),
-            Err(LoadError::Library(error)) => Err(error.into()),
-            Err(LoadError::Read(error)) => Err(ServiceError::request(error.to_string())),
-        }
+        let done = loader.load(call.workspace(), &collection, document).await?;
+        Ok(json!({"document": done.text, "passages": done.passages}))
     }
 
     fn content(self, call: &Call) -> Result<Vec<u8>, ServiceError> {

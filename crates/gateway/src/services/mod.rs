@@ -4,9 +4,11 @@
 //! on a socket have a `stream` as well.
 
 mod agent;
+mod asking;
 mod batches;
 mod collections;
 mod config;
+mod decision_scoring;
 mod documents;
 mod flow;
 mod graph_rag;
@@ -16,9 +18,11 @@ mod librarian;
 mod mcp_tool;
 mod model;
 pub(crate) mod sparql;
+mod structured_diag;
 mod tables;
 mod terms;
 mod triples;
+mod whole_collection;
 
 use crate::call::Call;
 use crate::error::{ServiceError, StreamError};
@@ -50,21 +54,38 @@ pub(crate) enum Service {
     NlpQuery,
     StructuredQuery,
     RowEmbeddings,
+    DecisionScoring,
+    StructuredDiag,
     /// Known to clients, and not offered by this server.
     Missing(&'static str),
 }
 
-/// Names of flow services that clients may ask for and that this server does not have.
-const MISSING_IN_FLOWS: &[&str] = &[
-    "graph-embeddings",
-    "document-embeddings",
+/// The services of flows that there are.
+pub(crate) const OF_FLOWS: &[&str] = &[
+    "agent",
+    "prompt",
+    "text-completion",
+    "document-rag",
+    "graph-rag",
+    "embeddings",
+    "text-load",
+    "document-load",
+    "mcp-tool",
+    "triples",
+    "sparql",
+    "rows",
+    "nlp-query",
+    "structured-query",
     "structured-diag",
-    "reranker",
-    "image-to-text",
-    "cloze",
+    "row-embeddings",
     "decision-scoring",
-    "field-extraction",
 ];
+/// The services of workspaces.
+pub(crate) const OF_WORKSPACES: &[&str] = &["librarian", "collection-management", "config", "flow", "iam"];
+
+/// Names of flow services that clients may ask for and that this server does not have.
+const MISSING_IN_FLOWS: &[&str] =
+    &["graph-embeddings", "document-embeddings", "reranker", "image-to-text", "cloze", "field-extraction"];
 const MISSING_IN_WORKSPACES: &[&str] = &["knowledge"];
 
 impl Service {
@@ -86,6 +107,8 @@ impl Service {
             "nlp-query" => Some(Self::NlpQuery),
             "structured-query" => Some(Self::StructuredQuery),
             "row-embeddings" => Some(Self::RowEmbeddings),
+            "decision-scoring" => Some(Self::DecisionScoring),
+            "structured-diag" => Some(Self::StructuredDiag),
             _ => missing(MISSING_IN_FLOWS, name),
         }
     }
@@ -121,6 +144,8 @@ impl Service {
             Self::NlpQuery => tables::query_for(gateway, call).await,
             Self::StructuredQuery => tables::ask(gateway, call).await,
             Self::RowEmbeddings => tables::near(call).await,
+            Self::DecisionScoring => decision_scoring::answer(gateway, call).await,
+            Self::StructuredDiag => structured_diag::answer(gateway, call).await,
             Self::Triples => return triples::answer(gateway, call).await,
             Self::Sparql => return sparql::answer(gateway, call).await,
             Self::Missing(name) => {
@@ -128,6 +153,11 @@ impl Service {
             }
         };
         reply.map(|reply| written(&reply))
+    }
+
+    /// Whether a request may take so long that others must not wait for its reply to be made.
+    pub(crate) fn takes_long(self, call: &Call) -> bool {
+        self == Self::Librarian && librarian::takes_long(call)
     }
 
     /// A reply over HTTP that is sent while it is read, because it may be large. None if the service has none such.
@@ -150,6 +180,8 @@ impl Service {
             | Self::NlpQuery
             | Self::StructuredQuery
             | Self::RowEmbeddings
+            | Self::DecisionScoring
+            | Self::StructuredDiag
             | Self::Missing(_) => Ok(None),
         }
     }
@@ -174,7 +206,9 @@ impl Service {
             | Self::Rows
             | Self::NlpQuery
             | Self::StructuredQuery
-            | Self::RowEmbeddings => Ok(outbox.last(&self.answer(gateway, call).await?).await?),
+            | Self::RowEmbeddings
+            | Self::DecisionScoring
+            | Self::StructuredDiag => Ok(outbox.last(&self.answer(gateway, call).await?).await?),
             Self::Collections | Self::Config | Self::Flow | Self::Iam | Self::Missing(_) => {
                 let _floor = outbox.floor().await;
                 Ok(outbox.last(&self.answer(gateway, call).await?).await?)
@@ -193,4 +227,16 @@ async fn check_flow(call: &Call) -> Result<(), ServiceError> {
 
 fn missing(names: &[&'static str], name: &str) -> Option<Service> {
     names.iter().find(|known| **known == name).map(|name| Service::Missing(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_service_that_is_told_of_is_there() {
+        let here = |service: Option<Service>| service.is_some_and(|service| !matches!(service, Service::Missing(_)));
+        assert!(OF_FLOWS.iter().all(|name| here(Service::of_flow(name))));
+        assert!(OF_WORKSPACES.iter().all(|name| here(Service::of_workspace(name))));
+    }
 }

@@ -4,6 +4,7 @@ use super::batches::Portions;
 use super::held::{Written, hold_quads, written};
 use super::sparql::lacking;
 use super::terms;
+use super::whole_collection;
 use crate::call::Call;
 use crate::error::{ServiceError, StreamError};
 use crate::inside::Gateway;
@@ -19,6 +20,9 @@ use trellis_provenance::vocabulary::prov;
 
 /// All quads at once.
 pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, ServiceError> {
+    if let Some(collection) = whole_collection::of(&pattern(call.members())?) {
+        return Ok(written(&whole_collection::answer(gateway, &call, collection).await?));
+    }
     let portions = Portions::read(call.members())?;
     let Found { found, missing_runs } = find(gateway, &call, portions.limit).await?;
     let _held = hold_quads(&found)?;
@@ -27,10 +31,13 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, Ser
 
 /// The quads in batches, if that is wished.
 pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Result<(), StreamError> {
-    let portions = Portions::read(call.members())?;
-    if !portions.streaming {
+    if !call.members().flag("streaming")? {
         return Ok(outbox.last(&answer(gateway, call).await?).await?);
     }
+    if let Some(collection) = whole_collection::of(&pattern(call.members())?) {
+        return whole_collection::stream(gateway, &call, collection, outbox).await;
+    }
+    let portions = Portions::read(call.members())?;
     let Found { found, missing_runs } = find(gateway, &call, portions.limit).await?;
     let _held = hold_quads(&found)?;
     portions.send(&found, |batch, _| lacking(json!({ "response": batch }), missing_runs), outbox).await

@@ -21,6 +21,7 @@ use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::memory::{
     EmptyLog, MemoryConfig, MemoryGraph, MemoryJournal, MemoryKnowledge, MemoryLibrary, MemoryTables,
 };
+use trellis_orchestrator::meter::{Metered, TokenMeter};
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Log, Prompter, RealWorld};
 use trellis_orchestrator::tables::TableLoader;
@@ -102,7 +103,9 @@ impl House {
     pub(crate) async fn with(setup: Setup) -> Self {
         let (journal, config) = setup.store.clone();
         let bench = Bench::play(setup.store).await;
-        let ports = Ports { prompter: setup.model, ..bench.orchestrator.ports.clone() };
+        let meter = Arc::new(TokenMeter::default());
+        let model = Arc::new(Metered::new(setup.model, Arc::clone(&meter)));
+        let ports = Ports { prompter: model, ..bench.orchestrator.ports.clone() };
         let bench = Bench { orchestrator: Arc::new(Orchestrator::new(ports, setup.options)), ..bench };
         let (close, phase) = watch::channel(Phase::Serving);
         let knowledge = Arc::new(MemoryKnowledge::default());
@@ -113,6 +116,7 @@ impl House {
             prompter: ports.prompter,
             tools: ports.tools,
             world: ports.world,
+            meter,
             limits: bench.orchestrator.options.limits.clone(),
             graph: setup
                 .graph

@@ -4,9 +4,12 @@
 mod api;
 mod bad_input;
 mod collections;
+mod decisions;
+mod diagnosis;
 mod dialogs;
 mod documents;
 mod doors;
+mod figures;
 mod floods;
 mod graph;
 mod graph_rag;

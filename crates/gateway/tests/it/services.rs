@@ -172,3 +172,15 @@ async fn our_own_configuration_refuses_what_is_wrong_and_writes_nothing() {
     }
     assert_eq!(house.http("GET", root, "", b"").await.1, before);
 }
+
+#[tokio::test]
+async fn a_configuration_that_is_written_again_changes_nothing_that_says_the_same() {
+    let house = House::open().await;
+    let item = |key: &str, value: &str| json!({"type": "note", "key": key, "value": value});
+    let put = async |values: Value| house.post("/api/v1/config", &json!({"operation": "put", "values": values})).await;
+    put(json!([item("a", r#"{"x":1,"y":[2]}"#), item("b", "plain")])).await;
+    put(json!([item("a", r#"{"y": [2], "x": 1}"#), item("b", "other"), item("c", "3")])).await;
+    let (_, reply) = house.post("/api/v1/config", &json!({"operation": "config"})).await;
+    let expected = json!({"a": r#"{"x":1,"y":[2]}"#, "b": "other", "c": "3"});
+    assert_eq!(reply["config"]["note"], expected);
+}

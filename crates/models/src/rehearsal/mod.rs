@@ -6,6 +6,7 @@
 mod answer;
 mod company;
 mod debate;
+mod deciding;
 mod dispatch;
 mod given;
 mod heard;
@@ -164,6 +165,8 @@ fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
         "kg-edge-scoring" => knowledge::scores(given),
         "schema-selection" => tables::select(given),
         "graphql-generation" => tables::query(given),
+        "diagnose-structured-data" => tables::descriptor(given),
+        "decision-scoring" => deciding::decide(given),
         _ => return None,
     })
 }

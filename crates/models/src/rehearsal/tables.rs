@@ -44,6 +44,28 @@ pub(super) fn query(given: Given<'_>) -> Value {
     json!({"query": query, "confidence": 0.5})
 }
 
+/// The reply to `diagnose-structured-data`: of a file with delimiters, the columns that are called like fields.
+pub(super) fn descriptor(given: Given<'_>) -> Value {
+    const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
+    let first = given.text("sample").lines().next().unwrap_or_default();
+    let delimiter = DELIMITERS.into_iter().max_by_key(|delimiter| first.matches(*delimiter).count()).unwrap_or(',');
+    let columns: Vec<&str> = first.split(delimiter).map(|name| name.trim().trim_matches('"')).collect();
+    let plain = |name: &str| name.to_lowercase().replace(['_', ' ', '-'], "");
+    let schema = given.all("schemas").next();
+    let fields = schema.into_iter().flat_map(|schema| schema.all("fields")).map(|field| field.text("name"));
+    let mapping = |field: &str| {
+        let column = columns.iter().find(|column| plain(column) == plain(field))?;
+        Some(json!({"source_field": column, "target_field": field, "transforms": []}))
+    };
+    let mappings: Vec<Value> = fields.filter_map(mapping).collect();
+    let name = schema.map(|schema| schema.text("name")).unwrap_or_default();
+    json!({
+        "format": {"type": "csv", "encoding": "utf-8", "options": {"delimiter": delimiter, "has_header": true}},
+        "mappings": mappings,
+        "output": {"format": "trustgraph-objects", "schema_name": name, "options": {"confidence": 0.5}},
+    })
+}
+
 /// Whether a question names something, with or without its plural.
 fn is_named(question: &str, name: &str) -> bool {
     let name = name.to_lowercase().replace('_', " ");

@@ -4,7 +4,7 @@ use crate::error::ServiceError;
 use crate::members::Members;
 use serde_json::{Map, Value, json};
 use trellis_domain::Timestamp;
-use trellis_domain::rdf::Triple;
+use trellis_domain::rdf::{Term, Triple};
 use trellis_orchestrator::ports::{DocumentMetadata, MetadataChanges, Processing, StoredDocument};
 
 /// The type of a document of which nothing else is said.
@@ -124,5 +124,12 @@ fn time(about: Members<'_>) -> Result<Option<Timestamp>, ServiceError> {
 fn triples(about: Members<'_>) -> Result<Option<Vec<Triple>>, ServiceError> {
     let Some(value) = about.value("metadata") else { return Ok(None) };
     let wrong = |error| ServiceError::request(format!("the member `metadata` must be a list of triples: {error}"));
-    serde_json::from_value(value.clone()).map(Some).map_err(wrong)
+    let mut triples: Vec<Triple> = serde_json::from_value(value.clone()).map_err(wrong)?;
+    // No literal can stand there; stock clients that add what they have read before write texts.
+    for term in triples.iter_mut().flat_map(|triple| [&mut triple.s, &mut triple.p]) {
+        if let Term::Literal { value, .. } = term {
+            *term = Term::iri(std::mem::take(value));
+        }
+    }
+    Ok(Some(triples))
 }

@@ -2,6 +2,7 @@
 
 mod content;
 mod metadata;
+mod processing;
 mod uploads;
 
 use crate::call::Call;
@@ -35,10 +36,17 @@ pub(crate) async fn stream(gateway: &Gateway, call: Call, outbox: &Outbox) -> Re
     match call.members().operation()? {
         "stream-document" => return desk.stream_content(gateway, outbox).await,
         "get-document-content" => desk.check_fits().await?,
+        // Others on the socket do not wait for it.
+        "add-processing" => return Ok(outbox.last(&desk.answer().await?).await?),
         _ => {}
     }
     let _floor = outbox.floor().await;
     Ok(outbox.last(&desk.answer().await?).await?)
+}
+
+/// Whether a request may keep its caller waiting.
+pub(crate) fn takes_long(call: &Call) -> bool {
+    call.members().operation().is_ok_and(|operation| operation == "add-processing")
 }
 
 /// The content of a document, read while it is sent.
@@ -137,8 +145,14 @@ impl Desk<'_> {
         Ok(reply([("document-metadatas", documents.iter().map(written).collect())]))
     }
 
+    /// A document that is processed is searched afterwards. It is loaded before that is noted: loading again changes
+    /// nothing, so that whoever was interrupted may say it again.
     async fn add_processing(&self) -> Result<Value, ServiceError> {
         let processing = read_processing(self.call.members(), self.now())?;
+        let known = self.library().processings(self.workspace()).await?;
+        if known.iter().all(|known| known.id != processing.id) {
+            self.load(&processing).await?;
+        }
         self.library().add_processing(self.workspace(), processing).await?;
         Ok(reply([]))
     }
