@@ -84,7 +84,24 @@ impl Clients {
     }
 }
 
-/// Runs a program to its end, in a folder where it may leave things lying about.
+/// A program that is not led elsewhere by the caller's own environment, in a folder where it may leave things lying about.
+pub(crate) fn command(program: &Path, arguments: &[&str], environment: &[(&str, &str)], folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    for name in FOREIGN {
+        command.env_remove(name);
+    }
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("PYTHONUTF8", "1")
+        .env("NO_PROXY", "*")
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    command
+}
+
+/// Runs a program to its end.
 pub(crate) async fn run(
     program: &Path,
     shown: &str,
@@ -93,19 +110,8 @@ pub(crate) async fn run(
     folder: &Path,
 ) -> Output {
     let shown = [&[shown], arguments].concat().join(" ");
-    let mut command = Command::new(program);
-    for name in FOREIGN {
-        command.env_remove(name);
-    }
-    let running = command
-        .args(arguments)
-        .current_dir(folder)
-        .env("PYTHONUTF8", "1")
-        .env("NO_PROXY", "*")
-        .envs(environment.iter().copied())
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
+    let mut command = command(program, arguments, environment, folder);
+    let running = command.output();
     let ended = tokio::time::timeout(PATIENCE, running).await;
     let ended = ended.unwrap_or_else(|_| panic!("`{shown}` did not end within {PATIENCE:?}"));
     let output = ended.unwrap_or_else(|error| panic!("`{shown}` cannot be started: {error}"));

@@ -13,6 +13,7 @@ mod model;
 mod program;
 mod real;
 mod recording;
+pub mod referees;
 mod server;
 mod stage;
 pub mod vendor;

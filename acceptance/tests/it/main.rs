@@ -22,6 +22,7 @@ mod openai;
 mod own_client;
 mod prompts;
 mod real;
+mod referees;
 mod sdk;
 mod tables;
 mod tools;

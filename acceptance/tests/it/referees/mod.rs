@@ -1,0 +1,4 @@
+//! What is done with the calls of a model, judged with material that others have made. The tests take a sample of it, `cargo
+//! xtask referees` everything.
+
+mod tau2;
