@@ -118,15 +118,25 @@ def named(found: dict[str, dict]) -> tuple[dict[str, str], list[dict]]:
     for key, function in found.items():
         number = taken[function["name"]] = taken.get(function["name"], 0) + 1
         names[key] = function["name"] if number == 1 else f"{function['name']}-{number}"
-        parameters = schema(function["parameters"])
-        try:
-            jsonschema.Draft202012Validator.check_schema(parameters)
-            is_valid = True
-        except jsonschema.SchemaError:
-            is_valid = False
-        described = {"name": names[key], "description": function.get("description", ""), "valid": is_valid}
-        written.append({**described, "schema": parameters, "original": function["parameters"]})
+        described = {"name": names[key], "description": function.get("description", "")}
+        # What lists tools wants an object; everything below it is left as it is.
+        original = {**function["parameters"], "type": "object"}
+        written.append({**described, "schema": valid(schema(function["parameters"])), "original": original})
+        written[-1]["original_valid"] = is_valid(original)
     return names, written
+
+
+def is_valid(parameters: dict) -> bool:
+    try:
+        jsonschema.Draft202012Validator.check_schema(parameters)
+    except jsonschema.SchemaError:
+        return False
+    return True
+
+
+def valid(parameters: dict) -> dict:
+    jsonschema.Draft202012Validator.check_schema(parameters)
+    return parameters
 
 
 def calls(package: zipfile.ZipFile, names: dict[str, str]) -> list[dict]:

@@ -3,11 +3,13 @@
 //! `cargo xtask acceptance` fetches it into `target/referees`; nothing of it lies in the repository.
 
 mod chance;
+mod listed;
 mod player;
 mod tau2;
 
 pub use chance::Chance;
-pub use player::{Call, Player};
+pub use listed::{Listed, ListedTool, Played, lines};
+pub use player::{Call, Player, function_name};
 pub use tau2::{Domain, Kill, Moment, Solved};
 
 use std::path::{Path, PathBuf};

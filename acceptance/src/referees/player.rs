@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The function that ends a dialog.
 const FINAL_ANSWER: &str = "final_answer";
 /// The argument in which a function asks for the reason of its call.
-const THOUGHT: &str = "thought";
+pub(super) const THOUGHT: &str = "thought";
 
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,9 +77,10 @@ impl Part {
         self.requests.push(scene.request().clone());
         let made = calls_in(scene.request());
         let offered = scene.tools();
-        let next = self.calls.iter().find(|call| !made.contains(&written(&call.tool, &call.arguments)));
+        let is_made = |call: &Call| made.contains(&written(&function_name(&call.tool), &call.arguments));
+        let next = self.calls.iter().find(|call| !is_made(call));
         let (tool, mut arguments) = match next {
-            Some(call) => (call.tool.clone(), call.arguments.clone()),
+            Some(call) => (function_name(&call.tool), call.arguments.clone()),
             None => (FINAL_ANSWER.to_owned(), Map::from_iter([("answer".to_owned(), json!(self.answer))])),
         };
         let function = offered.iter().find(|function| function.name == tool);
@@ -88,6 +89,11 @@ impl Part {
         }
         Reply::Call { tool, arguments: arguments.into() }
     }
+}
+
+/// The name under which a tool is offered as a function: vendors take few letters.
+pub fn function_name(tool: &str) -> String {
+    tool.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
 }
 
 /// The calls that a conversation shows, as text. Arguments that are null were not given.
