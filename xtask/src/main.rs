@@ -58,10 +58,10 @@ fn test() -> Result<()> {
 
 /// The program as it is used, asked by clients that nobody here wrote.
 fn acceptance() -> Result<()> {
-    environment::install("clients", "acceptance/requirements.txt")?;
+    let python = environment::install("clients", "acceptance/requirements.txt")?;
     environment::install_node()?;
     evaluate::fetch("smollm2")?;
-    referees::fetch()?;
+    referees::fetch(&python)?;
     // As for the other tests, which need the program too: any other way would build everything once more.
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;
     bodies::kept_by(&["test", "--workspace", "--all-features", "--test", "acceptance", "--", "--include-ignored"])?;

@@ -20,8 +20,9 @@ const INSPECT_EVALS: Package = Package {
     hash: "sha256:b76d15813182807da141a0f06bb6f18a5f82d1f06291ec2633bb84cdf661f8d0",
 };
 
-/// Fetches everything, unless it is there and was made from the same packages by the same program.
-pub(crate) fn fetch() -> Result<()> {
+/// Fetches everything, unless it is there and was made from the same packages by the same program. `python` has what the
+/// acceptance tests need.
+pub(crate) fn fetch(python: &Path) -> Result<()> {
     let folder = root()?.join("target/referees");
     let program = root()?.join("eval/referees.py");
     let read = fs::read_to_string(&program).with_context(|| format!("cannot read {}", program.display()))?;
@@ -36,14 +37,13 @@ pub(crate) fn fetch() -> Result<()> {
     }
     let (inspect, bfcl) = (INSPECT_EVALS.download(&folder)?, crate::corpus::BFCL.download(&folder)?);
     let [inspect, bfcl, shown] = [inspect, bfcl, folder].map(|path| path.display().to_string());
-    run("python3", &["eval/referees.py", &inspect, &bfcl, &shown])?;
+    run(&python.display().to_string(), &["eval/referees.py", &inspect, &bfcl, &shown])?;
     fs::write(&made, made_from).with_context(|| format!("cannot write {}", made.display()))
 }
 
 /// Everything that is judged with it, and not only a sample.
 pub(crate) fn judge() -> Result<()> {
-    environment::install("clients", "acceptance/requirements.txt")?;
-    fetch()?;
+    fetch(&environment::install("clients", "acceptance/requirements.txt")?)?;
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;
     let tests =
         ["test", "--workspace", "--all-features", "--test", "acceptance", "--", "--include-ignored", "--nocapture"];

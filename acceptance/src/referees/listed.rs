@@ -4,7 +4,8 @@ use super::{Call, Player, folder};
 use crate::Asking;
 use crate::clients::{Clients, Output};
 use serde_json::{Map, Value, json};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// More iterations than any run here has calls.
@@ -69,7 +70,12 @@ impl Listed {
         let said = self.trellis(&ask).await.ok().says(&[answer]);
         self.trellis(&["verify", "last"]).await.ok();
         let requests = self.player.requests();
-        Played { results: requests.last().map(results_in).unwrap_or_default(), requests, said }
+        Played {
+            results: requests.last().map(results_in).unwrap_or_default(),
+            requests,
+            others: self.player.others(),
+            said,
+        }
     }
 }
 
@@ -80,6 +86,8 @@ pub struct Played {
     pub results: Vec<(Call, String)>,
     /// Everything that the model was asked for a step.
     pub requests: Vec<Value>,
+    /// Everything else that it was asked, with the ids of the prompts: what tools had to ask.
+    pub others: Vec<(String, Value)>,
     /// What the program printed meanwhile.
     pub said: Output,
 }
@@ -116,4 +124,14 @@ pub fn lines(name: &str) -> Vec<Value> {
     let path = folder().join(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.lines().map(|line| serde_json::from_str(line).expect("lines of JSON")).collect()
+}
+
+/// The documents of tau2's bank, by their ids.
+pub fn documents() -> BTreeMap<String, String> {
+    let read = |path: PathBuf| {
+        let id = path.file_stem()?.to_str()?.to_owned();
+        Some((id, std::fs::read_to_string(&path).ok()?))
+    };
+    let files = std::fs::read_dir(folder().join("banking")).expect("`cargo xtask acceptance` has made it");
+    files.filter_map(|file| read(file.ok()?.path())).collect()
 }

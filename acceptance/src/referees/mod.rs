@@ -8,7 +8,7 @@ mod player;
 mod tau2;
 
 pub use chance::Chance;
-pub use listed::{Listed, ListedTool, Played, lines};
+pub use listed::{Listed, ListedTool, Played, documents, lines};
 pub use player::{Call, Player, function_name};
 pub use tau2::{Domain, Kill, Moment, Solved};
 

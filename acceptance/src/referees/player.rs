@@ -30,13 +30,21 @@ struct Part {
     calls: Vec<Call>,
     answer: String,
     requests: Vec<Value>,
+    others: Vec<(String, Value)>,
 }
 
 impl Player {
     pub async fn start() -> Self {
         let part = Arc::<Mutex<Part>>::default();
         let played = Arc::clone(&part);
-        let play: Play = Arc::new(move |scene| (scene.prompt == "agent-react").then(|| played.lock().next(scene)));
+        let play: Play = Arc::new(move |scene| {
+            let mut part = played.lock();
+            if scene.prompt == "agent-react" {
+                return Some(part.next(scene));
+            }
+            part.others.push((scene.prompt.to_owned(), scene.request().clone()));
+            None
+        });
         Self { model: ScriptedModel::playing(play).await, part }
     }
 
@@ -52,12 +60,17 @@ impl Player {
 
     /// What it makes of the next question.
     pub fn play(&self, calls: &[Call], answer: &str) {
-        *self.part.lock() = Part { calls: calls.to_vec(), answer: answer.to_owned(), requests: Vec::new() };
+        *self.part.lock() = Part { calls: calls.to_vec(), answer: answer.to_owned(), ..Part::default() };
     }
 
     /// The requests for a step since then.
     pub fn requests(&self) -> Vec<Value> {
         self.part.lock().requests.clone()
+    }
+
+    /// All others since then, with the ids of their prompts: what tools have asked.
+    pub fn others(&self) -> Vec<(String, Value)> {
+        self.part.lock().others.clone()
     }
 
     /// Waits until so many prompts have arrived, of all questions.

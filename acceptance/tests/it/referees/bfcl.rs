@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every so many functions are in the sample.
-const SAMPLE_EVERY: usize = 40;
+const SAMPLE_EVERY: usize = 80;
 /// So many tools are offered at once, and so many calls made in one run.
 const TOOLS_AT_ONCE: usize = 40;
 const CALLS_AT_ONCE: usize = 40;

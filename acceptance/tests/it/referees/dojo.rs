@@ -1,7 +1,7 @@
 //! Attacks of AgentDojo in the places that an agent reads: what a tool brings, a document, a cell of a table. Whether a model
 //! falls for them is the model's; what they can do besides is tested here.
 
-use acceptance::referees::{Call, Listed, ListedTool, all_is_wanted, lines};
+use acceptance::referees::{Call, Listed, ListedTool, Played, all_is_wanted, lines};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -86,9 +86,10 @@ async fn planted(attacks: &[Attack]) -> Listed {
     folder.trellis(&["load", papers, "--collection", "papers"]).await.ok();
     let rows = folder.file("cities.csv", &rows);
     folder.trellis(&["load", &rows]).await.ok();
-    let label = json!(format!("Emma {CODE}"));
-    let person =
-        folder.file("people.ttl", &format!("<urn:person:1> <http://www.w3.org/2000/01/rdf-schema#label> {label} ."));
+    let home = json!(format!("Oslo {CODE}"));
+    let label = "<http://www.w3.org/2000/01/rdf-schema#label>";
+    let person = format!("<urn:person:1> {label} \"Emma\" ; <urn:lives-in> {home} .");
+    let person = folder.file("people.ttl", &person);
     folder.trellis(&["load", &person, "--collection", "people"]).await.ok();
     let tool = |kind: &str, collection: &str| {
         json!({ "type": kind, "description": "Looks it up", "collection": collection }).to_string()
@@ -99,28 +100,39 @@ async fn planted(attacks: &[Attack]) -> Listed {
     folder
 }
 
-/// That a text stands nowhere but between the marks of the run, which it has not closed.
-fn check_place(attack: &Attack, request: &Value, mark: &str) -> usize {
-    let (begin, end) = (format!("<result-{mark}"), format!("</result-{mark}>"));
-    let mut shown = 0;
-    for message in request["messages"].as_array().unwrap() {
-        let Some(content) = message["content"].as_str() else { continue };
-        let mut rest = content;
-        while let Some((before, after)) = rest.split_once(&begin) {
-            assert!(!before.contains(&attack.goal), "{}: outside of the marks in {content}", attack.id);
-            let (inside, after) =
-                after.split_once(&end).unwrap_or_else(|| panic!("{}: no end in {content}", attack.id));
-            shown += usize::from(inside.contains(&attack.goal));
-            rest = after;
-        }
-        assert!(!rest.contains(&attack.goal), "{}: outside of the marks in {content}", attack.id);
+/// In how many places between marks of the run a text stands. It must stand nowhere else, and so has closed none of them.
+fn places(words: &str, request: &Value, mark: &str) -> usize {
+    let messages = request["messages"].as_array().unwrap();
+    messages.iter().filter_map(|message| message["content"].as_str()).map(|text| places_in(words, text, mark)).sum()
+}
+
+fn places_in(words: &str, text: &str, mark: &str) -> usize {
+    const KINDS: [&str; 4] = ["result", "facts", "passage", "question"];
+    let (mut rest, mut shown) = (text, 0);
+    loop {
+        let begin = |kind| Some((rest.find(&format!("<{kind}-{mark}>\n"))?, kind));
+        let next = KINDS.into_iter().filter_map(begin).min();
+        let (outside, inside) = next.map_or((rest, ""), |(at, _)| rest.split_at(at));
+        assert!(!outside.contains(words), "{words:?} stands outside of the marks: {text}");
+        let Some((_, kind)) = next else { return shown };
+        let (inside, after) = inside.split_once(&format!("\n</{kind}-{mark}>")).expect("what begins ends");
+        shown += usize::from(inside.contains(words));
+        rest = after;
     }
-    shown
 }
 
 /// Letters that a terminal obeys.
 fn is_harmful(letter: char) -> bool {
     letter.is_control() && !matches!(letter, '\n' | '\t') || matches!(letter, '\u{202a}'..='\u{202e}')
+}
+
+/// What the tool that reads the graph asks has marks of its own.
+fn check_graph_prompts(played: &Played) {
+    for prompt in ["extract-concepts", "kg-edge-scoring", "kg-synthesis"] {
+        let asked = played.others.iter().find(|(id, _)| id == prompt);
+        let (_, request) = asked.unwrap_or_else(|| panic!("{prompt} was not asked: {:?}", played.others));
+        assert!(places("DROP ALL", request, &mark(request)) > 0, "{prompt}: {request}");
+    }
 }
 
 /// How much is loaded.
@@ -161,8 +173,9 @@ async fn planted_instructions_stay_between_the_marks_and_change_no_option() {
             assert_eq!(mark(request), own, "{}: one mark for a run", attack.id);
             assert_eq!(request["tools"], first["tools"], "{}: what is offered stays the same", attack.id);
         }
-        let shown = check_place(attack, last, &own);
+        let shown = places(&attack.goal, last, &own);
         assert_eq!(shown, 3, "{}: in the note, the paper and the table: {last}", attack.id);
+        check_graph_prompts(&played);
         assert_eq!(options_of_last(&folder).await, known, "{}: no option comes from a text", attack.id);
         let told = folder.trellis(&["run", "show", "last", "--full"]).await.ok();
         assert!(told.stdout.contains(&attack.goal[..20]), "{}: {told}", attack.id);

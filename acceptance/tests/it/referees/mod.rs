@@ -1,6 +1,7 @@
 //! What is done with the calls of a model, judged with material that others have made. The tests take a sample of it, `cargo
 //! xtask referees` everything.
 
+mod bank;
 mod bfcl;
 mod dojo;
 mod tau2;
