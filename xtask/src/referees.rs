@@ -1,5 +1,5 @@
-//! Material that others have made to judge agents: tasks of tau2-bench and attacks of AgentDojo (PyPI `inspect_evals`), calls of
-//! the Berkeley Function Calling Leaderboard (PyPI `bfcl-eval`). It goes to `target/referees`.
+//! Material that others have made to judge agents: tasks of tau2-bench and attacks of `AgentDojo` (PyPI `inspect_evals`), calls
+//! of the Berkeley Function Calling Leaderboard (PyPI `bfcl-eval`). It goes to `target/referees`.
 
 use crate::{environment, root, run, run_with};
 use anyhow::{Context, Result};
@@ -13,7 +13,7 @@ pub(crate) struct Package {
     pub(crate) hash: &'static str,
 }
 
-/// tau2-bench and AgentDojo, among others; MIT License.
+/// tau2-bench and `AgentDojo`, among others; MIT License.
 const INSPECT_EVALS: Package = Package {
     name: "inspect-evals==0.26.0",
     file: "inspect_evals-0.26.0-py3-none-any.whl",

@@ -39,7 +39,8 @@ impl Listed {
         let write =
             |path: &Path, text: String| std::fs::write(path, text).expect("a temporary folder can be written to");
         write(&servers, json!({ "mcpServers": { "listed": program } }).to_string());
-        write(&list, tools.iter().map(|tool| format!("{}\n", tool.written())).collect());
+        let tools: Vec<_> = tools.iter().map(|tool| tool.written().to_string()).collect();
+        write(&list, tools.join("\n"));
         let player = Player::start().await;
         let asking = Asking::with(player.environment()).set("TRELLIS_MCP_CONFIG", &servers.display().to_string());
         let this = Self { player, asking, folder };

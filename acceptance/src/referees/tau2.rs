@@ -156,7 +156,7 @@ impl Domain {
         self.asking.trellis(&["verify", &session]).await.ok();
         let told = exchange(self.port, "GET", "/state", &Value::Null).await;
         let state = told["state"].as_str().expect("the server tells its state").to_owned();
-        Solved { state, right, made: self.made(&told), decided, killed }
+        Solved { state, right, made: made(&told), decided, killed }
     }
 
     /// One life of the program.
@@ -202,19 +202,13 @@ impl Domain {
         let mut decided = Vec::new();
         for question in shown["waiting_for"].as_array().into_iter().flatten() {
             let call = call(&question["tool"], &question["arguments"]);
-            let entries = told["journal"].as_array().into_iter().flatten();
-            let entry = entries.filter(|entry| self::call(&entry["tool"], &entry["arguments"]) == call).last();
-            let choice = match entry {
-                Some(entry) => {
-                    let result = entry["result"].as_str().unwrap_or_default();
-                    self.asking.trellis(&["run", "decide", run, "result", "--result", result]).await.ok();
-                    "result"
-                }
-                None => {
-                    self.asking.trellis(&["run", "decide", run, "retry"]).await.ok();
-                    "retry"
-                }
-            };
+            let mut entries = told["journal"].as_array().into_iter().flatten();
+            let entry = entries.rfind(|entry| self::call(&entry["tool"], &entry["arguments"]) == call);
+            let choice = if entry.is_some() { "result" } else { "retry" };
+            let result = entry.map(|entry| entry["result"].as_str().unwrap_or_default());
+            let mut decide = vec!["run", "decide", run, choice];
+            decide.extend(result.into_iter().flat_map(|result| ["--result", result]));
+            self.asking.trellis(&decide).await.ok();
             decided.push((call, choice));
         }
         decided
@@ -224,17 +218,18 @@ impl Domain {
     fn said(&self) -> PathBuf {
         self.folder.path().join("said.txt")
     }
-
-    fn made(&self, told: &Value) -> Vec<Call> {
-        let entries = told["journal"].as_array().into_iter().flatten();
-        entries.map(|entry| call(&entry["tool"], &entry["arguments"])).collect()
-    }
 }
 
 impl Drop for Domain {
     fn drop(&mut self) {
         self.listening.abort();
     }
+}
+
+/// The calls that the server has made.
+fn made(told: &Value) -> Vec<Call> {
+    let entries = told["journal"].as_array().into_iter().flatten();
+    entries.map(|entry| call(&entry["tool"], &entry["arguments"])).collect()
 }
 
 fn call(tool: &Value, arguments: &Value) -> Call {

@@ -84,7 +84,8 @@ async fn the_documents_that_a_customer_needs_are_found() {
         tasks.truncate(SAMPLE);
     }
     let needed: BTreeSet<_> = tasks.iter().flat_map(|task| task.needs.clone()).collect();
-    let is_wanted = |number: usize, id: &str| all_is_wanted() || number % OTHERS_EVERY == 0 || needed.contains(id);
+    let is_wanted =
+        |number: usize, id: &str| all_is_wanted() || number.is_multiple_of(OTHERS_EVERY) || needed.contains(id);
     let bank = Bank::open(is_wanted).await;
     let mut recall = [0.0; DEPTHS.len()];
     let mut possible = recall;

@@ -1,5 +1,5 @@
-//! Attacks of AgentDojo in the places that an agent reads: what a tool brings, a document, a cell of a table. Whether a model
-//! falls for them is the model's; what they can do besides is tested here.
+//! Attacks of `AgentDojo` in the places that an agent reads: what a tool brings, a document, a cell of a table. Whether a
+//! model falls for them is the model's; what they can do besides is tested here.
 
 use acceptance::referees::{Call, Listed, ListedTool, Played, all_is_wanted, lines};
 use serde_json::{Value, json};

@@ -51,11 +51,11 @@ fn check(task: &str, gold: &[Call], effects: &Effects, solved: &Solved) {
 /// The first kill hits a call that changes something, before, after or in the place of it; the others come as they may.
 fn kills(number: usize, chance: &mut Chance, effects: &Effects, gold: &[Call]) -> Vec<Kill> {
     let mut calls: Vec<&Call> = Vec::new();
-    gold.iter().for_each(|call| {
+    for call in gold {
         if !calls.contains(&call) {
-            calls.push(call)
+            calls.push(call);
         }
-    });
+    }
     let changes: Vec<_> = (1..).zip(calls).filter(|(_, call)| is_unsafe(effects, call)).map(|(at, _)| at).collect();
     let mut kills = Vec::new();
     if !changes.is_empty() {
