@@ -1,11 +1,12 @@
 //! The program as a command: one data folder, one model behind it, questions one after the other.
 
-use crate::clients::{Output, run};
+use crate::clients::{Output, command, run};
 use crate::server::{connect_notes, program};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::process::Command;
 
 /// A data folder and the environment that its commands run in.
 #[derive(Debug)]
@@ -32,12 +33,23 @@ impl Asking {
 
     /// Runs one command of the program.
     pub async fn trellis(&self, arguments: &[&str]) -> Output {
-        let folder = self.folder.path().to_str().expect("temporary folders have plain names");
-        let (data, settings) = (format!("{folder}/data"), format!("{folder}/settings.toml"));
-        let own = [("TRELLIS_DATA", data.as_str()), ("TRELLIS_SETTINGS", &settings), ("NO_COLOR", "1")];
-        let given = self.environment.iter().map(|(name, value)| (*name, value.as_str()));
-        let environment: Vec<_> = own.into_iter().chain(given).collect();
+        let environment = self.whole_environment();
+        let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
         run(&program(), "trellis", arguments, &environment, self.folder.path()).await
+    }
+
+    /// The same, for somebody who starts it and does not let it come to its end.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let environment = self.whole_environment();
+        let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        command(&program(), arguments, &environment, self.folder.path())
+    }
+
+    fn whole_environment(&self) -> Vec<(&'static str, String)> {
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        let own =
+            [("TRELLIS_DATA", path("data")), ("TRELLIS_SETTINGS", path("settings.toml")), ("NO_COLOR", "1".to_owned())];
+        own.into_iter().chain(self.environment.iter().cloned()).collect()
     }
 
     /// Asks, and gives the answer of a run that ends well and can be verified.

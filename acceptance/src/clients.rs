@@ -102,7 +102,24 @@ impl Clients {
     }
 }
 
-/// Runs a program to its end, in a folder where it may leave things lying about.
+/// A program that is not led elsewhere by the caller's own environment, in a folder where it may leave things lying about.
+pub(crate) fn command(program: &Path, arguments: &[&str], environment: &[(&str, &str)], folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    for name in FOREIGN {
+        command.env_remove(name);
+    }
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("PYTHONUTF8", "1")
+        .env("NO_PROXY", "*")
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    command
+}
+
+/// Runs a program to its end.
 pub(crate) async fn run(
     program: &Path,
     shown: &str,
@@ -122,20 +139,8 @@ async fn end_within(
     (folder, patience): (&Path, Duration),
 ) -> Option<Output> {
     let shown = [&[shown], arguments].concat().join(" ");
-    let mut command = Command::new(program);
-    for name in FOREIGN {
-        command.env_remove(name);
-    }
-    let running = command
-        .args(arguments)
-        .current_dir(folder)
-        .env("PYTHONUTF8", "1")
-        .env("NO_PROXY", "*")
-        .envs(environment.iter().copied())
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let ended = tokio::time::timeout(patience, running).await.ok()?;
+    let mut command = command(program, arguments, environment, folder);
+    let ended = tokio::time::timeout(patience, command.output()).await.ok()?;
     let output = ended.unwrap_or_else(|error| panic!("`{shown}` cannot be started: {error}"));
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Some(Output {

@@ -14,6 +14,7 @@ mod model;
 mod program;
 mod real;
 mod recording;
+pub mod referees;
 mod server;
 mod stage;
 pub mod vendor;

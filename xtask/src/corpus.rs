@@ -1,29 +1,22 @@
 //! `cargo xtask corpus`: the Berkeley Function Calling Leaderboard, for the readers of calls and for `trellis eval`.
 
-use crate::{environment, root, run};
+use crate::referees::Package;
+use crate::{root, run};
 use anyhow::{Context, Result, bail};
 use std::fs;
 
 /// Version 4 of the benchmark, Apache License 2.0.
-const PACKAGE: &str = "bfcl-eval==2026.3.23";
-const FILE: &str = "bfcl_eval-2026.3.23-py3-none-any.whl";
-const HASH: &str = "sha256:3bb6dfa5f0c68ad403c9ec50b00db2bb3b4cc9b38ab1ff33f48fe30d853d3a0a";
+pub(crate) const BFCL: Package = Package {
+    name: "bfcl-eval==2026.3.23",
+    file: "bfcl_eval-2026.3.23-py3-none-any.whl",
+    hash: "sha256:3bb6dfa5f0c68ad403c9ec50b00db2bb3b4cc9b38ab1ff33f48fe30d853d3a0a",
+};
 
 /// Fetches the package, writes its calls and questions to `target/bfcl`, compares the sample, and reads all calls.
 pub(crate) fn corpus() -> Result<()> {
-    environment::check_python()?;
     let folder = root()?.join("target/bfcl");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let (wheel, shown) = (folder.join(FILE), folder.display().to_string());
-    let list = folder.join("requirements.txt");
-    fs::write(&list, format!("{PACKAGE} --hash={HASH}\n"))
-        .with_context(|| format!("cannot write {}", list.display()))?;
-    if !wheel.exists() {
-        let pip = ["-m", "pip", "--disable-pip-version-check", "--quiet", "download", "--no-deps", "--require-hashes"];
-        let list = list.display().to_string();
-        run("python3", &[&pip[..], &["--dest", &shown, "--requirement", &list]].concat())
-            .context("the benchmark is a package of PyPI; is there a network?")?;
-    }
+    let wheel = BFCL.download(&folder)?;
+    let shown = folder.display().to_string();
     run("python3", &["eval/bfcl.py", &wheel.display().to_string(), &shown])?;
     let kept = root()?.join("crates/patterns/tests/bfcl-sample.jsonl");
     let [made, kept] = [folder.join("sample.jsonl"), kept].map(fs::read_to_string);

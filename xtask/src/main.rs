@@ -6,6 +6,7 @@ mod bodies;
 mod corpus;
 mod environment;
 mod evaluate;
+mod referees;
 mod served;
 
 use anyhow::{Context, Result, bail};
@@ -28,13 +29,15 @@ fn main() -> Result<()> {
         }
         Some("evaluate") => evaluate::evaluate(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("corpus") => corpus::corpus(),
+        Some("referees") => referees::judge(),
         Some("simulate") => simulate(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("torture") => torture(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => bail!(
             "choose a chore: `cargo xtask test` checks everything, `cargo xtask acceptance` only what stock clients see, \
              `cargo xtask bench` measures, `cargo xtask torture --minutes 30` does harm and looks what comes of it, \
              `cargo xtask simulate --seeds 1000` plays as many worlds in which everything goes wrong, \
-             `cargo xtask evaluate` asks real models, `cargo xtask corpus` fetches calls that others have written"
+             `cargo xtask evaluate` asks real models, `cargo xtask corpus` fetches calls that others have written, \
+             `cargo xtask referees` has all calls judged by benchmarks of others, of which the tests take a sample"
         ),
     }
 }
@@ -55,9 +58,10 @@ fn test() -> Result<()> {
 
 /// The program as it is used, asked by clients that nobody here wrote.
 fn acceptance() -> Result<()> {
-    environment::install("clients", "acceptance/requirements.txt")?;
+    let python = environment::install("clients", "acceptance/requirements.txt")?;
     environment::install_node()?;
     evaluate::fetch("smollm2")?;
+    referees::fetch(&python)?;
     // As for the other tests, which need the program too: any other way would build everything once more.
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;
     bodies::kept_by(&["test", "--workspace", "--all-features", "--test", "acceptance", "--", "--include-ignored"])?;

@@ -46,12 +46,29 @@ pub struct ScriptedModel {
     serving: JoinHandle<()>,
 }
 
-/// Takes the ids of the prompts that arrive, in order; empty for a request without one.
-type Asked = Arc<watch::Sender<Vec<String>>>;
+/// What is said in the place of the script; where it has nothing to say, the script speaks.
+pub(crate) type Play = Arc<dyn Fn(&Scene<'_>) -> Option<Reply> + Send + Sync>;
+
+/// What the server has in common with whoever started it.
+#[derive(Clone)]
+struct Stand {
+    /// Takes the ids of the prompts that arrive, in order; empty for a request without one.
+    asked: Arc<watch::Sender<Vec<String>>>,
+    play: Option<Play>,
+}
 
 impl ScriptedModel {
     /// Listens on a free port.
     pub async fn start() -> Self {
+        Self::listening(None).await
+    }
+
+    /// The same with another play, whose words come at once.
+    pub(crate) async fn playing(play: Play) -> Self {
+        Self::listening(Some(play)).await
+    }
+
+    async fn listening(play: Option<Play>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("this machine has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
         let (tell, asked) = watch::channel(Vec::new());
@@ -59,7 +76,7 @@ impl ScriptedModel {
             .route("/v1/models", get(models))
             .route("/v1/chat/completions", post(complete))
             .route("/v1/embeddings", post(embed))
-            .with_state(Arc::new(tell));
+            .with_state(Stand { asked: Arc::new(tell), play });
         let serving = tokio::spawn(async move {
             axum::serve(listener, routes).await.expect("a bound socket can be served");
         });
@@ -109,7 +126,7 @@ async fn embed(Json(request): Json<Value>) -> Json<Value> {
     Json(json!({ "object": "list", "data": data, "model": request["model"] }))
 }
 
-async fn complete(State(asked): State<Asked>, headers: HeaderMap, body: Bytes) -> Response {
+async fn complete(State(Stand { asked, play }): State<Stand>, headers: HeaderMap, body: Bytes) -> Response {
     let Ok(request) = serde_json::from_slice::<Value>(&body) else {
         return (StatusCode::BAD_REQUEST, "this is no JSON").into_response();
     };
@@ -125,7 +142,9 @@ async fn complete(State(asked): State<Asked>, headers: HeaderMap, body: Bytes) -
     // The first time is for the tool, the second for the answer.
     let answers = asked.borrow().iter().filter(|asked| *asked == "agent-react").count() == 2;
     let scene = seen::Scene::new(prompt, &request);
-    let Some(reply) = script::reply(&scene) else {
+    let played = play.as_ref().and_then(|play| play(&scene));
+    let delay = if play.is_some() { Duration::ZERO } else { PIECE_DELAY };
+    let Some(reply) = played.or_else(|| script::reply(&scene)) else {
         let error = json!({ "message": "the script refuses this question", "type": "invalid_request_error" });
         return (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response();
     };
@@ -140,8 +159,8 @@ async fn complete(State(asked): State<Asked>, headers: HeaderMap, body: Bytes) -
             // The end, the counts, what ends the stream, and a little of the text.
             frames.truncate(frames.len().saturating_sub(5));
         }
-        let events = stream::iter(frames).then(async |frame| {
-            tokio::time::sleep(PIECE_DELAY).await;
+        let events = stream::iter(frames).then(move |frame| async move {
+            tokio::time::sleep(delay).await;
             Ok::<_, Infallible>(Event::default().data(frame))
         });
         Sse::new(events).into_response()

@@ -55,6 +55,11 @@ impl<'a> Scene<'a> {
         told || messages.iter().filter(|one| one["role"] == "user").count() > 1
     }
 
+    /// All of it.
+    pub(crate) fn request(&self) -> &'a Value {
+        self.request
+    }
+
     /// Whether tools are offered as functions that can be called.
     pub(crate) fn calls_functions(&self) -> bool {
         self.request["tools"].as_array().is_some_and(|tools| !tools.is_empty())

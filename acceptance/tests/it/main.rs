@@ -25,6 +25,7 @@ mod operations;
 mod own_client;
 mod prompts;
 mod real;
+mod referees;
 mod sdk;
 mod tables;
 mod tools;

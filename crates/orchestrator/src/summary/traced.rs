@@ -1,14 +1,14 @@
 //! Every step of a run.
 
-use super::{Asker, ConfiguredBy, end_of};
+use super::{Asker, ConfiguredBy, OpenQuestion, end_of};
 use crate::schema::State;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use trellis_domain::record::Record;
+use trellis_domain::record::{Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::usage::Usage;
-use trellis_domain::{Caller, ConversationId, RunId, Timestamp};
+use trellis_domain::{Caller, ConversationId, RunId, SessionId, Timestamp};
 use trellis_patterns::{documents, project};
 use trellis_provenance::{SessionTrace, trace};
 use utoipa::ToSchema;
@@ -32,6 +32,9 @@ pub struct RunTrace {
     pub sessions: Vec<SessionTrace>,
     /// Texts by the ids that steps refer to
     pub documents: BTreeMap<String, String>,
+    /// The questions to people that the run waits for, while its state is `waiting`
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<OpenQuestion>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -73,6 +76,7 @@ impl RunTrace {
             usage: run.usage.clone(),
             sessions: trace(&project(records)).sessions,
             documents: texts(records),
+            waiting_for: open_questions(run, records),
             left_out: ended.map(|ended| ended.left_out.clone()).unwrap_or_default(),
             missing: ended.map(|ended| ended.missing.clone()).unwrap_or_default(),
             cancelled_by: ended.and_then(|ended| ended.by.clone()),
@@ -82,6 +86,17 @@ impl RunTrace {
             configured: asker.configured,
         }
     }
+}
+
+/// What a run waits for, as the records of its sessions say it.
+fn open_questions(run: &RunSummary, records: &[Arc<Record>]) -> Vec<OpenQuestion> {
+    let asked = |(session, number): &(SessionId, u32)| {
+        let is_it =
+            |record: &&Arc<Record>| record.header.session == *session && record.header.name == Name::park(*number);
+        let parked = records.iter().find(is_it)?.body.as_parked()?;
+        Some(OpenQuestion::new(session, parked))
+    };
+    run.parked.iter().filter_map(asked).collect()
 }
 
 /// The stored documents of a run, by id.

@@ -72,7 +72,7 @@ async fn here(
     let run = runs.accept(question).await?.run;
     tell_of_other_id(ask, &run);
     let mut serving = Serving::start(&orchestrator);
-    let source = RunItems::Workers(runs.follow(app.workspace(), &run, 0));
+    let source = RunItems::Workers(runs.follow(app.workspace(), &run, 0), &runs, app.workspace());
     let screen = Follow::new(global, run.clone(), !ask.no_stream, "Ctrl-C stops, resume continues");
     let watched = tokio::select! {
         records = follow(source, global, screen, &run) => records.map(Some),

@@ -8,42 +8,43 @@ use crate::show::follow::Follow;
 use crate::show::{Marks, footer, note, print_json, short};
 use serde_json::json;
 use std::sync::Arc;
-use trellis_domain::RunId;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunState;
+use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::events::RunEvent;
 use trellis_orchestrator::ledger::summary_of;
 use trellis_orchestrator::ports::{RealWorld, World};
 use trellis_orchestrator::summary::{RunOutcome, end_of};
-use trellis_orchestrator::{Item, RunSubscription};
+use trellis_orchestrator::{Item, RunService, RunSubscription};
 
 /// Where the items of a run come from.
 pub(super) enum RunItems<'a> {
-    /// Workers of this process.
-    Workers(RunSubscription),
+    /// Workers of this process, and where to ask how the run is now.
+    Workers(RunSubscription, &'a RunService, &'a Workspace),
     Server(Box<Stream<'a>>),
     /// Nobody is at work on it: there is what there is.
     Records(std::vec::IntoIter<Arc<Record>>),
 }
 
 impl RunItems<'_> {
-    /// Nobody else can work on the run meanwhile.
-    fn holds_the_folder(&self) -> bool {
-        matches!(self, Self::Workers(_))
+    /// Whether this is a question that nobody can answer, because this process has the folder. One that comes from the
+    /// past, of a run that goes on under its old id, may have been answered long ago.
+    async fn waits_in_vain(&self, run: &RunId, record: &Record) -> Result<bool, Failure> {
+        let (Self::Workers(_, runs, workspace), Some(parked)) = (self, record.body.as_parked()) else {
+            return Ok(false);
+        };
+        let question = (record.header.session.clone(), parked.number);
+        Ok(runs.find(workspace, run).await?.is_some_and(|summary| summary.parked.contains(&question)))
     }
 
     /// The next item; None if no more will come.
     async fn next(&mut self) -> Result<Option<Item>, Failure> {
         match self {
-            Self::Workers(subscription) => Ok(Some(subscription.next().await?)),
+            Self::Workers(subscription, ..) => Ok(Some(subscription.next().await?)),
             Self::Server(stream) => stream.next().await.map(Some),
             Self::Records(records) => Ok(records.next().map(Item::Record)),
         }
     }
-}
-
-fn is_waiting(records: &[Arc<Record>]) -> bool {
-    summary_of(records).is_some_and(|summary| summary.state == RunState::Waiting)
 }
 
 /// What Ctrl-C does, in a few words.
@@ -89,9 +90,9 @@ pub(super) async fn follow(
         }
         if let Item::Record(record) = item {
             let over = record.header.session == *run && record.header.name == Name::end();
-            let asks = record.body.as_parked().is_some();
+            let asks = source.waits_in_vain(run, &record).await?;
             records.push(record);
-            if over || (asks && source.holds_the_folder() && is_waiting(&records)) {
+            if over || asks {
                 break;
             }
         }

@@ -69,7 +69,7 @@ fn a_purchase_that_was_cut_off_is_not_made_again_before_somebody_says_so() {
         command.env("TRELLIS_MODELS_NATIVE_TOOLS", "false");
         command
     };
-    let question = ["ask", "Buy a trellis", "--pattern", "react", "--task-type", "general"];
+    let question = ["ask", "Buy a trellis", "--pattern", "react", "--task-type", "general", "--session", "purchase"];
     let mut asking = command(&question).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while BOUGHT.load(Ordering::SeqCst) == 0 {
         assert!(asking.try_wait().unwrap().is_none(), "it ended before it bought anything");
@@ -82,13 +82,23 @@ fn a_purchase_that_was_cut_off_is_not_made_again_before_somebody_says_so() {
     assert!(stderr(&resumed).contains("waits for an answer"), "{}{}", stdout(&resumed), stderr(&resumed));
     let shown = ok(data.path(), &["run", "show", "last"]);
     assert!(shown.contains("`shop` was about to be called with {\"what\":\"a trellis\"}"), "{shown}");
+    let waiting = &json(data.path(), &["run", "show", "last"])["waiting_for"];
+    assert_eq!((&waiting[0]["tool"], &waiting[0]["arguments"]["what"]), (&json!("shop"), &json!("a trellis")));
+    let asked_again = command(&question).output().unwrap();
+    assert_eq!(asked_again.status.code(), Some(130), "{}", stderr(&asked_again));
     assert_eq!(BOUGHT.load(Ordering::SeqCst), 1, "nothing is bought before somebody has said so");
     let (code, told) = fails(data.path(), &["run", "decide", "last", "result"]);
     assert!(code == 2 && told.contains("needs what the call has brought"), "{code} {told}");
     ok(data.path(), &["run", "decide", "last", "result", "--result", "delivered on Friday", "--reason", "they called"]);
-    let resumed = command(&["resume"]).output().unwrap();
-    assert!(resumed.status.success(), "{}", stderr(&resumed));
-    assert!(ok(data.path(), &["run", "answer", "last"]).contains("It comes on Friday"));
+    // Whoever asks the same again is not stopped by a question that is answered.
+    let asked_again = command(&question).output().unwrap();
+    assert!(
+        asked_again.status.success() && stdout(&asked_again).contains("It comes on Friday"),
+        "{}",
+        stderr(&asked_again)
+    );
+    let shown = json(data.path(), &["run", "show", "last"]);
+    assert!(shown.get("waiting_for").is_none(), "{shown}");
     assert_eq!(BOUGHT.load(Ordering::SeqCst), 1, "it was bought once");
     assert!(ok(data.path(), &["verify", "last"]).starts_with("ok"));
     let shown = json(data.path(), &["run", "show", "last"]).to_string();
