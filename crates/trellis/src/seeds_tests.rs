@@ -87,6 +87,8 @@ fn decisions_are_asked_for_as_json() {
         [
             "debate-moderate",
             "debate-stances",
+            "decision-scoring",
+            "diagnose-structured-data",
             "dispatch-choose",
             "graphql-generation",
             "kg-edge-scoring",
@@ -113,7 +115,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (10, "086cf300ac88ffaf278997a1ba4c506df3ad49ced027e7d8568cdf3179e6837e")
+        (11, "545c2f3d135feef88245b6e0114daac3080ac97bfb100f5f8062b30ebb52bb22")
     );
 }
 
