@@ -54,6 +54,9 @@ async fn a_whole_team_is_offered_nothing_else_and_asks_no_other_model() {
             }
             "plan-create" => json!({"steps": [{"goal": "look it up"}]}).to_string(),
             "plan-step-execute" => json!({"tool": "none", "answer": "known"}).to_string(),
+            "agent-react" if call.variables["history"].as_array().is_none_or(Vec::is_empty) => {
+                "Thought: t\nAction: ledger\nArgs: {\"question\": \"q\"}".to_owned()
+            }
             "agent-react" => "Final Answer: known".to_owned(),
             _ => return play::reply(call),
         })

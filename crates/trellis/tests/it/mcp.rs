@@ -121,18 +121,18 @@ fn what_a_server_has_is_found_added_and_called() {
     assert!(added.contains("added 4 tools"), "{added}");
     let again = tells(&data, &["tools", "discover", "w", "--add", "--only", "weather"]);
     assert!(again.contains("added 1 tool") && again.trim_end().ends_with(": weather"), "{again}");
-    let brought = tells(&data, &["tools", "test", "weather", "city=Oslo", "days=2"]);
+    let brought = tells(&data, &["tools", "test", "--unsafe", "weather", "city=Oslo", "days=2"]);
     assert_eq!(brought.trim(), r#"celsius 7, asked for {"city":"Oslo","days":2}"#);
-    let wrong = tells(&data, &["tools", "test", "weather", "days=soon"]);
+    let wrong = tells(&data, &["tools", "test", "--unsafe", "weather", "days=soon"]);
     assert!(wrong.contains("`days` is to be a whole number"), "{wrong}");
-    let flood = tells(&data, &["tools", "test", "flood"]);
+    let flood = tells(&data, &["tools", "test", "--unsafe", "flood"]);
     assert!(flood.contains("its answer is longer than 8 MB"), "{flood}");
-    let stream = tells(&data, &["tools", "test", "stream"]);
+    let stream = tells(&data, &["tools", "test", "--unsafe", "stream"]);
     assert!(stream.contains("its answer is longer than 8 MB"), "{stream}");
-    let lie = tells(&data, &["tools", "test", "lie"]);
+    let lie = tells(&data, &["tools", "test", "--unsafe", "lie"]);
     assert!(lie.contains("which is no message of this protocol"), "{lie}");
     // Without the operator's file it can be called by nobody.
-    let (_, why) = fails(data.path(), &["tools", "test", "weather", "city=Oslo"]);
+    let (_, why) = fails(data.path(), &["tools", "test", "--unsafe", "weather", "city=Oslo"]);
     assert!(why.contains("there is no MCP server `w`"), "{why}");
     let listed = json(data.path(), &["tools", "list"]);
     let tool = listed["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "weather").unwrap();
@@ -167,14 +167,14 @@ fn a_server_of_a_workspace_is_called_where_the_operator_allows_it() {
         json!({ "url": format!("http://{address}/mcp"), "remote-name": "weather", "auth-token": "tk-weather-1" });
     ok(data.path(), &["config", "put", "mcp", "w", &item.to_string()]);
     ok(data.path(), &["tools", "add", "warmth", r#"{"type": "mcp-tool", "mcp-tool": "w"}"#]);
-    let refused = tells(&data, &["tools", "test", "warmth", r#"{"city": "Oslo"}"#]);
+    let refused = tells(&data, &["tools", "test", "--unsafe", "warmth", r#"{"city": "Oslo"}"#]);
     assert!(refused.contains("does not allow calls to 127.0.0.1"), "{refused}");
-    let mut command = with_servers(&data, &["tools", "test", "warmth", r#"{"city": "Oslo"}"#]);
+    let mut command = with_servers(&data, &["tools", "test", "--unsafe", "warmth", r#"{"city": "Oslo"}"#]);
     command.env("TRELLIS_TOOLS_HTTP_HOSTS", "127.0.0.1").env("TRELLIS_TOOLS_HTTP_PRIVATE", "true");
     let brought = stdout(&command.output().unwrap());
     assert_eq!(brought.trim(), r#"celsius 7, asked for {"city":"Oslo"}"#);
     ok(data.path(), &["tools", "add", "other", r#"{"type": "mcp-tool", "mcp-tool": "nothing"}"#]);
-    let missing = tells(&data, &["tools", "test", "other"]);
+    let missing = tells(&data, &["tools", "test", "--unsafe", "other"]);
     assert!(missing.contains("there is no `mcp` item `nothing`"), "{missing}");
 }
 
@@ -236,11 +236,11 @@ done"#;
     let program = json!({ "command": "sh", "args": ["-c", server], "env": { "OWN": "${WEATHER_TOKEN}" } });
     let data = folder(&json!({ "s": program }));
     ok(data.path(), &["tools", "add", "keys", r#"{"type": "mcp-tool", "server": "s", "mcp-tool": "keys"}"#]);
-    let mut command = with_servers(&data, &["tools", "test", "keys"]);
+    let mut command = with_servers(&data, &["tools", "test", "--unsafe", "keys"]);
     let brought = stdout(&command.env("OPENAI_API_KEY", "sk-test-123").output().unwrap());
     assert_eq!(brought.trim(), "key= own=[redacted]", "what it was let in with is in no record");
     // One that lacks something keeps nobody from the others.
-    let mut command = with_servers(&data, &["tools", "test", "keys"]);
+    let mut command = with_servers(&data, &["tools", "test", "--unsafe", "keys"]);
     let told = stderr(&command.env_remove("WEATHER_TOKEN").output().unwrap());
     assert!(told.contains("the MCP server `s` cannot be used: the variable WEATHER_TOKEN is not set"), "{told}");
     let asked = with_servers(&data, &["ask", "Is it there?"]).env_remove("WEATHER_TOKEN").output().unwrap();

@@ -201,11 +201,15 @@ fn a_tool_of_a_service_is_called_over_http_and_one_with_queues_alone_is_refused(
 
 #[test]
 fn a_question_names_the_tools_that_may_be_offered() {
-    let data = folder(&serve());
+    let address = serve();
+    let data = folder(&address);
     let ask = |tools: &[&str]| {
         let question = ["ask", "How warm is it in Oslo?", "--pattern", "react", "--task-type", "general"];
         let tools = tools.iter().flat_map(|name| ["--tool", name]);
-        allowed(&data, &question.into_iter().chain(tools).collect::<Vec<_>>()).output().unwrap()
+        let mut command = allowed(&data, &question.into_iter().chain(tools).collect::<Vec<_>>());
+        command.env_remove("TRELLIS_MODEL").env("OPENAI_API_KEY", "sk-test").env("OPENAI_MODEL", "moss-1");
+        command.env("OPENAI_BASE_URL", format!("http://{address}/v1")).env("TRELLIS_MODELS_NATIVE_TOOLS", "false");
+        command.output().unwrap()
     };
     let unknown = stderr(&ask(&["wether"]));
     assert!(unknown.contains("there is no tool `wether`; choose from") && unknown.contains("weather"), "{unknown}");
