@@ -3,8 +3,7 @@
 use crate::{json, ok, run, stderr};
 use tempfile::TempDir;
 
-const AGENT: &str =
-    r#"{"type": "agent", "name": "financial-data", "pattern": "react", "description": "knows the figures", "group": ["financial", "default"]"#;
+const AGENT: &str = r#"{"type": "agent", "name": "financial-data", "pattern": "react", "description": "knows the figures", "group": ["financial", "default"]"#;
 const QUESTION: &str = "Assess the risk profile of Company X as a potential partner";
 
 #[test]
