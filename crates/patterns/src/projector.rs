@@ -96,7 +96,7 @@ pub struct Projector {
 /// A session and its pattern, as far as its records were described.
 #[derive(Debug)]
 struct Described {
-    described: DescribedSession,
+    session: DescribedSession,
     own: Box<dyn Describer>,
     pattern: &'static dyn Pattern,
 }
@@ -115,25 +115,25 @@ impl Projector {
     fn drafts(&mut self, record: &Record) -> Vec<Draft> {
         let id = &record.header.session;
         let session = self.sessions.entry(id.clone()).or_insert_with(|| Described::new(id.clone()));
-        if !session.described.notice(record) {
+        if !session.session.notice(record) {
             return Vec::new();
         }
         let acts = session.acts(record);
         let told = record.body.as_observed().map(|observed| observed.trace.as_slice()).unwrap_or_default();
         let told = told.iter().map(|told| Draft::told(&record.header, told));
-        let own = acts.into_iter().map(|act| act.into_draft(&record.header, session.described.conversation()));
+        let own = acts.into_iter().map(|act| act.into_draft(&record.header, session.session.conversation()));
         told.chain(own).collect()
     }
 }
 
 impl Described {
     fn new(id: SessionId) -> Self {
-        Self { described: DescribedSession::new(id), own: Box::<Iterations>::default(), pattern: &React }
+        Self { session: DescribedSession::new(id), own: Box::<Iterations>::default(), pattern: &React }
     }
 
     /// The acts of a record; none if its content appears with a later record, or not in the graph.
     fn acts(&mut self, record: &Record) -> Vec<Act> {
-        let Self { described, own, pattern } = self;
+        let Self { session: described, own, pattern } = self;
         let header = &record.header;
         match &record.body {
             Body::Accepted(accepted) => {

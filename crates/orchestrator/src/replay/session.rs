@@ -226,9 +226,9 @@ impl Replayed {
     fn had_no_agent_left(&self, header: &Header, observed: &Observed) -> bool {
         let turn = |name: &Name| Turn { name: name.clone(), now: header.time };
         let mut orders = self.open.iter().flat_map(|name| orders(&self.session, &turn(name)));
-        let is_called = orders.any(|order| match order {
-            Order::FanOut(fan_out) => fan_out.goals.iter().any(|goal| goal.call.as_ref() == Some(&header.name)),
-            _ => false,
+        let is_called = orders.any(|order| {
+            let Order::FanOut(fan_out) = order else { return false };
+            fan_out.goals.iter().any(|goal| goal.call.as_ref() == Some(&header.name))
         });
         let others = self.session.fan_outs().any(|fan_out| fan_out.turn.is_some());
         is_called && others && observed.error == Some(spending::no_subagents(&self.session))
@@ -266,9 +266,9 @@ impl Replayed {
 
     pub(super) fn fanned_out(&self, header: &Header, fan_out: &FannedOut, outage_ms: Option<u64>) -> Vec<String> {
         // Steps that go on side by side may each call an agent.
-        let find = |order| match order {
-            Order::FanOut(other) if other.turn == fan_out.turn => Some(*other),
-            _ => None,
+        let find = |order| {
+            let Order::FanOut(other) = order else { return None };
+            (other.turn == fan_out.turn).then_some(*other)
         };
         let Some((earliest, latest)) = self.ordered_until(header, find) else {
             return vec!["nothing ordered it".to_owned()];

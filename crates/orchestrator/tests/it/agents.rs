@@ -156,7 +156,7 @@ async fn a_budget_without_room_for_another_agent_is_told_to_the_model() {
     let limits = SomeLimits { max_agents: Some(3), ..SomeLimits::default() };
     let played = play(&bench, &scene, "react", limits).await;
     played.keeps_the_promises();
-    let refused = observations(&played).into_iter().filter_map(|it| it.error.as_deref()).next().unwrap();
+    let refused = observations(&played).into_iter().find_map(|it| it.error.as_deref()).unwrap();
     assert!(refused.contains("max-agents (3)"), "{refused}");
     assert_eq!(played.end().total().agents, 2);
 }
@@ -172,8 +172,8 @@ async fn a_task_type_as_a_tool_brings_its_own_words_and_patterns() {
     let scene = json!({"agents": [{"plan": [{"say": "x"}]}], "answer": "so"});
     let played = play(&bench, &scene, "react", SomeLimits::default()).await;
     played.keeps_the_promises();
-    let below = played.records.iter().filter(|record| record.header.session != played.run);
-    let routed = below.filter_map(|record| record.body.as_routed()).next().unwrap();
+    let mut below = played.records.iter().filter(|record| record.header.session != played.run);
+    let routed = below.find_map(|record| record.body.as_routed()).unwrap();
     assert_eq!(
         (&*routed.task_type, &*routed.pattern, &*routed.framing),
         ("audit", "plan-then-execute", "Check everything twice.")

@@ -136,7 +136,7 @@ async fn a_message_survives_a_process_that_goes() {
     tell(&bench, &run, MESSAGE).await.unwrap();
     serving.stop(Stop::Abandon).await;
     tools.go_on.notify_one();
-    tokio::time::timeout(Duration::from_secs(60), bench.finish(std::slice::from_ref(&run), 1)).await.unwrap();
+    tokio::time::timeout(Duration::from_mins(1), bench.finish(std::slice::from_ref(&run), 1)).await.unwrap();
     let played = Played::of(&bench, run).await;
     played.keeps_the_promises();
     assert!(asked.lock().unwrap().last().unwrap().1.contains(MESSAGE));
