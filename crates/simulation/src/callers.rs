@@ -102,6 +102,16 @@ pub(crate) async fn cancel(processes: &Processes, workspace: &Workspace, run: &R
     }
 }
 
+/// Tells a run something, once. Whatever becomes of it: it may have ended, or the process may die.
+pub(crate) async fn tell(processes: &Processes, workspace: &Workspace, run: &RunId) {
+    let Some(process) = processes.any() else { return };
+    let by = Caller::program();
+    let telling = process.runs.tell(workspace, run, "only the last two years", &by);
+    let told = tokio::time::timeout(ANSWER, telling).await;
+    let what = if matches!(told, Ok(Ok(_))) { "messages of people" } else { "messages that did not count" };
+    processes.common.recorder.count(what);
+}
+
 /// To questions whether something may be called, and to those about calls that may have been made.
 const ANSWERS: [&str; 7] =
     [answer::APPROVE, answer::APPROVE, answer::DENY, answer::CONTINUE, answer::RETRY, answer::RESULT, ""];

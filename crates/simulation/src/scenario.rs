@@ -85,6 +85,10 @@ pub enum What {
     Cancel {
         question: usize,
     },
+    /// Somebody tells a run something.
+    Tell {
+        question: usize,
+    },
 }
 
 /// After this time nothing goes wrong any more: whatever is still open has to come to its end.
@@ -144,13 +148,27 @@ fn scene(chance: &mut Chance, pattern: &str, mark: &str, depth: u32) -> Value {
 }
 
 fn agent(chance: &mut Chance, mark: &str) -> Value {
-    match chance.below(12) {
+    match chance.below(14) {
         0 => json!({"fail": true}),
         1 => json!({"silent": true}),
         2 => json!({"panic": true}),
         3 => json!({"rubbish": true}),
         4 | 5 => json!({"tools": chance.between(2, 5), "at_once": chance.between(2, 3), "answer": mark}),
+        6 | 7 => {
+            let agents: Vec<_> = (0..chance.between(1, 3)).map(|n| colleague(chance, &format!("{mark}-c{n}"))).collect();
+            json!({"agents": agents, "at_once": chance.below(3), "answer": mark})
+        }
         _ => json!({"tools": chance.below(4), "answer": mark}),
+    }
+}
+
+/// An agent that is called like a tool.
+fn colleague(chance: &mut Chance, mark: &str) -> Value {
+    match chance.below(6) {
+        0 => json!({"fail": true}),
+        1 => json!({"silent": true}),
+        2 => json!({"agents": [{"tools": 1, "answer": format!("{mark}-below")}], "answer": mark}),
+        _ => json!({"tools": chance.below(3), "answer": mark}),
     }
 }
 
@@ -159,6 +177,9 @@ fn plan(chance: &mut Chance, mark: &str) -> Value {
     let steps: Vec<_> = (0..count)
         .map(|place| {
             let needs: Vec<_> = (0..place).filter(|_| chance.one_in(3)).collect();
+            if chance.one_in(6) {
+                return json!({"agent": colleague(chance, &format!("{mark}-{place}")), "needs": needs});
+            }
             json!({
                 "say": format!("{mark}-{place}"), "needs": needs, "tool": chance.one_in(2), "fail": chance.one_in(6),
                 "surprise": chance.one_in(8),
@@ -237,11 +258,12 @@ fn events(chance: &mut Chance, processes: usize, questions: usize) -> Vec<Schedu
     let mut events: Vec<_> = (0..count)
         .map(|_| {
             let process = usize::try_from(chance.below(processes as u64)).unwrap_or(0);
-            let what = match chance.below(8) {
+            let what = match chance.below(10) {
                 0..=2 => What::Crash { process },
                 3 | 4 => What::Pause { process, ms: chance.between(1_000, 80_000) },
                 5 => What::Jump { ms: i64::try_from(chance.below(120_000)).unwrap_or(0) - 60_000 },
                 6 => What::Configure,
+                7 | 8 => What::Tell { question: usize::try_from(chance.below(questions as u64)).unwrap_or(0) },
                 _ => What::Cancel { question: usize::try_from(chance.below(questions as u64)).unwrap_or(0) },
             };
             // Most come while there is most to do.

@@ -102,7 +102,7 @@ async fn played(scenario: Scenario, breakage: Option<Breakage>) -> FinishedWorld
     finished(scenario, &processes.common, received).await
 }
 
-/// A tool, which some change of the configuration describes anew.
+/// A tool, which some change of the configuration describes anew, and an agent that can be called.
 async fn configure(config: &MemoryConfig, workspace: &Workspace, number: usize) {
     let mut value = json!({
         "type": "text-completion", "name": "search", "description": format!("finds facts, version {number}"),
@@ -116,7 +116,9 @@ async fn configure(config: &MemoryConfig, workspace: &Workspace, number: usize) 
         value["requires-approval"] = json!(true);
     }
     let item = StoredItem { kind: "tool".to_owned(), key: "search".to_owned(), value: value.to_string() };
-    config.put(workspace, vec![item], Caller::program()).await.expect("a valid item");
+    let agent = json!({"type": "agent", "name": "colleague", "pattern": "react", "description": "knows more"});
+    let agent = StoredItem { kind: "tool".to_owned(), key: "colleague".to_owned(), value: agent.to_string() };
+    config.put(workspace, vec![item, agent], Caller::program()).await.expect("valid items");
 }
 
 async fn happen(processes: Arc<Processes>, scenario: Scenario, received: Vec<Arc<Mutex<Received>>>) {
@@ -140,10 +142,13 @@ async fn happen(processes: Arc<Processes>, scenario: Scenario, received: Vec<Arc
                 processes.common.recorder.count("clocks put forward or back");
             }
             What::Configure => configure(&processes.common.config, &workspace(0), number + 1).await,
-            What::Cancel { question } => {
+            What::Cancel { question } | What::Tell { question } => {
                 let run = received[question].lock().run.clone();
-                if let Some(run) = run {
-                    let workspace = workspace(scenario.questions[question].workspace);
+                let Some(run) = run else { continue };
+                let workspace = workspace(scenario.questions[question].workspace);
+                if matches!(what, What::Tell { .. }) {
+                    callers::tell(&processes, &workspace, &run).await;
+                } else {
                     callers::cancel(&processes, &workspace, &run).await;
                 }
             }
