@@ -29,6 +29,12 @@ def forecast(place: str, tag: list[str] = Query(default=[]), days: int | None = 
     return {"text": f"Snow tomorrow: {place}", "tags": tag, "days": days}
 
 
+@app.get("/snow/{place}")
+def snow(place: str):
+    """How much snow there is in a place."""
+    return {"text": f"Snow tomorrow: {place}"}
+
+
 @app.post("/wishes", dependencies=[Depends(bearer)])
 def wish(wish: Wish, token=Depends(bearer)):
     """Wish for some weather."""

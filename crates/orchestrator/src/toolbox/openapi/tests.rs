@@ -97,9 +97,9 @@ fn a_document_that_goes_round_in_circles_or_elsewhere_is_refused() {
         json!({ "type": "object", "properties": {
         "a": { "$ref": format!("#/components/schemas/S{}", n + 1) }, "b": { "$ref": format!("#/components/schemas/S{}", n + 1) } } })
     };
-    let schemas: Map<_, _> = (0..30).map(|n| (format!("S{n}"), doubled(n))).collect();
+    let schemas: Map<_, _> = (0..15).map(|n| (format!("S{n}"), doubled(n))).collect();
     let mut bomb = json!({ "components": { "schemas": schemas } });
-    bomb["components"]["schemas"]["S30"] = json!({});
+    bomb["components"]["schemas"]["S15"] = json!({});
     assert!(refused(&body("#/components/schemas/S0"), &bomb).contains("more than 2000 parts"));
 }
 
