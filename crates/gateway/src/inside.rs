@@ -6,6 +6,7 @@
 use crate::access::{Access, EnterError, Identity, Reach};
 use crate::calls::Calls;
 use crate::capacity::Capacity;
+use crate::loads::{LoadPermit, Loads};
 use crate::wiring::{Founder, Phase, RunText, Wiring};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
@@ -41,6 +42,8 @@ pub struct Gateway {
 
 #[derive(Debug)]
 struct Behind {
+    /// Documents of the library that are being read to be searched.
+    processing: Loads,
     runs: RunService,
     config: Arc<dyn Config>,
     prompter: Arc<dyn Prompter>,
@@ -119,6 +122,11 @@ impl Inside {
     }
 
     /// Documents that are searched, if any are.
+    /// The right to process one document of the library; none if there are enough already.
+    pub(crate) fn begin_processing(&self) -> Option<LoadPermit> {
+        self.behind.processing.begin(&self.workspace)
+    }
+
     pub(crate) fn documents(&self) -> Option<&Loader> {
         self.behind.documents.as_ref()
     }
@@ -197,6 +205,7 @@ impl Inside {
 impl Gateway {
     pub fn new(wiring: Wiring) -> Self {
         let behind = Behind {
+            processing: Loads::default(),
             runs: wiring.runs,
             config: wiring.config,
             prompter: wiring.prompter,

@@ -168,6 +168,17 @@ impl ScoredQuestion {
         })
     }
 
+    /// The option that is meant: the one of that name, else the only one that differs in nothing but case and spaces.
+    fn position(&self, choice: &str) -> Option<usize> {
+        let is_alike = |name: &str| name.trim().eq_ignore_ascii_case(choice.trim());
+        let exact = self.options.iter().position(|option| option.name == choice);
+        exact.or_else(|| {
+            let mut alike = (0..).zip(&self.options).filter(|(_, option)| is_alike(&option.name));
+            let (first, _) = alike.next()?;
+            alike.next().is_none().then_some(first)
+        })
+    }
+
     /// What was chosen counts; the points say how sure that is.
     fn answer(&self, said: &Value) -> Result<Value, String> {
         let outside = || {
@@ -175,8 +186,7 @@ impl ScoredQuestion {
             format!("the model chose none of the options of `{}`: {:.500}", self.name, names.join(", "))
         };
         let choice = said.get("choice").map(text_of).ok_or_else(outside)?;
-        let chosen = self.options.iter().position(|option| option.name.eq_ignore_ascii_case(choice.trim()));
-        let chosen = chosen.ok_or_else(outside)?;
+        let chosen = self.position(&choice).ok_or_else(outside)?;
         let probabilities = self.probabilities(said.get("points"), chosen);
         let by_name: Map<_, _> = self
             .options

@@ -4,6 +4,7 @@ use crate::permits::CallCapacity;
 use crate::ports::{BoxFuture, Completion, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplySink};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use trellis_domain::config::Settings;
 
 /// Tokens since the process began, of all workspaces.
 #[derive(Debug, Default)]
@@ -83,5 +84,9 @@ impl Prompter for Metered {
 
     fn models(&self) -> Vec<String> {
         self.prompter.models()
+    }
+
+    fn choosable(&self, settings: &Settings) -> Vec<String> {
+        self.prompter.choosable(settings)
     }
 }

@@ -155,7 +155,8 @@ fn agent(chance: &mut Chance, mark: &str) -> Value {
         3 => json!({"rubbish": true}),
         4 | 5 => json!({"tools": chance.between(2, 5), "at_once": chance.between(2, 3), "answer": mark}),
         6 | 7 => {
-            let agents: Vec<_> = (0..chance.between(1, 3)).map(|n| colleague(chance, &format!("{mark}-c{n}"))).collect();
+            let agents: Vec<_> =
+                (0..chance.between(1, 3)).map(|n| colleague(chance, &format!("{mark}-c{n}"))).collect();
             json!({"agents": agents, "at_once": chance.below(3), "answer": mark})
         }
         _ => json!({"tools": chance.below(4), "answer": mark}),

@@ -70,7 +70,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     let questions = scenario.questions.len();
     simpler.retain(|candidate| {
         candidate.events.iter().all(|event| match event.what {
-            What::Cancel { question } => question < candidate.questions.len().min(questions),
+            What::Cancel { question } | What::Tell { question } => question < candidate.questions.len().min(questions),
             What::Crash { process } | What::Pause { process, .. } => process < candidate.processes.len(),
             What::Jump { .. } | What::Configure => true,
         })

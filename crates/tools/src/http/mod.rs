@@ -176,7 +176,7 @@ impl Http {
         let (status, place) = (response.status(), shown(response.url()));
         let kind =
             response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default().to_owned();
-        let (mut bytes, mut is_cut, mut permit, mut begin) = (Vec::new(), false, None, 0);
+        let (mut bytes, mut is_cut, mut permit, mut begin, mut looked) = (Vec::new(), false, None, 0, 0);
         'reading: while let Some(chunk) =
             response.chunk().await.map_err(|error| format!("{place}: {}", cause(&error)))?
         {
@@ -189,13 +189,16 @@ impl Http {
                 is_cut = true;
                 break;
             }
-            while let Some(length) = bytes[begin..].iter().position(|byte| *byte == b'\n') {
-                let line = String::from_utf8_lossy(&bytes[begin..begin + length]);
-                begin += length + 1;
-                if is_last(&line) {
+            while let Some(length) = bytes[looked..].iter().position(|byte| *byte == b'\n') {
+                let end = looked + length;
+                let is_end = is_last(&String::from_utf8_lossy(&bytes[begin..end]));
+                (begin, looked) = (end + 1, end + 1);
+                if is_end {
+                    bytes.truncate(begin);
                     break 'reading;
                 }
             }
+            looked = bytes.len();
         }
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,

@@ -107,8 +107,8 @@ fn commands_that_need_the_folder_say_so_and_what_to_do_instead() {
     }
     refused(&mut at(&server.url(), folder.path(), &["serve"]), 2, &["is a server itself"]);
     refused(&mut trellis(folder.path(), &["serve", "--listen", "127.0.0.1:0"]), 7, &["is in use by `trellis serve`"]);
-    let mut model = at(&server.url(), folder.path(), &["ask", "Why?", "--model", "rehearsal"]);
-    refused(&mut model, 2, &["leave --model out"]);
+    let mut model = at(&server.url(), folder.path(), &["ask", "Why?", "--model", "nobody/nothing"]);
+    refused(&mut model, 2, &["no model `nobody/nothing` is configured"]);
     // Settings of this machine do not matter to a server.
     let mut asked = trellis(folder.path(), &["ask", "Why?", "--quiet"]);
     let asked = asked.env("TRELLIS_MODEL", "nonsense").output().unwrap();

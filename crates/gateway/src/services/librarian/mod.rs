@@ -15,8 +15,8 @@ use base64::engine::general_purpose::STANDARD;
 use metadata::{changes, processing, read_document, read_processing, written};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use trellis_domain::Workspace;
-use trellis_orchestrator::documents::LoadError;
+use trellis_domain::{Collection, Workspace};
+use trellis_orchestrator::documents::{LoadError, Loader};
 use trellis_orchestrator::library::add;
 use trellis_orchestrator::ports::{Library, LibraryError, Listing, StoredDocument};
 
@@ -118,9 +118,22 @@ impl Desk<'_> {
     async fn remove(&self) -> Result<Value, ServiceError> {
         if let Some(loader) = self.call.inside.documents() {
             loader.forget(self.workspace(), self.document_id()?).await.map_err(unforgotten)?;
+            self.remove_processed(loader).await?;
         }
         self.library().remove(self.workspace(), self.document_id()?).await?;
         Ok(reply([]))
+    }
+
+    /// What was loaded of the document because it was processed, wherever that was.
+    async fn remove_processed(&self, loader: &Loader) -> Result<(), ServiceError> {
+        let (library, workspace, id) = (self.library(), self.workspace(), self.document_id()?);
+        for processing in library.processings(workspace).await?.into_iter().filter(|it| it.document == id) {
+            if let Ok(collection) = Collection::new(&processing.collection) {
+                loader.remove(workspace, &collection, id).await.map_err(unforgotten)?;
+            }
+            library.remove_processing(workspace, &processing.id).await?;
+        }
+        Ok(())
     }
 
     async fn describe(&self) -> Result<Value, ServiceError> {

@@ -2,7 +2,7 @@
 
 use super::sample::Look;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use trellis_domain::table::{TableField, TableSchema, graphql_name};
 
 /// Fields, each with its column.
@@ -10,10 +10,12 @@ pub(super) type Pairs = BTreeMap<String, String>;
 
 /// The columns whose names say which field they are.
 pub(super) fn by_name(look: &Look, schema: &TableSchema) -> Pairs {
+    let same: HashSet<&str> = look.columns.iter().map(String::as_str).collect();
+    // Of those that are alike, the first.
+    let alike: HashMap<String, &String> = look.columns.iter().rev().map(|column| (plain(column), column)).collect();
     let column = |field: &TableField| {
-        let same = |column: &&String| **column == field.name;
-        let alike = |column: &&String| plain(column) == plain(&field.name);
-        look.columns.iter().find(same).or_else(|| look.columns.iter().find(alike)).cloned()
+        let own = same.get(field.name.as_str()).map(|column| (*column).to_owned());
+        own.or_else(|| alike.get(&plain(&field.name)).map(|column| (*column).clone()))
     };
     schema.fields.iter().filter_map(|field| Some((field.name.clone(), column(field)?))).collect()
 }

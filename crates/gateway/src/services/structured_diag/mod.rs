@@ -25,6 +25,8 @@ const DESCRIPTOR: &str = "diagnose-structured-data";
 const LARGEST_SAMPLE: usize = 256 << 10;
 /// Schemas that a model is shown at once.
 const MOST_SHOWN: usize = 100;
+/// Schemas that a sample is held against.
+const MOST_COMPARED: usize = 1_000;
 
 type Schemas = BTreeMap<String, Arc<TableSchema>>;
 
@@ -100,6 +102,10 @@ async fn schemas(call: &Call) -> Result<Schemas, ServiceError> {
 /// only one.
 async fn select(call: &Call, sample: &str) -> Result<Vec<String>, ServiceError> {
     let schemas = schemas(call).await?;
+    if schemas.len() > MOST_COMPARED {
+        let why = format!("there are {} schemas, of which {MOST_COMPARED} can be compared; name one", schemas.len());
+        return Err(ServiceError::request(why));
+    }
     let look = Look::at(sample, kind_of(sample)?.0);
     let whole = schemas.iter().filter(|(_, schema)| is_whole(&by_name(&look, schema), schema));
     let whole: Vec<String> = whole.map(|(name, _)| name.clone()).collect();

@@ -88,6 +88,13 @@ struct Operation<'d> {
 pub fn expand(document: &Value, wanted: Wanted<'_>) -> Result<Expanded, OpenApiError> {
     check_version(document)?;
     let operation = find(document, wanted.operation)?;
+    if !operation.path.starts_with('/') {
+        // Put behind the server's address, it would lead to another host.
+        return Err(OpenApiError::NotSupported {
+            place: operation.place(),
+            why: "its path does not begin with a slash".to_owned(),
+        });
+    }
     let mut request = Request::new(operation.path);
     parameters::add(&operation, &mut request)?;
     body::add(&operation, &mut request)?;

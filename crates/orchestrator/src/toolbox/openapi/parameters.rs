@@ -86,11 +86,19 @@ fn plain(name: &str) -> String {
     if name.is_empty() { "value".to_owned() } else { name }
 }
 
+/// Parameters of an operation, those that are not sent among them.
+const MOST_WRITTEN: usize = 200;
+
 /// Adds all parameters. The operation's own count before those of its path.
 pub(super) fn add(operation: &Operation<'_>, request: &mut Request) -> Result<(), OpenApiError> {
-    let list = |of: &'_ Value| of.get("parameters").and_then(Value::as_array).cloned().unwrap_or_default();
+    let written = [operation.own, operation.shared];
+    let written = written.into_iter().filter_map(|of| of.get("parameters")?.as_array()).flatten();
+    if written.clone().count() > MOST_WRITTEN {
+        let place = operation.place();
+        return Err(OpenApiError::TooLarge { place, limit: MOST_WRITTEN, unit: "parameters" });
+    }
     let mut seen = Vec::new();
-    for written in list(operation.own).iter().chain(&list(operation.shared)) {
+    for written in written {
         let parameter = Parameter::read(operation, written)?;
         let key = (parameter.name.clone(), parameter.place.clone());
         if !seen.contains(&key) {

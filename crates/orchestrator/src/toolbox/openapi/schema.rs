@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 
 const MOST_PARTS: usize = 2_000;
 const DEEPEST: usize = 40;
+/// Bytes of all that is in it, as often as it is referred to.
+const MOST_BYTES: usize = 1 << 20;
 
 /// Members that hold values to something, or tell models what is meant. Others are for people and for other programs.
 const PLAIN: [&str; 20] = [
@@ -35,13 +37,14 @@ const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 
 /// A schema with everything that it refers to in its place.
 pub(super) fn inlined(document: &Value, schema: &Value, place: &str) -> Result<Value, OpenApiError> {
-    Inlining { document, place, parts: 0, within: Vec::new() }.schema(schema, 0)
+    Inlining { document, place, parts: 0, bytes: 0, within: Vec::new() }.schema(schema, 0)
 }
 
 struct Inlining<'d, 'p> {
     document: &'d Value,
     place: &'p str,
     parts: usize,
+    bytes: usize,
     /// The references that are being followed.
     within: Vec<String>,
 }
@@ -56,14 +59,14 @@ impl Inlining<'_, '_> {
         if depth > DEEPEST {
             return too_large(DEEPEST, "levels");
         }
-        let Some(members) = schema.as_object() else { return Ok(schema.clone()) };
+        let Some(members) = schema.as_object() else { return self.copied(schema) };
         if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
             return self.referred(reference, members, depth);
         }
         let mut made = Map::new();
         for (name, value) in members {
             let value = match name.as_str() {
-                known if PLAIN.contains(&known) => value.clone(),
+                known if PLAIN.contains(&known) => self.copied(value)?,
                 known if SCHEMA.contains(&known) => self.schema(value, depth + 1)?,
                 known if LIST.contains(&known) => self.list(value, depth)?,
                 "properties" => self.properties(value, depth)?,
@@ -72,6 +75,16 @@ impl Inlining<'_, '_> {
             made.insert(name.clone(), value);
         }
         Ok(Value::Object(as_in_version_3_1(made, members)))
+    }
+
+    /// Measured before it is copied: a small document may say the same thing very often.
+    fn copied(&mut self, value: &Value) -> Result<Value, OpenApiError> {
+        self.bytes = self.bytes.saturating_add(size(value));
+        if self.bytes > MOST_BYTES {
+            let place = self.place.to_owned();
+            return Err(OpenApiError::TooLarge { place, limit: MOST_BYTES, unit: "bytes" });
+        }
+        Ok(value.clone())
     }
 
     fn referred(&mut self, reference: &str, members: &Map<String, Value>, depth: usize) -> Result<Value, OpenApiError> {
@@ -84,7 +97,7 @@ impl Inlining<'_, '_> {
         self.within.pop();
         // What stands beside a reference is said of this use of it.
         if let (Some(description), Some(made)) = (members.get("description"), made.as_object_mut()) {
-            made.insert("description".to_owned(), description.clone());
+            made.insert("description".to_owned(), self.copied(description)?);
         }
         Ok(made)
     }
@@ -104,6 +117,17 @@ impl Inlining<'_, '_> {
         }
         Ok(Value::Object(made))
     }
+}
+
+/// About as many bytes as it takes.
+fn size(value: &Value) -> usize {
+    let own = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| name.len() + size(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    own + 16
 }
 
 /// Version 3.0 says some things in its own way.

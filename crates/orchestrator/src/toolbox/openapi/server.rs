@@ -3,6 +3,9 @@
 use super::{OpenApiError, Operation, Wanted};
 use serde_json::Value;
 
+/// Bytes of an address with everything in its place.
+const LONGEST: usize = 8 * 1024;
+
 /// The address that the path is put behind: the one that somebody named, else the first that the document names.
 pub(super) fn address(operation: &Operation<'_>, wanted: Wanted<'_>) -> Result<String, OpenApiError> {
     if let Some(server) = wanted.server {
@@ -19,7 +22,12 @@ pub(super) fn address(operation: &Operation<'_>, wanted: Wanted<'_>) -> Result<S
                 "the address `{url:.200}` needs `{name}`; name the server yourself"
             )));
         };
-        url = url.replace(&format!("{{{name}}}"), default);
+        let place = format!("{{{name}}}");
+        // Measured before it is written.
+        if url.len() + url.matches(&place).count() * default.len() > LONGEST {
+            return Err(OpenApiError::Server(format!("the address has more than {LONGEST} bytes")));
+        }
+        url = url.replace(&place, default);
     }
     whole(&url, wanted.found_at)
 }
