@@ -6,7 +6,9 @@ use crate::given_up::ID_TAKEN;
 use crate::handling::Handling;
 use crate::messages::messages_of;
 use crate::orchestrator::{Orchestrator, TurnError};
-use crate::perform::{idempotency_key, outcome_as_told, outcome_of_decline, outcome_of_report, remaining, within};
+use crate::perform::{
+    idempotency_key, outcome_as_told, outcome_of_agent, outcome_of_decline, outcome_of_report, remaining, within,
+};
 use crate::permits::{CallCapacity, Permit, Requester};
 use crate::ports::{
     BoxFuture, Commit, Committed, Journal, JournalError, KeptSession, NewRecord, OpenTurn, Outcome, SessionLog, TurnKey,
@@ -316,6 +318,10 @@ impl Orchestrator {
                 Box::pin(std::future::ready((Body::from(declined), begun)))
             }
             Effect::Report { error } => Box::pin(std::future::ready((outcome_of_report(&error), begun))),
+            Effect::Bring { tool, session, result } => {
+                let state = handling.session.settings().tools.get(&tool).and_then(|item| item.state.clone());
+                Box::pin(std::future::ready((outcome_of_agent(&session, result, state), begun)))
+            }
             Effect::Take { tool, result } => {
                 let state = handling.session.settings().tools.get(&tool).and_then(|item| item.state.clone());
                 Box::pin(std::future::ready((outcome_as_told(result, state), begun)))

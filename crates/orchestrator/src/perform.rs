@@ -34,7 +34,7 @@ impl Orchestrator {
         match effect {
             Effect::AskModel(order) => self.ports.prompter.capacity(PromptNeed { settings, id: order.id, wish }),
             Effect::CallTool { tool, .. } => self.ports.tools.capacity(settings.tools.get(tool)?, settings, wish),
-            Effect::Report { .. } | Effect::Take { .. } | Effect::Decline { .. } => None,
+            Effect::Report { .. } | Effect::Take { .. } | Effect::Bring { .. } | Effect::Decline { .. } => None,
         }
     }
 
@@ -221,6 +221,24 @@ pub(crate) fn outcome_as_told(result: String, state: Option<String>) -> Body {
         ms: 0,
         state,
         idempotency_key: None,
+        usage: Usage::default(),
+        calls: Vec::new(),
+        trace: Vec::new(),
+    })
+}
+
+/// What an agent brought that was called like a tool. The session that the call began is what it was called with.
+pub(crate) fn outcome_of_agent(session: &SessionId, result: Result<String, String>, state: Option<String>) -> Body {
+    let (text, error) = match result {
+        Ok(text) => (text, None),
+        Err(error) => (format!("Error: {error}"), Some(error)),
+    };
+    Body::Observed(Observed {
+        result: Document::stored(text),
+        state: state.filter(|_| error.is_none()),
+        error,
+        ms: 0,
+        idempotency_key: Some(session.to_string()),
         usage: Usage::default(),
         calls: Vec::new(),
         trace: Vec::new(),

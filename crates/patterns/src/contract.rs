@@ -147,6 +147,12 @@ pub enum Effect {
         tool: ToolName,
         result: String,
     },
+    /// Takes what an agent brought for the result of the call that began its session. Needs nothing from the world.
+    Bring {
+        tool: ToolName,
+        session: SessionId,
+        result: Result<String, String>,
+    },
 }
 
 /// A prompt to send, how its reply is read, and the sets that it chooses from.

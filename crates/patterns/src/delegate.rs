@@ -1,6 +1,6 @@
 //! The agent that a tool stands for: a pattern, a task type, or both.
 
-use crate::known::{REACT, implemented, needs_subagents, obstacle, subagents_of};
+use crate::known::{REACT, agents_of, implemented, needs_subagents, obstacle, subagents_of};
 use crate::session::Session;
 use trellis_domain::config::{ToolItem, ToolKind};
 use trellis_domain::decision::Excluded;
@@ -14,6 +14,13 @@ pub(crate) struct Delegate {
     pub(crate) pattern: PatternName,
     pub(crate) options: Vec<String>,
     pub(crate) excluded: Vec<Excluded>,
+}
+
+impl Delegate {
+    /// How many agents it is, with those that it cannot do without.
+    pub(crate) fn agents(&self) -> u32 {
+        agents_of(&self.pattern)
+    }
 }
 
 /// The agent behind a tool, or why none can be called from this session. What is left of the budgets does not matter here: the

@@ -67,6 +67,11 @@ pub(crate) fn subagents_of(name: &str) -> u32 {
     known(name).map_or(0, |pattern| pattern.subagents)
 }
 
+/// How many agents it is, with those that it cannot do without.
+pub fn agents_of(name: &PatternName) -> u32 {
+    1 + subagents_of(name)
+}
+
 pub(crate) fn needs_subagents(name: &str) -> bool {
     subagents_of(name) > 0
 }

@@ -33,7 +33,7 @@ pub mod toolset;
 pub mod wire;
 
 pub use contract::{CallPlace, Effect, Ending, Order, Pattern, PromptOrder, Turn};
-pub use known::{implemented, is_implemented};
+pub use known::{agents_of, implemented, is_implemented};
 pub use projector::{Projector, documents, events, project};
 pub use reader::{ReadReply, Reader, ReplyForm};
 pub use registry::{UnknownPattern, after_join, first_turn, form, missing_prompts, notice, pattern, read, read_in};

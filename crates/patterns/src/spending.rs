@@ -31,6 +31,9 @@ pub fn reached(session: &Session, form: ReplyForm) -> Vec<String> {
 
 /// The same as it may have been at an earlier moment, when agents that were called had not come back yet.
 pub fn reached_before(session: &Session, form: ReplyForm) -> Vec<String> {
+    if !session.has_budgets() {
+        return Vec::new();
+    }
     let all = session.limits().budget();
     let kept = if form == ReplyForm::Answer { Budget::default() } else { kept_for_answer(session, &all) };
     reached_in(&all, &all.without(&session.spent()).without(&session.reserved_at_most()).without(&kept))
@@ -56,17 +59,26 @@ fn for_subagents(session: &Session) -> Budget {
 /// be called beside them.
 const PART_OF_CALLS: u32 = 4;
 
-/// What each of so many agents may spend that are called like tools.
-pub(crate) fn share_of_calls(session: &Session, count: u32) -> Option<Budget> {
+/// What each of so many agents may spend that are called like tools and are at least so many agents each.
+pub(crate) fn share_of_calls(session: &Session, count: u32, least: u32) -> Option<Budget> {
     let share = for_subagents(session).shared_by(PART_OF_CALLS.saturating_mul(count));
-    session.has_budgets().then(|| Budget { agents: share.agents.max(1), ..share })
+    session.has_budgets().then(|| Budget { agents: share.agents.max(least), ..share })
 }
 
-/// How many agents can be called like tools now.
-pub(crate) fn most_called(session: &Session) -> u32 {
-    let left = for_subagents(session);
-    let left = Budget { agents: left.agents.saturating_mul(PART_OF_CALLS), ..left };
-    most_of(session, &left.shared_by(PART_OF_CALLS))
+/// How many agents can be called like tools now, if each is at least so many agents.
+pub(crate) fn most_called(session: &Session, least: u32) -> u32 {
+    most_called_of(session, &for_subagents(session), least)
+}
+
+/// The same as it may have been at an earlier moment, when agents that were called had not come back yet.
+pub fn most_called_before(session: &Session, least: u32) -> u32 {
+    let all = session.limits().budget();
+    let taken = session.spent().with(&session.reserved_at_most()).with(&kept_for_answer(session, &all)).with(&ITSELF);
+    most_called_of(session, &all.without(&taken), least)
+}
+
+fn most_called_of(session: &Session, left: &Budget, least: u32) -> u32 {
+    most_of(session, &Budget { agents: left.agents / least.max(1), ..left.shared_by(PART_OF_CALLS) })
 }
 
 /// What each of the subagents with these patterns may spend. Agents below itself has only who can have some.

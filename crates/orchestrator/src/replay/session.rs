@@ -4,12 +4,13 @@ use super::difference::differs;
 use crate::decide::{orders, orders_for};
 use crate::park::decision;
 use crate::perform::{
-    held_while_decoding, idempotency_key, incomplete_reason, outcome_as_told, outcome_of_decline, outcome_of_report,
+    held_while_decoding, idempotency_key, incomplete_reason, outcome_as_told, outcome_of_agent, outcome_of_decline,
+    outcome_of_report,
 };
 use std::sync::Arc;
 use trellis_domain::decision::DecidedBy;
 use trellis_domain::document::Document;
-use trellis_domain::fan_out::FannedOut;
+use trellis_domain::fan_out::{FannedOut, Goal};
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Body, Header, Incomplete, Intended, Name, Observed, Reading, Record, Replied, Routed};
 use trellis_domain::usage::Usage;
@@ -17,7 +18,7 @@ use trellis_domain::{Timestamp, ToolName};
 use trellis_patterns::guard::{self, Asker};
 use trellis_patterns::router::{self, Wishes};
 use trellis_patterns::{
-    Effect, Order, PromptOrder, ReplyForm, Session, Turn, after_join, first_turn, form, read_in, spending,
+    Effect, Order, PromptOrder, ReplyForm, Session, Turn, after_join, agents_of, first_turn, form, read_in, spending,
 };
 
 /// Rounded to milliseconds, what lies between two moments may come out a little beside what both give.
@@ -137,7 +138,13 @@ impl Replayed {
         match self.ordered(header, &header.name) {
             Some(Effect::AskModel(order)) if replied.was_declined() => self.declined(&order, replied),
             Some(Effect::AskModel(order)) => self.read_again(&order, replied),
-            Some(Effect::CallTool { .. } | Effect::Report { .. } | Effect::Take { .. } | Effect::Decline { .. }) => {
+            Some(
+                Effect::CallTool { .. }
+                | Effect::Report { .. }
+                | Effect::Take { .. }
+                | Effect::Bring { .. }
+                | Effect::Decline { .. },
+            ) => {
                 vec!["no model was to be asked here".to_owned()]
             }
             None => vec!["nothing ordered it".to_owned()],
@@ -202,6 +209,11 @@ impl Replayed {
         }
         match self.ordered(header, &header.name) {
             Some(Effect::Report { error }) => as_reported(&error, observed),
+            Some(Effect::Bring { tool, session, result }) => {
+                let state = self.session.settings().tools.get(&tool).and_then(|item| item.state.clone());
+                let Body::Observed(expected) = outcome_of_agent(&session, result, state) else { return Vec::new() };
+                differs(&expected, observed).into_iter().collect()
+            }
             Some(Effect::Take { tool, result }) => {
                 let state = self.session.settings().tools.get(&tool).and_then(|item| item.state.clone());
                 let Body::Observed(expected) = outcome_as_told(result, state) else { return Vec::new() };
@@ -226,12 +238,12 @@ impl Replayed {
     fn had_no_agent_left(&self, header: &Header, observed: &Observed) -> bool {
         let turn = |name: &Name| Turn { name: name.clone(), now: header.time };
         let mut orders = self.open.iter().flat_map(|name| orders(&self.session, &turn(name)));
-        let is_called = orders.any(|order| {
-            let Order::FanOut(fan_out) = order else { return false };
-            fan_out.goals.iter().any(|goal| goal.call.as_ref() == Some(&header.name))
+        let called = orders.find_map(|order| {
+            let Order::FanOut(fan_out) = order else { return None };
+            fan_out.goals.into_iter().find(|goal| goal.call.as_ref() == Some(&header.name))
         });
-        let others = self.session.fan_outs().any(|fan_out| fan_out.turn.is_some());
-        is_called && others && observed.error == Some(spending::no_subagents(&self.session))
+        let had_none = |goal: Goal| spending::most_called_before(&self.session, agents_of(&goal.pattern)) == 0;
+        called.is_some_and(had_none) && observed.error == Some(spending::no_subagents(&self.session))
     }
 
     /// Whether a tool was not called because it asks models, for which the budget has no room.

@@ -162,6 +162,37 @@ async fn a_budget_without_room_for_another_agent_is_told_to_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn teams_that_are_called_at_once_have_the_agents_that_they_need() {
+    let bench = bench(&json!({"pattern": "supervisor"})).await;
+    let goals = vec![json!({"team": [[agent("a")]]}); 8];
+    let scene = json!({"agents": goals, "at_once": 8, "answer": "so"});
+    let played = play(&bench, &scene, "react", SomeLimits::default()).await;
+    played.keeps_the_promises();
+    let found = observations(&played).into_iter().filter(|it| text(it).contains("[finding 0] a"));
+    assert_eq!(found.count(), 8, "{:?}", observations(&played));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_agents_found_is_told_when_the_budget_is_used_up() {
+    let bench = bench(&json!({"pattern": "react"})).await;
+    let scene = json!({"agents": [agent("it is blue"), agent("it is old")], "answer": "never"});
+    let limits = SomeLimits { max_model_calls: Some(7), ..SomeLimits::default() };
+    let played = play(&bench, &scene, "react", limits).await;
+    played.keeps_the_promises();
+    assert!(played.answer().contains("colleague: it is blue"), "{}", played.answer());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_is_called_again_and_again_with_the_same_question_is_noticed() {
+    let bench = bench(&json!({"pattern": "react"})).await;
+    let goals = vec![json!({"answer": "the same"}); 9];
+    let played = play(&bench, &json!({"agents": goals, "answer": "so"}), "react", SomeLimits::default()).await;
+    played.keeps_the_promises();
+    assert!(played.ends().len() < 5, "{} agents were called", played.ends().len() - 1);
+    assert_eq!(played.end().reason, Termination::Limit, "{:?}", played.end());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_task_type_as_a_tool_brings_its_own_words_and_patterns() {
     let bench = bench(&json!({"task-type": "audit"})).await;
     let task_type = json!({

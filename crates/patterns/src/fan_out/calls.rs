@@ -28,7 +28,8 @@ pub(crate) fn order_for(session: &Session, turn: &Turn, calls: Vec<AgentCall<'_>
         return Order::End(Ending::failed(Termination::Error, "the session has no root"));
     };
     let round = u32::try_from(session.fan_outs().count()).unwrap_or(u32::MAX).saturating_add(1);
-    let share = spending::share_of_calls(session, u32::try_from(calls.len()).unwrap_or(u32::MAX));
+    let least = calls.iter().map(|call| call.agent.agents()).max().unwrap_or(1);
+    let share = spending::share_of_calls(session, u32::try_from(calls.len()).unwrap_or(u32::MAX), least);
     let decisions = calls.iter().map(|call| chosen(session, call)).collect();
     let goal = |(call, index): (AgentCall<'_>, usize)| {
         let index = u32::try_from(index).unwrap_or(u32::MAX);

@@ -21,7 +21,7 @@ pub(super) fn answered(session: &Session, call: &Call) -> Result<Option<Effect>,
         Ok(_) if question(call).is_none() => {
             Some("the argument `question` is missing; write what the agent is to find out".to_owned())
         }
-        Ok(_) if most_called(session) == 0 => Some(no_subagents(session)),
+        Ok(agent) if most_called(session, agent.agents()) == 0 => Some(no_subagents(session)),
         Ok(_) => None,
     };
     Ok(against.map(|error| Effect::Report { error }))
@@ -35,23 +35,26 @@ fn question(call: &Call) -> Option<&str> {
 fn brought(session: &Session, call: &Call, fan_out: &FannedOut, goal: &Goal) -> Option<Effect> {
     let joined = session.joined(fan_out.round)?;
     let member = joined.members.iter().find(|member| member.index == goal.index)?;
+    let (tool, session) = (call.tool.clone(), goal.session.clone());
     if let Some(answer) = member.answer.as_ref().map(Document::text).filter(|_| !member.is_missing()) {
-        return Some(Effect::Take { tool: call.tool.clone(), result: answer.to_owned() });
+        return Some(Effect::Bring { tool, session, result: Ok(answer.to_owned()) });
     }
     let why = member.error.clone().unwrap_or_else(|| member.reason.to_string());
     let found = member.answer.as_ref().map(|answer| format!("\nIt had found: {}", answer.text())).unwrap_or_default();
-    Some(Effect::Report { error: format!("the agent `{}` did not answer: {why}{found}", call.tool) })
+    let error = format!("the agent `{tool}` did not answer: {why}{found}");
+    Some(Effect::Bring { tool, session, result: Err(error) })
 }
 
 /// Sends out an agent for each of these calls, as many as there may be at once. The others follow when these are back.
-pub(super) fn sent_out(session: &Session, turn: &Turn, calls: &[Call]) -> Option<Order> {
-    let most = usize::try_from(most_called(session)).unwrap_or(usize::MAX);
-    let agent = |call: &Call| {
+pub(super) fn sent_out<'c>(session: &'c Session, turn: &Turn, calls: &'c [Call]) -> Option<Order> {
+    let agent = |call: &'c Call| {
         let (question, agent) = (question(call)?.to_owned(), delegate(session, &call.item).ok()?);
-        Some((call.name.clone(), question, agent))
+        Some(AgentCall { name: call.name.clone(), tool: &call.item, question, agent })
     };
-    let calls = calls.iter().filter_map(|call| agent(call).map(|agent| (call, agent))).take(most);
-    let calls: Vec<_> =
-        calls.map(|(call, (name, question, agent))| AgentCall { name, tool: &call.item, question, agent }).collect();
+    let mut calls: Vec<_> = calls.iter().filter_map(agent).collect();
+    let agents = calls.iter().map(|call| call.agent.agents()).max().unwrap_or(1);
+    // Where not all that they need is there for all of them, one at a time may have it.
+    let most = usize::try_from(most_called(session, agents)).unwrap_or(usize::MAX);
+    calls.truncate(most.max(1));
     (!calls.is_empty()).then(|| order_for(session, turn, calls))
 }

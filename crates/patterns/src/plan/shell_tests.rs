@@ -147,7 +147,7 @@ impl<'s> Shell<'s> {
             Effect::CallTool { tool, .. } => self.script.tool(name, tool),
             Effect::Report { error } => Script::told(error),
             Effect::Decline { reason, .. } => panic!("{reason}"),
-            Effect::Take { tool, .. } => panic!("nobody told what `{tool}` brought"),
+            Effect::Take { tool, .. } | Effect::Bring { tool, .. } => panic!("nobody told what `{tool}` brought"),
         }
     }
 

@@ -105,8 +105,7 @@ fn marked(session: &Session, i: u32, text: &str) -> String {
 
 /// What only the model was told is nothing to cite.
 fn has_number(session: &Session, observed: &Observed) -> bool {
-    let by_agent = || observed.error.is_none() && session.fan_outs().any(|fan_out| fan_out.turn.is_some());
-    session.revision() > 1 && (observed.idempotency_key.is_some() || by_agent())
+    session.revision() > 1 && observed.idempotency_key.is_some()
 }
 
 /// Adds what the user's side says besides. Some providers take nothing from a user between a result and a reply.

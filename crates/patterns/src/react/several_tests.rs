@@ -71,6 +71,7 @@ impl Working {
             Order::Perform(name, Effect::AskModel(_)) => format!("{name}: model"),
             Order::Perform(name, Effect::Decline { reason, .. }) => format!("{name}: {reason}"),
             Order::Perform(name, Effect::Take { result, .. }) => format!("{name}: {result}"),
+            Order::Perform(name, Effect::Bring { result, .. }) => format!("{name}: {result:?}"),
             other @ (Order::Open(_)
             | Order::Close
             | Order::Become(_)
