@@ -2,10 +2,10 @@
 //! restarts and a second aggregator change nothing.
 
 use crate::decide::{TOO_LATE, ended_below};
-use crate::handling::Handling;
+use crate::handling::{Handling, causes_of};
 use crate::orchestrator::{Orchestrator, TurnError};
 use crate::ports::{BoxFuture, JournalError, NewTurn, TurnKey};
-use crate::step::{Closing, Decided, ShellStep, everything};
+use crate::step::{Closing, Decided, ShellStep};
 use trellis_domain::fan_out::{FannedOut, Goal, JoinCause, Joined, Member, UNREADABLE};
 use trellis_domain::record::{Body, Cause, Core, Ended, Name};
 use trellis_domain::run::Termination;
@@ -186,7 +186,7 @@ impl Orchestrator {
                 return Ok(WindUp { end: end.clone(), recorded, records: Vec::new(), seen: Vec::new() });
             }
             let (mut records, mut below) = (Vec::new(), Usage::default());
-            let mut causes = everything(&folded);
+            let mut causes = causes_of(&folded, &Name::end());
             let mut seen = vec![(session.clone(), folded.seen())];
             for (_, goal) in unjoined(&folded) {
                 let wound_up = self.wind_up(handling, &goal.session, ending).await?;

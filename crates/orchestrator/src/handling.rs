@@ -125,7 +125,18 @@ pub(crate) fn heard(body: &Body) -> Option<Cause> {
 pub(crate) fn causes_of(session: &Session, name: &Name) -> Vec<Cause> {
     let is_own = matches!(name.core(), None | Some(Core::Intent(_)));
     let own = if is_own { own_causes(session, name) } else { session.tips().to_vec() };
-    own.into_iter().filter(|cause| cause != name).map(Cause::from).collect()
+    own.into_iter().chain(told_before(session, name)).filter(|cause| cause != name).map(Cause::from).collect()
+}
+
+/// The message before: one follows from the other and the end from the last, so that none can be taken away unnoticed, whether
+/// it was heard or not.
+fn told_before(session: &Session, name: &Name) -> Option<Name> {
+    let last = match name.core() {
+        Some(Core::End) => session.told_count(),
+        Some(Core::Told(n)) => n.saturating_sub(1),
+        Some(_) | None => 0,
+    };
+    (last > 0).then(|| Name::told(last))
 }
 
 /// What the pattern says, the answer of a person that it waited for, and that it was about to be done before.

@@ -1,10 +1,10 @@
 //! Telling a run something while it is under way: a record in every session that can still hear it.
 
 use crate::fan_in::unjoined;
-use crate::handling::Handling;
+use crate::handling::{Handling, causes_of};
 use crate::orchestrator::{Orchestrator, TurnError};
 use crate::ports::{BoxFuture, Commit, JournalError, Outcome, TurnKey};
-use crate::step::{Decided, everything};
+use crate::step::Decided;
 use trellis_domain::record::{Body, Name};
 use trellis_domain::run::RunState;
 use trellis_domain::told::Told;
@@ -127,12 +127,9 @@ struct Message<'t> {
 
 impl Message<'_> {
     fn add(&mut self, id: &SessionId, session: &Session) {
-        self.records.push(Decided {
-            session: id.clone(),
-            name: Name::told(session.told_count() + 1),
-            causes: everything(session),
-            body: Body::Told(self.told.clone()),
-        });
+        let name = Name::told(session.told_count() + 1);
+        let causes = causes_of(session, &name);
+        self.records.push(Decided { session: id.clone(), name, causes, body: Body::Told(self.told.clone()) });
         self.seen.push((id.clone(), session.seen()));
     }
 }

@@ -6,7 +6,7 @@ use crate::simulation::{FinishedRun, FinishedWorld};
 use std::time::Duration;
 use trellis_domain::fan_out::JoinCause;
 use trellis_domain::park::answer;
-use trellis_domain::record::{Name, Record};
+use trellis_domain::record::{Core, Name, Record};
 use trellis_domain::{Hash, Workspace};
 use trellis_orchestrator::promises::{self as of_a_run, RunEvidence};
 
@@ -58,7 +58,8 @@ pub fn unrecorded_means_unperformed(world: &FinishedWorld) -> Vec<String> {
         let is_repeated =
             world.seen.recorded.contains_key(&(place.0.clone(), place.1.clone(), Name::intent(&place.2, 2)));
         let Some(first) = (if is_repeated { before.next_back() } else { before.next() }) else { continue };
-        for cause in &header.causes {
+        // A call that was made again may have heard what was said after it was made first.
+        for cause in header.causes.iter().filter(|cause| !matches!(cause.name.core(), Some(Core::Told(_)))) {
             let session = cause.session_seen_from(&header.session).clone();
             let cause = (run.workspace.clone(), session, cause.name.clone());
             if world.seen.recorded.get(&cause).is_none_or(|cause| cause.order > first.order) {

@@ -151,7 +151,7 @@ async fn agents_that_call_agents_end_at_the_depth_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_without_room_for_another_agent_is_told_to_the_model() {
     let bench = bench(&json!({"pattern": "react"})).await;
-    let goals = vec![agent("a"); 6];
+    let goals = ["a", "b", "c", "d"].map(agent);
     let scene = json!({"agents": goals, "answer": "so"});
     let limits = SomeLimits { max_agents: Some(3), ..SomeLimits::default() };
     let played = play(&bench, &scene, "react", limits).await;
@@ -173,10 +173,10 @@ async fn teams_that_are_called_at_once_have_the_agents_that_they_need() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_agents_found_is_told_when_the_budget_is_used_up() {
+async fn what_agents_found_is_told_at_a_limit() {
     let bench = bench(&json!({"pattern": "react"})).await;
     let scene = json!({"agents": [agent("it is blue"), agent("it is old")], "answer": "never"});
-    let limits = SomeLimits { max_model_calls: Some(7), ..SomeLimits::default() };
+    let limits = SomeLimits { max_iterations: Some(2), ..SomeLimits::default() };
     let played = play(&bench, &scene, "react", limits).await;
     played.keeps_the_promises();
     assert!(played.answer().contains("colleague: it is blue"), "{}", played.answer());
